@@ -1,7 +1,8 @@
 //! Kubernetes operator for commercetools Connect.
 //!
-//! Arrows of `use` point upwards in this list, never down: [`names`] · [`crd`] · [`leader`], [`metrics`] · [`controllers`] ·
-//! [`cli`]. What stands alone is in `crates/`: `clock`, `connect-api`, `dev-server`, `local-control-plane`.
+//! A module may use those before it in this list, never those after it: [`names`] · [`crd`] · [`leader`], [`metrics`] ·
+//! [`controllers`] · [`cli`]. Independent crates are in `crates/`: `clock`, `connect-api`, `dev-server`,
+//! `local-control-plane`.
 
 pub mod cli;
 pub mod controllers;
@@ -11,6 +12,6 @@ pub mod metrics;
 pub mod names;
 #[cfg(test)]
 #[path = "../tests/common/patience.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
+#[allow(dead_code, reason = "each test binary uses a different part of it")]
 mod patience;
 pub mod telemetry;

@@ -1,4 +1,4 @@
-//! `dev-server`: the Connect API on this machine, until Ctrl-C.
+//! `dev-server`: serves the Connect API on this machine, until Ctrl-C.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,22 +14,22 @@ use dev_server::{
     self, ActionFile, Catalogue, DevServerError, FaultFile, Options, Variant, parse_application, parse_duration,
 };
 
-/// Serves the Connect API of commercetools on this machine, with a catalogue of connectors to try things with.
+/// Serves the Connect API of commercetools on this machine, with a catalogue of example connectors.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// Address and port.
     #[arg(long, default_value = "127.0.0.1:8787", env = "DEV_SERVER_LISTEN")]
     pub listen: SocketAddr,
 
-    /// Listen on an address that other machines reach. The credentials are public: everyone there can use the server.
+    /// Allow an address that other machines can reach. The credentials are public: everyone there can use the server.
     #[arg(long)]
     pub allow_remote: bool,
 
-    /// Time that a deployment takes; undeploying takes half of it.
+    /// Duration of a deployment; undeploying takes half of it.
     #[arg(long, default_value = "5s", value_parser = parse_duration)]
     pub deploy_duration: Duration,
 
-    /// Time that a token lasts.
+    /// Lifetime of a token.
     #[arg(long, default_value = "48h", value_parser = parse_duration)]
     pub token_lifetime: Duration,
 
@@ -41,26 +41,27 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     pub actions: Option<PathBuf>,
 
-    /// Read connect.yaml of staged connectors from local Git repositories by tag: DIR/NAME for an address that ends in
-    /// NAME.git. The program git has to be there.
+    /// Read connect.yaml of staged connectors from local Git repositories by tag: DIR/NAME for a repository URL that
+    /// ends in NAME.git. Needs the program git.
     #[arg(long, value_name = "DIR")]
     pub repositories: Option<PathBuf>,
 
-    /// Keep deployments and staged connectors in this file over restarts. Secured values are kept as fingerprints only.
+    /// Keep deployments and staged connectors in this file across restarts. Secured values are kept as fingerprints
+    /// only.
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
 
-    /// Let the address of an application in records lead to a process on this machine, NAME=http://127.0.0.1:PORT; may be
-    /// given several times. Bodies of up to 16 MiB are passed on, answers within 5 minutes.
+    /// Forward the URL of an application in records to a process on this machine, NAME=http://127.0.0.1:PORT; may be
+    /// repeated. Forwards bodies of up to 16 MiB; responses may take up to 5 minutes.
     #[arg(long = "application", value_name = "NAME=URL", value_parser = parse_application)]
     pub applications: Vec<(String, Url)>,
 
-    /// Write a login of the official command line client, DIR/.commercetools/credentials. Another login is kept. The
-    /// command that uses it is printed at the start.
+    /// Write a login for the official command line client, DIR/.commercetools/credentials. Another login is not
+    /// overwritten. The server prints the command that uses it at the start.
     #[arg(long, value_name = "DIR")]
     pub write_cli_credentials: Option<PathBuf>,
 
-    /// Choose something that the API leaves open; may be given several times. One of: read-lag=DURATION,
+    /// Choose a behaviour that the API leaves open; may be repeated. One of: read-lag=DURATION,
     /// redeploy-shows-old=DURATION, first-status=deploying|queued, new-details=build|empty, absent=omitted|null,
     /// logs=served|400|404|410|500, versions=update|status, build-ids=start|end|never, values-show=start|end,
     /// normalise=no|trim|defaults, partial=merge|replace, key-held=DURATION, delete-busy=accept|refuse,
@@ -70,15 +71,15 @@ pub(super) struct Args {
     #[arg(long = "variant", value_name = "NAME=VALUE", value_parser = one_variant)]
     pub variants: Vec<String>,
 
-    /// Let calls go wrong from the start, as this YAML or JSON file says; it may also choose variants.
+    /// Inject faults from the start, as this YAML or JSON file defines them; it may also choose variants.
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
 
-    /// Offer /_dev/...: faults, calls so far, what others do to deployments, resetting. It needs no token.
+    /// Serve /_dev/...: faults, calls so far, changes by other clients, reset. It needs no token.
     #[arg(long)]
     pub control: bool,
 
-    /// Let time stand still until POST /_dev/clock moves it.
+    /// Stop the clock; only POST /_dev/clock advances it.
     #[arg(long, requires = "control")]
     pub stepped_clock: bool,
 }
@@ -87,20 +88,20 @@ fn one_variant(choice: &str) -> Result<String, String> {
     Variant::default().set(choice).map(|()| choice.to_owned())
 }
 
-/// Why the dev server did not start, or ended.
+/// Why the dev server did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// The address is not of this machine alone.
+    /// Other machines can reach the address.
     #[error(
-        "{0} can be reached from other machines, and the credentials of the dev server are public; add --allow-remote if that is wanted"
+        "{0} can be reached from other machines, and the credentials of the dev server are public; add --allow-remote to allow that"
     )]
     Remote(SocketAddr),
-    /// The port is taken, or the address is not of this machine.
+    /// The port is in use, or the address does not belong to this machine.
     #[error("cannot listen on {address} ({source}); choose another one with --listen")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A file that a flag names cannot be read.
@@ -108,13 +109,13 @@ pub(super) enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// There is no such folder of repositories.
-    #[error("--repositories: {0} is no folder")]
+    /// The folder of repositories does not exist.
+    #[error("--repositories: {0} is not a folder")]
     Repositories(PathBuf),
-    /// A file that a flag names is wrong.
+    /// The content of a file that a flag names is invalid.
     #[error("{path}: {what}")]
     Content {
         /// The file.
@@ -122,18 +123,18 @@ pub(super) enum Error {
         /// What is wrong.
         what: String,
     },
-    /// A `--variant` is wrong.
+    /// A `--variant` is invalid.
     #[error("{0}")]
     Variant(String),
-    /// The server did not start, or ended.
+    /// The server failed.
     #[error(transparent)]
     Server(#[from] DevServerError),
 }
 
-/// Serves until `shutdown` is ready.
+/// Serves until `shutdown` completes.
 ///
 /// # Errors
-/// When an argument is wrong, the address cannot be used, or the state file cannot be read or written.
+/// If an argument is invalid, the address cannot be used, or the state file cannot be read or written.
 pub(super) async fn run(args: Args, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
     if !args.listen.ip().is_loopback() && !args.allow_remote {
         return Err(Error::Remote(args.listen));
@@ -194,8 +195,8 @@ async fn read(path: &Path) -> Result<String, Error> {
     text.map_err(|source| Error::File { path: path.to_owned(), source })
 }
 
-/// Says on stderr where it is and how to get a token. The secret of the built-in client is public; others are not
-/// shown.
+/// Prints to standard error where the server listens and how to get a token. The secret of the built-in client is
+/// public; secrets of other clients are not shown.
 fn greet(address: SocketAddr, options: &Options) {
     eprintln!("Connect API and token endpoint: http://{address}");
     let built_in = Catalogue::built_in();
@@ -212,7 +213,7 @@ fn greet(address: SocketAddr, options: &Options) {
     let connectors: Vec<_> = options.catalogue.connectors.iter().map(|connector| connector.key.as_str()).collect();
     eprintln!("Connectors: {}", connectors.join(", "));
     for (name, target) in &options.applications {
-        eprintln!("Application {name}: http://{address}/_applications/{name}, passed on to {target}");
+        eprintln!("Application {name}: http://{address}/_applications/{name}, forwarded to {target}");
     }
     if let Some(home) = &options.cli_credentials {
         let home = home.display();
@@ -245,16 +246,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn flags_become_options_and_wrong_ones_say_what_to_do() {
+    async fn flags_become_options_and_errors_name_the_remedy() {
         let args = parse(&["--deploy-duration", "250ms", "--variant", "versions=status", "--variant=key-held=1m"]);
-        let options = options(&args.expect("they are right")).await.expect("they fit");
+        let options = options(&args.expect("they are valid")).await.expect("they are consistent");
         assert_eq!(options.deploy_duration, Duration::from_millis(250));
         assert_eq!(options.variant.key_held, Duration::from_mins(1));
         for (case, args, expected) in [
             ("span without a unit", &["--deploy-duration", "5"][..], "500ms, 5s"),
             ("unknown variant", &["--variant", "moon=full"], "read-lag=DURATION"),
             ("an application elsewhere", &["--application", "service=http://10.0.0.1"], "of this machine"),
-            ("a stepped clock that nobody can step", &["--stepped-clock"], "--control"),
+            ("a stepped clock without the control API", &["--stepped-clock"], "--control"),
         ] {
             let error = parse(args).expect_err(case).to_string();
             assert!(error.contains(expected), "{case}: {error}");
@@ -262,21 +263,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_serves_until_it_is_told_to_stop() {
-        let args = parse(&["--listen", "127.0.0.1:0", "--control", "--stepped-clock"]).expect("they are right");
+    async fn it_serves_until_shutdown() {
+        let args = parse(&["--listen", "127.0.0.1:0", "--control", "--stepped-clock"]).expect("they are valid");
         run(args, std::future::ready(())).await.expect("it starts and stops");
     }
 
     #[tokio::test]
-    async fn addresses_that_others_reach_and_files_that_are_not_there_are_refused() {
+    async fn reachable_addresses_and_missing_files_are_rejected() {
         let wrong = [
             (&["--listen", "0.0.0.0:0"][..], "--allow-remote"),
             (&["--listen", "127.0.0.1:0", "--catalogue", "no/such.yaml"], "no/such.yaml"),
             (&["--listen", "127.0.0.1:0", "--actions", "no/actions.yaml"], "no/actions.yaml"),
-            (&["--listen", "127.0.0.1:0", "--repositories", "no/such"], "no/such is no folder"),
+            (&["--listen", "127.0.0.1:0", "--repositories", "no/such"], "no/such is not a folder"),
         ];
         for (args, expected) in wrong {
-            let args = parse(args).expect("clap takes them");
+            let args = parse(args).expect("clap accepts them");
             let error = run(args, std::future::ready(())).await.expect_err("it must not start").to_string();
             assert!(error.contains(expected), "{error}");
         }

@@ -1,4 +1,4 @@
-//! `man`: a manual page for each command, for `man connect-operator` and packages.
+//! `man`: writes a manual page for each command, for `man connect-operator` and packages.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,11 @@ use clap::CommandFactory as _;
 
 /// Write a manual page for each command.
 ///
-/// For one person: `connect-operator man ~/.local/share/man/man1`, then `man connect-operator`. For a package: the same into its
-/// folder. The pages are made from the help, and fit the version of the program.
+/// For one user: `connect-operator man ~/.local/share/man/man1`, then `man connect-operator`. For a package: into the
+/// folder of the package. The pages are generated from the help, and match the version of the program.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
-    /// Folder for the pages, made if it is not there; pages of an earlier version are replaced.
+    /// Folder for the pages, created if it does not exist; pages of an earlier version are replaced.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -18,7 +18,7 @@ pub(super) struct Args {
 /// Writes the pages.
 ///
 /// # Errors
-/// When the folder cannot be written.
+/// If the folder cannot be written.
 pub(super) fn run(args: &Args) -> Result<(), String> {
     let written = std::fs::create_dir_all(&args.folder)
         .and_then(|()| clap_mangen::generate_to(super::Cli::command(), &args.folder));

@@ -1,4 +1,4 @@
-//! The command line: one file for each command. Parses, starts, and says how it ended.
+//! The command line: one file for each command. Parses the arguments, runs the command, and reports how it ended.
 
 mod commands;
 mod completion;
@@ -22,8 +22,8 @@ use crate::telemetry::{self, LogFormat};
 
 /// What the exit code of every command means.
 const EXIT_CODES: &str = "\
-Exit codes: 0, it was done; 1, it was not, and standard error says why, also when the command was not understood; 2, `plan` \
-found something that would change, and nothing wrong. A command whose reader goes away (`| head -1`) ends quietly with 0.";
+Exit codes: 0, success; 1, failure, with the reason on standard error, also for invalid arguments; 2, `plan` found a \
+change and no problem. A command whose reader closes the pipe (`| head -1`) ends quietly with 0.";
 
 /// Kubernetes operator for commercetools Connect.
 #[derive(Debug, Parser)]
@@ -39,14 +39,14 @@ enum Command {
     Run(run::Args),
     #[cfg(feature = "local-cluster")]
     Demo(demo::Args),
-    /// Serve the Connect API on this machine, to try things with.
+    /// Serve the Connect API on this machine, for trying things out.
     DevServer(dev_server::Args),
     Plan(plan::Args),
     /// Look connectors up in the registry.
     Connectors(commands::Connectors),
-    /// Look at staged connectors.
+    /// Show staged connectors.
     Staged(commands::Staged),
-    /// Look at deployments.
+    /// Show deployments.
     Deployments(commands::Deployments),
     /// Call an action of a frontend.
     Action(commands::Actions),
@@ -56,19 +56,19 @@ enum Command {
     Crds,
     Completion(completion::Args),
     Man(man::Args),
-    /// Watch over the processes of a local cluster; started by `demo` and by tests.
+    /// Supervise the processes of a local cluster; started by `demo` and by tests.
     #[cfg(feature = "local-cluster")]
     #[command(name = local_control_plane::GUARDIAN_COMMAND, hide = true)]
     LocalClusterGuardian,
 }
 
-/// The command line as clap knows it, for its documentation.
+/// Returns the clap definition of the command line, for its documentation.
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Parses the arguments of the process and does what they say.
+/// Parses the arguments of the process and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
     if let Some(code) = completion::answer() {
@@ -76,10 +76,10 @@ pub fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(condition) => {
-            // That nobody reads it is no error; and 2, which clap would end with, says something else here.
-            let _ = condition.print();
-            return if condition.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        Err(error) => {
+            // A closed pipe is not an error. The exit code cannot be clap's 2, which has another meaning here.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
         }
     };
     match cli.command {
@@ -105,7 +105,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Warnings only: what is logged is of no interest to who asks a question.
+/// Runs a command that answers a question, with logs of warnings only.
 fn commands<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
     telemetry::start(LogFormat::Text, "warn");
     in_runtime(command)
@@ -126,7 +126,7 @@ fn ended<T: Termination, E: std::fmt::Display>(result: Result<T, E>) -> ExitCode
     }
 }
 
-/// A file of certificates that cannot be read.
+/// Error for a certificate file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("--ca-file {}: {source}", path.display())]
 struct CaFileError {
@@ -139,7 +139,7 @@ fn read_ca_file(path: Option<&Path>) -> Result<Option<Vec<u8>>, CaFileError> {
     path.map(read).transpose()
 }
 
-/// The cluster of the current context, and the namespace that is meant: the one that was named, or the context's.
+/// Returns a client for the cluster of the current context, and the namespace to use: the given one, or the context's.
 async fn cluster(namespace: Option<&str>) -> Result<(kube::Client, String), String> {
     let config = kube::Config::infer().await.map_err(|error| error.to_string())?;
     let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
@@ -152,7 +152,7 @@ fn failed(error: &impl std::fmt::Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Returns on Ctrl-C, or when the process is asked to end; at once if that cannot be listened to.
+/// Returns on Ctrl-C or SIGTERM; at once if the process cannot listen for signals.
 async fn asked_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
     match signal(SignalKind::terminate()) {
@@ -160,6 +160,6 @@ async fn asked_to_end() {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}
         },
-        Err(error) => tracing::error!(%error, "signals cannot be listened to"),
+        Err(error) => tracing::error!(%error, "cannot listen for signals"),
     }
 }

@@ -1,24 +1,24 @@
-//! Standard output, for all commands: results in one piece, to whoever reads them.
+//! Standard output of all commands: writes each result in one piece.
 //!
-//! Whoever reads may stop early (`| head -1`): that ends a command quietly, it is no error.
+//! A reader may stop early (`| head -1`): that ends a command quietly, and is not an error.
 
 use std::io::{self, Write};
 
-/// Whether anybody reads on.
+/// Whether standard output is still read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// It may.
+    /// It may still be read.
     There,
     /// The pipe is closed.
     Gone,
 }
 
-/// Writes to standard output and says whether it is still read, for a command that goes on.
+/// Writes to standard output and returns whether it is still read, for a command that continues.
 pub(super) fn offer(text: &str) -> io::Result<Reader> {
     offer_to(io::stdout().lock(), text)
 }
 
-/// Writes to standard output. That nobody reads it any more is no error.
+/// Writes to standard output. A closed pipe is not an error.
 pub(super) fn print(text: &str) -> io::Result<()> {
     offer(text).map(|_| ())
 }
@@ -31,7 +31,7 @@ fn offer_to(mut output: impl Write, text: &str) -> io::Result<Reader> {
     }
 }
 
-/// Columns of the terminal that standard output is; `None`: it is none, whatever standard error is.
+/// Returns the columns of the terminal on standard output; `None` if it is not a terminal, whatever standard error is.
 pub(super) fn columns() -> Option<u16> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
 }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_no_error_and_a_full_disk_is_one() {
+    fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
         assert_eq!(offer_to(Vec::new(), "text").ok(), Some(Reader::There));
         assert_eq!(offer_to(Fails(io::ErrorKind::BrokenPipe), "text").ok(), Some(Reader::Gone));
         assert!(offer_to(Fails(io::ErrorKind::StorageFull), "text").is_err());

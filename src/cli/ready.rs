@@ -1,8 +1,8 @@
-//! `ready`: asks a running operator whether it is ready, as a probe of the cluster does; for `helm test`, because the image
-//! has no shell and no other program.
+//! `ready`: asks a running operator whether it is ready, as a probe of the cluster does. Used by `helm test`, because
+//! the image has no shell and no other program.
 //!
-//! One request of HTTP/1.0 over a socket of its own: nothing secret is sent, and no name but the one that was given is asked
-//! for, so that none of what guards calls to the Connect API is needed here.
+//! Sends one HTTP/1.0 request over a plain socket. It sends no secret and resolves only the host that the user gave, so
+//! it does not need the guards of calls to the Connect API.
 
 use std::time::Duration;
 
@@ -13,41 +13,41 @@ use tokio::net::TcpStream;
 use super::printing::print;
 use crate::crd::parse_duration;
 
-/// Most that is read of an answer, in bytes.
+/// Maximum size of a response that is read, in bytes.
 const LONGEST_ANSWER: u64 = 16 * 1024;
 
 /// Ask a running operator whether it is ready.
 ///
-/// Calls /readyz where the operator serves its health (--health-listen). Ends with 0 if it is ready; with 1 if it is not, or
-/// does not answer, and says why.
+/// Calls /readyz at the address of --health-listen. Exits with 0 if the operator is ready; with 1 and the reason if it
+/// is not, or does not respond.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where it serves its health, as in connect-operator.connect-operator:8081.
+    /// Address of --health-listen, as in connect-operator.connect-operator:8081.
     #[arg(value_name = "HOST:PORT", value_parser = address)]
     address: String,
 
-    /// Longest time to wait for the answer, such as 10s.
+    /// Maximum time to wait for the response, such as 10s.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
 }
 
-/// Why an operator is not taken for ready.
+/// Why the operator does not count as ready.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadyError {
-    /// Nobody answers.
+    /// No response arrived.
     #[error("{address} does not answer: {source}: is it the address of --health-listen, and does the operator run?")]
     Silent {
-        /// Who was asked.
+        /// The address.
         address: String,
         /// What happened.
         source: std::io::Error,
     },
-    /// An answer, and another one than hoped for.
+    /// The response is not a 200.
     #[error("{address} is not ready: {answer}")]
     NotReady {
-        /// Who was asked.
+        /// The address.
         address: String,
-        /// What it said.
+        /// Status line and body of the response.
         answer: String,
     },
     /// Standard output cannot be written.
@@ -64,13 +64,13 @@ fn address(text: &str) -> Result<String, String> {
     }
 }
 
-/// Asks once.
+/// Sends one request to `/readyz`.
 ///
 /// # Errors
-/// When it is not ready.
+/// If the operator is not ready or does not respond.
 pub(super) async fn run(args: Args) -> Result<(), ReadyError> {
     let Args { address, timeout } = args;
-    let too_late = || std::io::Error::new(std::io::ErrorKind::TimedOut, format!("nothing within {timeout:?}"));
+    let too_late = || std::io::Error::new(std::io::ErrorKind::TimedOut, format!("no response within {timeout:?}"));
     let clock = Clock::system();
     let answer = tokio::select! {
         answer = ask(&address) => answer,
@@ -101,15 +101,15 @@ mod tests {
     use super::*;
     use crate::patience::patience;
 
-    /// What is said of an operator that gives this answer, and what it was asked.
+    /// Runs the command against a server that sends `answer`; returns the result and the request.
     async fn asked(answer: &'static str) -> (Result<(), ReadyError>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let operator = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.expect("a caller");
+            let (mut stream, _) = listener.accept().await.expect("a connection");
             let mut request = vec![0; 1024];
             let length = stream.read(&mut request).await.expect("a request");
-            stream.write_all(answer.as_bytes()).await.expect("it is read");
+            stream.write_all(answer.as_bytes()).await.expect("the client reads it");
             String::from_utf8_lossy(&request[..length]).into_owned()
         });
         let said = run(Args { address, timeout: patience() }).await;
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_says_200_is_ready_and_nobody_else() {
+    async fn only_a_200_is_ready() {
         for (answer, expected) in [
             ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", None),
             ("HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n", Some("HTTP/1.1 503 Service Unavailable no CRDs")),
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_does_not_answer_is_not_ready() {
+    async fn an_operator_that_does_not_respond_is_not_ready() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let silent = Args { address: address.clone(), timeout: Duration::from_millis(1) };
-        let error = run(silent.clone()).await.expect_err("it says nothing").to_string();
-        assert!(error.contains("nothing within 1ms"), "{error}");
+        let error = run(silent.clone()).await.expect_err("it sends nothing").to_string();
+        assert!(error.contains("no response within 1ms"), "{error}");
         drop(listener);
-        let error = run(Args { timeout: patience(), ..silent }).await.expect_err("nobody is there");
+        let error = run(Args { timeout: patience(), ..silent }).await.expect_err("nothing listens there");
         assert!(error.to_string().contains("--health-listen"), "{error}");
     }
 

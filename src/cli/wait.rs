@@ -1,6 +1,6 @@
-//! `wait`: until a `ConnectorDeployment` is ready, or cannot become ready without a person.
+//! `wait`: waits until a `ConnectorDeployment` is ready, or cannot become ready unless a user acts.
 //!
-//! Believes only a status of the generation that is there, so that `kubectl apply` may stand right before it.
+//! Trusts a status only for the current generation, so that it can follow `kubectl apply` directly.
 
 use std::time::Duration;
 
@@ -18,50 +18,50 @@ use crate::names;
 
 /// Wait until a ConnectorDeployment is ready.
 ///
-/// Ends with 0 when it is; at once with 1 and the report when only a person can help; with 1 when the time is over.
+/// Exits with 0 when it is ready; at once with 1 and the report when a user has to act; with 1 after the timeout.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
-    /// What to wait for: deployment/NAME.
+    /// The resource to wait for: deployment/NAME.
     #[arg(value_name = "deployment/NAME", value_parser = name, add = ArgValueCandidates::new(completion::deployments))]
     deployment: String,
 
-    /// Its namespace. Default: that of the current context.
+    /// Namespace of the resource. Default: that of the current context.
     #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
 
-    /// Longest time to wait, such as 90s or 20m.
+    /// Maximum time to wait, such as 90s or 20m.
     #[arg(long, value_name = "DURATION", default_value = "20m", value_parser = parse_duration)]
     timeout: Duration,
 }
 
-/// Why it does not end well.
+/// Why the wait failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WaitError {
-    /// No cluster.
+    /// The cluster cannot be reached.
     #[error("the cluster cannot be reached: {0}")]
     Cluster(String),
-    /// There is none, or it cannot be read.
+    /// The resource does not exist, or cannot be read.
     #[error("{0}: {1}")]
     Absent(String, String),
     /// Standard output cannot be written.
     #[error("the result cannot be written: {0}")]
     Output(#[from] std::io::Error),
-    /// Only a person can help.
+    /// A user has to act.
     #[error("{0}")]
     Stalled(String),
-    /// Too long.
+    /// The timeout passed.
     #[error("{name} is not ready after {timeout:?}: {state}")]
     Timeout {
-        /// Its name.
+        /// Kind and name of the resource.
         name: String,
-        /// How long was waited.
+        /// The timeout.
         timeout: Duration,
-        /// What was the case last.
+        /// The last observed state.
         state: String,
     },
 }
 
-/// The kind may be written in the ways that kubectl knows.
+/// Parses the argument; accepts each spelling of the kind that kubectl accepts.
 fn name(text: &str) -> Result<String, String> {
     let kinds = ["deployment", "connectordeployment", "connectordeployments", "cdep"];
     match text.split_once('/') {
@@ -70,21 +70,21 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-/// What a state of the resource means for whoever waits.
+/// What an observed status means for the wait.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
-    /// It is what was asked for.
+    /// The resource is ready.
     Ready(String),
-    /// Only a person can help.
+    /// A user has to act.
     Stalled(String),
-    /// It may come by itself.
+    /// It may become ready without a user's action.
     Running(String),
 }
 
-/// Waits, and says what changes meanwhile.
+/// Waits, and prints each change of the state to standard error.
 ///
 /// # Errors
-/// When it is not ready.
+/// If the resource is not ready in the end.
 pub(super) async fn run(args: Args) -> Result<(), WaitError> {
     let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(WaitError::Cluster)?;
     let api = Api::<ConnectorDeployment>::namespaced(client, &namespace);
@@ -97,10 +97,10 @@ pub(super) async fn run(args: Args) -> Result<(), WaitError> {
         found = api.get_opt(&args.deployment) => found.map_err(|error| absent(error.to_string()))?,
     };
     if found.is_none() {
-        return Err(absent(format!("there is none in the namespace {namespace}")));
+        return Err(absent(format!("it does not exist in the namespace {namespace}")));
     }
     let mut states = std::pin::pin!(watcher::watch_object(api, &args.deployment).default_backoff());
-    let mut state = "nothing was seen of it yet".to_owned();
+    let mut state = "its status was not read yet".to_owned();
     loop {
         let seen = tokio::select! {
             () = &mut over => return Err(WaitError::Timeout { name, timeout: args.timeout, state }),
@@ -119,9 +119,9 @@ pub(super) async fn run(args: Args) -> Result<(), WaitError> {
                 Seen::Running(_) => {}
             },
             Some(Ok(None)) => return Err(absent("it was deleted".to_owned())),
-            // Tried again after a pause.
-            Some(Err(error)) => tracing::debug!(%error, "watching is interrupted"),
-            None => return Err(absent("watching has ended".to_owned())),
+            // The watcher retries after a backoff.
+            Some(Err(error)) => tracing::debug!(%error, "the watch was interrupted"),
+            None => return Err(absent("the watch has ended".to_owned())),
         }
     }
 }
@@ -146,13 +146,13 @@ fn judge(object: &ConnectorDeployment) -> Seen {
     }
 }
 
-/// Reason and message of Ready.
+/// Returns reason and message of the condition `Ready`.
 fn condition(status: &ConnectorDeploymentStatus) -> String {
     let ready = status.conditions.iter().find(|condition| condition.type_ == names::READY);
     ready.map_or_else(|| "Unknown".to_owned(), |ready| format!("{}: {}", ready.reason, ready.message))
 }
 
-/// The report and the last lines of the log, one line each.
+/// Returns the deployment report and the last log lines, one per line.
 fn report(status: &ConnectorDeploymentStatus) -> String {
     let entries = status.report.iter().map(|entry| {
         let place = entry.application.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
@@ -190,10 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn only_the_status_of_this_generation_is_believed() {
+    fn only_the_status_of_the_current_generation_counts() {
         let condition = |reason: &str| format!("{reason}: because");
         for (case, status, expected) in [
-            ("not seen", json!(null), Seen::Running("waiting for the operator".into())),
+            ("no status yet", json!(null), Seen::Running("waiting for the operator".into())),
             ("ready", status(2, ("True", "Deployed"), None), Seen::Ready(condition("Deployed"))),
             (
                 "ready before the edit",
@@ -201,17 +201,17 @@ mod tests {
                 Seen::Running("waiting for the operator".into()),
             ),
             (
-                "runs",
+                "in progress",
                 status(2, ("Unknown", "Redeploying"), Some("Reconciling")),
                 Seen::Running(condition("Redeploying")),
             ),
             (
-                "may come",
+                "waiting for a Secret",
                 status(2, ("False", "SecretMissing"), Some("Reconciling")),
                 Seen::Running(condition("SecretMissing")),
             ),
             (
-                "a person has to act",
+                "a user has to act",
                 status(2, ("False", "DeploymentFailed"), Some("Stalled")),
                 Seen::Stalled("DeploymentFailed: because\n  Error service: No not so".into()),
             ),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_wait_for_is_written_as_for_kubectl() {
+    fn the_resource_is_written_as_for_kubectl() {
         for good in ["deployment/tax", "cdep/tax", "connectordeployment/tax"] {
             assert_eq!(name(good).as_deref(), Ok("tax"));
         }

@@ -1,8 +1,9 @@
-//! Whether to write the Lease: from the record that was seen, when it was seen to change on the local clock, and who we
-//! are. Pure.
+//! Decides whether to write the Lease: from the record that was read, when it last changed on the local clock, and the
+//! identity of this process. Pure.
 //!
-//! What another wrote as a time is never compared with a clock of ours: another's lease is over when its record was seen
-//! unchanged for as long as it says (`leaseDurationSeconds`), as client-go does it. Next: `elector.rs` for the calls.
+//! A time written by another candidate is never compared with the local clock: the lease of another holder has expired
+//! once its record was observed unchanged for `leaseDurationSeconds`, as in client-go. Next: `elector.rs` for the
+//! calls.
 
 use std::time::Duration;
 
@@ -10,53 +11,54 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
-/// One who wants to lead.
+/// A candidate of the election.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     identity: String,
-    /// What it promises when it writes.
+    /// The lease duration that it writes.
     lease: Duration,
     seen: Option<Seen>,
 }
 
-/// A record as it was seen last.
+/// The record as of the last read.
 #[derive(Clone, Debug)]
 struct Seen {
     spec: LeaseSpec,
-    /// When it was seen first as it is now, on the local clock.
+    /// When this content was first read, on the local clock.
     at: Duration,
 }
 
-/// What to do.
+/// What to do about the Lease.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// There is no Lease: make it.
+    /// The Lease does not exist: create it.
     Create(LeaseSpec),
-    /// It is ours, or free: write this on the version that was read.
+    /// This candidate holds it, or it is free: write this on the version that was read.
     Write(LeaseSpec),
-    /// Another holds it.
+    /// Another candidate holds it.
     Wait {
-        /// Who.
+        /// Identity of the holder.
         holder: String,
-        /// How long it has to stay unchanged from now on to be over.
+        /// How long the record has to stay unchanged from now on until it has expired.
         left: Duration,
     },
 }
 
 impl Candidate {
-    /// One that has seen nothing yet. `identity` is of this process alone, and not empty.
+    /// Returns a candidate that has read nothing yet. `identity` is unique to this process, and not empty.
     #[must_use]
     pub fn new(identity: String, lease: Duration) -> Self {
         Self { identity, lease, seen: None }
     }
 
-    /// Who it is.
+    /// The identity that it writes into the Lease.
     #[must_use]
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// What to do about the Lease as it was found. `at`: local time after it was read. `now`: for people.
+    /// Decides what to do about the Lease as it was read. `at`: local time after the read. `now`: the time to write,
+    /// which no candidate compares with its clock.
     pub fn step(&mut self, found: Option<&LeaseSpec>, at: Duration, now: Timestamp) -> Step {
         let Some(spec) = found else { return self.absent(at, now) };
         if self.seen.as_ref().is_none_or(|seen| seen.spec != *spec) {
@@ -72,7 +74,7 @@ impl Candidate {
         }
     }
 
-    /// Somebody deleted it. Its holder goes on until its deadline, so it is waited for as if the Lease were there.
+    /// The Lease was deleted. Its holder leads until its deadline, so wait for it as if the Lease still existed.
     fn absent(&self, at: Duration, now: Timestamp) -> Step {
         let others = self.seen.as_ref().and_then(|seen| holder(&seen.spec)).filter(|holder| *holder != self.identity);
         if let (Some(holder), Some(left)) = (others, self.left(at)) {
@@ -84,7 +86,7 @@ impl Candidate {
         Step::Create(self.begun(spec, now))
     }
 
-    /// How long another's record has to stay unchanged from now on; `None`: nobody holds it any more.
+    /// How long another's record has to stay unchanged from now on; `None`: it has expired, or nobody holds it.
     fn left(&self, at: Duration) -> Option<Duration> {
         let seen = self.seen.as_ref()?;
         holder(&seen.spec)?;
@@ -92,7 +94,7 @@ impl Candidate {
         (!left.is_zero()).then_some(left)
     }
 
-    /// The record of one who takes over from somebody else, or from nobody.
+    /// The record after taking over from another holder, or from none.
     fn taken(&self, before: &LeaseSpec, now: Timestamp) -> LeaseSpec {
         let transitions = transitions(before).saturating_add(1);
         self.begun(LeaseSpec { lease_transitions: Some(transitions), ..before.clone() }, now)
@@ -109,7 +111,7 @@ impl Candidate {
     }
 }
 
-/// The record of one who gives it up: anybody may take it at once.
+/// The record of a holder that releases the Lease: any candidate may take it at once.
 #[must_use]
 pub fn given_up(held: &LeaseSpec, now: Timestamp) -> LeaseSpec {
     LeaseSpec {
@@ -120,13 +122,13 @@ pub fn given_up(held: &LeaseSpec, now: Timestamp) -> LeaseSpec {
     }
 }
 
-/// Who holds it.
+/// The holder; `None` if the Lease is released.
 #[must_use]
 pub fn holder(spec: &LeaseSpec) -> Option<&str> {
     spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
-/// How long a record promises that its holder does nothing without a renewal; `otherwise` if it does not say.
+/// How long a holder may act without a renewal according to its record; `otherwise` if the record has no duration.
 #[must_use]
 pub fn promised(spec: &LeaseSpec, otherwise: Duration) -> Duration {
     let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());

@@ -1,5 +1,5 @@
-//! The election as a table, and as a game: two candidates with clocks of their own, whose calls and whose very steps may
-//! take any time, never hold the fence at once.
+//! The election as a table, and as a simulation: two candidates with their own clocks, whose calls and steps may take
+//! any time, never both hold a permitting fence.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,7 +31,7 @@ fn held_by(holder: &str, renewed: i64) -> LeaseSpec {
     }
 }
 
-/// What was done, in a word, and with which count of transitions.
+/// The kind of step, and the count of transitions that it writes.
 fn word(step: &Step) -> (&'static str, i32) {
     match step {
         Step::Create(spec) => ("create", transitions(spec)),
@@ -41,7 +41,7 @@ fn word(step: &Step) -> (&'static str, i32) {
 }
 
 #[test]
-fn a_lease_is_taken_when_it_was_seen_unchanged_for_as_long_as_it_says() {
+fn a_lease_is_taken_once_it_was_observed_unchanged_for_its_duration() {
     let short = LeaseSpec { lease_duration_seconds: Some(4), ..held_by("other", 0) };
     let silent = LeaseSpec { lease_duration_seconds: None, ..held_by("other", 0) };
     let given = given_up(&held_by("other", 0), at(5));
@@ -49,8 +49,8 @@ fn a_lease_is_taken_when_it_was_seen_unchanged_for_as_long_as_it_says() {
     let long_ago = held_by("other", -1_000_000);
     let annotated = held_by("other", 7);
     for (case, looks, expected) in [
-        ("there is none", vec![(0, None)], ("create", 0)),
-        ("seen for the first time, however old", vec![(0, Some(long_ago))], ("wait", -1)),
+        ("the Lease does not exist", vec![(0, None)], ("create", 0)),
+        ("read for the first time, however old", vec![(0, Some(long_ago))], ("wait", -1)),
         (
             "unchanged, not long enough",
             vec![(0, Some(held_by("other", 0))), (14, Some(held_by("other", 0)))],
@@ -63,41 +63,41 @@ fn a_lease_is_taken_when_it_was_seen_unchanged_for_as_long_as_it_says() {
         ),
         ("renewed meanwhile", vec![(0, Some(held_by("other", 0))), (15, Some(annotated.clone()))], ("wait", -1)),
         (
-            "renewed, then silent",
+            "renewed, then unchanged",
             vec![(0, Some(held_by("other", 0))), (9, Some(annotated.clone())), (24, Some(annotated))],
             ("write", 4),
         ),
         (
-            "a clock of another that goes backwards",
+            "the clock of the holder goes backwards",
             vec![(0, Some(held_by("other", 9))), (9, Some(held_by("other", 1)))],
             ("wait", -1),
         ),
-        ("it promises less", vec![(0, Some(short.clone())), (4, Some(short))], ("write", 4)),
-        ("it promises nothing", vec![(0, Some(silent.clone())), (15, Some(silent))], ("write", 4)),
-        ("given up", vec![(0, Some(given))], ("write", 4)),
-        ("held by nobody", vec![(0, Some(nobody))], ("write", 4)),
-        ("ours, as a lost answer", vec![(0, Some(held_by("me", 0)))], ("write", 3)),
-        ("another became it", vec![(0, Some(held_by("me", 0))), (2, Some(held_by("other", 2)))], ("wait", -1)),
-        ("deleted while another may hold it", vec![(0, Some(held_by("other", 0))), (14, None)], ("wait", -1)),
-        ("deleted, and its time is over", vec![(0, Some(held_by("other", 0))), (15, None)], ("create", 4)),
-        ("ours was deleted", vec![(0, Some(held_by("me", 0))), (2, None)], ("create", 3)),
+        ("a shorter duration in the record", vec![(0, Some(short.clone())), (4, Some(short))], ("write", 4)),
+        ("no duration in the record", vec![(0, Some(silent.clone())), (15, Some(silent))], ("write", 4)),
+        ("released", vec![(0, Some(given))], ("write", 4)),
+        ("an empty holder", vec![(0, Some(nobody))], ("write", 4)),
+        ("held by us, after a lost response", vec![(0, Some(held_by("me", 0)))], ("write", 3)),
+        ("another candidate took it", vec![(0, Some(held_by("me", 0))), (2, Some(held_by("other", 2)))], ("wait", -1)),
+        ("deleted while another may still lead", vec![(0, Some(held_by("other", 0))), (14, None)], ("wait", -1)),
+        ("deleted, and the old lease has expired", vec![(0, Some(held_by("other", 0))), (15, None)], ("create", 4)),
+        ("deleted while held by us", vec![(0, Some(held_by("me", 0))), (2, None)], ("create", 3)),
     ] {
         let mut me = Candidate::new("me".to_owned(), LEASE);
         let steps: Vec<_> =
             looks.iter().map(|(second, spec)| me.step(spec.as_ref(), seconds(*second), at(99))).collect();
-        let last = steps.last().expect("a look");
+        let last = steps.last().expect("at least one read");
         assert_eq!(word(last), expected, "{case}");
         if let Step::Create(spec) | Step::Write(spec) = last {
             assert_eq!(holder(spec), Some("me"), "{case}");
             assert_eq!((spec.lease_duration_seconds, &spec.renew_time), (Some(15), &Some(MicroTime(at(99)))), "{case}");
-            let anew = case.starts_with("ours, ");
-            assert_eq!(spec.acquire_time, Some(MicroTime(at(if anew { 0 } else { 99 }))), "{case}");
+            let renewed = case.starts_with("held by us, ");
+            assert_eq!(spec.acquire_time, Some(MicroTime(at(if renewed { 0 } else { 99 }))), "{case}");
         }
     }
 }
 
 #[test]
-fn it_says_how_long_to_wait() {
+fn a_waiting_candidate_returns_how_long_to_wait() {
     let mut me = Candidate::new("me".to_owned(), LEASE);
     let found = held_by("other", 0);
     for (second, left) in [(100, 15), (101, 14), (114, 1)] {
@@ -106,7 +106,7 @@ fn it_says_how_long_to_wait() {
     }
 }
 
-/// Something that happens to a player. Calls are two of them: they arrive, and their answer does.
+/// An event of a player. A call has two: the request arrives, and the response arrives.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happens {
     Wakes,
@@ -118,17 +118,17 @@ enum Happens {
 
 struct Player {
     candidate: Candidate,
-    /// What its clock shows when the game begins.
+    /// What its clock shows when the simulation begins.
     ahead: Duration,
     /// The version that it wrote last.
     stored: Option<usize>,
     held: Held,
 }
 
-/// From when to when a fence held, in game time.
+/// From when to when a fence permitted calls, in simulated time.
 type Held = Vec<(Duration, Duration)>;
 
-/// A game: the Lease, its versions, and two players. Each step takes one of the given times.
+/// Simulates the Lease, its versions, and two candidates. Each step takes one of the given times.
 fn play(ahead: [u64; 2], times: &[u64]) -> (Held, Held) {
     let Timing { lease, renew_deadline, retry } = Timing::default();
     let mut players = [0, 1].map(|number| Player {
@@ -153,7 +153,7 @@ fn play(ahead: [u64; 2], times: &[u64]) -> (Held, Held) {
             },
             Happens::ReadArrives => next(Duration::ZERO, Happens::ReadAnswered(current)),
             Happens::ReadAnswered(base) => {
-                // The time of the other's clock is anything, too.
+                // The wall clock of the other candidate may show anything, too.
                 let theirs =
                     Timestamp::UNIX_EPOCH + SignedDuration::from_millis(i64::try_from(versions.len()).expect("few"));
                 let found = base.map(|version| versions[version].clone());
@@ -202,8 +202,8 @@ proptest! {
 }
 
 #[test]
-fn in_such_a_game_both_lead_now_and_then() {
-    // Mostly quick, with a pause of 40 s now and then.
+fn both_candidates_lead_from_time_to_time_in_the_simulation() {
+    // Mostly quick, with a pause of 40 s from time to time.
     let times: Vec<u64> = (0..4_000).map(|step| if step % 97 == 96 { 40_000 } else { step % 50 }).collect();
     let (one, other) = play([5, 70_000], &times);
     assert!(one.len() > 20 && other.len() > 20, "{} and {}", one.len(), other.len());

@@ -1,9 +1,9 @@
-//! The loop of the election: looks at the Lease, takes it when it is free, renews it, and gives it up. What is written is
-//! decided by `election.rs`.
+//! The loop of the election: reads the Lease, takes it when it is free, renews it, and releases it. `election.rs`
+//! decides what to write.
 //!
-//! The deadline of a leader is taken from a clock that counts suspension, before the renewing call: whatever happens to
-//! the call or to this process, nobody else leads before it is over. The loop runs in a task of its own, so that no work
-//! holds up a renewal. It never waits for work to end either: that is for who calls [`Election::give_up`].
+//! The leader computes its deadline before the renewing call, on a clock that counts suspension: whatever happens to
+//! the call or to this process, nobody else leads before the deadline. The loop runs in its own task, so that no other
+//! work delays a renewal. It never waits for that work to end either: the caller of [`Election::give_up`] does.
 
 use std::time::Duration;
 
@@ -20,35 +20,35 @@ use super::election::{self, Candidate, Step};
 use super::lock::Lock;
 use super::{LeaseName, Scope, State, Timing};
 
-/// Why a leader is none any more. Its process must end: another may lead.
+/// Why this process stopped leading. The process must end, since another may lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// It was not renewed in time.
+    /// The leader did not renew the Lease in time.
     #[error(
         "Lease {lease} was not renewed within {deadline:?} ({why}): another replica takes over, and this process ends"
     )]
     NotRenewed {
-        /// Which.
+        /// The Lease.
         lease: LeaseName,
-        /// The time that it had.
+        /// The renew deadline.
         deadline: Duration,
-        /// What came of the last attempt.
+        /// Why the last attempt failed.
         why: String,
     },
-    /// Somebody else has it.
+    /// Another candidate holds the Lease.
     #[error("Lease {lease} is held by {holder} now: this process ends")]
     Taken {
-        /// Which.
+        /// The Lease.
         lease: LeaseName,
-        /// By whom.
+        /// Identity of its holder.
         holder: String,
     },
-    /// The loop ended, which it never does by itself.
+    /// The loop ended, which it does only on request.
     #[error("the election of Lease {0} broke off: this process ends")]
     Broken(LeaseName),
 }
 
-/// A running election. Dropping it ends it without giving anything up.
+/// A running election. Dropping it ends the loop without releasing the Lease.
 #[derive(Debug)]
 pub struct Election {
     lease: LeaseName,
@@ -58,8 +58,8 @@ pub struct Election {
 }
 
 impl Election {
-    /// Starts to campaign for the Lease of an install that works on `scope`. `fence` holds while this process leads;
-    /// `identity` is of this process alone. Needs a runtime.
+    /// Starts to campaign for the Lease of an install that works on `scope`. `fence` permits calls while this process
+    /// leads; `identity` is unique to this process. Needs a tokio runtime.
     #[must_use]
     pub fn start(
         client: Client,
@@ -83,23 +83,23 @@ impl Election {
             stored: None,
             leads: false,
             follows: None,
-            trouble: "the time was over before it was tried".to_owned(),
+            trouble: "the deadline passed before the first attempt".to_owned(),
         };
         let mut task = JoinSet::new();
         task.spawn(elector.run(ended));
         Self { lease: lease.clone(), state, end, task }
     }
 
-    /// How it stands.
+    /// Returns the shared state of the election.
     #[must_use]
     pub fn state(&self) -> State {
         self.state.clone()
     }
 
-    /// Returns once this process leads. Nothing is lost if nobody waits for it to the end.
+    /// Returns once this process leads. Cancel safe.
     ///
     /// # Errors
-    /// When it was lost again before anybody noticed.
+    /// If this process stopped leading before the caller noticed that it led.
     pub async fn won(&mut self) -> Result<(), Lost> {
         tokio::select! {
             ended = self.task.join_next() => Err(lost(ended, &self.lease)),
@@ -107,17 +107,18 @@ impl Election {
         }
     }
 
-    /// Returns when it is lost, at once.
+    /// Returns as soon as this process stops leading, with the reason.
     pub async fn lost(&mut self) -> Lost {
         let ended = self.task.join_next().await;
         lost(ended, &self.lease)
     }
 
-    /// Gives the Lease up, if it is held, so that another may take it at once. Only once nothing is sent any more.
+    /// Releases the Lease, if this process holds it, so that another may take it at once. Call it only once the process
+    /// sends nothing any more.
     pub async fn give_up(mut self) {
         self.end.send_replace(true);
         if let Some(Ok(Err(lost))) = self.task.join_next().await {
-            tracing::warn!(%lost, "there was nothing to give up");
+            tracing::warn!(%lost, "this process did not hold the Lease any more, so there was nothing to release");
         }
     }
 }
@@ -137,20 +138,20 @@ struct Elector {
     clock: Clock,
     fence: Fence,
     state: State,
-    /// The Lease as we wrote it last, to be renewed without reading it. `None`: it has to be read.
+    /// The Lease as this process wrote it last, to renew it without a read. `None`: it has to be read.
     stored: Option<Lease>,
     leads: bool,
-    /// Who was said to lead.
+    /// The holder that was logged last.
     follows: Option<String>,
-    /// What came of the last attempt that failed.
+    /// Why the last failed attempt failed.
     trouble: String,
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt.
 enum Attempt {
-    /// It is ours.
+    /// This process holds the Lease.
     Held,
-    /// It is another's, for so long at least.
+    /// Another candidate holds it, for at least `left`.
     Anothers { holder: String, left: Duration },
 }
 
@@ -164,7 +165,7 @@ impl Elector {
             let pause = self.turn().await?;
             let asked = tokio::select! {
                 () = self.clock.sleep(pause) => false,
-                // An end that nobody can ask for any more is one too.
+                // A dropped sender ends the loop too.
                 () = end.wait_for(|end| *end).map(|_| ()) => true,
             };
             if asked {
@@ -174,9 +175,9 @@ impl Elector {
         }
     }
 
-    /// One attempt; returns when to make the next.
+    /// Makes one attempt; returns the pause before the next.
     async fn turn(&mut self) -> Result<Duration, Lost> {
-        // A leader has to notice its deadline in time, also while a call hangs.
+        // The leader has to notice its deadline in time, also while a call hangs.
         let limit = self.timing.renew_deadline / 2;
         let clock = self.clock.clone();
         let attempt = tokio::select! {
@@ -185,7 +186,7 @@ impl Elector {
             () = clock.sleep(limit) => Err(format!("no answer within {limit:?}")),
         };
         match attempt {
-            // Its time may be over already, if this process was suspended meanwhile.
+            // The deadline may have passed already, if this process was suspended during the call.
             Ok(Attempt::Held) if self.fence.holds() => {
                 self.leads();
                 Ok(self.timing.retry)
@@ -198,6 +199,7 @@ impl Elector {
                 Ok(left.min(self.timing.retry))
             }
             Err(error) => {
+                // The write may have arrived although its response did not, so the next attempt reads first.
                 self.stored = None;
                 tracing::warn!(lease = %self.lease, error, leads = self.leads, "the Lease cannot be read or written");
                 self.trouble = error;
@@ -213,7 +215,7 @@ impl Elector {
         };
         let (at, now) = (self.clock.elapsed(), self.clock.now());
         let step = self.candidate.step(found.as_ref().and_then(|lease| lease.spec.as_ref()), at, now);
-        // Before the call: whoever sees what it wrote sees it later.
+        // Taken before the call: others read the written record only after it, so they count from a later time.
         let deadline = self.clock.elapsed() + self.timing.renew_deadline;
         let stored = match (step, &found) {
             (Step::Wait { holder, left }, _) => return Ok(Attempt::Anothers { holder, left }),
@@ -255,7 +257,7 @@ impl Elector {
         self.leads = false;
     }
 
-    /// Lets others take it at once. If that does not work, they wait for its end.
+    /// Releases the Lease. If that fails, others wait until it expires.
     async fn give_up(&mut self) {
         self.stop();
         let limit = self.timing.renew_deadline / 2;
@@ -272,7 +274,8 @@ impl Elector {
         }
     }
 
-    /// Whether it was ours. What was asked for last may have been done without our knowing, so it is read.
+    /// Releases the Lease; returns whether this process held it. The Lease is read first, because the last write may
+    /// have succeeded although its response was lost.
     async fn release(&self, now: Timestamp) -> Result<bool, kube::Error> {
         let Some(lease) = self.lock.read().await? else { return Ok(false) };
         let Some(spec) = lease.spec.as_ref().filter(|spec| election::holder(spec) == Some(self.candidate.identity()))

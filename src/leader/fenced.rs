@@ -1,5 +1,5 @@
-//! A client of the cluster that writes only while a fence holds: what a former leader was about to write when it was
-//! suspended stays unwritten. Reads and watches go through.
+//! A client of the cluster that writes only while a fence permits it, so that a former leader does not send a write
+//! that it was about to send when it was suspended. Reads and watches pass.
 
 use http::{Method, Request};
 use kube::Client;
@@ -8,12 +8,12 @@ use tower::BoxError;
 
 use connect_api::Fence;
 
-/// A write that did not leave.
+/// Error of a write that was not sent.
 #[derive(Debug, thiserror::Error)]
 #[error("this process does not lead any more, and writes nothing")]
 struct NotPermitted;
 
-/// The same client behind the fence.
+/// Returns the same client behind the fence.
 #[must_use]
 pub fn client(inner: Client, fence: Fence) -> Client {
     let namespace = inner.default_namespace().to_owned();

@@ -1,4 +1,4 @@
-//! The Lease as an object of the cluster: reads it, and writes it on the version that was read. Decides nothing.
+//! The Lease as an object of the cluster: reads it, and writes it with the version that was read. Decides nothing.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::names;
 pub(super) struct Lock {
     api: Api<Lease>,
     name: String,
-    /// What its holder says of the install.
+    /// What the holder writes into the Lease about the scope of the install.
     annotations: BTreeMap<String, String>,
 }
 
@@ -23,14 +23,18 @@ impl Lock {
         Self { api: Api::namespaced(client, &name.namespace), name: name.name.clone(), annotations }
     }
 
+    /// Reads the Lease; `None` if it does not exist.
+    ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn read(&self) -> Result<Option<Lease>, Error> {
         self.api.get_opt(&self.name).await
     }
 
+    /// Creates the Lease.
+    ///
     /// # Errors
-    /// Those of the API server; 409 if somebody else was faster.
+    /// Errors of the API server; 409 if another process created it first.
     pub(super) async fn create(&self, spec: LeaseSpec) -> Result<Lease, Error> {
         let metadata = ObjectMeta {
             name: Some(self.name.clone()),
@@ -41,10 +45,10 @@ impl Lock {
         self.api.create(&parameters(), &Lease { metadata, spec: Some(spec) }).await
     }
 
-    /// Writes the record, if the Lease is still as it was read. What others wrote beside it stays.
+    /// Writes the record if the Lease is unchanged since it was read. Keeps other fields and annotations.
     ///
     /// # Errors
-    /// Those of the API server; 409 if the Lease was changed meanwhile.
+    /// Errors of the API server; 409 if the Lease changed since it was read.
     pub(super) async fn replace(&self, read: &Lease, spec: LeaseSpec) -> Result<Lease, Error> {
         let mut lease = Lease { spec: Some(spec), ..read.clone() };
         lease.metadata.annotations.get_or_insert_default().extend(self.annotations.clone());

@@ -1,10 +1,12 @@
-//! Who does the work: of the replicas of one install, the one that holds its Lease leads; of several installs, each works
-//! on what its namespaces and its selector say, and leaves alone what a living one has claimed.
+//! Which process does the work: of the replicas of one install, the holder of its Lease leads; of several installs,
+//! each works on the objects within its namespaces and its selector, and leaves alone what another live install has
+//! claimed.
 //!
-//! Knows nothing of what the work is, and of no kind but the Lease. [`election`] is pure: whether to write the Lease, from
-//! what was seen of it and when. [`elector`] is the loop around it, [`state`] what others may ask of it. [`scope`] and
-//! [`selector`] say what an install works on, [`others`] what is known of other installs. [`fenced`] keeps a former leader
-//! from writing to the cluster, as `connect/fence.rs` keeps it from writing to the remote.
+//! Knows nothing of the work itself, and no kind but the Lease. [`election`] is pure: whether to write the Lease, from
+//! what was observed of it and when. [`elector`] is the loop around it, [`state`] what other modules read of it.
+//! [`scope`] and [`selector`] define what an install works on, [`others`] what is known of other installs. [`fenced`]
+//! keeps a former leader from writing to the cluster, as `fence.rs` of `crates/connect-api` keeps it from writing to
+//! the remote.
 
 pub mod election;
 pub mod elector;
@@ -23,7 +25,7 @@ pub use elector::{Election, Lost};
 pub use scope::Scope;
 pub use state::State;
 
-/// Names the Lease of an install, and so the install.
+/// Identifies the Lease of an install, and so the install.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseName {
     /// Namespace of the operator.
@@ -38,7 +40,7 @@ impl fmt::Display for LeaseName {
     }
 }
 
-/// A text that names no Lease.
+/// Error for a text that is not the name of a Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not written as namespace/name")]
 pub struct NoLeaseName;
@@ -60,15 +62,16 @@ impl FromStr for LeaseName {
     }
 }
 
-/// How long things take around a Lease.
+/// The durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How long others wait after the last change that they saw before they take the Lease: whole seconds.
+    /// How long other candidates wait after the last change that they observed before they take the Lease: whole
+    /// seconds.
     pub lease: Duration,
-    /// How long the leader may go on after a renewal began that worked. Shorter than `lease` by what a call that has just
-    /// passed its check may need to be connected.
+    /// How long the leader may act after the start of a successful renewal. Shorter than `lease` by the time that a
+    /// call needs to connect after it has passed the check of the fence.
     pub renew_deadline: Duration,
-    /// Pause between two looks or renewals.
+    /// Pause between two reads or renewals.
     pub retry: Duration,
 }
 
@@ -96,6 +99,6 @@ mod tests {
     fn a_call_that_passed_its_check_is_connected_before_another_leads() {
         let Timing { lease, renew_deadline, retry } = Timing::default();
         assert!(renew_deadline + connect_api::http::Limits::default().connect <= lease);
-        assert!(retry * 4 <= renew_deadline, "it may fail a few times");
+        assert!(retry * 4 <= renew_deadline, "a few renewals may fail");
     }
 }

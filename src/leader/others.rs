@@ -1,8 +1,8 @@
-//! Other installs, as far as objects are claimed by them: whether one is living, and whether it still means an object.
-//! Pure; who reads the Leases is in `controllers/foreign_installs.rs`.
+//! Other installs that have claimed objects: whether an install is alive, and whether its scope still includes an
+//! object. Pure; `controllers/foreign_installs.rs` reads the Leases.
 //!
-//! Living is judged as in an election, by changes that were seen here and never by another's clock. An install that was
-//! never looked at counts as living, and one that was looked at for the first time does so for as long as its Lease says.
+//! As in an election, an install is alive according to changes observed here, never according to its clock. An install
+//! whose Lease was never read counts as alive; after the first read it does so for the duration in its Lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::election;
 use super::scope::{Labels, Scope};
 use super::{LeaseName, Timing};
 
-/// The installs that objects are claimed by, and the objects that are left to them. `S` names an object.
+/// The installs that have claimed objects, and the objects that this install leaves to them. `S` identifies an object.
 #[derive(Debug)]
 pub struct Others<S> {
     installs: BTreeMap<LeaseName, Install<S>>,
@@ -22,7 +22,7 @@ pub struct Others<S> {
 #[derive(Debug)]
 struct Install<S> {
     sight: Sight,
-    /// What is left to it.
+    /// The objects that this install leaves to it.
     left: BTreeMap<S, Object>,
 }
 
@@ -31,15 +31,15 @@ struct Install<S> {
 enum Sight {
     /// It was not read yet.
     Unread,
-    /// It cannot be read, for this reason.
+    /// Reading it failed, for this reason.
     Unreadable(String),
-    /// There is none.
+    /// It does not exist.
     Absent,
-    /// This is its record, since then.
+    /// It has had this record since `at`.
     Seen { spec: LeaseSpec, scope: Scope, at: Duration, living: bool },
 }
 
-/// An object, as far as it matters who works on it.
+/// The properties of an object that decide which install works on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Its namespace.
@@ -48,16 +48,16 @@ pub struct Object {
     pub labels: Labels,
 }
 
-/// Whether an object that another install has claimed may be worked on.
+/// Whether this install may work on an object that another install has claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody else will.
+    /// Yes: no other install will.
     Free,
-    /// Nobody has looked yet: it is left alone until then.
+    /// Not yet: the Lease was not read. The object is left alone until then.
     Unknown,
-    /// It is left alone until something changes; with why that is not known better, if so.
+    /// No: the object is left alone until something changes.
     Taken {
-        /// Why the Lease cannot be read.
+        /// Why the Lease cannot be read, if so.
         unreadable: Option<String>,
     },
 }
@@ -69,7 +69,8 @@ impl<S> Default for Others<S> {
 }
 
 impl<S: Ord + Clone> Others<S> {
-    /// Whether an object that `claimed_by` has claimed may be worked on. If not, it is remembered until it may be.
+    /// Returns whether this install may work on an object that `claimed_by` has claimed. If not, keeps the object until
+    /// it may.
     pub fn standing(&mut self, claimed_by: &LeaseName, subject: &S, object: Object) -> Standing {
         let install = self.installs.entry(claimed_by.clone()).or_insert_with(Install::unknown);
         if install.is_free(&object) {
@@ -84,21 +85,21 @@ impl<S: Ord + Clone> Others<S> {
         }
     }
 
-    /// Takes note of an object's labels. Returns whether it was left to another install, for which they are news.
+    /// Returns whether the object is left to another install and these labels differ from the known ones.
     #[must_use]
     pub fn relabelled(&mut self, subject: &S, labels: &Labels) -> bool {
         self.installs.values().any(|install| install.left.get(subject).is_some_and(|object| object.labels != *labels))
     }
 
-    /// Forgets an object that is gone, or is not claimed by others any more.
+    /// Forgets an object that was deleted, or that no other install claims any more.
     pub fn forget(&mut self, subject: &S) {
         for install in self.installs.values_mut() {
             install.left.remove(subject);
         }
     }
 
-    /// Takes note of a Lease, read at local time `at`. Returns the objects that have to run again: all if it was read for the
-    /// first time, which is to be said, else those that may be worked on.
+    /// Records a Lease, read at local time `at`. Returns the objects to reconcile again: after the first read all of
+    /// them, so that their conditions report it; later those that this install may now work on.
     pub fn saw(&mut self, name: &LeaseName, read: Result<Option<(LeaseSpec, Scope)>, String>, at: Duration) -> Vec<S> {
         let Some(install) = self.installs.get_mut(name) else { return Vec::new() };
         let first = matches!(install.sight, Sight::Unread);
@@ -119,7 +120,7 @@ impl<S: Ord + Clone> Others<S> {
         woken.map(|(subject, _)| subject.clone()).collect()
     }
 
-    /// The Leases that have to be looked at: objects are left to them. Of others nothing is kept.
+    /// Returns the Leases to poll, which are those of installs to which objects are left. Drops all others.
     pub fn to_look_at(&mut self) -> Vec<LeaseName> {
         self.installs.retain(|_, install| !install.left.is_empty());
         self.installs.keys().cloned().collect()

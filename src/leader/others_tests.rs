@@ -1,4 +1,4 @@
-//! When an object of another install may be worked on, as tables.
+//! Tables: when this install may work on an object that another install has claimed.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
@@ -27,24 +27,24 @@ fn lease(holder: Option<&str>, renewed: i64, selector: &str) -> (LeaseSpec, Scop
 }
 
 #[test]
-fn what_a_living_install_means_is_left_to_it() {
+fn objects_in_the_scope_of_a_live_install_are_left_to_it() {
     let taken = Standing::Taken { unreadable: None };
     let held = || Ok(Some(lease(Some("a"), 0, "")));
     for (case, looks, expected) in [
-        ("nobody looked", vec![], Standing::Unknown),
-        ("seen for the first time", vec![(0, held())], taken.clone()),
+        ("never read", vec![], Standing::Unknown),
+        ("read for the first time", vec![(0, held())], taken.clone()),
         ("unchanged, not long enough", vec![(0, held()), (14, held())], taken.clone()),
         ("unchanged for long enough", vec![(0, held()), (15, held())], Standing::Free),
         ("renewed", vec![(0, held()), (15, Ok(Some(lease(Some("a"), 2, ""))))], taken.clone()),
         ("another replica of it", vec![(0, held()), (15, Ok(Some(lease(Some("b"), 0, ""))))], taken.clone()),
-        ("given up", vec![(0, held()), (1, Ok(Some(lease(None, 1, ""))))], Standing::Free),
+        ("released", vec![(0, held()), (1, Ok(Some(lease(None, 1, ""))))], Standing::Free),
         ("deleted", vec![(0, held()), (1, Ok(None))], Standing::Free),
-        ("it never was", vec![(0, Ok(None))], Standing::Free),
-        ("it selects others now", vec![(0, held()), (1, Ok(Some(lease(Some("a"), 1, "team=cart"))))], Standing::Free),
-        ("it selects this", vec![(0, Ok(Some(lease(Some("a"), 0, "team=tax"))))], taken.clone()),
-        ("it may not be read", vec![(0, Err("no".to_owned()))], Standing::Taken { unreadable: Some("no".to_owned()) }),
+        ("it never existed", vec![(0, Ok(None))], Standing::Free),
+        ("it now selects others", vec![(0, held()), (1, Ok(Some(lease(Some("a"), 1, "team=cart"))))], Standing::Free),
+        ("it selects this object", vec![(0, Ok(Some(lease(Some("a"), 0, "team=tax"))))], taken.clone()),
+        ("a forbidden read", vec![(0, Err("no".to_owned()))], Standing::Taken { unreadable: Some("no".to_owned()) }),
         (
-            "it may not be read any more",
+            "a later forbidden read",
             vec![(0, Ok(None)), (1, Err("no".to_owned()))],
             Standing::Taken { unreadable: Some("no".to_owned()) },
         ),
@@ -61,7 +61,7 @@ fn what_a_living_install_means_is_left_to_it() {
 }
 
 #[test]
-fn those_are_woken_who_may_go_on_and_all_when_it_is_known_first() {
+fn free_objects_are_enqueued_and_after_the_first_read_all_of_them() {
     let mut others = Others::default();
     for (subject, team) in [("tax", "tax"), ("cart", "cart")] {
         others.standing(&install(), &subject, object("shop", team));
@@ -78,8 +78,8 @@ fn those_are_woken_who_may_go_on_and_all_when_it_is_known_first() {
     assert_eq!(others.saw(&install(), Ok(Some(lease(Some("a"), 2, ""))), at(2)), Vec::<&str>::new());
     assert_eq!(others.saw(&install(), Ok(Some(lease(Some("a"), 4, "team=tax"))), at(4)), ["cart"]);
     assert!(others.relabelled(&"tax", &labels("cart")) && !others.relabelled(&"tax", &labels("tax")));
-    assert_eq!(others.standing(&install(), &"tax", object("shop", "cart")), Standing::Free, "its labels moved it");
+    assert_eq!(others.standing(&install(), &"tax", object("shop", "cart")), Standing::Free, "its new labels free it");
     others.forget(&"cart");
     assert_eq!(others.to_look_at(), Vec::<LeaseName>::new());
-    assert_eq!(others.saw(&install(), Ok(None), at(5)), Vec::<&str>::new(), "nobody asks any more");
+    assert_eq!(others.saw(&install(), Ok(None), at(5)), Vec::<&str>::new(), "no object is left to it any more");
 }

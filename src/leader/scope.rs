@@ -1,4 +1,5 @@
-//! What an install works on: namespaces and labels, as its flags say it and as its Lease tells others. Pure.
+//! The scope of an install: its namespaces and labels, from its flags, and as its Lease announces it to other installs.
+//! Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::names;
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
-/// What an install works on.
+/// The namespaces and labels of the objects that an install works on.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     namespaces: Vec<String>,
@@ -18,46 +19,46 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// From what the command line says: no namespaces are all, and an empty selector is everything.
+    /// Builds the scope from the flags: no namespaces means all of them, an empty selector means every object.
     ///
     /// # Errors
-    /// What is wrong with the selector.
+    /// If the selector cannot be parsed.
     pub fn new(namespaces: &[String], selector: &str) -> Result<Self, BadSelector> {
         Ok(Self::of(namespaces, selector::parse(selector)?))
     }
 
-    /// The same with a selector that was read already.
+    /// Builds the scope from a selector that was parsed already.
     #[must_use]
     pub fn of(namespaces: &[String], selector: Selector) -> Self {
         let namespaces = namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
         Self { namespaces: namespaces.map(str::to_owned).collect(), selector }
     }
 
-    /// The namespaces; empty: all.
+    /// The namespaces; empty means all.
     #[must_use]
     pub fn namespaces(&self) -> &[String] {
         &self.namespaces
     }
 
-    /// Which labels; it may select everything.
+    /// The label selector; it may select everything.
     #[must_use]
     pub fn selector(&self) -> &Selector {
         &self.selector
     }
 
-    /// Whether an object with these labels is meant, whatever its namespace.
+    /// Whether the selector matches these labels, whatever the namespace.
     #[must_use]
     pub fn selects(&self, labels: &Labels) -> bool {
         self.selector.matches(labels)
     }
 
-    /// Whether an object is meant.
+    /// Whether an object is in this scope.
     #[must_use]
     pub fn works_on(&self, namespace: &str, labels: &Labels) -> bool {
         (self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)) && self.selects(labels)
     }
 
-    /// As its Lease tells others.
+    /// The annotations with which its Lease announces the scope to other installs.
     #[must_use]
     pub fn annotations(&self) -> BTreeMap<String, String> {
         BTreeMap::from([
@@ -66,7 +67,8 @@ impl Scope {
         ])
     }
 
-    /// As another Lease tells it. What it does not say, or nobody understands, is everything: rather too much is left alone.
+    /// Reads the scope from the annotations of another Lease. What is absent or cannot be parsed means everything, so
+    /// that this install rather leaves too much alone.
     #[must_use]
     pub fn told_by(annotations: &BTreeMap<String, String>) -> Self {
         let text = |name: &str| annotations.get(name).map(String::as_str).unwrap_or_default();
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_install_works_on_its_namespaces_and_labels_and_its_lease_says_so() {
+    fn an_install_works_on_its_namespaces_and_labels_and_its_lease_announces_them() {
         let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
         for (case, namespaces, selector, namespace, has, expected) in [
             ("everything", "", "", "a", "", true),
@@ -103,13 +105,13 @@ mod tests {
             let scope = Scope::new(&names(namespaces), selector).expect("a selector");
             assert_eq!(scope.works_on(namespace, &labels(has)), expected, "{case}");
             let told = Scope::told_by(&scope.annotations());
-            assert_eq!(told.works_on(namespace, &labels(has)), expected, "{case}, as its Lease says");
+            assert_eq!(told.works_on(namespace, &labels(has)), expected, "{case}, read back from its Lease");
             assert_eq!(told.annotations(), scope.annotations(), "{case}");
         }
     }
 
     #[test]
-    fn a_lease_that_says_nothing_that_can_be_understood_means_everything() {
+    fn a_lease_whose_annotations_cannot_be_parsed_means_everything() {
         assert!(Scope::told_by(&BTreeMap::new()).works_on("a", &Labels::new()));
         let strange = BTreeMap::from([
             (names::WATCH_NAMESPACES.to_owned(), "a".to_owned()),

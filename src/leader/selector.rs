@@ -1,7 +1,7 @@
-//! Label selectors as people write them for kubectl (Kubernetes documentation, "Labels and Selectors"). Pure.
+//! Label selectors as users write them for kubectl (Kubernetes documentation, "Labels and Selectors"). Pure.
 //!
-//! Reads `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` and `!a`, separated by commas that all have to hold.
-//! What the API server would refuse is refused here, with what to write instead.
+//! Parses `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` and `!a`, separated by commas; all of them have to
+//! match. Rejects what the API server would reject, with an example of the right form.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const LONGEST: usize = 63;
 /// Longest prefix of a label (a DNS subdomain).
 const LONGEST_PREFIX: usize = 253;
 
-/// Text that is no selector.
+/// Error for a text that is not a selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{part}` cannot be part of a label selector: {why}. Write it as for kubectl: team=tax,tier!=test,zone in (a,b),!legacy"
@@ -22,10 +22,10 @@ pub struct BadSelector {
     why: &'static str,
 }
 
-/// The selector; empty text selects everything.
+/// Parses a selector; an empty text selects everything.
 ///
 /// # Errors
-/// Which part is wrong, and why.
+/// If a part cannot be parsed; the error names the part and the reason.
 pub fn parse(text: &str) -> Result<Selector, BadSelector> {
     if text.trim().is_empty() {
         return Ok(Selector::default());
@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Selector, BadSelector> {
     parts(text).into_iter().map(|part| expression(part.trim())).collect()
 }
 
-/// At commas outside of parentheses.
+/// Splits at commas outside of parentheses.
 fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, letter) in text.char_indices() {
@@ -69,7 +69,7 @@ fn expression(part: &str) -> Result<Expression, BadSelector> {
     match (words.next(), words.next(), words.next()) {
         (Some(key), Some("in"), None) => Ok(Expression::In(key_of(key).map_err(bad)?, values)),
         (Some(key), Some("notin"), None) => Ok(Expression::NotIn(key_of(key).map_err(bad)?, values)),
-        _ => Err(bad("before parentheses there are a label and `in` or `notin`")),
+        _ => Err(bad("a label and `in` or `notin` must precede the parentheses")),
     }
 }
 
@@ -124,12 +124,12 @@ mod tests {
         ] {
             let read = parse(text).unwrap_or_else(|bad| panic!("{text}: {bad}"));
             assert_eq!(read.to_string(), expected, "{text}");
-            assert_eq!(parse(expected).expect("its own form").to_string(), expected);
+            assert_eq!(parse(expected).expect("the printed form is valid").to_string(), expected);
         }
     }
 
     #[test]
-    fn what_is_no_selector_is_said() {
+    fn what_is_not_a_selector_is_rejected() {
         for (text, part) in [
             ("team=tax,", ""),
             ("=tax", "=tax"),

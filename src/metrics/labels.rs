@@ -1,13 +1,13 @@
-//! The closed sets that values of labels come from: what is outside them becomes a value that is in them, so that nobody
-//! who answers us decides how many series there are. Pure.
+//! The closed sets of label values: anything else becomes a value of the set, so that no remote server decides how many
+//! series exist. Pure.
 
 use connect_api::observer::{RequestEnd, TokenEnd};
 use connect_api::routes::OPERATIONS;
 
-/// What stands for anything that is in no list.
+/// Label value for anything that is in no list.
 const OTHER: &str = "other";
 
-/// HTTP statuses that are counted each for itself; others by their class.
+/// HTTP statuses with their own label value; others are counted by class.
 const STATUSES: &[(u16, &str)] = &[
     (200, "200"),
     (201, "201"),

@@ -1,8 +1,8 @@
-//! The metrics of a process: one registry, handed down like the clock; nothing else registers any.
+//! The metrics of a process: one registry, passed down like the clock; nothing else registers metrics.
 //!
-//! Counts what it is told, and knows neither resources nor remotes: who tells is `controllers/work.rs` and
-//! `controllers/inventory.rs`, and the clients by [`Observer`]. Next: [`families`] for the table of all families,
-//! [`labels`] for what values their labels may have; `cli/run/listen.rs` serves them.
+//! Records values, and knows neither resources nor remotes: `controllers/work.rs` and `controllers/inventory.rs` report
+//! values, and HTTP clients report through [`Observer`]. Next: [`families`] for the table of all families, [`labels`]
+//! for the values of their labels; `cli/run/listen.rs` serves them.
 
 pub mod families;
 pub mod labels;
@@ -28,16 +28,16 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 type Seconds = Gauge<f64, AtomicU64>;
 type Histograms<const N: usize> = Family<Labels<N>, Histogram, fn() -> Histogram>;
 
-/// Who knows values that change by themselves, such as ages; asked before each scrape.
+/// A source of values that change with time, such as ages; called before each scrape.
 pub trait AtScrape: Send + Sync {
-    /// Sets them.
+    /// Sets the values.
     fn refresh(&self, metrics: &Metrics);
 }
 
 /// The metrics of a process.
 pub struct Metrics {
     registry: Registry,
-    /// Held during a scrape, so that no other one sees what is half set.
+    /// Locked during a scrape, so that a concurrent scrape does not read values that are half set.
     ages: Mutex<Vec<Weak<dyn AtScrape>>>,
     leader: Gauge,
     workqueue_depth: Family<Labels<1>, Gauge>,
@@ -68,7 +68,7 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// All families, with nothing counted yet. `started`: when the process started.
+    /// Registers all families, with nothing counted yet. `started`: when the process started.
     #[must_use]
     pub fn new(started: Timestamp) -> Arc<Self> {
         let mut registry = Registry::default();
@@ -136,13 +136,13 @@ impl Metrics {
         add(registry, families::PROCESS_MEMORY, &self.process_memory);
     }
 
-    /// Asks `who` before each scrape, as long as it is there.
+    /// Calls `who` before each scrape, until it is dropped.
     pub fn at_scrape(&self, who: Weak<dyn AtScrape>) {
         self.ages.lock().unwrap_or_else(PoisonError::into_inner).push(who);
     }
 
-    /// Everything, as `OpenMetrics` 1.0, of which the Prometheus text format 0.0.4 reads the same: no types and no suffixes
-    /// are used that it does not know.
+    /// Encodes all families as `OpenMetrics` 1.0. The result is also valid in the Prometheus text format 0.0.4, since
+    /// it uses only types and suffixes that both have.
     #[must_use]
     pub fn encode(&self) -> String {
         let mut ages = self.ages.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,38 +159,38 @@ impl Metrics {
         page
     }
 
-    /// Whether this process runs the controllers.
+    /// Sets whether this process runs the controllers.
     pub fn leads(&self, leads: bool) {
         self.leader.set(i64::from(leads));
     }
 
-    /// How many resources of a kind wait for their run.
+    /// Sets how many resources of a kind wait for their reconcile.
     pub fn waiting(&self, kind: &'static str, number: usize) {
         self.workqueue_depth.get_or_create(&[("kind", kind)]).set(i64::try_from(number).unwrap_or(i64::MAX));
     }
 
-    /// A run begins whose resource waited for it for so long.
+    /// Records the start of a reconcile whose resource waited for `waited`.
     pub fn begun(&self, kind: &'static str, waited: Duration) {
         self.workqueue_wait.get_or_create(&[("kind", kind)]).observe(waited.as_secs_f64());
     }
 
-    /// A run ended.
+    /// Records the end of a reconcile.
     pub fn ended(&self, kind: &'static str, reason: &'static str, duration: Duration) {
         self.reconciles.get_or_create(&[("kind", kind), ("reason", reason)]).inc();
         self.reconcile_duration.get_or_create(&[("kind", kind)]).observe(duration.as_secs_f64());
     }
 
-    /// A change was sent, so long after its event.
+    /// Records that a change was sent, `after` its event.
     pub fn change_sent(&self, after: Duration) {
         self.change_to_sent.observe(after.as_secs_f64());
     }
 
-    /// What was sent is live, so long after its call.
+    /// Records that a deployment is live, `after` the call that deployed it.
     pub fn live(&self, after: Duration) {
         self.sent_to_live.observe(after.as_secs_f64());
     }
 
-    /// How many resources say this; a series of none is gone.
+    /// Sets how many resources have this state and reason; removes the series if there are none.
     pub fn resources(&self, kind: &'static str, state: &'static str, reason: &'static str, number: usize) {
         let labels = [("kind", kind), ("state", state), ("reason", reason)];
         if number == 0 {
@@ -200,12 +200,12 @@ impl Metrics {
         }
     }
 
-    /// Age of the operation of a kind that runs longest.
+    /// Sets the age of the oldest operation in progress of a kind.
     pub fn oldest_operation(&self, kind: &'static str, age: Duration) {
         self.oldest_operation.get_or_create(&[("kind", kind)]).set(age.as_secs_f64());
     }
 
-    /// Time since the last good look at each project, by namespace and name; there are no others.
+    /// Replaces the times since the last successful read of each project, by namespace and name.
     pub fn since_look<'p>(&self, projects: impl Iterator<Item = (&'p str, &'p str, Duration)>) {
         self.since_look.clear();
         for (namespace, project, since) in projects {
@@ -214,12 +214,12 @@ impl Metrics {
         }
     }
 
-    /// Something panicked.
+    /// Counts a panic.
     pub fn panicked(&self, kind: &'static str) {
         self.panics.get_or_create(&[("kind", kind)]).inc();
     }
 
-    /// Whether the API server refuses to list a kind in a namespace, or in all.
+    /// Sets whether the API server refuses to list a kind in a namespace, or in all.
     pub fn list_refused(&self, kind: &'static str, namespace: Option<&str>, refused: bool) {
         let labels = vec![("kind", kind.to_owned()), ("namespace", namespace.unwrap_or_default().to_owned())];
         if refused {
@@ -229,7 +229,7 @@ impl Metrics {
         }
     }
 
-    /// A watch was interrupted.
+    /// Counts an interrupted watch.
     pub fn watch_interrupted(&self, kind: &'static str) {
         self.cluster_errors.get_or_create(&[("kind", kind)]).inc();
     }
@@ -255,7 +255,7 @@ impl Observer for Metrics {
     }
 }
 
-/// Registers a family under its name in the table, of which the library adds unit and `_total` itself.
+/// Registers a family under its name in the table, without the unit and `_total`, which the library appends.
 fn add(registry: &mut Registry, family: families::Family, metric: &(impl Metric + Clone)) {
     let name = family.name.strip_suffix("_total").unwrap_or(family.name);
     let unit = match family.unit {

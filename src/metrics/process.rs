@@ -1,11 +1,11 @@
-//! What the kernel says of this process: memory and processor time (Linux, `/proc/self`). Elsewhere it says nothing.
+//! Memory and processor time of this process, from the kernel (Linux, `/proc/self`). Not available on other systems.
 
 use std::fs;
 
-/// Ticks in a second of the times in `/proc/self/stat`: `USER_HZ` is 100 on every architecture of Linux that we run on.
+/// Ticks per second of the times in `/proc/self/stat`: `USER_HZ` is 100 on every Linux architecture that we support.
 const TICKS: f64 = 100.0;
 
-/// Processor time so far, in seconds.
+/// Processor time used so far, in seconds.
 pub(super) fn cpu_seconds() -> Option<f64> {
     cpu(&fs::read_to_string("/proc/self/stat").ok()?)
 }
@@ -15,7 +15,7 @@ pub(super) fn memory_bytes() -> Option<u64> {
     memory(&fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// Fields 14 and 15 of `stat` (proc(5)). The second one may hold blanks and brackets, so they are counted from its end.
+/// Parses fields 14 and 15 of `stat` (proc(5)). Field 2 may contain blanks and brackets, so counting starts at its end.
 fn cpu(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
     let user: u32 = fields.next()?.parse().ok()?;

@@ -1,11 +1,11 @@
-//! Tests of the table of families, and that nobody outside decides how many series there are.
+//! Tests of the table of families, and that remote servers cannot create series.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::families::{ALL, Type};
 use super::*;
 
-/// Tells everything that can be told, once.
+/// Returns metrics with every value recorded once.
 fn full() -> Arc<Metrics> {
     let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
     let second = Duration::from_secs(1);
@@ -79,12 +79,12 @@ fn the_table_is_in_order() {
         assert_eq!(family.metric == Type::Histogram, !family.bounds.is_empty(), "{}", family.name);
         assert!(family.bounds.is_sorted() && !family.help.ends_with('.'), "{}", family.name);
         let ends = family.name.ends_with(&format!("_{}", family.unit));
-        assert!(family.unit.is_empty() || ends, "{} says its unit", family.name);
+        assert!(family.unit.is_empty() || ends, "{} ends with its unit", family.name);
     }
 }
 
 #[test]
-fn whoever_answers_cannot_make_series() {
+fn remote_servers_cannot_create_series() {
     let metrics = Metrics::new(Timestamp::UNIX_EPOCH);
     let invent = |number: u16| -> &'static str { Box::leak(format!("operation-{number}").into_boxed_str()) };
     for number in 0..=u16::MAX {

@@ -1,5 +1,6 @@
-//! A line of the log as one flat JSON object: what is said, and what the spans around it know, such as the trace id of the
-//! run, all on one level, so that `grep` and any collector find it. `docs/operations/logs.md` lists the members.
+//! Formats a log line as one flat JSON object: the fields of the event and of its spans, such as the trace id of the
+//! reconcile, all on one level, so that `grep` and any collector find them. `docs/operations/logs.md` lists the
+//! members.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormattedFields};
 use tracing_subscriber::registry::{LookupSpan, Scope};
 
-/// Writes lines of the log.
+/// Formats log lines.
 pub(super) struct Flat;
 
 impl<S> FormatEvent<S, JsonFields> for Flat
@@ -28,7 +29,7 @@ where
         for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
             let extensions = span.extensions();
             let fields = extensions.get::<FormattedFields<JsonFields>>().map(|fields| fields.fields.as_str());
-            // Written by the library itself, so they can be read.
+            // The library itself wrote this text, so it parses.
             if let Some(Ok(fields)) = fields.map(serde_json::from_str::<Map<String, Value>>) {
                 members.0.extend(fields);
             }
@@ -38,7 +39,7 @@ where
         SystemTime.format_time(&mut Writer::new(&mut time))?;
         let meta = event.metadata();
         let message = members.0.remove("message").unwrap_or_default();
-        // First what people read first; what is in each line cannot be hidden by a member of that name.
+        // What users read first comes first; a field cannot replace one of these members.
         let first = [
             ("timestamp", Value::from(time)),
             ("level", Value::from(meta.level().as_str())),
@@ -56,7 +57,7 @@ where
     }
 }
 
-/// What an event says.
+/// The fields of an event.
 struct Members(Map<String, Value>);
 
 impl Members {

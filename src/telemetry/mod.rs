@@ -1,7 +1,7 @@
-//! Logs: to standard error, as text or JSON, without anything that must not be shown.
+//! Logs: to standard error, as text or JSON, without secrets.
 //!
-//! What is logged is up to the filter in `RUST_LOG`; libraries that would print headers or bodies are capped whatever
-//! it says.
+//! The filter in `RUST_LOG` decides what is logged, except that libraries that would print headers or bodies are capped
+//! whatever it says.
 
 mod json;
 
@@ -17,34 +17,34 @@ use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 use self::json::Flat;
 
-/// Form of the log.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
     /// One flat JSON object in each line.
     Json,
-    /// For people.
+    /// Lines for reading in a terminal.
     Text,
 }
 
-/// Libraries that print whole messages, in which Secrets travel, at level `trace`; they are capped at `debug`.
+/// Libraries that print whole messages, which may contain Secrets, at level `trace`; they are capped at `debug`.
 const CAPPED: [&str; 5] = ["hyper", "hyper_util", "h2", "rustls", "tower"];
 
-/// The library's place that prints an answer of the API server as a whole, at level `warn`, if it cannot read it. Such an
-/// answer may be a Secret, so nothing is heard from there; whoever asked is told by the error.
+/// Log target that prints a response of the API server in full, at level `warn`, if it cannot be decoded. Such a
+/// response may be a Secret, so this target is disabled; the caller gets the error.
 const SILENT: &str = "kube_client::client";
 
-/// Starts logging; `default` is the filter where `RUST_LOG` is not set. A second start changes nothing.
+/// Starts logging; `default` is the filter if `RUST_LOG` is not set. A second start changes nothing.
 pub fn start(format: LogFormat, default: &str) {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {
         LogFormat::Json => flat().with_writer(std::io::stderr).boxed(),
         LogFormat::Text => fmt::layer().with_writer(std::io::stderr).boxed(),
     };
-    // Only the first one counts, in tests too.
+    // Only the first start counts, in tests too.
     let _ = tracing_subscriber::registry().with(layer.with_filter(filter(&text))).try_init();
 }
 
-/// Lines that are flat JSON objects.
+/// Returns the layer that formats lines as flat JSON objects.
 fn flat<S>() -> fmt::Layer<S, JsonFields, Flat>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -52,7 +52,7 @@ where
     fmt::layer().fmt_fields(JsonFields::new()).event_format(Flat)
 }
 
-/// What `text` lets through, in the form of `RUST_LOG`, but no more than is safe.
+/// Returns the filter for `text`, in the form of `RUST_LOG`, with the caps applied.
 fn filter(text: &str) -> impl Filter<Registry> + 'static {
     let capped = filter_fn(|event| {
         let library = event.target().split("::").next().unwrap_or_default();
@@ -73,7 +73,7 @@ mod tests {
 
     impl Write for Page {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("nobody panics with it").write(bytes)
+            self.0.lock().expect("no holder of the lock panics").write(bytes)
         }
 
         fn flush(&mut self) -> std::io::Result<()> {
@@ -86,18 +86,18 @@ mod tests {
         let writer = page.clone();
         let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer.with_filter(filter(text))), || {
-            tracing::info!(target: "connect_operator::cli", "ours-info");
-            tracing::trace!(target: "connect_operator::cli", "ours-trace");
-            tracing::debug!(target: "hyper_util::client", "theirs-debug");
-            tracing::trace!(target: "hyper_util::client", "theirs-trace");
-            tracing::warn!(target: "kube_client::client", "an-answer");
+            tracing::info!(target: "connect_operator::cli", "operator-info");
+            tracing::trace!(target: "connect_operator::cli", "operator-trace");
+            tracing::debug!(target: "hyper_util::client", "library-debug");
+            tracing::trace!(target: "hyper_util::client", "library-trace");
+            tracing::warn!(target: "kube_client::client", "a-response");
             tracing::debug!(target: "kube_client::client::builder", "a-request");
         });
-        String::from_utf8(page.0.lock().expect("nobody panics with it").clone()).expect("text")
+        String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text")
     }
 
     #[test]
-    fn a_line_is_one_flat_object_with_what_the_spans_around_it_know() {
+    fn a_line_is_one_flat_object_with_the_fields_of_its_spans() {
         let page = Page::default();
         let writer = page.clone();
         let layer = flat().with_writer(move || writer.clone());
@@ -105,9 +105,9 @@ mod tests {
             let run = tracing::info_span!("run", kind = "ConnectProject", trace_id = "0123456789abcdef", level = "own");
             let _entered = run.enter();
             let _inner = tracing::info_span!("inner", kind = "Other", number = 7).entered();
-            tracing::warn!(status = 503_u16, error = %"it said \"no\"\nand left", "the remote {}", "failed");
+            tracing::warn!(status = 503_u16, error = %"it answered \"no\"\nand closed", "the remote {}", "failed");
         });
-        let text = String::from_utf8(page.0.lock().expect("nobody panics with it").clone()).expect("text");
+        let text = String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text");
         assert_eq!(text.lines().count(), 1, "{text}");
         let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         let time = line["timestamp"].as_str().expect("a time");
@@ -115,7 +115,7 @@ mod tests {
         let expected = serde_json::json!({
             "timestamp": time, "level": "WARN", "message": "the remote failed", "target": module_path!(),
             "kind": "Other", "number": 7, "trace_id": "0123456789abcdef", "status": 503,
-            "error": "it said \"no\"\nand left",
+            "error": "it answered \"no\"\nand closed",
         });
         assert_eq!(line, expected);
         assert!(text.starts_with("{\"timestamp\":"), "{text}");
@@ -124,14 +124,15 @@ mod tests {
     #[test]
     fn libraries_that_print_messages_are_capped_and_nothing_is_added() {
         for (text, expected) in [
-            ("info", &["ours-info"][..]),
-            ("hyper_util=debug", &["theirs-debug"]),
-            ("trace", &["ours-info", "ours-trace", "theirs-debug", "a-request"]),
+            ("info", &["operator-info"][..]),
+            ("hyper_util=debug", &["library-debug"]),
+            ("trace", &["operator-info", "operator-trace", "library-debug", "a-request"]),
             ("kube_client=trace", &["a-request"]),
-            ("hyper_util=trace", &["theirs-debug"]),
+            ("hyper_util=trace", &["library-debug"]),
         ] {
             let log = logged(text);
-            for word in ["ours-info", "ours-trace", "theirs-debug", "theirs-trace", "an-answer", "a-request"] {
+            for word in ["operator-info", "operator-trace", "library-debug", "library-trace", "a-response", "a-request"]
+            {
                 assert_eq!(log.contains(word), expected.contains(&word), "{text}: {log}");
             }
         }

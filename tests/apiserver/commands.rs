@@ -38,7 +38,7 @@ async fn a_project_of_the_cluster_is_asked_with_its_own_credentials() {
     assert!(shown.contains(&format!("{}_tax", shop.sandbox.namespace)) && shown.contains("Deployed"), "{shown}");
 
     let (code, shown) = deployments(&shop, "nope").await;
-    assert!(code == Some(1) && shown.contains("ConnectProject nope: there is none in the namespace"), "{shown}");
+    assert!(code == Some(1) && shown.contains("ConnectProject nope: it does not exist in the namespace"), "{shown}");
     shop.put_secret(CREDENTIALS, &[("clientSecret", "")]).await;
     let (code, shown) = deployments(&shop, PROJECT).await;
     assert!(code == Some(1) && shown.contains("lacks the key clientSecret, or it is empty"), "{shown}");

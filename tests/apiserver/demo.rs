@@ -41,7 +41,7 @@ const STEPS: [&str; 17] = [
     "LOG_LEVEL was set to debug: Deployed again",
     "my-connector went from Git tag 1.0.0 to a live preview and to its publication",
     "my-live is Deployed with version 1 of my-connector, and Pinned to it",
-    "Git tag 1.1.0 is published as version 2: my-live says UpdateAvailable",
+    "Git tag 1.1.0 is published as version 2: my-live reports UpdateAvailable",
     "updatePolicy was set to Latest: exactly one redeploy, version 2 is Deployed",
     "The ConnectorDeployments were deleted: the remote deployments are gone too",
     "Cleaned up",

@@ -26,7 +26,7 @@ async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
 async fn it_ends_when_it_is_ready_when_a_person_is_needed_and_when_the_time_is_over() {
     let shop = Shop::open().await;
     let (code, said) = wait(&shop, &["deployment/tax"]).await;
-    assert!(code == Some(1) && said.contains("deployment/tax: there is none in the namespace"), "{said}");
+    assert!(code == Some(1) && said.contains("deployment/tax: it does not exist in the namespace"), "{said}");
 
     // Its Secret is not there, which may come by itself.
     shop.sandbox.apply(&shop.deployment()).await.unwrap();

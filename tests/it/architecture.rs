@@ -394,12 +394,12 @@ fn names_of_our_own_stand_in_names() {
         ("crd/connector", "an attribute of a derive takes literals only; a test compares it"),
         ("crd/connector_deployment", "an attribute of a derive takes literals only; a test compares it"),
     ];
-    let mut foreign_installs = Vec::new();
+    let mut misplaced = Vec::new();
     for source in sources::all().iter().filter(|source| !exceptions.iter().any(|(place, _)| source.is_below(place))) {
         let ours = source.words.iter().filter(|word| word.starts_with('"') && word.contains("connect-operator.io"));
-        foreign_installs.extend(ours.map(|word| format!("{}: {word}", source.path)));
+        misplaced.extend(ours.map(|word| format!("{}: {word}", source.path)));
     }
-    assert_eq!(foreign_installs, NOWHERE);
+    assert_eq!(misplaced, NOWHERE);
 }
 
 #[test]

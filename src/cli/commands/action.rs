@@ -1,4 +1,4 @@
-//! `action`: calls a frontend action by hand, once.
+//! `action`: calls a frontend action once.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::crd::parse_duration;
 use super::Failed;
 use super::project::host;
 
-/// Largest answer that is printed, in bytes.
+/// Maximum size of a response that is printed, in bytes.
 const LARGEST_ANSWER: usize = 16 << 20;
 /// The file name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -32,11 +32,11 @@ pub(in crate::cli) struct Actions {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Command {
-    /// Read.
+    /// Call the action with GET.
     Get(Call),
-    /// Write. Sent once, and never again by itself.
+    /// Call the action with POST. The call is sent once, without retries.
     Post(Write),
-    /// Write. Sent once, and never again by itself.
+    /// Call the action with PUT. The call is sent once, without retries.
     Put(Write),
 }
 
@@ -62,15 +62,15 @@ struct Call {
     #[arg(value_name = "NAMESPACE/ACTION")]
     action: String,
 
-    /// Address of the frontend, such as `https://shop-example.frontastic.live`.
+    /// URL of the frontend, such as `https://shop-example.frontastic.live`.
     #[arg(long)]
     url: String,
 
-    /// Which paths and names of headers the frontend has.
+    /// Preset for the paths and header names of the frontend.
     #[arg(long, value_enum, default_value = "frontastic")]
     preset: Kind,
 
-    /// Locale to call it with.
+    /// Locale of the call.
     #[arg(long, default_value = "en-GB")]
     locale: String,
 
@@ -78,23 +78,23 @@ struct Call {
     #[arg(long, value_name = "VERSION", default_value = "1.0.0")]
     extension_version: String,
 
-    /// Path of the page that the call is made for; for the preset frontastic only.
+    /// Path of the page on whose behalf the call is made; only for the preset frontastic.
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
 
-    /// A parameter of the query; may be repeated.
+    /// A query parameter; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     query: Vec<(String, String)>,
 
-    /// A header whose value is in a file, so that it does not stay in the history of the shell; may be repeated.
+    /// A header whose value is read from a file, so that it does not appear in the shell history; may be repeated.
     #[arg(long, value_name = "NAME=FILE", value_parser = pair)]
     header_from: Vec<(String, String)>,
 
-    /// Time that the answer may take.
+    /// Maximum time to wait for the response.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
 
-    /// Certificates in PEM that are trusted beside those of the system.
+    /// Certificates in PEM to trust in addition to those of the system.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     ca_file: Option<PathBuf>,
 }
@@ -104,10 +104,10 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Prints the body of the answer to standard output, its status to standard error.
+/// Prints the body of the response to standard output, its status to standard error.
 ///
 /// # Errors
-/// When the call cannot be sent or is not answered, and when its status is not 200 to 299.
+/// If the call cannot be sent, no response arrives, or its status is not 200 to 299.
 pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     let (call, method) = match arguments.command {
         Command::Get(call) => (call, ActionMethod::Get),
@@ -121,7 +121,7 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
         Kind::Service => Preset::SERVICE,
         Kind::Frontastic => Preset::FRONTASTIC,
     };
-    // Whoever writes an address means it.
+    // A user who passes a URL allows its host.
     let allowed = AllowedHosts::parse(host(&call.url).as_deref()).map_err(|bad| wrong(format!("--url: {bad}")))?;
     let extra_ca_pem = call.ca_file.as_deref().map(read).transpose()?;
     let around = ClientContext::plain(Clock::system());
@@ -147,7 +147,7 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     }
     print(&text)?;
     if !answer.whole {
-        return Err(wrong(format!("the answer is longer than {} MiB, and was cut", LARGEST_ANSWER >> 20)));
+        return Err(wrong(format!("the response is longer than {} MiB and was truncated", LARGEST_ANSWER >> 20)));
     }
     if answer.status.is_success() { Ok(()) } else { Err(wrong(format!("the action answered {}", answer.status))) }
 }

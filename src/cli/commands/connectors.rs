@@ -1,4 +1,4 @@
-//! `connectors`: what is in the registry, and what it wants.
+//! `connectors`: shows published connectors and the variables that they declare.
 
 use connect_api::model::{Connector, DeclaredApplication, DeclaredGlobal, IntegrationType};
 use connect_api::registry::ConnectorQuery;
@@ -19,17 +19,17 @@ pub(in crate::cli) struct Connectors {
 enum Command {
     /// Find published connectors; without a filter, all that this project may use.
     Search(Search),
-    /// Show one published connector, and the variables that it wants.
+    /// Show one published connector, and the variables that it declares.
     Get(Get),
 }
 
 #[derive(Clone, Debug, clap::Args)]
 struct Search {
-    /// Words to look for in name and description.
+    /// Words to search for in name and description.
     #[arg(long)]
     text: Option<String>,
 
-    /// What they integrate with, such as tax, psp or oms; may be repeated.
+    /// Type of integration, such as tax, psp or oms; may be repeated.
     #[arg(long = "type", value_name = "TYPE")]
     types: Vec<IntegrationType>,
 
@@ -37,15 +37,15 @@ struct Search {
     #[arg(long)]
     company: Option<String>,
 
-    /// true: only what is assigned to this project; false: everything that is available to it.
+    /// true: only connectors that are assigned to this project; false: every connector available to it.
     #[arg(long)]
     private: Option<bool>,
 
-    /// Order, in the words of the API; may be repeated.
+    /// Sort expression of the API; may be repeated.
     #[arg(long)]
     sort: Vec<String>,
 
-    /// Most results. Default: all, up to the 10,500 that the API gives.
+    /// Maximum number of results. Default: all, up to the 10,500 that the API returns.
     #[arg(long, value_name = "NUMBER")]
     limit: Option<usize>,
 
@@ -56,10 +56,10 @@ struct Search {
     output: Output,
 }
 
-/// Prints what was asked for.
+/// Prints the requested connectors.
 ///
 /// # Errors
-/// When there is none, or nobody can be asked.
+/// If the connector does not exist, or the API cannot be called.
 pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
     match arguments.command {
         Command::Search(search) => {
@@ -92,10 +92,10 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The table of what a search for `text` finds, with these variables in place of those of the process.
+/// Returns the table of the results for `text`, with these variables instead of the environment of the process.
 ///
 /// # Errors
-/// When nobody can be asked.
+/// If the API cannot be called.
 #[cfg(feature = "local-cluster")]
 pub(in crate::cli) async fn search(variable: impl Fn(&str) -> Option<String>, text: &str) -> Result<String, Failed> {
     let client = super::project::client_of(variable)?;
@@ -120,7 +120,7 @@ fn table(connectors: &[Connector]) -> Section {
     Section::new(header, rows)
 }
 
-/// The variables that the applications of a connector want.
+/// Returns the section with the variables that the applications of a connector declare.
 pub(super) fn variables(applications: &[DeclaredApplication], global: Option<&DeclaredGlobal>) -> Section {
     let none = DeclaredGlobal::default();
     let global = global.unwrap_or(&none);

@@ -1,4 +1,4 @@
-//! `deployments`: what is deployed in a project, and what it logs.
+//! `deployments`: shows the deployments of a project and their logs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use super::output::{Output, Section, or_dash};
 use super::project::Project;
 use super::{Failed, Get, Name, export, first};
 
-/// Pause between two looks at a log that is followed.
+/// Pause between two reads of a log that is followed.
 const FOLLOW: Duration = Duration::from_secs(3);
-/// How far a log that is followed is read again: entries may come late.
+/// Overlap of two reads of a log that is followed, because entries may arrive late.
 const LATE: Duration = Duration::from_secs(30);
 
-/// Look at deployments.
+/// Show deployments.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct Deployments {
     #[command(subcommand)]
@@ -36,10 +36,10 @@ pub(in crate::cli) struct Deployments {
 enum Command {
     /// List the deployments of the project.
     List(List),
-    /// Show one deployment: its status, its findings and its addresses.
+    /// Show one deployment: its status, its report and its URLs.
     #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Get(Get),
-    /// Print the log of one deployment. The service takes this away after 2027-01-31; Platform Insights replaces it.
+    /// Print the log of one deployment. The service removes it after 2027-01-31; Platform Insights replaces it.
     #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Logs(Logs),
     Export(export::Export),
@@ -47,7 +47,7 @@ enum Command {
 
 #[derive(Clone, Debug, clap::Args)]
 struct List {
-    /// Most results. Default: all, up to the 10,500 that the API gives.
+    /// Maximum number of results. Default: all, up to the 10,500 that the API returns.
     #[arg(long, value_name = "NUMBER")]
     limit: Option<usize>,
 
@@ -63,15 +63,15 @@ struct Logs {
     #[command(flatten)]
     name: Name,
 
-    /// Only this application; needed for deployments on AWS.
+    /// Only this application; required for deployments on AWS.
     #[arg(long, value_name = "NAME")]
     application: Option<String>,
 
-    /// Only what is not older than that, such as 30m or 24h; 30 days at most.
+    /// Only entries that are at most this old, such as 30m or 24h; at most 30 days.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     since: Option<Duration>,
 
-    /// Go on until this is stopped.
+    /// Keep printing new entries until interrupted.
     #[arg(long, short)]
     follow: bool,
 
@@ -79,10 +79,10 @@ struct Logs {
     project: Project,
 }
 
-/// Prints what was asked for.
+/// Prints the requested deployments, logs or manifests.
 ///
 /// # Errors
-/// When there is none, or nobody can be asked.
+/// If the deployment does not exist, or the API cannot be called.
 pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
     match arguments.command {
         Command::List(all) => {
@@ -143,7 +143,7 @@ fn applications(deployment: &Deployment) -> Section {
     Section::new(["APPLICATION", "URL", "TOPIC", "SCHEDULE"], rows)
 }
 
-/// Prints the entries in the order in which they come, each once.
+/// Prints the log entries in the order of the API. With --follow, prints each entry once.
 async fn print_logs(logs: &Logs) -> Result<(), Failed> {
     let client = logs.project.client().await?;
     let clock = Clock::system();
@@ -166,7 +166,8 @@ async fn print_logs(logs: &Logs) -> Result<(), Failed> {
     }
 }
 
-/// Reads all pages, as long as somebody reads on: until `next` is absent, empty or the one just used (contract section 3).
+/// Reads all pages while standard output is read: until `next` is absent, empty or the token just used (contract
+/// section 3).
 async fn read_logs(
     client: &HttpConnect,
     selector: &Selector,
@@ -193,7 +194,7 @@ async fn read_logs(
     }
 }
 
-/// A 404 of the service is about the deployment, or about logs altogether.
+/// Tells whether a 404 of the service concerns the deployment, or means that it serves no log.
 async fn no_log(client: &HttpConnect, selector: &Selector) -> Failed {
     match client.deployment(selector).await {
         Ok(Some(_)) => Failed::Log("the service has no log of this deployment".to_owned()),
@@ -201,7 +202,8 @@ async fn no_log(client: &HttpConnect, selector: &Selector) -> Failed {
     }
 }
 
-/// What is wrong with the question, the credentials or the moment is said as it is.
+/// Returns errors about the request, the credentials or the current moment unchanged; any other means that there is no
+/// log.
 fn refused_log(error: ApiError) -> Failed {
     let ours = matches!(
         error.code(),
@@ -218,7 +220,7 @@ fn refused_log(error: ApiError) -> Failed {
     }
 }
 
-/// An entry as one line: time, severity, application, text.
+/// Formats an entry as one line: time, severity, application, text.
 fn line(entry: &LogEntry) -> String {
     let text = match &entry.details {
         serde_json::Value::String(text) => text.clone(),
@@ -238,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_of_the_logs_is_told_apart_from_a_wrong_question() {
+    fn the_end_of_the_log_service_is_told_apart_from_a_bad_request() {
         for (status, code, ends) in [
             (400, Some(ErrorCode::InvalidPathParam), true),
             (404, None, true),
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_a_line_whatever_it_holds() {
+    fn an_entry_is_a_line_whatever_its_details() {
         for (case, details, expected) in [
             ("text", json!("started"), "started\n"),
             ("with a message", json!({"message": "started", "port": 1}), "started\n"),

@@ -1,7 +1,7 @@
-//! `deployments export`: what exists already, as manifests to begin with. Pure, but for the command itself.
+//! `deployments export`: prints existing deployments as manifests. Pure, except for the command itself.
 //!
-//! Applying them changes nothing at the remote: they only observe, their Secrets have no keys, and one that is switched
-//! to `managementPolicy: Full` waits for its values.
+//! Applying the manifests changes nothing at the remote: the resources only observe, their Secrets have no keys, and a
+//! resource that is switched to `managementPolicy: Full` waits for its values.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,13 +19,14 @@ use crate::names;
 use super::project::{Known, Project};
 use super::{Failed, first};
 
-/// Longest name that is made of a key (RFC 1123 labels; a Secret may have more, but people type names).
+/// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
 const LONGEST_NAME: usize = 63;
 
-/// Print manifests of deployments that exist.
+/// Print manifests of existing deployments.
 ///
-/// They are a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
-/// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing remote.
+/// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
+/// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
+/// remote.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Export {
     /// Keys of the deployments. Default: all.
@@ -36,7 +37,7 @@ pub(super) struct Export {
     project: Project,
 }
 
-/// Prints the manifests, and says what cannot be one.
+/// Prints the manifests; reports on standard error the deployments that cannot be exported.
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let (client, known) = arguments.project.client_and_manifest().await?;
     let mut found = first(paging::deployments(&client), None).await?;
@@ -50,7 +51,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);
     for id in left_out {
-        eprintln!("left out: the deployment with the id {id} has no key, and only a key can be written down");
+        eprintln!("skipped: the deployment with the id {id} has no key, which a manifest needs");
     }
     let mut text = String::new();
     for manifest in manifests {
@@ -60,7 +61,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     Ok(print(&text)?)
 }
 
-/// The manifests, and the ids of deployments that cannot be written down.
+/// Returns the manifests, and the ids of deployments that cannot be exported.
 fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Vec<String>) {
     let mut manifests: Vec<Value> = project.manifest.iter().cloned().collect();
     let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
@@ -126,7 +127,7 @@ fn spec(project: &str, name: &str, key: &str, deployment: &Deployment) -> Value 
     spec
 }
 
-/// A retry policy as far as one may be written; what is not known is left to the connector.
+/// The retry policy, if a spec allows it; otherwise the connector decides.
 fn retry_policy(policy: &RetryPolicy) -> Option<Value> {
     let backoff = policy.min_backoff_seconds.is_some() && policy.max_backoff_seconds.is_some();
     match policy.strategy.as_str() {
@@ -136,7 +137,7 @@ fn retry_policy(policy: &RetryPolicy) -> Option<Value> {
     }
 }
 
-/// Plain values as they are; secured ones by reference, since nobody can read them.
+/// Plain values verbatim; secured ones as references, since the API does not return them.
 fn values(object: &str, prefix: &str, standard: &[ConfigurationValue], secured: &[SecuredValue]) -> Map<String, Value> {
     let mut values = Map::new();
     if !standard.is_empty() {
@@ -153,14 +154,14 @@ fn values(object: &str, prefix: &str, standard: &[ConfigurationValue], secured: 
     values
 }
 
-/// A key that a Secret may have: letters, digits, `-`, `_` and `.`.
+/// Converts to a key that a Secret allows: letters, digits, `-`, `_` and `.`.
 fn key_of_secret(key: &str) -> String {
     key.chars()
         .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
         .collect()
 }
 
-/// A name that an object may have (RFC 1123 label), made of a key.
+/// Converts a key to an object name (RFC 1123 label).
 pub(super) fn label(key: &str) -> String {
     let letters =
         key.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
@@ -169,7 +170,7 @@ pub(super) fn label(key: &str) -> String {
     if text.is_empty() { "deployment".to_owned() } else { text.to_owned() }
 }
 
-/// The name, or the name and a number if it is taken.
+/// Returns the name, with a number appended if it is taken.
 fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     let numbered = (2..).map(|number| {
         let end = format!("-{number}");
@@ -228,11 +229,11 @@ mod tests {
             })
         );
         assert!(!json!(manifests).to_string().contains("canary"));
-        serde_json::from_value::<ConnectorDeployment>(manifests[1].clone()).expect("it is one");
+        serde_json::from_value::<ConnectorDeployment>(manifests[1].clone()).expect("it is valid");
     }
 
     #[test]
-    fn previews_jobs_and_global_values_are_written_down_too() {
+    fn previews_jobs_and_global_values_are_exported() {
         let record = deployment(&json!({
             "type": "preview", "connector": {"id": "9", "version": 1},
             "applications": [{"id": "2", "applicationName": "job", "schedule": "0 5 * * *"}],
@@ -247,17 +248,17 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_policy_is_written_down_as_far_as_it_can_be_applied() {
+    fn a_retry_policy_is_exported_if_it_can_be_applied() {
         let backoff = json!({"strategy": "exponential-backoff", "minBackoffSeconds": 10, "maxBackoffSeconds": 60});
         for (case, shown, expected) in [
             ("backoff", backoff.clone(), Some(backoff.clone())),
             (
-                "immediate, with pauses that the service shows all the same",
+                "immediate, with pauses that the service returns anyway",
                 json!({"strategy": "immediate", "minBackoffSeconds": 10}),
                 Some(json!({"strategy": "immediate"})),
             ),
             ("backoff without pauses", json!({"strategy": "exponential-backoff"}), None),
-            ("a strategy that is not known", json!({"strategy": "lunar"}), None),
+            ("an unknown strategy", json!({"strategy": "lunar"}), None),
             ("none", Value::Null, None),
         ] {
             let record = deployment(&json!({"applications": [{"applicationName": "events", "retryPolicy": shown}]}));
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_labels_and_each_its_own_and_what_has_no_key_is_left_out() {
+    fn names_are_unique_labels_and_deployments_without_a_key_are_skipped() {
         let keys = ["Shop_Tax", "shop-tax", "__", &"x".repeat(256), &format!("{}y", "x".repeat(255))];
         let records: Vec<_> = keys.iter().map(|key| deployment(&json!({"key": key, "applications": []}))).collect();
         let without = deployment(&json!({"id": "77", "key": null}));

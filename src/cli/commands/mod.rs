@@ -1,7 +1,7 @@
-//! The Connect API by hand: what is in the registry and in a project, which is only read, and the actions of frontends.
+//! Commands that call the Connect API directly: they read the registry and a project, and call actions of frontends.
 //!
-//! Results go to standard output, in the order and the words of the API; messages go to standard error. Secured values
-//! are never printed. Next: `project` for which project is asked, `output` for how results look.
+//! Results go to standard output, in the order and with the names of the API; messages go to standard error. Secured
+//! values are never printed. Next: `project` for the project and its credentials, `output` for the format of results.
 
 mod action;
 mod connectors;
@@ -27,29 +27,29 @@ use futures::stream::Stream;
 use self::output::Output;
 use self::project::Project;
 
-/// Why there is no result.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failed {
-    /// The project or its credentials.
+    /// The project or its credentials cannot be used.
     #[error(transparent)]
     Project(#[from] project::ProjectError),
-    /// The API.
+    /// The API returned an error, or did not respond.
     #[error("{}{}", .0, scopes(.0))]
     Api(#[from] ApiError),
-    /// A log, which the service may not have any more.
+    /// The log cannot be read; the service may not serve logs any more.
     #[error("{0}; {LOGS_END}")]
     Log(String),
-    /// There is none.
+    /// The requested object does not exist.
     #[error("there is no {what} with the {} in this project; try `connect-operator {list}`", name(.selector))]
     Absent {
-        /// What was looked for.
+        /// The kind of object.
         what: &'static str,
-        /// Its name.
+        /// Its key or id.
         selector: Selector,
-        /// The command that shows what there is.
+        /// The command that lists the existing objects.
         list: &'static str,
     },
-    /// An argument, or what came of it.
+    /// An argument, or a result that follows from it, is invalid.
     #[error("{0}")]
     Argument(String),
     /// Standard output cannot be written.
@@ -57,11 +57,11 @@ pub(super) enum Failed {
     Output(#[from] std::io::Error),
 }
 
-/// Which scopes a call takes that was refused for want of one.
+/// Returns the scopes that an operation needs, if the service refused it for lack of one.
 fn scopes(error: &ApiError) -> String {
     let forbidden = error.status() == Some(403) || error.code() == Some(&ErrorCode::AuthorizationError);
     let right = Right::of_operation(error.operation).filter(|_| forbidden);
-    right.map(|right| format!("; it takes {}", right.scopes().join(" or "))).unwrap_or_default()
+    right.map(|right| format!("; it needs the scope {}", right.scopes().join(" or "))).unwrap_or_default()
 }
 
 fn name(selector: &Selector) -> String {
@@ -71,14 +71,14 @@ fn name(selector: &Selector) -> String {
     }
 }
 
-/// Names one thing: by its key, or by its id.
+/// Identifies an object by its key or its id.
 #[derive(Clone, Debug, clap::Args)]
 struct Name {
-    /// Its key; its id with --id.
+    /// Key of the object; its id with --id.
     #[arg(value_name = "KEY")]
     name: String,
 
-    /// The name is an id, not a key.
+    /// Treat the argument as an id instead of a key.
     #[arg(long)]
     id: bool,
 }
@@ -89,7 +89,7 @@ impl Name {
     }
 }
 
-/// One thing, and how to show it.
+/// Arguments of a command that shows one object.
 #[derive(Clone, Debug, clap::Args)]
 struct Get {
     #[command(flatten)]
@@ -102,7 +102,7 @@ struct Get {
     output: Output,
 }
 
-/// The first of a list, or all.
+/// Collects the first `most` results, or all.
 async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option<usize>) -> Result<Vec<T>, ApiError> {
     use futures::StreamExt as _;
     results.take(most.unwrap_or(usize::MAX)).try_collect().await

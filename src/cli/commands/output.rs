@@ -1,6 +1,6 @@
-//! How results look: tables that fit the terminal, or the records of the API as JSON or YAML.
+//! Output formats: tables that fit the terminal, or the records of the API as JSON or YAML.
 //!
-//! Whatever the form, secured values are taken out of a record before it is printed.
+//! In every format, secured values are removed from a record before it is printed.
 
 use std::io;
 
@@ -10,27 +10,27 @@ use serde_json::Value;
 
 use crate::cli::printing::{columns, print};
 
-/// Form of the result.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Form {
-    /// For people.
+    /// A table for reading in a terminal.
     Table,
-    /// The record of the API, or an array of them.
+    /// The record of the API, or an array of records.
     Json,
-    /// The same as YAML.
+    /// The same records as YAML.
     Yaml,
 }
 
-/// How to print.
+/// The output arguments.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Output {
-    /// Form of the result. json and yaml hold the records of the API in its own words, a list as an array; secured values
-    /// are left out.
+    /// Output format. json and yaml print the records of the API under the API's own names, a list as an array; secured
+    /// values are left out.
     #[arg(long, short, value_enum, default_value = "table")]
     output: Form,
 }
 
-/// A part of a table, below a blank line if something stands before it.
+/// A part of a table, separated by a blank line.
 pub(super) struct Section {
     header: Vec<&'static str>,
     rows: Vec<Vec<String>>,
@@ -43,9 +43,9 @@ impl Section {
 }
 
 impl Output {
-    /// Prints `result`, or the table of it; sections without rows are left out, unless there is only one.
+    /// Prints `result`, or its table; omits sections without rows, unless there is only one.
     pub(super) fn print(self, result: &impl Serialize, table: impl FnOnce() -> Vec<Section>) -> io::Result<()> {
-        // In one piece: whoever reads may stop early.
+        // Written in one piece, because the reader may stop early.
         let text = match self.output {
             Form::Table => text(&table(), columns()),
             Form::Json => format!("{:#}\n", without_secrets(serde_json::to_value(result)?)),
@@ -56,7 +56,7 @@ impl Output {
     }
 }
 
-/// The tables, as wide as a terminal of so many columns.
+/// Formats the tables for a terminal of `width` columns.
 pub(super) fn text(sections: &[Section], width: Option<u16>) -> String {
     let shown: Vec<_> = sections.iter().filter(|section| sections.len() == 1 || !section.rows.is_empty()).collect();
     let tables: Vec<_> = shown.iter().map(|section| table(section, width)).collect();
@@ -68,17 +68,17 @@ fn table(section: &Section, width: Option<u16>) -> String {
     table.load_style(presets::NOTHING).set_header(section.header.clone()).add_rows(section.rows.clone());
     match width {
         Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
-        // A pipe: one line for each, however long.
+        // A pipe: one line per row, however long.
         None => table.set_content_arrangement(ContentArrangement::Disabled),
     };
-    // Without the blank that stands before the first column.
+    // Strips the blank before the first column.
     table
         .lines()
         .flat_map(|line| [line.trim_end().strip_prefix(' ').unwrap_or_default().to_owned(), "\n".into()])
         .collect()
 }
 
-/// The record without the values of secured configurations, whatever the service shows there.
+/// Removes the values of secured configurations, whatever the service returns there.
 fn without_secrets(mut value: Value) -> Value {
     match &mut value {
         Value::Array(items) => {
@@ -103,12 +103,12 @@ fn without_secrets(mut value: Value) -> Value {
     value
 }
 
-/// What stands for nothing.
+/// Returns the text, or `-` if it is absent or empty.
 pub(super) fn or_dash(text: Option<&str>) -> String {
     text.filter(|text| !text.is_empty()).unwrap_or("-").to_owned()
 }
 
-/// Words with commas between them.
+/// Joins the words with commas.
 pub(super) fn list<T: ToString>(words: &[T]) -> String {
     or_dash(Some(&words.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")))
 }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secured_values_are_taken_out_at_any_depth() {
+    fn secured_values_are_removed_at_any_depth() {
         let record = json!([{
             "securedConfiguration": [{"key": "A", "value": "canary"}],
             "applications": [{"securedConfiguration": [{"key": "B", "value": "canary", "description": "b"}]}],

@@ -1,4 +1,4 @@
-//! Which project is asked, and with whose credentials: a ConnectProject of the current context, or the environment.
+//! The project to call and its credentials: from a ConnectProject of the current context, or from the environment.
 
 use std::path::PathBuf;
 
@@ -22,15 +22,16 @@ use crate::controllers::secret;
 use crate::crd::ConnectProject;
 use crate::names;
 
-/// Requests in a second, where no ConnectProject says it.
+/// Requests per second without a ConnectProject.
 const RATE: Rate = Rate::per_second(10);
 
-/// Which project to ask. Without --project the variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET` and
-/// `CTP_REGION` name it, and perhaps `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
+/// The project to call. Without --project the variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET` and
+/// `CTP_REGION` define it, and optionally `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Project {
-    /// A `ConnectProject` of the current context, whose Secret holds the credentials. Default: the environment, in
-    /// `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`, `CTP_REGION` and, if needed, `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
+    /// A `ConnectProject` of the current context, whose Secret has the credentials. Default: the environment variables
+    /// `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`, `CTP_REGION` and, if needed, `CTP_SCOPES`,
+    /// `CTP_API_URL` and `CTP_AUTH_URL`.
     #[arg(id = "project", long, value_name = "NAME", add = ArgValueCandidates::new(completion::projects))]
     name: Option<String>,
 
@@ -38,57 +39,57 @@ pub(super) struct Project {
     #[arg(long, short, value_name = "NAMESPACE", requires = "project", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
 
-    /// Hosts that may be called beside those in `CTP_API_URL` and `CTP_AUTH_URL`, in the form of `run`.
+    /// Allowed hosts in addition to those in `CTP_API_URL` and `CTP_AUTH_URL`, written as for `run`.
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     allowed_api_hosts: Vec<String>,
 
-    /// Certificates in PEM that are trusted beside those of the system.
+    /// Certificates in PEM to trust in addition to those of the system.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     ca_file: Option<PathBuf>,
 }
 
-/// Why no project can be asked.
+/// Why no project can be called.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ProjectError {
-    /// A variable.
+    /// A variable is not set.
     #[error(
         "{0} is not set: name a ConnectProject with --project, or set CTP_PROJECT_KEY, CTP_CLIENT_ID, CTP_CLIENT_SECRET and CTP_REGION"
     )]
     Variable(&'static str),
-    /// A host pattern is wrong.
+    /// A host pattern is invalid.
     #[error("--allowed-api-hosts: {0}")]
     Hosts(#[from] connect_api::hosts::BadPattern),
     /// The certificates cannot be read.
     #[error(transparent)]
     CaFile(#[from] CaFileError),
-    /// The cluster, or what is in it.
+    /// The cluster, the ConnectProject or its Secret cannot be used.
     #[error("ConnectProject {name}: {why}")]
     Cluster {
-        /// The one that was named.
+        /// Name of the ConnectProject.
         name: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// The client.
+    /// The client cannot be created.
     #[error("{0}")]
     Client(String),
 }
 
-/// A project as manifests name it.
+/// A project as manifests refer to it.
 pub(super) struct Known {
     /// Name of its `ConnectProject`.
     pub(super) name: String,
-    /// Its manifest, if it is not in the cluster and its region is known.
+    /// Its manifest, if the project comes from the environment and its region is known.
     pub(super) manifest: Option<Value>,
 }
 
 impl Project {
-    /// Its client; nothing is sent yet.
+    /// Returns its client; sends nothing yet.
     pub(super) async fn client(&self) -> Result<HttpConnect, ProjectError> {
         Ok(self.client_and_manifest().await?.0)
     }
 
-    /// The same, and how manifests name the project.
+    /// Returns its client, and how manifests refer to the project.
     pub(super) async fn client_and_manifest(&self) -> Result<(HttpConnect, Known), ProjectError> {
         let mut hosts = self.allowed_api_hosts.clone();
         let (settings, known) = if let Some(name) = &self.name {
@@ -107,7 +108,7 @@ impl Project {
         let (client, namespace) = cluster(self.namespace.as_deref()).await.map_err(failed)?;
         let projects = Api::<ConnectProject>::namespaced(client.clone(), &namespace);
         let found = projects.get_opt(name).await.map_err(|error| failed(error.to_string()))?;
-        let project = found.ok_or_else(|| failed(format!("there is none in the namespace {namespace}")))?;
+        let project = found.ok_or_else(|| failed(format!("it does not exist in the namespace {namespace}")))?;
         let secret_name = &project.spec.credentials_secret_ref.name;
         let found = secret::read(&client, &namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
         let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
@@ -116,7 +117,7 @@ impl Project {
     }
 }
 
-/// The client of a project that variables name which are not those of the process.
+/// Returns the client of a project whose variables are not those of the process.
 #[cfg(feature = "local-cluster")]
 pub(super) fn client_of(variable: impl Fn(&str) -> Option<String>) -> Result<HttpConnect, ProjectError> {
     let mut hosts = Vec::new();
@@ -135,7 +136,7 @@ fn client(settings: &Settings, hosts: &[String], extra_ca_pem: Option<Vec<u8>>) 
     factory.client(settings).map_err(ProjectError::Client)
 }
 
-/// Reads the variables. The hosts of addresses that are written out are allowed: whoever sets them knows them.
+/// Reads the variables. The hosts of explicit URLs are allowed, because the user chose them.
 fn of_environment(
     variable: impl Fn(&str) -> Option<String>,
     hosts: &mut Vec<String>,
@@ -160,7 +161,7 @@ fn of_environment(
     })
 }
 
-/// A `ConnectProject` like the environment. Its credentials stay where they are.
+/// Returns a `ConnectProject` that matches the environment. It refers to a Secret, and contains no credentials.
 fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Known {
     let name = label(&settings.project_key);
     let Some(region) = variable("CTP_REGION") else { return Known { name, manifest: None } };
@@ -183,7 +184,7 @@ fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> K
     Known { name, manifest: Some(manifest) }
 }
 
-/// The pattern that allows an address; nothing if it is none, which is told when it is used.
+/// Returns the pattern that allows the host of a URL; `None` for an invalid URL, which is reported when it is used.
 pub(super) fn host(address: &str) -> Option<String> {
     pattern_of(&url::Url::parse(address).ok()?)
 }
@@ -208,9 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_names_a_project_and_what_is_missing_is_named() {
+    fn the_environment_defines_a_project_and_errors_name_missing_variables() {
         let (read, hosts) = settings(&ALL);
-        let read = read.expect("all is there");
+        let read = read.expect("every variable is set");
         assert_eq!(read.api_url, "https://connect.us-east-2.aws.commercetools.com");
         assert_eq!(read.auth_url, "https://auth.us-east-2.aws.commercetools.com");
         assert_eq!((read.project_key.as_str(), read.scopes), ("demo", None));
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_written_out_need_no_region_and_are_allowed() {
+    fn explicit_urls_need_no_region_and_their_hosts_are_allowed() {
         let mut variables = ALL[..3].to_vec();
         variables.extend([("CTP_API_URL", "http://127.0.0.1:8787"), ("CTP_AUTH_URL", "https://auth.internal/")]);
         let (read, hosts) = settings(&variables);

@@ -1,4 +1,4 @@
-//! `staged`: connectors that are being prepared.
+//! `staged`: shows staged connectors.
 
 use connect_api::model::{ConnectorStaged, IntegrationType};
 use connect_api::registry::StagedQuery;
@@ -9,7 +9,7 @@ use super::output::{Output, Section, list, or_dash};
 use super::project::Project;
 use super::{Failed, Get, first};
 
-/// Look at staged connectors.
+/// Show staged connectors.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct Staged {
     #[command(subcommand)]
@@ -20,13 +20,13 @@ pub(in crate::cli) struct Staged {
 enum Command {
     /// List the staged connectors.
     List(List),
-    /// Show one staged connector: how far it is, what was found, and the variables that it wants.
+    /// Show one staged connector: its status, its reports, and the variables that it declares.
     Get(Get),
 }
 
 #[derive(Clone, Debug, clap::Args)]
 struct List {
-    /// What they integrate with; may be repeated.
+    /// Type of integration; may be repeated.
     #[arg(long = "type", value_name = "TYPE")]
     types: Vec<IntegrationType>,
 
@@ -34,7 +34,7 @@ struct List {
     #[arg(long)]
     private: Option<bool>,
 
-    /// Most results. Default: all, up to the 10,500 that the API gives.
+    /// Maximum number of results. Default: all, up to the 10,500 that the API returns.
     #[arg(long, value_name = "NUMBER")]
     limit: Option<usize>,
 
@@ -45,10 +45,10 @@ struct List {
     output: Output,
 }
 
-/// Prints what was asked for.
+/// Prints the requested staged connectors.
 ///
 /// # Errors
-/// When there is none, or nobody can be asked.
+/// If the staged connector does not exist, or the API cannot be called.
 pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
     match arguments.command {
         Command::List(all) => {
@@ -93,7 +93,7 @@ fn table(all: &[ConnectorStaged]) -> Section {
     Section::new(header, rows)
 }
 
-/// What publishing, the preview request and certification found.
+/// Returns the findings of publishing, the preview request and certification.
 fn findings(staged: &ConnectorStaged) -> Section {
     let reports = [("publishing", &staged.publishing_report), ("preview", &staged.previewable_report)];
     let entries = reports.into_iter().flat_map(|(about, report)| {

@@ -1,5 +1,5 @@
-//! Names of the cluster that may follow. Whoever presses a key waits for them, so the time is short, and where there is no
-//! cluster, or no right to look, there is nothing to choose from and nothing said.
+//! Completion candidates from the cluster. The user waits for them after a key press, so the timeout is short; without
+//! a cluster or the permission to list, there are no candidates and no message.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use kube::{Api, Client, Resource, ResourceExt as _};
 
 use crate::crd::{ConnectProject, ConnectorDeployment};
 
-/// Longest time that a key press waits.
+/// Maximum wait after a key press.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Most names that are offered: nobody reads more.
+/// Maximum number of candidates: nobody reads more.
 const MOST: u32 = 500;
 
-/// Namespaces.
+/// Returns the namespaces.
 pub(in crate::cli) fn namespaces() -> Vec<CompletionCandidate> {
     asked(async |client, _| Ok(named(Api::<Namespace>::all(client).list_metadata(&most()).await?)))
 }
 
-/// `ConnectProject`s of the namespace that is meant.
+/// Returns the `ConnectProject`s of the selected namespace.
 pub(in crate::cli) fn projects() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| named_in::<ConnectProject>(client, &namespace).await)
 }
 
-/// `deployment/NAME` for each `ConnectorDeployment` of the namespace that is meant.
+/// Returns `deployment/NAME` for each `ConnectorDeployment` of the selected namespace.
 pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| {
         let names = named_in::<ConnectorDeployment>(client, &namespace).await?;
@@ -36,7 +36,7 @@ pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Keys of the remote deployments that the `ConnectorDeployment`s of the namespace stand for.
+/// Returns the keys of the remote deployments that the `ConnectorDeployment`s of the selected namespace manage.
 pub(in crate::cli) fn keys() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| {
         let all = Api::<ConnectorDeployment>::namespaced(client, &namespace).list(&most()).await?;
@@ -65,7 +65,7 @@ where
     list.items.into_iter().map(|object| object.name_any()).collect()
 }
 
-/// What the cluster answers in time.
+/// Returns what the cluster answers within [`PATIENCE`].
 fn asked(question: impl AsyncFnOnce(Client, String) -> Result<Vec<String>, kube::Error>) -> Vec<CompletionCandidate> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     let clock = Clock::system();
@@ -80,12 +80,12 @@ fn asked(question: impl AsyncFnOnce(Client, String) -> Result<Vec<String>, kube:
             () = clock.sleep(PATIENCE) => None,
         }
     });
-    // A name that is being resolved is waited for otherwise.
+    // Otherwise dropping the runtime would wait for a pending DNS lookup.
     runtime.shutdown_background();
     found.unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// The namespace that stands among the words so far.
+/// Returns the namespace that the words on the command line so far select.
 fn namespace_among(words: impl Iterator<Item = OsString>) -> Option<String> {
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
     let after = words.windows(2).filter(|pair| pair[0] == "-n" || pair[0] == "--namespace").map(|pair| pair[1].clone());
@@ -98,13 +98,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_namespace_that_is_meant_stands_among_the_words() {
+    fn the_namespace_is_read_from_the_words() {
         for (case, words, expected) in [
             ("none", "wait deployment/", None),
             ("short", "wait -n shop deployment/", Some("shop")),
             ("long", "wait deployment/ --namespace shop", Some("shop")),
             ("in one word", "wait --namespace=shop", Some("shop")),
-            ("not yet", "wait --namespace --timeout 5s", None),
+            ("flag without a value", "wait --namespace --timeout 5s", None),
         ] {
             let words = words.split(' ').map(OsString::from);
             assert_eq!(namespace_among(words).as_deref(), expected, "{case}");

@@ -1,7 +1,7 @@
-//! `completion`: the shell asks this program what may follow, names of the cluster included.
+//! `completion`: shell completion, computed by this program, with names from the cluster.
 //!
-//! The script that is printed calls the program with [`names::COMPLETE`] set; kubectl calls a program called
-//! [`names::KUBECTL_COMPLETE`] when it completes a plugin. Either way [`answer`] is done before anything else. Next:
+//! The printed script calls the program with [`names::COMPLETE`] set; kubectl calls an executable named
+//! [`names::KUBECTL_COMPLETE`] to complete a plugin. In both cases [`answer`] runs before anything else. Next:
 //! `cluster`, which looks names up.
 
 mod cluster;
@@ -21,15 +21,15 @@ use crate::names;
 
 pub(super) use cluster::{deployments, keys, namespaces, projects};
 
-/// What ends the answer to kubectl: no files in place of candidates (`ShellCompDirectiveNoFileComp` of Cobra, which kubectl
-/// is built with).
+/// Last line of the response to kubectl: do not complete file names (`ShellCompDirectiveNoFileComp` of Cobra, with
+/// which kubectl is built).
 const NO_FILES: &str = ":4\n";
-/// What ends the answer to kubectl when there is nothing to say: files are as good (`ShellCompDirectiveDefault`).
+/// Last line of the response to kubectl without candidates: complete file names (`ShellCompDirectiveDefault`).
 const FILES: &str = ":0\n";
 
-/// Print what a shell needs to complete commands, options, and the names of the cluster.
+/// Print a completion script for a shell: for commands, options, and names from the cluster.
 ///
-/// Load it when the shell starts, so that it fits the version of the program:
+/// Load it when the shell starts, so that it matches the version of the program:
 ///
 ///   bash        source <(connect-operator completion bash)
 ///   zsh         source <(connect-operator completion zsh)
@@ -37,7 +37,8 @@ const FILES: &str = ":0\n";
 ///   elvish      eval (connect-operator completion elvish | slurp)
 ///   powershell  connect-operator completion powershell | Out-String | Invoke-Expression
 ///
-/// kubectl completes the plugin when the program is also linked as `kubectl_complete-connect`, beside `kubectl-connect`.
+/// kubectl completes the plugin when the program is also linked as `kubectl_complete-connect`, beside
+/// `kubectl-connect`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
@@ -67,16 +68,16 @@ impl Shell {
     }
 }
 
-/// Prints the script, for the name and the place that this program was called with.
+/// Prints the script, for the name and path with which this program was called.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If the script cannot be written.
 pub(super) fn run(args: &Args) -> Result<(), String> {
     let program = program();
     let name = called(&program).unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
     let shell = args.shell.name();
     let shells = Shells::builtins();
-    let shell = shells.completer(shell).ok_or_else(|| format!("{shell} is not known"))?;
+    let shell = shells.completer(shell).ok_or_else(|| format!("{shell} is not supported"))?;
     let mut script = Vec::new();
     shell
         .write_registration(names::COMPLETE, &name, &name, &whole(&program).to_string_lossy(), &mut script)
@@ -84,7 +85,7 @@ pub(super) fn run(args: &Args) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// Answers a shell or kubectl, if it is one of them that asks. Nothing may be printed before.
+/// Answers a completion request of a shell or of kubectl; `None` if there is none. Nothing may be printed before.
 pub(super) fn answer() -> Option<ExitCode> {
     let answered = if called(&program()).as_deref() == Some(names::KUBECTL_COMPLETE) {
         to_kubectl(std::env::args_os().skip(1).collect()).map(|()| true)
@@ -102,7 +103,7 @@ pub(super) fn answer() -> Option<ExitCode> {
     }
 }
 
-/// One candidate a line, with what it is behind a tab, then what to do with them.
+/// Prints one candidate per line, with its help after a tab, then the directive.
 fn to_kubectl(words: Vec<OsString>) -> Result<(), String> {
     use std::fmt::Write as _;
     let current = std::env::current_dir().ok();
@@ -121,7 +122,7 @@ fn to_kubectl(words: Vec<OsString>) -> Result<(), String> {
     print(&lines).map_err(|error| error.to_string())
 }
 
-/// What this program was called as.
+/// The name with which this program was called.
 fn program() -> PathBuf {
     std::env::args_os().next().map(PathBuf::from).unwrap_or_default()
 }
@@ -130,7 +131,7 @@ fn called(program: &Path) -> Option<String> {
     Some(program.file_name()?.to_str()?.to_owned())
 }
 
-/// A name alone is found by the shell; a path must hold in other folders too.
+/// The shell finds a bare name in the path; a path must also work from other folders.
 fn whole(program: &Path) -> PathBuf {
     match std::env::current_dir() {
         Ok(current) if program.components().count() > 1 => current.join(program),

@@ -1,7 +1,7 @@
-//! What the terminal shows: a spinner and colours where people look, plain lines elsewhere.
+//! Terminal output: a spinner and colours on a terminal, plain lines elsewhere.
 //!
-//! Messages go to standard error, results to standard output, each in one piece past the spinner. Whoever reads may
-//! stop early: a line that cannot be written is no error. Knows nothing of what is shown.
+//! Messages go to standard error, results to standard output, each written in one piece past the spinner. A reader may
+//! stop early: a failed write is ignored. Knows nothing of the content.
 
 use std::io::Write;
 use std::time::Duration;
@@ -9,48 +9,48 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Pause between two pictures of the spinner.
+/// Pause between two frames of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const TITLE: Style = Style::new().bold();
 const DETAIL: Style = Style::new().dimmed();
 
-/// The terminal, or what stands in its place.
+/// The terminal, or the stream in its place.
 #[derive(Clone, Debug)]
 pub(super) struct Display {
-    /// Hidden by itself where standard error is no terminal.
+    /// Hidden automatically if standard error is not a terminal.
     spinner: ProgressBar,
 }
 
 impl Display {
-    /// Nothing is shown yet.
+    /// Returns a display that shows nothing yet.
     pub(super) fn new() -> Self {
         let spinner = ProgressBar::new_spinner();
-        // `wide_msg` cuts to the width of the terminal.
+        // `wide_msg` truncates to the width of the terminal.
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed:>4}  {wide_msg}") {
             spinner.set_style(style);
         }
-        // Shown by `busy` only.
+        // Only `busy` shows it.
         spinner.finish_and_clear();
         Self { spinner }
     }
 
-    /// Something that people should know, on standard error.
+    /// Prints a message for the user to standard error.
     pub(super) fn say(&self, text: &str) {
         self.spinner.suspend(|| {
             let _ = writeln!(anstream::stderr(), "{text}");
         });
     }
 
-    /// What was seen while something runs, on standard error.
+    /// Prints an observation during a step to standard error.
     pub(super) fn detail(&self, text: &str) {
         self.spinner.suspend(|| {
             let _ = writeln!(anstream::stderr(), "{DETAIL}         {text}{DETAIL:#}");
         });
     }
 
-    /// A step that was done, with the seconds that it took, on standard output.
+    /// Prints a completed step, with the seconds that it took, to standard output.
     pub(super) fn done(&self, text: &str, took: Duration) {
         let seconds = took.as_secs_f64();
         self.spinner.suspend(|| {
@@ -58,21 +58,21 @@ impl Display {
         });
     }
 
-    /// The title of what follows, on standard output.
+    /// Prints a title to standard output.
     pub(super) fn title(&self, text: &str) {
         self.spinner.suspend(|| {
             let _ = writeln!(anstream::stdout(), "\n{TITLE}{text}{TITLE:#}");
         });
     }
 
-    /// Something to use, such as a line to copy, on standard output.
+    /// Prints a result, such as a command to copy, to standard output.
     pub(super) fn result(&self, text: &str) {
         self.spinner.suspend(|| {
             let _ = writeln!(anstream::stdout(), "{text}");
         });
     }
 
-    /// Shows on a terminal that something runs, until the answer is dropped.
+    /// Shows the spinner on a terminal until the returned guard is dropped.
     pub(super) fn busy(&self, text: &str) -> Busy {
         self.spinner.set_message(text.to_owned());
         self.spinner.reset();
@@ -81,7 +81,7 @@ impl Display {
     }
 }
 
-/// Something runs.
+/// A visible spinner; dropping it hides it.
 #[must_use]
 pub(super) struct Busy(ProgressBar);
 

@@ -1,6 +1,6 @@
-//! What happens in the cluster and at the remote, shown line by line and kept for whoever waits for it.
+//! Follows the cluster and the dev server: prints each change as a line, and keeps the latest state for the steps.
 //!
-//! Only looks: one watch for each object, nothing is polled. Next: `seen.rs` for what is said of an object.
+//! Only reads: it uses one watch per object and polls nothing. Next: `seen.rs` for the line about an object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -31,14 +31,14 @@ enum Change {
     Interrupted(watcher::Error),
 }
 
-/// Looks until it is dropped.
+/// Follows until it is dropped.
 pub(super) struct Follower {
     seen: watch::Receiver<Seen>,
     _looking: JoinSet<()>,
 }
 
 impl Follower {
-    /// Begins to look at the objects of the demo in `namespace` and to show what changes.
+    /// Starts to watch the objects of the demo in `namespace` and to print their changes.
     pub(super) fn start(client: &Client, namespace: &str, remote: Arc<DevServer>, display: Display) -> Self {
         let (sender, seen) = watch::channel(Seen::default());
         let teller = Teller { display, remote, last_call: None, events: BTreeSet::new(), said: BTreeMap::new() };
@@ -47,7 +47,7 @@ impl Follower {
         Self { seen, _looking: looking }
     }
 
-    /// What was seen last; marked as changed with each news.
+    /// Returns a receiver of the latest state, which is notified of each change.
     pub(super) fn seen(&self) -> watch::Receiver<Seen> {
         self.seen.clone()
     }
@@ -67,7 +67,7 @@ fn changes(client: &Client, namespace: &str) -> BoxStream<'static, Change> {
     select_all(streams).boxed()
 }
 
-/// An object of this name whenever it changes, in `form`.
+/// Returns a stream of the object with this name after each change, wrapped by `form`.
 fn object<K>(
     client: &Client,
     namespace: &str,
@@ -99,25 +99,25 @@ async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<See
                 let Some(line) = teller.event(&event) else { continue };
                 seen.send_modify(|seen| seen.event(line));
             }
-            Change::Interrupted(error) => teller.display.detail(&format!("watching is interrupted: {error}")),
+            Change::Interrupted(error) => teller.display.detail(&format!("the watch was interrupted: {error}")),
         }
     }
 }
 
-/// Says each thing once.
+/// Prints changes, each once.
 struct Teller {
     display: Display,
     remote: Arc<DevServer>,
-    /// The newest call of the remote that was looked at.
+    /// Correlation id of the newest call of the dev server that was printed or skipped.
     last_call: Option<String>,
-    /// Events that were said, by uid and resourceVersion.
+    /// Printed Events, by uid and resourceVersion.
     events: BTreeSet<(String, String)>,
-    /// The line that was said of each object, by kind and name.
+    /// The last printed line of each object, by kind and name.
     said: BTreeMap<(&'static str, &'static str), String>,
 }
 
 impl Teller {
-    /// The calls that change something.
+    /// Prints new calls to the dev server that change something.
     fn calls(&mut self) {
         let calls = self.remote.calls();
         let known = calls.iter().rposition(|call| Some(&call.correlation_id) == self.last_call.as_ref());
@@ -128,12 +128,12 @@ impl Teller {
         self.last_call = calls.last().map(|call| call.correlation_id.clone());
     }
 
-    /// Keeps an object, or that there is none of this name any more, and says what is new of it.
+    /// Stores an object, or its deletion, and prints what is new.
     fn object<K: Shown>(&mut self, all: &mut BTreeMap<&'static str, K>, name: &'static str, object: Option<Box<K>>) {
         let Some(object) = object else {
             if all.remove(name).is_some() {
                 self.said.remove(&(K::KIND, name));
-                self.display.detail(&format!("{} {name} is gone", K::KIND));
+                self.display.detail(&format!("{} {name} was deleted", K::KIND));
             }
             return;
         };

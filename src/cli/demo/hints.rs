@@ -1,10 +1,10 @@
-//! What to try next, as lines to copy.
+//! Suggestions for what to try next, as commands to copy.
 
 use super::display::Display;
 use super::place::Place;
 use super::seen::{DEPLOYMENT, LIVE, STAGED};
 
-/// Prints the lines to copy for another terminal.
+/// Prints commands to copy into another terminal.
 pub(super) fn print(place: &Place, display: &Display) {
     let (first, kubectl) = place.kubectl();
     display.title("Everything is up until Ctrl-C. In another terminal:");
@@ -23,7 +23,7 @@ pub(super) fn print(place: &Place, display: &Display) {
         format!(r#"{kubectl} patch cst {STAGED} --type merge -p '{{"spec": {{"repository": {{"tag": "{tag}"}}}}}}'"#)
     };
     for (what, lines) in [
-        ("What there is: the registry, connectors in the making, checks of actions", {
+        ("List the registry, the staged connectors and the action checks", {
             ["connectors", "cst", "acheck"].map(|kind| format!("{kubectl} get {kind}")).to_vec()
         }),
         ("Change the Secret: one redeploy", vec![change_secret]),
@@ -31,16 +31,16 @@ pub(super) fn print(place: &Place, display: &Display) {
             "Break a value: Failed, and the report in the status says why",
             vec![log_level("loud"), format!("{kubectl} describe cdep {DEPLOYMENT}")],
         ),
-        ("Put it right", vec![log_level("info")]),
+        ("Repair it", vec![log_level("info")]),
         (
-            "Publish a tag whose build fails: the connector says why, what runs goes on",
+            "Publish a tag whose build fails: the status of the connector says why, the deployment keeps serving",
             vec![
                 tag("1.2.0-not-published"),
                 format!("{kubectl} describe cst {STAGED}"),
                 format!("{kubectl} get cdep {LIVE}"),
             ],
         ),
-        ("Delete it: the remote deployment goes too", vec![format!("{kubectl} delete cdep {DEPLOYMENT}")]),
+        ("Delete it: the remote deployment is deleted too", vec![format!("{kubectl} delete cdep {DEPLOYMENT}")]),
     ] {
         display.title(what);
         for line in lines {

@@ -1,5 +1,4 @@
-//! The files of `examples/` that the demo applies, as people read them, and how they are applied. Only the address of the
-//! dev server is put in.
+//! The files of `examples/` that the demo applies, and how it applies them. Only the URL of the dev server is replaced.
 
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use kube::{Api, Client};
@@ -8,33 +7,33 @@ use serde_json::Value;
 use super::Error;
 use crate::crd;
 
-/// A file, which is part of this program: its name and its text.
+/// A file that is compiled into this program: its name and its text.
 type File = (&'static str, &'static str);
 
 /// A deployment of a connector of the registry.
 pub(super) const QUICKSTART: File = ("quickstart.yaml", include_str!("../../../examples/quickstart.yaml"));
-/// The registry as objects.
+/// A project whose registry is mirrored into objects.
 pub(super) const REGISTRY: File = ("registry.yaml", include_str!("../../../examples/registry.yaml"));
 /// Calls of actions.
 pub(super) const CHECK: File = ("check.yaml", include_str!("../../../examples/check.yaml"));
-/// A connector of one's own.
+/// A staged connector.
 pub(super) const STAGED: File = ("staged.yaml", include_str!("../../../examples/staged.yaml"));
 /// A deployment of it, once it is published.
 pub(super) const PINNED: File = ("pinned.yaml", include_str!("../../../examples/pinned.yaml"));
 
-/// Field manager of what the demo writes in place of a person.
+/// Field manager of what the demo writes on behalf of a user.
 const FIELD_MANAGER: &str = "connect-operator-demo";
 
-/// Where the address of the dev server stands.
+/// JSON pointers to URLs of the dev server.
 const ADDRESSES: [&str; 3] = ["/spec/apiUrl", "/spec/authUrl", "/spec/frontend/url"];
 
-/// Where the plain value stands that the demo breaks.
+/// JSON pointer to the plain value that the demo breaks.
 pub(super) const LOG_LEVEL: &str = "/spec/configurations/0/standardConfiguration/0/value";
-/// Where the token of the connector stands in its Secret.
+/// JSON pointer to the token of the connector in its Secret.
 pub(super) const TOKEN: &str = "/stringData/token";
-/// Where the Git tag of the connector stands.
+/// JSON pointer to the Git tag of the connector.
 pub(super) const TAG: &str = "/spec/repository/tag";
-/// Where it stands whether newer versions are followed.
+/// JSON pointer to the update policy.
 pub(super) const UPDATE_POLICY: &str = "/spec/connector/updatePolicy";
 
 /// The objects of a file, in its order.
@@ -42,14 +41,14 @@ pub(super) const UPDATE_POLICY: &str = "/spec/connector/updatePolicy";
 pub(super) struct Manifests(Vec<Value>);
 
 impl Manifests {
-    /// The file, with the address of the remote in place of the one that is written there.
+    /// Parses the file, and replaces the URL of the dev server by `remote`.
     pub(super) fn read((name, text): File, remote: &str) -> Result<Self, Error> {
         let objects = serde_saphyr::from_multiple(text);
         let objects = objects.map_err(|error| Error::Example { name, why: error.to_string() })?;
         Ok(ADDRESSES.into_iter().fold(Self(objects), |manifests, place| manifests.with(place, remote)))
     }
 
-    /// With another text in each object that has one at this place (a pointer of RFC 6901).
+    /// Replaces the value at this place (a JSON pointer, RFC 6901) in each object that has one.
     fn with(mut self, place: &str, text: &str) -> Self {
         for member in self.0.iter_mut().filter_map(|object| object.pointer_mut(place)) {
             *member = text.into();
@@ -57,7 +56,7 @@ impl Manifests {
         self
     }
 
-    /// Puts another text at this place, as somebody edits the file, and answers the objects that have changed.
+    /// Replaces the value at this place, as a user edits the file, and returns the changed objects.
     pub(super) fn edit(&mut self, place: &str, text: &str) -> Self {
         let edited = self.clone().with(place, text);
         let changed = edited.0.iter().filter(|object| !self.0.contains(object)).cloned().collect();
@@ -65,12 +64,12 @@ impl Manifests {
         Self(changed)
     }
 
-    /// A text of the first object that has one at this place.
+    /// Returns the value of the first object that has one at this place.
     pub(super) fn text(&self, place: &str) -> Option<&str> {
         self.0.iter().find_map(|object| object.pointer(place)).and_then(Value::as_str)
     }
 
-    /// Applies everything, as `kubectl apply --server-side` does, and says of each object what it is.
+    /// Applies all objects, as `kubectl apply --server-side` does, and reports each one to `told`.
     pub(super) async fn apply(&self, client: &Client, namespace: &str, told: impl Fn(&str)) -> Result<(), Error> {
         for object in &self.0 {
             let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -81,7 +80,7 @@ impl Manifests {
                 namespace,
                 &resource(&GroupVersionKind::gvk(group, version, kind)),
             );
-            // By force: a person may have changed the same field with kubectl meanwhile.
+            // With force, because the user may have changed the same field with kubectl.
             let parameters = PatchParams::apply(FIELD_MANAGER).force().validation_strict();
             api.patch(name, &parameters, &Patch::Apply(object)).await?;
             told(&format!("applied {kind} {name}"));
@@ -90,7 +89,7 @@ impl Manifests {
     }
 }
 
-/// Where objects of this kind are, with the plural of our own kinds, which none can guess.
+/// Returns the API resource of a kind, with the defined plural for our own kinds, which cannot be guessed.
 fn resource(kind: &GroupVersionKind) -> ApiResource {
     let ours = crd::all().into_iter().map(|definition| definition.spec.names).find(|names| names.kind == kind.kind);
     ours.map_or_else(|| ApiResource::from_gvk(kind), |names| ApiResource::from_gvk_with_plural(kind, &names.plural))
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_names_the_usual_address_of_the_dev_server_and_no_other() {
+    fn every_file_names_only_the_default_address_of_the_dev_server() {
         for file in [QUICKSTART, REGISTRY, CHECK, STAGED, PINNED] {
             let usual = Manifests::read(file, "http://127.0.0.1:8787").expect("it is YAML");
             let written: Vec<Value> = serde_saphyr::from_multiple(file.1).expect("it is YAML");
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_changes_one_object_and_answers_it() {
+    fn an_edit_changes_one_object_and_returns_it() {
         for (file, place, text, name) in [
             (QUICKSTART, LOG_LEVEL, "loud", "tax"),
             (QUICKSTART, TOKEN, "other", "tax"),

@@ -1,7 +1,8 @@
-//! `demo`: the main job on this machine, from an API server to a live deployment, with everything that happens shown.
+//! `demo`: the main job on this machine, from an API server to a live deployment, with every event shown.
 //!
-//! Nothing is a stub: the controllers of `run`, the dev server of `dev-server`, a real API server. Whatever ends it,
-//! nothing of it is left. Next: `place.rs` for where, `steps/` for what, `follow.rs` for what is shown of it.
+//! Nothing is a stub: it uses the controllers of `run`, the dev server of `dev-server`, and a real API server. However
+//! it ends, it leaves nothing behind. Next: `place.rs` for the cluster, `steps/` for the steps, `follow.rs` for the
+//! output.
 
 mod display;
 mod follow;
@@ -28,47 +29,47 @@ use crate::controllers::project_quota::ProjectLimits;
 use crate::names;
 use crate::telemetry::{self, LogFormat};
 
-/// Port of the dev server if it is free, as in `examples/quickstart.yaml`.
+/// Preferred port of the dev server, as in `examples/quickstart.yaml`.
 const PORT: u16 = 8787;
 
 /// Show the main job on this machine.
 ///
-/// Starts an API server, a dev server and the operator, finds a connector, deploys it with examples/quickstart.yaml, checks
-/// actions and changes its Secret; then publishes another connector with examples/staged.yaml, deploys it, publishes its next
-/// version and follows that; then stays up to try things, until Ctrl-C.
+/// Starts an API server, a dev server and the operator, finds a connector, deploys it with examples/quickstart.yaml,
+/// checks actions and changes its Secret; then publishes another connector with examples/staged.yaml, deploys it,
+/// publishes its next version and upgrades to it; then keeps running for you to try things, until Ctrl-C.
 ///
-/// The API server is that of `KUBEBUILDER_ASSETS`, if set; else it is downloaded once from the releases of
-/// kubernetes-sigs/controller-tools, or, where that cannot be done or `CONNECT_OPERATOR_BUILD_WITH_GO` is set, built once with
-/// Go, which takes some minutes.
+/// The API server comes from `KUBEBUILDER_ASSETS`, if set; otherwise the demo downloads it once from the releases of
+/// kubernetes-sigs/controller-tools, or, if that is not possible or `CONNECT_OPERATOR_BUILD_WITH_GO` is set, builds it
+/// once with Go, which takes some minutes.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
-    /// Use the cluster of this context of the kubeconfig. The CRDs are applied there if they are not there, and stay;
-    /// everything else goes into a namespace of its own, which is removed at the end. No other operator may watch it.
+    /// Use the cluster of this context of the kubeconfig. The demo applies the CRDs if they are missing, and leaves
+    /// them; everything else is in a new namespace, which is removed at the end. No other operator may watch it.
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 
-    /// Do it unattended: also break a value, repair it and delete the deployments, then clean up and end; with 0 only if
-    /// all of that was seen.
+    /// Run unattended: also break a value, repair it and delete the deployments, then clean up and exit; with 0 only if
+    /// every step succeeded.
     #[arg(long)]
     pub exit_when_ready: bool,
 }
 
-/// Why the demo did not get to its end.
+/// Why the demo failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    /// There is no API server of its own.
+    /// The local API server could not be started.
     #[error(transparent)]
     LocalCluster(#[from] local_control_plane::Error),
     /// The context cannot be used.
-    #[error("--context {context}: {message}; `kubectl config get-contexts` shows which there are")]
+    #[error("--context {context}: {message}; `kubectl config get-contexts` lists them")]
     Context {
-        /// Its name.
+        /// Name of the context.
         context: String,
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// The path of this program is not known.
-    #[error("this program cannot find itself: {0}")]
+    /// The path of this program is unknown.
+    #[error("this program cannot find its own path: {0}")]
     Program(#[source] std::io::Error),
     /// The API server refused something.
     #[error("the API server: {0}")]
@@ -79,7 +80,7 @@ pub(super) enum Error {
     /// The CRD was accepted, but is not served.
     #[error("the API server does not serve the CustomResourceDefinition {0} that it accepted")]
     NotServed(String),
-    /// No port for the dev server.
+    /// The dev server found no free port.
     #[error("no free port for the dev server on 127.0.0.1: {0}")]
     Port(#[source] std::io::Error),
     /// The dev server did not start.
@@ -88,35 +89,35 @@ pub(super) enum Error {
     /// The operator did not start.
     #[error("the operator: {0}")]
     Operator(#[from] RunError),
-    /// The operator ended by itself.
-    #[error("the operator ended by itself")]
+    /// The operator ended unexpectedly.
+    #[error("the operator ended unexpectedly")]
     OperatorEnded,
     /// An example cannot be read.
     #[error("examples/{name}: {why}")]
     Example {
         /// Name of the file.
         name: &'static str,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A step was seen to go another way; becomes [`Error::NotSeen`] with the step's name.
+    /// A step had another outcome; becomes [`Error::NotSeen`] with the name of the step.
     #[error("{0}")]
     Otherwise(String),
-    /// A step was not seen.
-    #[error("it was not seen that {what}: {why}. Seen last:\n{seen}")]
+    /// A step was not observed.
+    #[error("the demo did not observe that {what}: {why}. Last state:\n{seen}")]
     NotSeen {
         /// The step.
         what: &'static str,
-        /// What happened instead.
+        /// The actual outcome.
         why: String,
-        /// Status and Events.
+        /// Conditions and Events at that time.
         seen: String,
     },
-    /// Ctrl-C, or asked to end, before it was done.
+    /// Ctrl-C or SIGTERM before the end.
     #[error("interrupted")]
     Interrupted,
-    /// Not everything is gone from an existing cluster.
-    #[error("the namespace {0} is not gone yet; `kubectl get connect --namespace {0}` shows what holds it")]
+    /// The namespace in an existing cluster still exists.
+    #[error("the namespace {0} still exists; `kubectl get connect --namespace {0}` shows what blocks its deletion")]
     Left(String),
 }
 
@@ -126,12 +127,12 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// Runs the demo until it is done, or until the process is asked to end; then cleans up.
+/// Runs the demo until it is done or the process is asked to end, then cleans up.
 ///
 /// # Errors
-/// When a step was not seen, or anything is left.
+/// If a step failed, or the cleanup is incomplete.
 pub(super) async fn run(args: Args) -> Result<(), Error> {
-    // What matters is shown; the log of the operator is for whoever asks for it.
+    // The display shows what matters; the log of the operator appears only on request.
     if std::env::var_os("RUST_LOG").is_some_and(|filter| !filter.is_empty()) {
         telemetry::start(LogFormat::Text, "info");
     }
@@ -141,14 +142,14 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
         biased;
         () = &mut asked => {
             display.say("Stopping");
-            // What was begun ends as the other branch is dropped.
+            // Dropping the other branch stops what it started.
             return Err(Error::Interrupted);
         }
         place = open(&args, &display) => place?,
     };
     let mut running = Running::default();
     let result = perform(&args, &place, &display, &mut running, asked).await;
-    // In a cluster of its own, nothing has to be taken down first.
+    // A local cluster is stopped as a whole, so the operator need not run while it is cleaned up.
     let running = args.context.is_some().then_some(running);
     let busy = display.busy("cleaning up");
     let clock = Clock::system();
@@ -174,7 +175,7 @@ async fn open(args: &Args, display: &Display) -> Result<Place, Error> {
     }
 }
 
-/// What must run until the cluster is clean: in an existing one, deployments are taken down then.
+/// What must run until the cluster is clean: in an existing cluster, the operator undeploys during the cleanup.
 #[derive(Default)]
 struct Running {
     operator: JoinSet<Result<(), RunError>>,
@@ -183,7 +184,7 @@ struct Running {
 }
 
 impl Running {
-    /// Waits for the end of the operator, which does not end by itself.
+    /// Waits until the operator ends, which it does only after an error.
     async fn operator_ended(&mut self) -> Error {
         match self.operator.join_next().await {
             Some(Ok(Err(error))) => Error::Operator(error),
@@ -192,7 +193,7 @@ impl Running {
     }
 }
 
-/// Everything between a cluster and cleaning up.
+/// Runs everything between the start of the cluster and the cleanup.
 async fn perform(
     args: &Args,
     place: &Place,
@@ -244,13 +245,13 @@ async fn dev_server(args: &Args) -> Result<DevServer, Error> {
     };
     let mut options = Options::default();
     if args.exit_when_ready {
-        // Nobody is there to watch it.
+        // Nobody watches, so deployments need not be slow.
         options.deploy_duration /= 5;
     }
     Ok(DevServer::start_on(listener, options, Clock::system()).await?)
 }
 
-/// The arguments of `run` for this place.
+/// Returns the arguments of `run` for this cluster.
 fn operator(place: &Place) -> run::Args {
     run::Args {
         selector: kube::core::Selector::default(),

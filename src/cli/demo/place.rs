@@ -1,7 +1,7 @@
-//! Where the demo takes place: an API server of its own, or a namespace of its own in an existing cluster. Puts the
-//! CRDs there and cleans up at the end.
+//! The cluster of the demo: a local API server, or a new namespace in an existing cluster. Applies the CRDs and cleans
+//! up at the end.
 //!
-//! Knows nothing of what is demonstrated. Next: `steps/`.
+//! Knows nothing of the steps of the demo. Next: `steps/`.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -27,28 +27,28 @@ use crate::controllers::served_crds;
 use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
-/// How long an existing cluster may take to answer at all.
+/// Maximum time for the first response of an existing cluster.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long the API server may take to serve new CRDs.
+/// Maximum time until the API server serves new CRDs.
 const SERVED_WITHIN: Duration = Duration::from_mins(1);
 
-/// Pause between two looks at whether new CRDs are served.
+/// Pause between two checks whether new CRDs are served.
 const LOOK_AT_CRD: Duration = Duration::from_millis(50);
 
-/// How long cleaning up an existing cluster may take.
+/// Maximum time for cleaning up an existing cluster.
 const CLEAN_WITHIN: Duration = Duration::from_mins(2);
 
-/// Name of the namespace in an existing cluster, before the part that makes it one of its own.
+/// Prefix of the name of the namespace in an existing cluster; a random suffix follows.
 const NAMESPACE: &str = "connect-operator-demo";
 
 /// A cluster that is ready for the demo.
 pub(super) struct Place {
-    /// The administrator, or whoever the context names.
+    /// The administrator of a local cluster, or the user of the context.
     pub(super) client: Client,
-    /// How to connect in the same way.
+    /// The same connection as a configuration.
     pub(super) config: Config,
-    /// Where everything of the demo is.
+    /// Namespace of all objects of the demo.
     pub(super) namespace: String,
     kind: Kind,
 }
@@ -59,22 +59,22 @@ enum Kind {
 }
 
 impl Place {
-    /// Starts an API server, after downloading or building it if need be; dropping the future ends both.
+    /// Starts a local API server, and downloads or builds it first if necessary; dropping the future stops both.
     pub(super) async fn own(display: &Display) -> Result<Self, Error> {
         let clock = Clock::system();
         let assets = {
-            // A spinner while something is downloaded or built; the last one goes with the block.
+            // The spinner of the current step of a download or build; the last one is dropped with this block.
             let busy = RefCell::new(None);
             let report = |step: Step| {
                 display.say(&step.to_string());
-                // First the old spinner goes, which would take the new one along.
+                // Drop the old spinner first, since dropping it later would hide the new one.
                 drop(busy.take());
                 busy.replace((!step.is_an_end()).then(|| display.busy(&step.to_string())));
             };
             Assets::find_or_build(report).await?
         };
         if clock.elapsed() > Duration::from_secs(1) {
-            display.done("etcd, kube-apiserver and kubectl are there, and kept for the next time", clock.elapsed());
+            display.done("etcd, kube-apiserver and kubectl are ready, and cached for the next time", clock.elapsed());
         }
         let clock = Clock::system();
         let busy = display.busy("etcd and kube-apiserver start");
@@ -94,7 +94,7 @@ impl Place {
         })
     }
 
-    /// Takes the cluster of a context; nothing is written yet.
+    /// Connects to the cluster of a context; writes nothing yet.
     pub(super) async fn existing(context: &str, display: &Display) -> Result<Self, Error> {
         let unusable = |message: String| Error::Context { context: context.to_owned(), message };
         let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
@@ -108,7 +108,7 @@ impl Place {
         let namespace = format!("{NAMESPACE}-{own}");
         display.say(&format!(
             "In the cluster of context {context} (Kubernetes {}), the CRDs of connect-operator are applied if they are \
-             not there; they stay. Everything else goes into the new namespace {namespace}, which is removed at the \
+             missing; they stay. Everything else goes into the new namespace {namespace}, which is removed at the \
              end. Operator and dev server run in this process.",
             version.git_version
         ));
@@ -123,7 +123,7 @@ impl Place {
         }
     }
 
-    /// Makes the namespace and applies the CRDs, if they are not there.
+    /// Creates the namespace, and applies the CRDs if they are missing.
     pub(super) async fn prepare(&self) -> Result<(), Error> {
         if !served_crds::missing(&self.client).await?.is_empty() {
             for definition in crd::all() {
@@ -139,7 +139,7 @@ impl Place {
         Ok(())
     }
 
-    /// The words that begin each kubectl line, and a line for the shell that comes first, if one is needed.
+    /// Returns a shell command to run first, if one is needed, and the words with which each kubectl command begins.
     pub(super) fn kubectl(&self) -> (Option<String>, String) {
         match &self.kind {
             Kind::Own { cluster, kubectl } => {
@@ -152,13 +152,14 @@ impl Place {
         }
     }
 
-    /// Leaves nothing behind, and says so. In an existing cluster the operator must still run, to take deployments down.
+    /// Removes everything that the demo created, and returns a message. In an existing cluster the operator must still
+    /// run, because it undeploys.
     pub(super) async fn clean_up(self) -> Result<String, Error> {
         let Self { client, namespace, kind, .. } = self;
         match kind {
             Kind::Own { cluster, .. } => {
                 cluster.stop().await?;
-                Ok("Cleaned up: no process and no folder is left".to_owned())
+                Ok("Cleaned up: no process and no folder remains".to_owned())
             }
             Kind::Existing { .. } => {
                 let clean = async {
@@ -167,9 +168,9 @@ impl Place {
                 };
                 let clock = Clock::system();
                 tokio::select! {
-                    result = clean => result.map(|()| format!("Cleaned up: the namespace {namespace} is gone")),
+                    result = clean => result.map(|()| format!("Cleaned up: the namespace {namespace} was deleted")),
                     () = clock.sleep(CLEAN_WITHIN) => Err(Error::Left(namespace)),
-                    // Asked a second time.
+                    // The user interrupts a second time.
                     () = crate::cli::asked_to_end() => Err(Error::Left(namespace)),
                 }
             }
@@ -185,7 +186,7 @@ async fn serve(client: &Client, definition: &CustomResourceDefinition) -> Result
     wait::await_condition(definitions, &name, conditions::is_crd_established()).await?;
     let defined = &definition.spec.names;
     let kind = GroupVersionKind::gvk(names::GROUP, names::VERSION, &defined.kind);
-    // The plural as it is defined: a guess can be wrong, and would never be served.
+    // Use the defined plural: a guessed one can be wrong, and would never be served.
     let resource = ApiResource::from_gvk_with_plural(&kind, &defined.plural);
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     while is_missing(&objects.list(&ListParams::default().limit(1)).await) {
@@ -198,8 +199,8 @@ fn is_missing<T>(answer: &Result<T, kube::Error>) -> bool {
     matches!(answer, Err(kube::Error::Api(status)) if status.code == 404)
 }
 
-/// Deletes everything that the operator has to let go of, users first, and waits until it has. Before the namespace, whose
-/// end would also take the credentials, and the copy of them.
+/// Deletes every object with a finalizer, those that reference others first, and waits until it is gone. This happens
+/// before the namespace is deleted, since that would also delete the credentials and their copy.
 async fn remove_objects(client: &Client, namespace: &str) -> Result<(), Error> {
     remove_all::<ActionCheck>(client, namespace).await?;
     remove_all::<ConnectorDeployment>(client, namespace).await?;
@@ -214,25 +215,25 @@ where
     let api = Api::<K>::namespaced(client.clone(), namespace);
     let there = api.list(&ListParams::default()).await;
     if is_missing(&there) {
-        // There is no such kind yet.
+        // The CRD of this kind does not exist yet.
         return Ok(());
     }
     let names: Vec<_> = there?.iter().map(ResourceExt::name_any).collect();
     futures::future::try_join_all(names.iter().map(|name| remove(&api, name))).await.map(drop)
 }
 
-/// What can be deleted and watched until it is gone.
+/// A kind that can be deleted and watched until it is gone.
 trait Removable: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {}
 
 impl<K> Removable for K where K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {}
 
-/// Deletes an object, if it is there, and waits until it is gone.
+/// Deletes an object, if it exists, and waits until it is gone.
 async fn remove<K: Removable>(api: &Api<K>, name: &str) -> Result<(), Error> {
     let deleted = api.delete(name, &DeleteParams::default()).await;
     if is_missing(&deleted) {
         return Ok(());
     }
-    // Only what is still there, because of a finalizer, is answered.
+    // The response contains the object only if it still exists, because of a finalizer.
     if let Some(uid) = deleted?.left().and_then(|object| object.uid()) {
         wait::await_condition(api.clone(), name, conditions::is_deleted(&uid)).await?;
     }
@@ -244,7 +245,7 @@ fn is_in_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// A path or name as one word of a shell.
+/// Quotes a path or name as one word of a shell.
 fn quoted(path: &std::path::Path) -> String {
     let text = path.to_string_lossy();
     let plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
@@ -256,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
+    fn words_that_a_shell_would_split_are_quoted() {
         for (text, expected) in [
             ("/tmp/connect-operator-1/kubeconfig", "/tmp/connect-operator-1/kubeconfig"),
             ("kind-demo", "kind-demo"),

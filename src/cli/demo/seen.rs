@@ -1,6 +1,6 @@
-//! What was seen last of the objects of the demo, and what is said of each: one line, whatever its kind.
+//! The latest state of the objects of the demo, and one line of text about each, whatever its kind.
 //!
-//! Only looks at what it is given. Next: `follow.rs` for where that comes from, `steps/` for what is waited for.
+//! Reads nothing itself. Next: `follow.rs` for where the state comes from, `steps/` for what the steps wait for.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,25 +12,25 @@ use crate::names;
 
 /// `ConnectProject` of the quickstart.
 pub(super) const PROJECT: &str = "shop";
-/// `ConnectProject` whose registry is mirrored.
+/// `ConnectProject` with a mirror of the registry.
 pub(super) const CATALOGUE: &str = "catalogue";
 /// `ConnectorDeployment` of the quickstart.
 pub(super) const DEPLOYMENT: &str = "tax";
 /// `ConnectorStaged` that is published.
 pub(super) const STAGED: &str = "my-connector";
-/// `ConnectorDeployment` that previews it.
+/// `ConnectorDeployment` that is a preview of [`STAGED`].
 pub(super) const PREVIEW: &str = "my-preview";
-/// `ConnectorDeployment` of what was published.
+/// `ConnectorDeployment` of the published connector.
 pub(super) const LIVE: &str = "my-live";
 /// `ActionCheck` that writes.
 pub(super) const WRITING: &str = "add-to-cart";
 /// `ActionCheck` that reads.
 pub(super) const READING: &str = "get-cart";
 
-/// Events that are kept for an error text.
+/// Number of Events that are kept for error messages.
 const LAST_EVENTS: usize = 5;
 
-/// What was seen last, by name; what is not there is in none.
+/// The latest state of each object, by name; an object that does not exist has no entry.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) projects: BTreeMap<&'static str, ConnectProject>,
@@ -42,7 +42,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Keeps an Event.
+    /// Stores an Event, and drops the oldest one beyond [`LAST_EVENTS`].
     pub(super) fn event(&mut self, line: String) {
         if self.events.len() == LAST_EVENTS {
             self.events.pop_front();
@@ -50,14 +50,14 @@ impl Seen {
         self.events.push_back(line);
     }
 
-    /// For an error: each object, what its status says beside that, and the newest Events.
+    /// Describes for an error message each object, the message and report in its status, and the newest Events.
     pub(super) fn describe(&self) -> String {
         let mut lines = described(&self.projects);
         lines.extend(described(&self.deployments));
         lines.extend(described(&self.staged));
         lines.extend(described(&self.checks));
         if lines.is_empty() {
-            lines.push("nothing is there yet".to_owned());
+            lines.push("no object exists yet".to_owned());
         }
         lines.extend(self.events.iter().cloned());
         lines.join("\n")
@@ -71,7 +71,7 @@ fn described<K: Shown>(objects: &BTreeMap<&'static str, K>) -> Vec<String> {
         .collect()
 }
 
-/// A kind of the demo, for people.
+/// A kind of the demo, as text for the user.
 pub(super) trait Shown: ResourceExt {
     /// Its kind.
     const KIND: &'static str;
@@ -79,7 +79,7 @@ pub(super) trait Shown: ResourceExt {
     /// Its conditions.
     fn conditions(&self) -> &[Condition];
 
-    /// What the remote says of it.
+    /// The state at the remote, according to the status.
     fn remote(&self) -> Option<String> {
         None
     }
@@ -89,7 +89,7 @@ pub(super) trait Shown: ResourceExt {
         self.condition(names::READY).map(|ready| ready.message.clone())
     }
 
-    /// The report in its status, a line for each finding.
+    /// The report in its status, one line per finding.
     fn report(&self) -> Vec<String> {
         Vec::new()
     }
@@ -104,11 +104,11 @@ pub(super) trait Shown: ResourceExt {
         self.condition(type_).is_some_and(|condition| condition.status == "True")
     }
 
-    /// How it is, in a line.
+    /// Summarizes the object in one line.
     fn line(&self) -> String {
         let ready = |ready: &Condition| format!("Ready={} {}", ready.status, ready.reason);
         let mut line = format!("{} {}: ", Self::KIND, self.name_any());
-        line += &self.condition(names::READY).map_or_else(|| "not seen yet".to_owned(), ready);
+        line += &self.condition(names::READY).map_or_else(|| "no condition yet".to_owned(), ready);
         if let Some(remote) = self.remote() {
             line = format!("{line}, remote {remote}");
         }
@@ -136,7 +136,7 @@ impl Shown for ConnectorDeployment {
 
     fn remote(&self) -> Option<String> {
         let status = self.status.as_ref()?;
-        let remote = status.deployment_status.as_deref().unwrap_or("not there");
+        let remote = status.deployment_status.as_deref().unwrap_or("does not exist");
         Some(status.version.map_or_else(|| remote.to_owned(), |version| format!("{remote} (version {version})")))
     }
 
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn an_error_shows_the_status_its_report_and_the_newest_events() {
         let mut seen = Seen::default();
-        assert_eq!(seen.describe(), "nothing is there yet");
+        assert_eq!(seen.describe(), "no object exists yet");
         let deployment = json!({
             "metadata": {"name": "tax"},
             "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}},

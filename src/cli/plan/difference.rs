@@ -1,8 +1,8 @@
-//! Which values a redeploy would change. Pure.
+//! Compares values: which ones a redeploy would change. Pure.
 //!
-//! Plain values, schedules and retry policies are compared with what the remote shows. Secured values cannot be read there: they are
-//! compared with those that the cluster holds, if those are known to be what was applied; a value is never part of a
-//! difference.
+//! Plain values, schedules and retry policies are compared with the record of the remote. Secured values cannot be read
+//! there: they are compared with those of the cluster, if these are known to be the applied ones. A difference never
+//! contains a secured value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::controllers::digest::DigestKey;
 use crate::controllers::tags::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, RETRY_STRATEGY, Values, retry_policy_members};
 
-/// What kind of value it is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Kind {
-    /// Anybody may see it.
+    /// A plain value.
     Plain,
-    /// Nobody may.
+    /// A secured value.
     Secured,
     /// Cron expression of a job.
     Schedule,
@@ -30,39 +30,39 @@ pub(super) enum Kind {
     RetryPolicy,
 }
 
-/// What becomes of it.
+/// How a value would change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Change {
-    /// It is new.
+    /// It is added.
     Added,
-    /// It is another.
+    /// It gets another value.
     Changed,
-    /// It is not wanted any more, and stays all the same: a redeploy takes nothing away.
+    /// It is no longer desired, but stays, because a redeploy removes nothing.
     Retained,
-    /// A secured value that is sent, and may be the same or not.
+    /// A secured value that is sent and that may or may not differ.
     Unknown,
 }
 
-/// One value that would change. The text of a secured one is never in it.
+/// One value that would change. It never contains the text of a secured value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Difference {
-    /// Its application; `null`: it is a global one.
+    /// Its application; `null` for a global value.
     pub(super) application: Option<String>,
-    /// What it is.
+    /// Its kind.
     pub(super) kind: Kind,
     /// Its key; `null` for a schedule and for a retry policy.
     pub(super) key: Option<String>,
-    /// What becomes of it.
+    /// How it would change.
     pub(super) change: Change,
-    /// What the remote shows; `null`: nothing, or it is secured.
+    /// The value at the remote; `null` if there is none or it is secured.
     pub(super) before: Option<String>,
-    /// What it would be.
+    /// The value afterwards.
     pub(super) after: Option<String>,
 }
 
 impl Difference {
-    /// The value, as it is remembered.
+    /// Identifies the value as the status does.
     pub(super) fn item(&self) -> Item {
         let application = self.application.as_deref().unwrap_or(GLOBAL);
         let key = self.key.as_deref().unwrap_or_default();
@@ -75,23 +75,23 @@ impl Difference {
     }
 }
 
-/// What is compared.
+/// The inputs of the comparison.
 pub(super) struct Sides<'a> {
-    /// What the remote shows; `None`: there is nothing yet.
+    /// The record of the remote; `None` if there is none yet.
     pub(super) record: Option<&'a Deployment>,
-    /// What was applied, as far as that is known.
+    /// The values that were applied last, if they are known.
     pub(super) applied: Option<&'a Values>,
-    /// What is to be applied.
+    /// The desired values.
     pub(super) desired: &'a Values,
-    /// What the applications declare.
+    /// The declarations of the applications.
     pub(super) applications: Option<&'a [DeclaredApplication]>,
-    /// What is declared for all of them.
+    /// The declarations of the global configuration.
     pub(super) global: Option<&'a DeclaredGlobal>,
-    /// To compare secured values with, without opening them.
+    /// Key for comparing secured values without exposing them.
     pub(super) key: &'a DigestKey,
 }
 
-/// The differences, in the order of their names.
+/// Returns the differences, ordered by name.
 pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
     let recorded = sides.record.map(|record| record.applications.as_slice()).unwrap_or_default();
     let names: BTreeSet<&String> = recorded
@@ -142,7 +142,7 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
     found
 }
 
-/// A schedule that is not written is the one of the connector.
+/// Compares the schedule. Without one in the spec, the connector's own schedule applies.
 fn schedule(
     name: &str,
     record: Option<&ApplicationDeployment>,
@@ -164,8 +164,8 @@ fn schedule(
     }
 }
 
-/// The same for a retry policy, which is replaced as a whole. One that the record does not show is taken to be the one that
-/// was applied, because older services show none; and members that show although they were not sent are the service's own.
+/// Compares the retry policy, which is replaced as a whole. If the record has none, it is assumed to be the one that
+/// was applied, because older versions of the service omit it; members that were not sent are defaults of the service.
 fn retry_policy(
     name: &str,
     record: Option<&ApplicationDeployment>,
@@ -195,7 +195,7 @@ fn retry_policy(
 /// Members of a retry policy by name.
 type Members = BTreeMap<&'static str, String>;
 
-/// A retry policy on one line, its strategy first.
+/// Formats a retry policy on one line, strategy first.
 fn in_words(members: &Members) -> String {
     let others = members.iter().filter(|(member, _)| **member != RETRY_STRATEGY);
     let others = others.map(|(member, value)| format!("{member} {value}"));
@@ -206,7 +206,7 @@ fn is_empty(values: &ApplicationValues) -> bool {
     values.standard.is_empty() && values.secured.is_empty()
 }
 
-/// One application, or the global values.
+/// The values of one application, or the global values.
 struct Place<'a> {
     application: Option<&'a String>,
     standard: &'a [ConfigurationValue],
@@ -226,7 +226,7 @@ fn compare(place: &Place<'_>, found: &mut Vec<Difference>) {
         let after = place.desired.standard.get(key).cloned();
         let change = match (&before, &after) {
             (before, after) if before == after => continue,
-            // The service may show the default where nothing is given.
+            // The service may return the default for a value that was not sent.
             (before, None) if *before == default => continue,
             (None, _) => Change::Added,
             (_, None) => Change::Retained,
@@ -254,7 +254,7 @@ fn compare(place: &Place<'_>, found: &mut Vec<Difference>) {
     }
 }
 
-/// Compares two secured values without opening them.
+/// Compares two secured values by their digests, without exposing them.
 fn same(key: &DigestKey, one: &SecretString, other: &SecretString) -> bool {
     let digest = |value: &SecretString| {
         let mut values = Values::default();

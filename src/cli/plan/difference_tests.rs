@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::controllers::digest::KEY_LENGTH;
 
-/// Case, desired, applied if known, and what is shown.
+/// Case, desired values, applied values if known, and the expected differences.
 type Row<'a> = (&'a str, Values, Option<&'a Values>, &'a [&'a str]);
 
 fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<&str>) -> Values {
@@ -16,7 +16,7 @@ fn values(standard: &[(&str, &str)], secured: &[(&str, &str)], schedule: Option<
     Values { applications: [("service".to_owned(), application)].into(), ..Values::default() }
 }
 
-/// Each difference as a word: `+` added, `~` changed, `=` retained, `?` unknown; `!` secured, `@` schedule,
+/// Formats each difference as a word: `+` added, `~` changed, `=` retained, `?` unknown; `!` secured, `@` schedule,
 /// `r` retry policy.
 fn shown(differences: &[Difference]) -> Vec<String> {
     let sign = |change| match change {
@@ -76,7 +76,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
             &["~DEFAULT d>x"],
         ),
         ("a secured value", values(&[("LEVEL", "info")], &[("TOKEN", "canary-2")], None), Some(&same), &["~!TOKEN >"]),
-        ("it is not known", values(&[("LEVEL", "info")], &[("TOKEN", "canary-2")], None), None, &["?!TOKEN >"]),
+        ("unknown applied values", values(&[("LEVEL", "info")], &[("TOKEN", "canary-2")], None), None, &["?!TOKEN >"]),
         (
             "a new secured value",
             values(&[("LEVEL", "info")], &[("SIGN", "canary-2")], None),
@@ -89,7 +89,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
             Some(&same),
             &["~@ 0 5 * * *>1 1 * * *"],
         ),
-        ("nothing at all any more", Values::default(), Some(&same), &["=LEVEL info>info", "=!TOKEN >"]),
+        ("every value removed", Values::default(), Some(&same), &["=LEVEL info>info", "=!TOKEN >"]),
     ];
     for (case, desired, applied, expected) in rows {
         let sides = Sides {
@@ -107,7 +107,7 @@ fn plain_values_and_schedules_are_compared_with_the_remote_and_secured_ones_with
 }
 
 #[test]
-fn all_is_new_where_there_is_nothing() {
+fn every_value_is_added_without_a_record() {
     let mut desired = values(&[("LEVEL", "info")], &[("TOKEN", "canary")], Some("0 5 * * *"));
     desired.global.standard.insert("SHOP".into(), "eu".into());
     let key = DigestKey::new([1; KEY_LENGTH]);
@@ -116,7 +116,7 @@ fn all_is_new_where_there_is_nothing() {
 }
 
 #[test]
-fn a_retry_policy_is_compared_as_far_as_it_was_sent_and_shows() {
+fn a_retry_policy_is_compared_with_the_record_and_with_what_was_sent() {
     let backoff = json!({"strategy": "exponential-backoff", "minBackoffSeconds": 10, "maxBackoffSeconds": 60});
     let mut filled = backoff.clone();
     filled["maxAttempts"] = json!(5);
@@ -125,8 +125,8 @@ fn a_retry_policy_is_compared_as_far_as_it_was_sent_and_shows() {
     let none = serde_json::Value::Null;
     for (case, shown_there, applied, desired, expected) in [
         ("the same", &backoff, &backoff, &backoff, String::new()),
-        ("a default of the service shows besides", &filled, &backoff, &backoff, String::new()),
-        ("the record shows none", &none, &backoff, &backoff, String::new()),
+        ("the record adds a default", &filled, &backoff, &backoff, String::new()),
+        ("the record has none", &none, &backoff, &backoff, String::new()),
         ("another", &backoff, &backoff, &immediate, format!("~r {text}>immediate")),
         (
             "a member is dropped",
@@ -136,10 +136,10 @@ fn a_retry_policy_is_compared_as_far_as_it_was_sent_and_shows() {
             format!("~r exponential-backoff, maxAttempts 5, maxBackoffSeconds 60, minBackoffSeconds 10>{text}"),
         ),
         ("removed", &backoff, &backoff, &none, format!("=r {text}>{text}")),
-        ("removed, and hidden", &none, &backoff, &none, format!("=r {text}>{text}")),
+        ("removed, and not in the record", &none, &backoff, &none, format!("=r {text}>{text}")),
         ("never sent", &backoff, &none, &none, String::new()),
-        ("new, and the record shows none", &none, &none, &immediate, "+r >immediate".to_owned()),
-        ("new in place of the connector's", &backoff, &none, &immediate, format!("~r {text}>immediate")),
+        ("new, and the record has none", &none, &none, &immediate, "+r >immediate".to_owned()),
+        ("new instead of the connector's", &backoff, &none, &immediate, format!("~r {text}>immediate")),
     ] {
         let record: Deployment = serde_json::from_value(json!({
             "id": "1", "version": 1, "status": "Deployed",
@@ -148,7 +148,7 @@ fn a_retry_policy_is_compared_as_far_as_it_was_sent_and_shows() {
         .expect("a record");
         let with = |policy: &serde_json::Value| {
             let mut values = values(&[], &[], None);
-            let service = values.applications.get_mut("service").expect("it is there");
+            let service = values.applications.get_mut("service").expect("the application exists");
             service.retry_policy = serde_json::from_value(policy.clone()).expect("a policy or none");
             values
         };

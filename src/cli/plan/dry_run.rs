@@ -1,7 +1,7 @@
-//! What the API server would make of a manifest: the same request as `kubectl apply` sends, as a dry run.
+//! Dry runs: asks the API server what a manifest would become, with the same request that `kubectl apply` sends.
 //!
-//! The only file of this command that sends anything but reads, and `dry_run` stands in each of its requests. Of a Secret
-//! nothing is quoted, not even by the API server.
+//! The only file of this command that sends requests other than reads; each of them has `dry_run` set. Nothing of a
+//! Secret is quoted, not even from an error of the API server.
 
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, ValidationDirective};
@@ -11,35 +11,35 @@ use super::manifests::Document;
 use crate::controllers::secret;
 use crate::names;
 
-/// Manager of the fields that `kubectl apply --server-side` applies (kubectl, `--field-manager`).
+/// Field manager of `kubectl apply --server-side` (kubectl, `--field-manager`).
 const KUBECTL: &str = "kubectl";
-/// Manager of the fields that `kubectl apply` writes without it.
+/// Field manager of client-side `kubectl apply`.
 const CLIENT_SIDE: &str = "kubectl-client-side-apply";
-/// Where `kubectl apply` keeps what was applied last.
+/// Annotation with the manifest that `kubectl apply` applied last.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// An object as it is and as it would be. Not `Debug`: it may be a Secret.
+/// An object before and after applying. Not `Debug`: it may be a Secret.
 pub(super) struct WouldBe {
-    /// As it is in the cluster.
+    /// The object in the cluster.
     pub(super) before: Option<Value>,
-    /// As it would be after applying.
+    /// The object after applying.
     pub(super) after: Value,
     /// Why the API server did not check it, if so.
     pub(super) unchecked: Option<String>,
 }
 
-/// What the API server says of a manifest.
+/// The API server's response to a manifest.
 pub(super) enum Checked {
-    /// It takes it.
+    /// It accepts the manifest.
     Taken(Box<WouldBe>),
-    /// It refuses it, in these words.
+    /// It rejects the manifest, with this message.
     Refused(String),
 }
 
-/// Asks what would become of a manifest. `makes_namespace`: whether its namespace is among what is applied.
+/// Checks a manifest in a dry run. `makes_namespace`: whether the manifests also create its namespace.
 ///
 /// # Errors
-/// When the API server does not answer.
+/// If the API server does not respond.
 pub(super) async fn check(
     client: &Client,
     kind: &ApiResource,
@@ -64,7 +64,7 @@ pub(super) async fn check(
         Ok(after) => {
             let mut after = serde_json::to_value(after).map_err(kube::Error::SerdeError)?;
             if changed(before.as_ref(), &after) && (is_secret || document.kind == "ConfigMap") {
-                // A dry run keeps the version that a real write would change.
+                // A dry run returns the old resourceVersion, which a real write would change.
                 after["metadata"]["resourceVersion"] = json!("");
             }
             return Ok(Checked::Taken(Box::new(WouldBe { before, after, unchecked: None })));
@@ -78,7 +78,7 @@ pub(super) async fn check(
         Err(kube::Error::Api(status)) => return Ok(Checked::Refused(refused(is_secret, kind, &status))),
         Err(error) => return Err(error),
     };
-    let after = commands(before.as_ref(), &body, document);
+    let after = apply_locally(before.as_ref(), &body, document);
     Ok(Checked::Taken(Box::new(WouldBe { before, after, unchecked: Some(unchecked) })))
 }
 
@@ -119,7 +119,7 @@ async fn send(
     api.patch(&document.name, &parameters, &Patch::Apply(body)).await
 }
 
-/// Who applied it server-side last, such as kubectl or a controller that follows Git.
+/// Returns the manager that last applied the object server-side, such as kubectl or a controller that follows Git.
 fn applied_by(before: &Value) -> Option<String> {
     let entries = before["metadata"]["managedFields"].as_array()?.iter();
     let applied = entries.filter(|entry| {
@@ -133,7 +133,8 @@ fn last_applied(before: &Value) -> Option<Value> {
     serde_json::from_str(before["metadata"]["annotations"][LAST_APPLIED].as_str()?).ok()
 }
 
-/// The merge patch (RFC 7386) of `kubectl apply`: what is written, and `null` for what was written last time only.
+/// Returns the merge patch (RFC 7386) of `kubectl apply`: the manifest, with `null` for fields that only the last one
+/// had.
 fn three_way(last: &Value, now: &Value) -> Value {
     let (Value::Object(last), Value::Object(now)) = (last, now) else { return now.clone() };
     let mut patch: Map<String, Value> = now
@@ -148,8 +149,8 @@ fn three_way(last: &Value, now: &Value) -> Value {
     Value::Object(patch)
 }
 
-/// What it would come to, without the API server.
-fn commands(before: Option<&Value>, body: &Value, document: &Document) -> Value {
+/// Computes the result without the API server.
+fn apply_locally(before: Option<&Value>, body: &Value, document: &Document) -> Value {
     let mut after = before.cloned().unwrap_or_else(|| json!({}));
     let last = before.and_then(last_applied).unwrap_or(Value::Null);
     merge(&mut after, &three_way(&last, body));
@@ -193,7 +194,7 @@ fn merge(into: &mut Value, patch: &Value) {
     }
 }
 
-/// Whether something that people write is another than before.
+/// Whether a field that users write has changed.
 fn changed(before: Option<&Value>, after: &Value) -> bool {
     let parts = ["spec", "data", "binaryData", "stringData"];
     before.is_none_or(|before| parts.iter().any(|part| before[*part] != after[*part]))
@@ -203,7 +204,7 @@ fn refused(is_secret: bool, kind: &ApiResource, status: &kube::core::Status) -> 
     let (code, reason) = (status.code, &status.reason);
     if is_secret {
         return format!(
-            "the API server refuses it: {reason} ({code}); its words are not shown, because they may quote a value"
+            "the API server rejects it: {reason} ({code}); its details are not shown, because they may quote a value"
         );
     }
     if code == 404 && kind.group == names::GROUP && !status.message.contains("namespaces") {
@@ -220,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_applied_last_and_is_not_written_any_more_is_removed() {
+    fn fields_that_only_the_last_applied_manifest_had_are_removed() {
         for (case, last, now, before, expected) in [
             ("the same", json!({"a": 1}), json!({"a": 1}), json!({"a": 1, "b": 2}), json!({"a": 1, "b": 2})),
             ("removed", json!({"a": 1, "c": 1}), json!({"a": 1}), json!({"a": 1, "c": 1}), json!({"a": 1})),
@@ -240,15 +241,15 @@ mod tests {
     }
 
     #[test]
-    fn who_applied_it_is_found_among_the_managers() {
+    fn the_manager_that_applied_is_found_in_managed_fields() {
         let entry = |manager: &str, operation: &str, time: &str| json!({"manager": manager, "operation": operation, "time": time});
         let object = |entries: Vec<Value>| json!({"metadata": {"managedFields": entries}});
         for (case, entries, expected) in [
-            ("nobody", vec![], None),
+            ("no manager", vec![], None),
             ("written, not applied", vec![entry("kubectl-edit", "Update", "1")], None),
             ("the operator itself", vec![entry(names::FIELD_MANAGER, "Apply", "1")], None),
-            ("one", vec![entry("argocd-controller", "Apply", "1")], Some("argocd-controller")),
-            ("the last", vec![entry("one", "Apply", "2"), entry("two", "Apply", "1")], Some("one")),
+            ("one manager", vec![entry("argocd-controller", "Apply", "1")], Some("argocd-controller")),
+            ("the last manager", vec![entry("one", "Apply", "2"), entry("two", "Apply", "1")], Some("one")),
         ] {
             assert_eq!(applied_by(&object(entries)).as_deref(), expected, "{case}");
         }

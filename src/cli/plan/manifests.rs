@@ -1,53 +1,54 @@
-//! Reads manifests: files, folders, standard input; YAML or JSON, several documents in each. Judges nothing but their form.
+//! Reads manifests from files, folders and standard input; YAML or JSON, with several documents each. Checks only their
+//! form.
 //!
-//! Files may hold Secrets, so no error quotes what stands in them.
+//! Files may contain Secrets, so no error quotes their content.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Names of files that are read from a folder end with one of these, as for kubectl.
+/// Extensions of the files that are read from a folder, as for kubectl.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// An object that somebody wants to apply. Not `Debug`: it may be a Secret.
+/// An object to apply. Not `Debug`: it may be a Secret.
 #[derive(Clone)]
 pub(super) struct Document {
-    /// Where it stands, for messages.
+    /// File and document, for messages.
     pub(super) origin: String,
     /// Its kind.
     pub(super) kind: String,
     /// Its API group, empty for the core one.
     pub(super) group: String,
-    /// Its namespace, if it says one.
+    /// Its namespace, if the manifest has one.
     pub(super) namespace: Option<String>,
     /// Its name.
     pub(super) name: String,
-    /// All of it.
+    /// The whole object.
     pub(super) body: Value,
 }
 
 /// Why manifests cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ManifestError {
-    /// A file or folder.
+    /// A file or folder cannot be read.
     #[error("{0}: {1}")]
     File(String, std::io::Error),
-    /// A folder without manifests.
-    #[error("{0}: no file in this folder ends with .yaml, .yml or .json (--recursive looks into its folders too)")]
+    /// A folder contains no manifests.
+    #[error("{0}: no file in this folder ends with .yaml, .yml or .json (--recursive also reads its folders)")]
     Nothing(String),
-    /// Not YAML.
-    #[error("{0}: this is not valid YAML; what stands there is not shown, because it may be a secret")]
+    /// A text is not valid YAML.
+    #[error("{0}: this is not valid YAML; the content is not shown, because it may be a secret")]
     Form(String),
-    /// No object.
+    /// A document is not a Kubernetes object.
     #[error("{0}: {1}")]
     Object(String, &'static str),
 }
 
-/// Reads everything that was named, in this order.
+/// Reads all named files and folders, in this order.
 ///
 /// # Errors
-/// When something cannot be read, with its name.
+/// If something cannot be read; the error has its name.
 pub(super) fn read(names: &[PathBuf], recursive: bool) -> Result<Vec<Document>, ManifestError> {
     let mut documents = Vec::new();
     for name in names {
@@ -94,10 +95,10 @@ fn files_in(folder: &Path, recursive: bool, files: &mut Vec<PathBuf>) -> std::io
     Ok(())
 }
 
-/// The objects in a text. Pure.
+/// Parses the objects in a text. Pure.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// If a document cannot be parsed; the error names its place.
 pub(super) fn parse(origin: &str, text: &str) -> Result<Vec<Document>, ManifestError> {
     let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
         let place = error.location().map(|place| format!(", line {}", place.line())).unwrap_or_default();
@@ -116,7 +117,7 @@ fn add(origin: &str, value: Value, documents: &mut Vec<Document>) -> Result<(), 
     if value.is_null() {
         return Ok(());
     }
-    let kind = text(&value["kind"]).ok_or_else(|| object("this is no object of Kubernetes: it has no kind"))?;
+    let kind = text(&value["kind"]).ok_or_else(|| object("this is not a Kubernetes object: it has no kind"))?;
     let version = text(&value["apiVersion"]).ok_or_else(|| object("it has no apiVersion"))?;
     if let (true, Some(items)) = (kind.ends_with("List"), value["items"].as_array()) {
         return items.iter().try_for_each(|item| add(origin, item.clone(), documents));
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_object_of_a_stream_is_read_and_lists_are_taken_apart() {
+    fn every_object_of_a_stream_is_read_and_lists_are_expanded() {
         let text = "---\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\napiVersion: v1\nkind: List\nitems:\n\
             - {apiVersion: connect-operator.io/v1alpha1, kind: ConnectProject, metadata: {name: b, namespace: shop}}\n";
         let read = parse("file", text).unwrap_or_default();
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_not_quoted() {
+    fn errors_name_the_document_and_do_not_quote_it() {
         for (case, text, expected) in [
             ("no YAML", "apiVersion: v1\nstringData: {token: canary\n", "not valid YAML"),
             ("twice the same key", "stringData:\n  token: canary\n  token: canary\n", "not valid YAML"),

@@ -1,8 +1,8 @@
-//! `plan`: what applying manifests would do at the remote, before anything is applied.
+//! `plan`: shows what applying manifests would do at the remote, before anything is applied.
 //!
-//! Reads manifests, cluster and remote, and asks the operator's own table. Writes nothing anywhere: the API server is asked
-//! by dry runs (`dry_run`), the Connect API by reads. Follow [`run`]; next: `projected_cluster` for the cluster as it would be,
-//! `simulation` for what follows from it, `report` for how it is shown.
+//! Reads manifests, the cluster and the remote, and runs the operator's own decision table. Writes nothing: it calls
+//! the API server with reads and dry runs (`dry_run`), and the Connect API with reads. Start at [`run`]; next:
+//! `projected_cluster` for the cluster after applying, `simulation` for the decisions, `report` for the output.
 
 mod difference;
 mod dry_run;
@@ -45,43 +45,42 @@ use crate::controllers::secret;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
 
-/// Exit code for something that would change.
+/// Exit code if something would change.
 const CHANGES: u8 = 2;
 
 /// Show what applying manifests would do at the remote.
 ///
-/// Says for each ConnectorDeployment whether a deployment would be created, deployed again (with the values that differ) or
-/// taken over, for each ConnectorStaged which steps it would take and what publishing waits for, and what the operator would
-/// find wrong. ConnectProjects, Secrets and ConfigMaps of the same files count as if
-/// they were applied; what is not in the files comes from the cluster. Nothing is written: the API server checks the manifests
-/// in dry runs, and the Connect API is only read. Secured values are never shown.
+/// For each ConnectorDeployment, shows whether the operator would create, redeploy (with the values that differ) or
+/// adopt a deployment; for each ConnectorStaged, which steps it would take and what publishing waits for; and which
+/// problems the operator would report. ConnectProjects, Secrets and ConfigMaps in the same files count as applied;
+/// everything else comes from the cluster. Nothing is written: the API server checks the manifests in dry runs, and the
+/// Connect API is only read. Secured values are never shown.
 ///
-/// Ends with 0 if nothing would happen, with 2 if something would, and with 1 if something is wrong.
+/// Exits with 0 if nothing would happen, with 2 if something would, and with 1 if there is a problem.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// File or folder with manifests, or - for standard input; may be repeated.
     #[arg(long = "filename", short, value_name = "FILE", required = true, value_hint = clap::ValueHint::AnyPath)]
     files: Vec<PathBuf>,
 
-    /// Read the folders inside of folders too.
+    /// Read folders recursively.
     #[arg(long, short = 'R')]
     recursive: bool,
 
-    /// Namespace of manifests that name none. Default: that of the current context.
+    /// Namespace of manifests without one. Default: that of the current context.
     #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
 
-    /// Form of the result; json is described in docs/plan.md.
+    /// Output format; docs/plan.md describes json.
     #[arg(long, short, value_enum, default_value = "text")]
     output: Form,
 
-    /// Who will apply: fields that this manager applied before and that are not written any more go. Default: who applied the
-    /// object before, else kubectl.
+    /// Field manager that will apply: fields that it applied before and that the manifests no longer contain are
+    /// removed. Default: the manager that applied the object before, otherwise kubectl.
     #[arg(long, value_name = "NAME")]
     field_manager: Option<String>,
 
-    /// Namespace of the operator, where the key is that secured values are compared with. Default: that of the current
-    /// context.
+    /// Namespace of the operator, with the key for comparing secured values. Default: that of the current context.
     #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     operator_namespace: Option<String>,
 
@@ -89,7 +88,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     digest_key_secret: String,
 
-    /// The operator uses only Secrets that carry the label connect-operator.io/use=true.
+    /// Allow only Secrets with the label connect-operator.io/use=true, as the operator does with this flag.
     #[arg(long, env = "REQUIRE_SECRET_LABEL")]
     require_secret_label: bool,
 
@@ -97,22 +96,22 @@ pub(super) struct Args {
     reach: remote::Reach,
 }
 
-/// Why there is no plan.
+/// Why no plan can be made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PlanError {
-    /// The manifests.
+    /// The manifests cannot be read.
     #[error(transparent)]
     Manifests(#[from] manifests::ManifestError),
-    /// Nothing in them.
-    #[error("there is no object in what was named with --filename")]
+    /// The manifests contain no object.
+    #[error("the files that --filename names contain no object")]
     Nothing,
-    /// No cluster.
+    /// The cluster cannot be reached.
     #[error("the cluster cannot be reached: {0}")]
     Cluster(String),
-    /// The API server.
-    #[error("the API server does not answer as expected: {0}")]
+    /// The API server returned an error.
+    #[error("unexpected response of the API server: {0}")]
     Kubernetes(#[from] kube::Error),
-    /// The options of the remote.
+    /// An option for the remote is invalid.
     #[error(transparent)]
     Reach(#[from] remote::ReachError),
     /// Standard output cannot be written.
@@ -120,17 +119,17 @@ pub(super) enum PlanError {
     Output(#[from] std::io::Error),
 }
 
-/// The operator's key of digests, or why it is not known.
+/// The operator's digest key, or why it cannot be read.
 struct Keys {
     known: Result<DigestKey, String>,
-    /// One that nobody else has.
+    /// A random key of this process, to compare values if the operator's key cannot be read.
     spare: DigestKey,
 }
 
 /// Prints the plan.
 ///
 /// # Errors
-/// When none can be made.
+/// If no plan can be made.
 pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     let documents = manifests::read(&args.files, args.recursive)?;
     if documents.is_empty() {
@@ -177,14 +176,14 @@ async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
     let known = match digest_key::load(client, &namespace, name).await {
         Ok(Some(key)) => Ok(key),
         Ok(None) => Err(format!(
-            "there is no Secret {namespace}/{name} with the operator's key: name it with --operator-namespace and --digest-key-secret"
+            "the Secret {namespace}/{name} with the operator's key does not exist: name it with --operator-namespace and --digest-key-secret"
         )),
         Err(error) => Err(error.to_string()),
     };
     Ok(Keys { known, spare: DigestKey::new(rand::random::<[u8; KEY_LENGTH]>()) })
 }
 
-/// The story of a run for a staged connector, and of those that follow it.
+/// Plans one reconcile of a staged connector, and those that follow it.
 async fn plan_staged(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
@@ -227,8 +226,8 @@ async fn plan_staged(
     }))
 }
 
-/// The story of a run of the operator, up to the first call that it would send. `follows`: what becomes of the staged
-/// connector that it deploys.
+/// Plans a reconcile of a deployment, up to the first call that the operator would send. `follows`: the plan for the
+/// staged connector that it deploys.
 async fn plan(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
@@ -266,6 +265,7 @@ async fn plan(
         Ok(target) => target,
         Err(condition) => return Ok(Projection::problem(condition)),
     };
+    // A resource that only observes sends nothing, so its plan needs neither the registry nor values.
     let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
     let registry_entry =
         if observes { None } else { Some(remotes.registry_entry(&place, &api, target.name.clone()).await) };
@@ -286,6 +286,7 @@ async fn plan(
     if let Ok(desired) = &mut desired {
         desired.resolve(&urls(object));
     }
+    // The values before applying: if they are those that were applied last, they show which secured values change.
     let earlier = match planned.before.as_ref().filter(|_| !observes) {
         Some(before) => {
             let contents: Contents =
@@ -322,7 +323,7 @@ async fn plan(
     Ok(outcome)
 }
 
-/// A deployment that is created once its staged connector may be deployed.
+/// Plans a deployment that is created once its staged connector is deployable.
 async fn later(
     projected_cluster: &ProjectedCluster,
     object_ref: &ObjectRef,
@@ -336,12 +337,12 @@ async fn later(
     if let Err(unready) = desired::from_spec(&object.spec, &contents, None) {
         return Ok(Projection::problem(unready.condition));
     }
-    let note = "it waits until its ConnectorStaged may be deployed; what that declares is not known yet, so values were not \
-                checked";
+    let note = "it waits until its ConnectorStaged is deployable; the declarations of that connector are not known \
+                yet, so values were not checked";
     Ok(Projection { action: Action::Create, notes: vec![note.to_owned()], ..Projection::nothing() })
 }
 
-/// A live deployment goes to the next tag with its staged connector.
+/// Adds the redeploy of a live deployment that follows its staged connector to the next tag.
 fn follow(object: &ConnectorDeployment, follows: &staged::Projection, outcome: &mut Projection) {
     let will = follows.moves && follows.not_deployable.is_none() && outcome.problem.is_none();
     if !will || object.spec.connector.update_policy != UpdatePolicy::Latest || object.spec.suspend {
@@ -350,6 +351,6 @@ fn follow(object: &ConnectorDeployment, follows: &staged::Projection, outcome: &
     if matches!(outcome.action, Action::None | Action::Unknown) {
         outcome.action = Action::Redeploy;
     }
-    let note = "it follows its ConnectorStaged once that may be deployed; what that declares then is not known yet";
+    let note = "it follows its ConnectorStaged once that is deployable; its new declarations are not known yet";
     outcome.notes.push(note.to_owned());
 }

@@ -1,4 +1,5 @@
-//! The cluster as it would be: what is there, with what is to be applied laid over it. Reads only, through `dry_run`.
+//! The cluster after applying: the current objects, replaced by those that are applied. Only reads; `dry_run` checks
+//! the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,21 +29,21 @@ use crate::names;
 
 /// A deployment to plan.
 pub(super) struct Planned {
-    /// As it is.
+    /// The object before applying.
     pub(super) before: Option<ConnectorDeployment>,
-    /// As it would be.
+    /// The object after applying.
     pub(super) after: ConnectorDeployment,
-    /// Whether it is among what is to be applied, or only names something of that.
+    /// Whether it is among the manifests; otherwise it only references an object of the manifests.
     pub(super) written: bool,
-    /// Why the API server did not check it.
+    /// Why the API server did not check it, if so.
     pub(super) unchecked: Option<String>,
 }
 
 /// A staged connector to plan.
 pub(super) struct PlannedStaged {
-    /// As it would be.
+    /// The object after applying.
     pub(super) after: ConnectorStaged,
-    /// Whether it is among what is to be applied, or only names something of that.
+    /// Whether it is among the manifests; otherwise it only references an object of the manifests.
     pub(super) written: bool,
 }
 
@@ -55,37 +56,37 @@ pub(super) struct Invalid {
     pub(super) namespace: String,
     /// Its name.
     pub(super) name: String,
-    /// Why.
+    /// Why it cannot be applied.
     pub(super) message: String,
 }
 
-/// The cluster as it would be.
+/// The cluster after applying.
 pub(super) struct ProjectedCluster {
     client: Client,
     /// Which Secrets may be used.
     secrets: secret::Policy,
-    /// What to plan, in order.
+    /// Deployments to plan, in order.
     pub(super) planned: BTreeMap<ObjectRef, Planned>,
     projects: BTreeMap<ObjectRef, ConnectProject>,
     /// Staged connectors to plan, in order.
     pub(super) staged: BTreeMap<ObjectRef, PlannedStaged>,
-    /// Checks that are to be applied.
+    /// Checks among the manifests.
     checks: BTreeMap<ObjectRef, ActionCheck>,
-    /// Secrets and ConfigMaps that are to be applied.
+    /// Secrets and ConfigMaps among the manifests.
     objects: BTreeMap<(String, Reference), Value>,
-    /// What cannot be applied.
+    /// Manifests that cannot be applied.
     pub(super) invalid: Vec<Invalid>,
-    /// What people should know.
+    /// Information about the whole plan.
     pub(super) notes: Vec<String>,
-    /// Why the API server did not check objects that are no deployments, and which.
+    /// Objects other than deployments that the API server did not check, by reason.
     unchecked: BTreeMap<String, Vec<String>>,
     keys: KeyOwnership,
 }
 
-/// Makes the scene.
+/// Projects the cluster from the manifests and the current objects.
 ///
 /// # Errors
-/// When the API server does not answer.
+/// If the API server does not respond.
 pub(super) async fn projected_cluster(
     client: Client,
     secrets: secret::Policy,
@@ -137,7 +138,7 @@ pub(super) async fn projected_cluster(
     Ok(projected_cluster)
 }
 
-/// What is checked and laid over the cluster; `None`: it is of no concern.
+/// Returns the kind if objects of it are projected; `None` if the plan ignores them.
 fn kind(document: &Document) -> Option<ApiResource> {
     match (document.group.as_str(), document.kind.as_str()) {
         ("", "Secret") => Some(ApiResource::erase::<Secret>(&())),
@@ -150,7 +151,7 @@ fn kind(document: &Document) -> Option<ApiResource> {
     }
 }
 
-/// What is said of a kind of ours that is not planned.
+/// Returns a note for an object of our API group that plan does not cover.
 fn sentence(document: &Document) -> Option<String> {
     let Document { group, kind, name, .. } = document;
     (group == names::GROUP).then(|| format!("{kind} {name}: plan does not cover {kind} yet"))
@@ -204,8 +205,8 @@ impl ProjectedCluster {
         Ok(())
     }
 
-    /// Deployments and staged connectors of the cluster that are not written here, and whose values, connector or project
-    /// are.
+    /// Adds deployments and staged connectors of the cluster that are not among the manifests, but whose values,
+    /// connector or project are.
     async fn add_users(&mut self) -> Result<(), kube::Error> {
         let mut touched: BTreeSet<String> = self.objects.keys().map(|(namespace, _)| namespace.clone()).collect();
         touched.extend(self.projects.keys().map(|project| project.namespace.clone()));
@@ -213,7 +214,7 @@ impl ProjectedCluster {
         for namespace in touched {
             let Some(found) = self.list::<ConnectorDeployment>(Some(&namespace)).await? else {
                 self.notes.push(format!(
-                    "you may not list the ConnectorDeployments of {namespace}, so those that are not written here are left out"
+                    "you may not list the ConnectorDeployments of {namespace}, so those without a manifest here are not planned"
                 ));
                 continue;
             };
@@ -246,14 +247,14 @@ impl ProjectedCluster {
         Ok(())
     }
 
-    /// Rule 4: who wants which key, in the whole cluster if it may be seen.
+    /// Rule 4: records which resource claims which key, in the whole cluster if it may be listed.
     async fn note_keys(&mut self) -> Result<(), kube::Error> {
         let mut projects = self.list::<ConnectProject>(None).await?;
         let mut deployments = self.list::<ConnectorDeployment>(None).await?;
         if projects.is_none() || deployments.is_none() {
             self.notes.push(
-                "you may not list ConnectProjects and ConnectorDeployments of all namespaces, so it was not seen whether others \
-                 there have the same keys"
+                "you may not list ConnectProjects and ConnectorDeployments of all namespaces, so keys were not compared \
+                 with those of other namespaces"
                     .to_owned(),
             );
             let namespaces: BTreeSet<_> = self.planned.keys().map(|object_ref| object_ref.namespace.clone()).collect();
@@ -265,8 +266,8 @@ impl ProjectedCluster {
         for project in projects.iter().flatten().chain(self.projects.values()) {
             self.keys.saw_project(project);
             let object_ref = ObjectRef::project(&project.namespace().unwrap_or_default(), &project.name_any());
-            let apply_response = project.status.as_ref().is_some_and(|status| status.last_look_at.is_some());
-            let admits = apply_response || self.projects.contains_key(&object_ref);
+            let answered = project.status.as_ref().is_some_and(|status| status.last_look_at.is_some());
+            let admits = answered || self.projects.contains_key(&object_ref);
             self.keys.admitted(&object_ref, &connect_project::identity(project), admits);
         }
         let object_ref = |object: &ConnectorDeployment| {
@@ -286,7 +287,7 @@ impl ProjectedCluster {
         Ok(())
     }
 
-    /// The objects of a kind; `None`: they may not be listed.
+    /// Returns the objects of a kind; `None` if listing is forbidden.
     async fn list<K>(&self, namespace: Option<&str>) -> Result<Option<Vec<K>>, kube::Error>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned,
@@ -298,13 +299,13 @@ impl ProjectedCluster {
         match api.list(&ListParams::default()).await {
             Ok(list) => Ok(Some(list.items)),
             Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
-            // Nobody has such a kind yet.
+            // The CRD does not exist yet.
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Some(Vec::new())),
             Err(error) => Err(error),
         }
     }
 
-    /// Rule 4: who has the key before this resource.
+    /// Rule 4: returns the resource that owns the key instead of this one, if any.
     pub(super) fn winner<K: RemoteKind>(&self, object: &K) -> Option<ObjectRef> {
         match self.keys.claim_status(object) {
             ClaimStatus::HeldBy(winner) => Some(winner),
@@ -312,10 +313,10 @@ impl ProjectedCluster {
         }
     }
 
-    /// A project as it would be.
+    /// Returns a project after applying.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn project(&self, object_ref: &ObjectRef) -> Result<Option<ConnectProject>, kube::Error> {
         match self.projects.get(object_ref) {
             Some(project) => Ok(Some(project.clone())),
@@ -323,10 +324,10 @@ impl ProjectedCluster {
         }
     }
 
-    /// What the operator knows of the staged connector that a resource names by `stagedRef`, from its status.
+    /// Returns what the operator knows of the staged connector that a resource names by `stagedRef`, from its status.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn staged(
         &self,
         namespace: &str,
@@ -345,20 +346,20 @@ impl ProjectedCluster {
             .and_then(|found: &ConnectorStaged| Some((found.metadata.generation, found.status.as_ref()?)));
         let id = status.and_then(|(_, status)| status.id.clone());
         let deployable = match status {
-            // What follows from the spec that is to be applied is planned for the staged connector itself.
+            // The plan for the staged connector itself covers what follows from its new spec.
             Some((generation, status)) if before || Some(status.observed_generation) == generation => {
                 let version = status.deployable.as_ref().map(|deployable| deployable.version);
-                version.ok_or_else(|| "it may not be deployed yet; see its status".to_owned())
+                version.ok_or_else(|| "it is not deployable yet; see its status".to_owned())
             }
-            _ => Err("the operator has not looked at it yet".to_owned()),
+            _ => Err("the operator has not reconciled it yet".to_owned()),
         };
         Ok(found.is_some().then_some(StagedConnector { id, deployable }))
     }
 
-    /// What has to be proven before a staged connector is published, as it would be.
+    /// Returns the objects that must prove a staged connector before it is published, after applying.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn proofs(&self, namespace: &str, after: &PublishAfter) -> Result<Objects, kube::Error> {
         let mut objects = observe::proofs(&self.client, namespace, after).await?;
         let deployment = ObjectRef::deployment(namespace, &after.deployment_ref.name);
@@ -373,10 +374,10 @@ impl ProjectedCluster {
         Ok(objects)
     }
 
-    /// A Secret as it would be.
+    /// Returns a Secret after applying.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn secret(
         &self,
         namespace: &str,
@@ -391,10 +392,10 @@ impl ProjectedCluster {
         }
     }
 
-    /// The objects that a spec names for its values, as they are.
+    /// Returns the objects from which a spec takes values, before applying.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn contents_before(
         &self,
         namespace: &str,
@@ -416,10 +417,10 @@ impl ProjectedCluster {
         Ok(contents)
     }
 
-    /// The same as they would be.
+    /// Returns the same objects after applying.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn contents_after(
         &self,
         namespace: &str,
@@ -436,7 +437,7 @@ impl ProjectedCluster {
         Ok(contents)
     }
 
-    /// What is to be applied, if it may be used.
+    /// Returns the content of an applied object, if it may be used.
     fn content(&self, kind: Named, value: Value) -> Option<Result<Content, ConditionUpdate>> {
         if kind == Named::Secret {
             let secret: Secret = serde_json::from_value(value).ok()?;
@@ -446,13 +447,13 @@ impl ProjectedCluster {
     }
 }
 
-/// What values can be taken from; the error quotes nothing.
+/// Reads the content of a Secret or ConfigMap; the error does not quote it.
 fn content(kind: Named, value: Value) -> Result<Content, String> {
     let read = match kind {
         Named::Secret => serde_json::from_value(value).map(of_secret),
         _ => serde_json::from_value(value).map(of_config_map),
     };
-    read.map_err(|_| "its data are not what they have to be".to_owned())
+    read.map_err(|_| "its data are invalid".to_owned())
 }
 
 fn typed<K: DeserializeOwned>(value: Value) -> Result<K, String> {

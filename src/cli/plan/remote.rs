@@ -1,4 +1,4 @@
-//! Looks at the remote projects that deployments name: reads only.
+//! Reads the remote projects that deployments name.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,14 +24,14 @@ use crate::controllers::reason::Reason;
 use crate::controllers::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask};
 use crate::crd::ConnectProject;
 
-/// Which remotes may be called.
+/// Restrictions on the remotes that may be called.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Reach {
-    /// Hosts of the Connect API and of its authorization server that may be called, in the form of `run`.
+    /// Allowed hosts for the Connect API and its authorization server, written as for `run`.
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     allowed_api_hosts: Vec<String>,
 
-    /// Certificates in PEM that are trusted beside those of the system.
+    /// Certificates in PEM to trust in addition to those of the system.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     ca_file: Option<PathBuf>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Reach {
 /// Why no remote can be called.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ReachError {
-    /// A host pattern is wrong.
+    /// A host pattern is invalid.
     #[error("--allowed-api-hosts: {0}")]
     Hosts(#[from] BadPattern),
     /// The certificates cannot be read.
@@ -47,7 +47,7 @@ pub(in crate::cli) enum ReachError {
     CaFile(#[from] CaFileError),
 }
 
-/// A client for each project, and what its registry said: each is asked once.
+/// A client for each project, and a cache of registry entries, so that each is read once.
 pub(super) struct Remotes {
     factory: HttpFactory,
     clients: BTreeMap<ObjectRef, Result<Arc<HttpConnect>, ConditionUpdate>>,
@@ -55,10 +55,10 @@ pub(super) struct Remotes {
 }
 
 impl Remotes {
-    /// Nothing is called yet.
+    /// Creates no client yet.
     ///
     /// # Errors
-    /// When an option cannot be used.
+    /// If an option is invalid.
     pub(super) fn new(reach: &Reach, clock: Clock) -> Result<Self, ReachError> {
         let allowed_hosts = AllowedHosts::parse(reach.allowed_api_hosts.iter().map(String::as_str))?;
         let extra_ca_pem = read_ca_file(reach.ca_file.as_deref())?;
@@ -67,10 +67,10 @@ impl Remotes {
         Ok(Self { factory, clients: BTreeMap::new(), registry_cache: BTreeMap::new() })
     }
 
-    /// The client of a project, or what is wrong with it.
+    /// Returns the client of a project, or the condition that the operator would report instead.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn client(
         &mut self,
         projected_cluster: &ProjectedCluster,
@@ -96,7 +96,7 @@ impl Remotes {
         Ok(client)
     }
 
-    /// What the registry of a project says of a connector.
+    /// Returns the registry entry of a connector as the project sees it.
     pub(super) async fn registry_entry(
         &mut self,
         project: &ObjectRef,
@@ -114,10 +114,10 @@ impl Remotes {
         registry_entry
     }
 
-    /// The deployment of a resource: by id if it is known, else by key, as the operator looks.
+    /// Reads the deployment of a resource as the operator does: by id if it is known, otherwise by key.
     ///
     /// # Errors
-    /// Those of the Connect API.
+    /// Errors of the Connect API.
     pub(super) async fn look(
         &self,
         api: &HttpConnect,
@@ -141,7 +141,7 @@ impl Remotes {
         Ok(RecordRead { at, record, key_held_by })
     }
 
-    /// Now.
+    /// Returns the current time.
     pub(super) fn now(&self) -> Timestamp {
         self.factory.around.clock.now()
     }

@@ -1,6 +1,6 @@
-//! How a plan is shown: lines for people, JSON for programs. Pure, but for what it asks of the terminal.
+//! Formats a plan: lines for a terminal, JSON for programs. Pure, except that it asks whether the output is a terminal.
 //!
-//! The members of the JSON are described in `docs/plan.md`; they only become more.
+//! `docs/plan.md` describes the members of the JSON; members are only added.
 
 use std::fmt::Write as _;
 
@@ -27,19 +27,19 @@ const WRONG: Style = AnsiColor::Red.on_default().bold();
 const TITLE: Style = Style::new().bold();
 const PLAIN: Style = Style::new();
 
-/// Letters of a value that a line shows; JSON holds all of it.
+/// Maximum characters of a value in a line; JSON has the whole value.
 const LONGEST_VALUE: usize = 120;
 
-/// Form of the result.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Form {
-    /// Lines for people.
+    /// Lines for reading in a terminal.
     Text,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 
-/// What is planned for one resource.
+/// The plan for one ConnectorDeployment.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Planning {
@@ -68,12 +68,12 @@ struct Versions {
     after: i64,
 }
 
-/// What `Ready` waits for once the deployment is deployed.
+/// Returns a note about what `Ready` waits for after the deployment.
 fn proof(spec: &ConnectorDeploymentSpec) -> Option<String> {
     let verify = spec.verify.as_ref().filter(|_| spec.ready_when == ReadyWhen::Verified)?;
     let names = verification::resources(verify);
     let names: Vec<_> = names.iter().map(|name| format!("{} {}", name.kind.as_str(), name.key)).collect();
-    Some(format!("it is ready once these point to it: {}", names.join(", ")))
+    Some(format!("it becomes ready once these point to it: {}", names.join(", ")))
 }
 
 impl Planning {
@@ -95,7 +95,7 @@ impl Planning {
         }
     }
 
-    /// Whether it says anything to somebody who did not write it.
+    /// Whether to report the resource: it is among the manifests, or would change.
     fn is_of_interest(&self) -> bool {
         self.written || self.action != Action::None
     }
@@ -115,7 +115,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// `unkeyed`: why secured values could not be compared by the operator's digests.
+    /// Builds the report. `unkeyed`: why secured values could not be compared by the operator's digests.
     pub(super) fn of(
         (mut deployments, mut staged): (Vec<Planning>, Vec<Staging>),
         invalid: Vec<Invalid>,
@@ -141,7 +141,7 @@ impl Report {
             || self.staged.iter().any(Staging::changes)
     }
 
-    /// In this form, with colours where people look.
+    /// Formats the report, with colours on a terminal.
     pub(super) fn text(&self, form: Form) -> String {
         match form {
             Form::Json => format!("{:#}\n", self.json()),
@@ -190,26 +190,26 @@ impl Report {
         let mut parts = vec![
             format!("{created} to create"),
             format!(
-                "{} to deploy again",
+                "{} to redeploy",
                 count(|planning| matches!(planning.action, Action::Redeploy | Action::AdoptAndRedeploy))
             ),
             format!(
-                "{} to take over",
+                "{} to adopt",
                 count(|it| matches!(it.action, Action::Adopt | Action::AdoptAndRedeploy)) + staged(Staging::adopts)
             ),
             format!("{still} unchanged"),
         ];
         let moved = staged(|staging| staging.changes() && !staging.creates() && !staging.adopts());
         if moved > 0 {
-            parts.push(format!("{moved} to move on"));
+            parts.push(format!("{moved} to update"));
         }
         let recreated = count(|planning| planning.action == Action::Recreate);
         if recreated > 0 {
-            parts.push(format!("{recreated} to delete and create anew"));
+            parts.push(format!("{recreated} to recreate"));
         }
         let unknown = count(|planning| planning.action == Action::Unknown);
         if unknown > 0 {
-            parts.push(format!("{unknown} perhaps to deploy again"));
+            parts.push(format!("{unknown} possibly to redeploy"));
         }
         if wrong > 0 {
             parts.push(format!("{wrong} with problems"));
@@ -229,13 +229,13 @@ impl Planning {
             let (style, sign, what) = match self.action {
                 Action::None => (PLAIN, " ", "nothing to do".to_owned()),
                 Action::Create => (NEW, "+", format!("is created, with the key {key}")),
-                Action::Redeploy => (OTHER, "~", "is deployed again".to_owned()),
-                Action::Recreate => (WRONG, "-/+", "is deleted and created anew".to_owned()),
-                Action::Adopt => (NEW, "+", format!("takes over the deployment with the key {key}, as it is")),
+                Action::Redeploy => (OTHER, "~", "is redeployed".to_owned()),
+                Action::Recreate => (WRONG, "-/+", "is deleted and recreated".to_owned()),
+                Action::Adopt => (NEW, "+", format!("adopts the deployment with the key {key} without changes")),
                 Action::AdoptAndRedeploy => {
-                    (OTHER, "~", format!("takes over the deployment with the key {key}, and deploys it again"))
+                    (OTHER, "~", format!("adopts the deployment with the key {key}, and redeploys it"))
                 }
-                Action::Unknown => (OTHER, "?", "is deployed again if a secured value has changed".to_owned()),
+                Action::Unknown => (OTHER, "?", "is redeployed if a secured value has changed".to_owned()),
             };
             line(text, style, &format!("{sign} {title}: {what}"));
         }
@@ -250,7 +250,7 @@ impl Planning {
             line(
                 text,
                 PLAIN,
-                &format!("      not sent, because the connector does not declare it: {}", self.undeclared.join(", ")),
+                &format!("      not sent, because the connector does not declare them: {}", self.undeclared.join(", ")),
             );
         }
         for note in &self.notes {
@@ -268,7 +268,7 @@ fn show(difference: &Difference) -> (Style, String) {
     let (style, sign, secured, open) = match difference.change {
         Change::Added => (NEW, '+', "(secured) new", after),
         Change::Changed => (OTHER, '~', "(secured) changed", format!("{before} -> {after}")),
-        Change::Retained => (GONE, '=', "(secured) not named any more, and stays in force", stays(&before)),
+        Change::Retained => (GONE, '=', "(secured) no longer named, and stays in force", stays(&before)),
         Change::Unknown => (OTHER, '?', "(secured) may have changed", String::new()),
     };
     let what = if difference.kind == Kind::Secured { secured } else { &open };
@@ -276,10 +276,10 @@ fn show(difference: &Difference) -> (Style, String) {
 }
 
 fn stays(value: &str) -> String {
-    format!("not named any more, and stays {value}")
+    format!("no longer named, and stays {value}")
 }
 
-/// A value as one line, cut if it is long.
+/// Quotes a value on one line, truncated if it is long.
 fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(LONGEST_VALUE).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
@@ -287,7 +287,8 @@ fn quoted(text: &str) -> String {
 }
 
 fn line(text: &mut String, style: Style, content: &str) {
-    // Writing into a text cannot fail. What is shown may come from elsewhere, so it moves no cursor.
+    // Writing into a string cannot fail. Control characters are removed, because values from elsewhere must not control
+    // the terminal.
     let content: String = content.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let _ = writeln!(text, "{style}{content}{style:#}");
 }

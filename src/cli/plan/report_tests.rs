@@ -93,40 +93,40 @@ fn report() -> Report {
 }
 
 #[test]
-fn lines_are_for_people_and_move_no_cursor() {
+fn lines_contain_no_control_characters() {
     let text = anstream::adapter::strip_str(&report().lines()).to_string();
     let value = format!("\"{}\"…", "x".repeat(LONGEST_VALUE));
     let expected = format!(
         r#"! Secret shop/tax: no words
-~ ConnectorStaged shop/kit: is changed, then asks for the permission to deploy tag 2
+~ ConnectorStaged shop/kit: is updated, then requests permission to deploy tag 2
     ~ repository.tag: "1" -> "2"
-      tag 2 is not published before this is proven: ActionCheck cart is missing
+      tag 2 is published only after this is proven: ActionCheck cart is missing
       a note
 ! ConnectorStaged shop/taken: KeyTaken: It is taken
 + ConnectorStaged shop/made: is created, with the key made, then is published with tag 2
 + ConnectorDeployment shop/one: is created, with the key shop_one
-~ ConnectorDeployment shop/two: is deployed again
+~ ConnectorDeployment shop/two: is redeployed
     ~ version of the connector: 1 -> 2
     ~ service KEY: "a\nb\u001b[2J" -> {value}
-    = service KEY: not named any more, and stays "old"
+    = service KEY: no longer named, and stays "old"
     ~ service KEY: (secured) changed
     + service schedule: "0 5 * * *"
     + service retryPolicy: "immediate"
-      not sent, because the connector does not declare it: OTHER of Secret tax
+      not sent, because the connector does not declare them: OTHER of Secret tax
       a note
-? ConnectorDeployment shop/three: is deployed again if a secured value has changed
+? ConnectorDeployment shop/three: is redeployed if a secured value has changed
     ? service KEY: (secured) may have changed
-+ ConnectorDeployment shop/four: takes over the deployment with the key shop_four, as it is
++ ConnectorDeployment shop/four: adopts the deployment with the key shop_four without changes
   ConnectorDeployment shop/five: nothing to do
 ! ConnectorDeployment shop/six: SecretMissing: Missing: Secret tax
 Note: secured values could not be compared: no key
-Plan: 2 to create, 1 to deploy again, 1 to take over, 1 unchanged, 1 to move on, 1 perhaps to deploy again, 3 with problems.
+Plan: 2 to create, 1 to redeploy, 1 to adopt, 1 unchanged, 1 to update, 1 possibly to redeploy, 3 with problems.
 "#
     );
     assert_eq!(text, expected);
 }
 
-/// Every member, with the path to it.
+/// Collects every member, with the path to it.
 fn members(value: &serde_json::Value, path: &str, found: &mut std::collections::BTreeSet<String>) {
     match value {
         serde_json::Value::Object(inner) => {
@@ -142,7 +142,7 @@ fn members(value: &serde_json::Value, path: &str, found: &mut std::collections::
 }
 
 #[test]
-fn every_member_of_the_json_is_on_the_page_and_no_other() {
+fn the_page_describes_exactly_the_members_of_the_json() {
     use staged::Action as Step;
     let page = include_str!("../../../docs/plan.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next().map(ToOwned::to_owned));
@@ -164,15 +164,15 @@ fn every_member_of_the_json_is_on_the_page_and_no_other() {
 }
 
 #[test]
-fn what_is_to_be_verified_is_named() {
+fn the_note_names_what_is_verified() {
     let spec = |more: &serde_json::Value| -> ConnectorDeploymentSpec {
         let mut spec = json!({"projectRef": {"name": "shop"}, "connector": {"key": "demo"}});
         spec.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-        serde_json::from_value(spec).expect("it is a spec")
+        serde_json::from_value(spec).expect("a valid spec")
     };
     let verify = json!({"extensions": [{"key": "cart"}], "subscriptions": [{"key": "orders"}]});
     assert_eq!(proof(&spec(&json!({}))), None);
     assert_eq!(proof(&spec(&json!({"verify": verify}))), None, "Ready does not wait for it");
     let noted = proof(&spec(&json!({"verify": verify, "readyWhen": "Verified"})));
-    assert_eq!(noted.as_deref(), Some("it is ready once these point to it: Extension cart, Subscription orders"));
+    assert_eq!(noted.as_deref(), Some("it becomes ready once these point to it: Extension cart, Subscription orders"));
 }

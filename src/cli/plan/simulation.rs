@@ -1,7 +1,8 @@
-//! What the operator would do: its own table, played forward while the remote stands still. Pure; time is an argument.
+//! Simulates the operator: runs its own decision table forward while the remote stays as it is. Pure; time is an
+//! argument.
 //!
-//! Whatever runs already is taken to end well, since what follows comes after it. Nothing is decided here that the operator
-//! decides: `decide`, `registered`, `intent` and `status::ready_condition` are its own.
+//! An operation in progress is assumed to succeed, because everything else follows it. This file decides nothing that
+//! the operator decides: `decide`, `registered`, `intent` and `status::ready_condition` are the operator's own code.
 
 use clock::later;
 use connect_api::model::Deployment;
@@ -32,34 +33,34 @@ use crate::controllers::values::Values;
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
-/// Most steps of the table that are played: proving that something is gone, the longest of them, takes about twenty.
+/// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
 const ROUNDS: usize = 64;
 
-/// Everything that a forecast is made from.
+/// The inputs of the simulation.
 pub(super) struct Inputs<'a> {
-    /// The resource as it is.
+    /// The resource before applying.
     pub(super) before: Option<&'a ConnectorDeployment>,
-    /// As it would be.
+    /// The resource after applying.
     pub(super) after: &'a ConnectorDeployment,
     /// Key, type and region.
     pub(super) wanted: &'a WantedIdentity,
-    /// The connector.
+    /// The target connector.
     pub(super) target: &'a Target,
-    /// What the registry says.
+    /// What the registry knows of the connector.
     pub(super) registered: &'a Registered,
-    /// What the remote shows.
+    /// The record that the remote returned.
     pub(super) read: &'a RecordRead,
-    /// What would be sent.
+    /// The values to send, or the condition if they are incomplete.
     pub(super) desired: &'a Result<Desired, ConditionUpdate>,
-    /// What the resource and its objects came to before; `None`: it cannot be told.
+    /// The values of the resource and the objects that it names before applying; `None` if they cannot be determined.
     pub(super) earlier: Option<&'a Desired>,
-    /// The operator's key of digests, if it could be read.
+    /// The operator's digest key, if it could be read.
     pub(super) key: Option<&'a DigestKey>,
-    /// A key that nobody else has.
+    /// A random key of this process.
     pub(super) spare: &'a DigestKey,
-    /// Scopes of the token, if it names them.
+    /// Scopes of the token, if its response listed them.
     pub(super) granted: &'a [String],
-    /// Now.
+    /// The current time.
     pub(super) now: Timestamp,
 }
 
@@ -67,41 +68,41 @@ pub(super) struct Inputs<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Action {
-    /// Nothing.
+    /// Nothing happens.
     None,
-    /// A deployment is created.
+    /// The deployment is created.
     Create,
-    /// It is deployed again.
+    /// The deployment is redeployed.
     Redeploy,
-    /// It is deleted and created anew.
+    /// The deployment is deleted and recreated.
     Recreate,
-    /// One that exists is taken over, as it is.
+    /// An existing deployment is adopted without changes.
     Adopt,
-    /// One that exists is taken over, and deployed again.
+    /// An existing deployment is adopted and redeployed.
     AdoptAndRedeploy,
-    /// It is deployed again if a secured value changed, which cannot be told.
+    /// The deployment is redeployed if a secured value changed, which could not be compared.
     Unknown,
 }
 
-/// What is expected.
+/// The result of the simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Projection {
-    /// What would happen.
+    /// What would happen at the remote.
     pub(super) action: Action,
-    /// What the operator would say that a person has to put right; then nothing would happen.
+    /// The condition that the operator would report because a user has to act; then nothing would happen.
     pub(super) problem: Option<ConditionUpdate>,
-    /// Version of the connector before and after, if it would move.
+    /// Version of the connector before and after, if it would change.
     pub(super) connector: Option<(i64, i64)>,
     /// Values that would change.
     pub(super) differences: Vec<Difference>,
-    /// Keys of whole objects that would not be sent, because the connector does not declare them.
+    /// Keys of whole objects that are not sent, because the connector does not declare them.
     pub(super) undeclared: Vec<String>,
-    /// What else to know.
+    /// Further information for the user.
     pub(super) notes: Vec<String>,
 }
 
 impl Projection {
-    /// Only a person can go on.
+    /// Returns a result without an action, because a user has to act.
     pub(super) fn problem(condition: ConditionUpdate) -> Self {
         Self { problem: Some(condition), ..Self::nothing() }
     }
@@ -118,14 +119,14 @@ impl Projection {
     }
 }
 
-/// What the operator would do.
+/// Simulates what the operator would do.
 pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let ignored = intent::ignored(inputs.after);
     let key = inputs.key.unwrap_or(inputs.spare);
     let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(key));
     let intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
     if intent.deletion.is_some() {
-        let note = "it is being deleted, and what is applied now does not change that".to_owned();
+        let note = "it is being deleted, and applying changes nothing about that".to_owned();
         return Projection { notes: vec![note], ..Projection::nothing() };
     }
     let mut stage = Stage::of(inputs, wanted.as_ref(), observe::observation(inputs.read, &ignored));
@@ -147,18 +148,18 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     outcome
 }
 
-/// Values that only the deployment itself can tell.
+/// Notes values that depend on the URL of the deployment itself.
 fn known_later(desired: &Desired) -> Option<String> {
     let names: Vec<String> = desired.awaited().map(|value| value.item.to_string()).collect();
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
         format!(
-            "known after deployment, and sent by one more redeploy then: {names}; until then the placeholder is sent"
+            "known after the deployment, and sent by one more redeploy: {names}; until then the placeholder is sent"
         )
     })
 }
 
-/// What the table is played with.
+/// The state on which the table is run.
 struct Stage {
     persisted: PersistedState,
     observation: Observation,
@@ -189,7 +190,7 @@ impl Stage {
         stage
     }
 
-    /// Takes what runs to have ended well.
+    /// Assumes that an operation in progress succeeds.
     fn settle(&mut self, now: Timestamp) {
         let mut busy = false;
         if let Observation::Present(seen) = &mut self.observation
@@ -211,7 +212,7 @@ impl Stage {
                 from_version: None,
                 connector_version: None,
                 rollback: None,
-                // What will be seen is not known yet, so it is not compared.
+                // Nothing is observed yet, so there is nothing to compare with.
                 sent: None,
                 shown: Tags::default(),
                 accepted: Tags::default(),
@@ -226,18 +227,18 @@ impl Stage {
             }
         }
         if busy {
-            self.notes.push("something runs at the remote already; what is said here comes after it".to_owned());
+            self.notes.push("an operation is in progress at the remote; this plan starts after it".to_owned());
         }
     }
 
-    /// Whether the create of these values is on its way already.
+    /// Whether a create with these values is already in progress.
     fn is_being_created(&self, wanted: Option<&Wanted>) -> bool {
         let begun = self.persisted.applied.as_ref().and_then(|applied| applied.digest.as_ref());
         let same = begun.is_some() && begun == wanted.map(|wanted| &wanted.payload.digest);
         same && self.persisted.id.is_none() && matches!(self.observation, Observation::Absent { .. })
     }
 
-    /// Plays the table until it sends, or rests for good.
+    /// Runs the table until it sends a call, or has nothing more to do.
     fn play(&self, intent: &decide::Intent, wanted: Option<&Wanted>, now: Timestamp) -> Decision {
         let (mut persisted, mut transient, mut now) = (self.persisted.clone(), TransientState::default(), now);
         let mut rounds = 0;
@@ -263,7 +264,8 @@ impl Stage {
     }
 }
 
-/// Whether what the cluster held before is what was applied: by its digest, or because nothing has changed since.
+/// Whether the values of the cluster before applying are those that the operator applied last: by their digest, or
+/// because nothing has changed since.
 fn was_applied(inputs: &Inputs<'_>, earlier: &Desired, persisted: &PersistedState) -> bool {
     let Some(applied) = &persisted.applied else { return false };
     let Some(digest) = &applied.digest else { return false };
@@ -277,8 +279,8 @@ fn was_applied(inputs: &Inputs<'_>, earlier: &Desired, persisted: &PersistedStat
     }
 }
 
-/// Without the operator's key its digests are made again under another, as far as that can be done. Returns whether secured
-/// values could not be compared.
+/// Without the operator's key, replaces its digests by digests under another key, as far as the values are known.
+/// Returns whether secured values could not be compared.
 fn rewrite(persisted: &mut PersistedState, inputs: &Inputs<'_>, known: Option<&Desired>, wanted: &Wanted) -> bool {
     let spare = inputs.spare;
     let mut uncertain = false;
@@ -286,7 +288,7 @@ fn rewrite(persisted: &mut PersistedState, inputs: &Inputs<'_>, known: Option<&D
         && applied.digest.is_some()
     {
         let visible = applied.sent.as_ref().is_some_and(|sent| sent.shows_the_same(&wanted.payload.tags));
-        // Those of secured values are made with the key, too.
+        // Tags of secured values depend on the key, too.
         if let Some(sent) = &mut applied.sent {
             let again = known.map_or_else(|| wanted.payload.tags.clone(), |known| spare.tags(&known.values));
             uncertain |= known.is_none() && wanted.secured;
@@ -306,7 +308,7 @@ fn rewrite(persisted: &mut PersistedState, inputs: &Inputs<'_>, known: Option<&D
     uncertain
 }
 
-/// A call would be sent, if nothing stands against it.
+/// Evaluates a call that the table would send: reports the problem that prevents it, or the action and its differences.
 fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Projection) {
     let Ok(desired) = inputs.desired else { return };
     if let (Some(Err(why)), CallKind::Create { .. }) = (&inputs.target.staged, call) {
@@ -349,15 +351,13 @@ fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Pr
             outcome.connector = running.zip(inputs.registered.latest()).filter(|_| *update_connector);
             let asked = object::request(inputs.after, names::REDEPLOY_REQUESTED_AT);
             if asked.is_some() && asked != stage.persisted.handled_redeploy && !adopts {
-                outcome
-                    .notes
-                    .push(format!("a redeploy is asked for by the annotation {}", names::REDEPLOY_REQUESTED_AT));
+                outcome.notes.push(format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT));
             }
             record
         }
         CallKind::Recreate { .. } => {
             outcome.action = Action::Recreate;
-            outcome.notes.push("it is deleted and created anew without what is removed: its URLs change".to_owned());
+            outcome.notes.push("it is deleted and recreated without the removed values: its URLs change".to_owned());
             None
         }
         CallKind::Undeploy { .. } => return,
@@ -370,11 +370,11 @@ fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Pr
     let reset: Vec<String> = reset.map(|item| item.to_string()).collect();
     let silent = outcome.differences.is_empty() && outcome.connector.is_none() && outcome.notes.is_empty();
     if running.is_some() && silent {
-        outcome.notes.push("what was applied last is not known, so all values are sent once more".to_owned());
+        outcome.notes.push("the values that were applied last are not known, so all values are sent again".to_owned());
     }
     if !reset.is_empty() {
         let names = reset.join(", ");
-        outcome.notes.push(format!("not named any more, and set to the default of the connector: {names}"));
+        outcome.notes.push(format!("no longer named, and set to the default of the connector: {names}"));
     }
 }
 
@@ -391,7 +391,7 @@ fn compare(inputs: &Inputs<'_>, record: Option<&Deployment>, stage: &Stage, desi
     differences(&Sides { record, applied, desired: &desired.values, applications, global, key: inputs.spare })
 }
 
-/// Nothing would be sent.
+/// Evaluates an outcome without a call: reports the problem or the adoption, if any.
 fn rest(inputs: &Inputs<'_>, decision: &Decision, stage: &Stage, outcome: &mut Projection) {
     let record = inputs.read.record.as_deref();
     let condition = match (&decision.outcome, inputs.desired) {
@@ -414,13 +414,13 @@ fn rest(inputs: &Inputs<'_>, decision: &Decision, stage: &Stage, outcome: &mut P
         Outcome::Settled { .. } if stage.persisted.id.is_none() => {
             outcome.action = Action::Adopt;
             if decision.persisted.unverified {
-                outcome.notes.push("its secured values cannot be read, and stay as they are".to_owned());
+                outcome.notes.push("its secured values cannot be read, and stay unchanged".to_owned());
             }
         }
         Outcome::Settled { drifted, .. } => {
             outcome.differences = newly_retained(inputs, stage);
             if drifted {
-                outcome.notes.push("visible values were changed elsewhere; see spec.drift.policy".to_owned());
+                outcome.notes.push("visible values drifted at the remote; see spec.drift.policy".to_owned());
             }
             if stage.uncertain
                 && let Ok(desired) = inputs.desired
@@ -433,7 +433,7 @@ fn rest(inputs: &Inputs<'_>, decision: &Decision, stage: &Stage, outcome: &mut P
     }
 }
 
-/// Values that nothing would be sent for: they are not named any more, and stay.
+/// Returns values that are no longer named and stay at the remote, for which the operator sends nothing.
 fn newly_retained(inputs: &Inputs<'_>, stage: &Stage) -> Vec<Difference> {
     let (Ok(desired), Some(record)) = (inputs.desired, inputs.read.record.as_deref()) else { return Vec::new() };
     let before = stage.persisted.applied.as_ref();
@@ -443,8 +443,8 @@ fn newly_retained(inputs: &Inputs<'_>, stage: &Stage) -> Vec<Difference> {
     differences
 }
 
-/// How something ended that stays as it is. The report may quote values, so the operator's own words are taken, which do
-/// not.
+/// Returns the condition of an operation that has ended. The report of the remote may quote values, so this takes the
+/// message from the status, which the operator has masked, or a message without details.
 fn settled(inputs: &Inputs<'_>, persisted: &PersistedState, phase: Phase, verdict: Outcome) -> ConditionUpdate {
     let condition = status::ready_condition(&verdict, &inputs.wanted.key, inputs.read.record.as_deref(), &[]);
     let condition = status::of_redeploy(condition, persisted);
@@ -455,7 +455,7 @@ fn settled(inputs: &Inputs<'_>, persisted: &PersistedState, phase: Phase, verdic
         (_, Some(message)) => ConditionUpdate::new(condition.reason, message),
         (Phase::Failed | Phase::UndeployFailed, None) => ConditionUpdate::new(
             condition.reason,
-            "It is so at the remote already, and stays so until a value changes or a redeploy is asked for",
+            "It is already in this state at the remote, and stays so until a value changes or a redeploy is requested",
         ),
         _ => condition,
     }

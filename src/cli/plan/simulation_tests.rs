@@ -8,7 +8,7 @@ use crate::controllers::connector_deployment::desired::{Contents, from_spec};
 use crate::controllers::digest::KEY_LENGTH;
 use crate::crd::shared::RemoteIdentity;
 
-/// Case, changes of the resource, record at the remote, and what is foreseen: action, problem, note.
+/// Case, changes of the resource, record at the remote, and the expected projection: action, problem, note.
 type Row<'a> = (&'a str, Value, Value, Action, Option<Reason>, Option<&'a str>);
 
 fn now() -> Timestamp {
@@ -46,7 +46,7 @@ fn desired(object: &ConnectorDeployment) -> Desired {
     from_spec(&object.spec, &Contents::new(), None).expect("plain values only")
 }
 
-/// The digest of what is sent for this level, and the list of values.
+/// The digest of the values for this level, and their tags.
 fn digests(level: &str) -> (String, Value) {
     let desired = desired(&resource(level, &json!({})));
     let tags = key().tags(&desired.values);
@@ -54,7 +54,7 @@ fn digests(level: &str) -> (String, Value) {
     (key().digest(&desired.values).to_string(), json!([{"application": "service", "standard": standard}]))
 }
 
-/// What is stored once this level was applied.
+/// The `applied` member of the status after this level was applied.
 fn applied(level: &str) -> Value {
     let (digest, values) = digests(level);
     json!({
@@ -112,7 +112,7 @@ fn foreseen_with(object: &ConnectorDeployment, record: &Value, granted: &[&str])
 }
 
 #[test]
-fn a_scope_that_the_token_lacks_is_told_before_it_is_needed() {
+fn a_missing_scope_is_reported_before_it_is_needed() {
     let (object, there) = (resource("info", &json!({})), record("Deployed", "info"));
     for (granted, lacks) in [
         (&["manage_connectors:demo"][..], true),
@@ -137,8 +137,8 @@ fn a_scope_that_the_token_lacks_is_told_before_it_is_needed() {
 }
 
 #[test]
-fn what_runs_or_went_wrong_is_taken_into_account() {
-    let running = "something runs at the remote already; what is said here comes after it";
+fn operations_in_progress_and_failures_are_taken_into_account() {
+    let running = "an operation is in progress at the remote; this plan starts after it";
     let ours = |status: Value| {
         let mut status = status;
         status["id"] = json!("remote");
@@ -153,33 +153,33 @@ fn what_runs_or_went_wrong_is_taken_into_account() {
     };
     let correct = json!({"drift": {"policy": "Correct"}});
     let asked = json!({"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}});
-    let asked_note = format!("a redeploy is asked for by the annotation {}", names::REDEPLOY_REQUESTED_AT);
+    let asked_note = format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT);
     let deployed = record("Deployed", "info");
     let rows: Vec<Row<'_>> = vec![
         ("live", live.clone(), deployed.clone(), Action::None, None, None),
         ("its redeploy runs", redeploying("info"), record("Deploying", "info"), Action::None, None, Some(running)),
         (
-            "another redeploy runs",
+            "another redeploy is in progress",
             redeploying("debug"),
             record("Deploying", "debug"),
             Action::Redeploy,
             None,
             Some(running),
         ),
-        ("somebody else's runs", live.clone(), record("Deploying", "info"), Action::None, None, Some(running)),
-        ("its create runs", creating("info"), record("Queued", "info"), Action::None, None, Some(running)),
-        ("its create does not show yet", creating("info"), json!(null), Action::None, None, Some(running)),
-        ("another create does not show yet", creating("debug"), json!(null), Action::Create, None, Some(running)),
+        ("a foreign operation", live.clone(), record("Deploying", "info"), Action::None, None, Some(running)),
+        ("its create is in progress", creating("info"), record("Queued", "info"), Action::None, None, Some(running)),
+        ("its create is not visible yet", creating("info"), json!(null), Action::None, None, Some(running)),
+        ("another create, not visible yet", creating("debug"), json!(null), Action::Create, None, Some(running)),
         ("never created", json!({}), json!(null), Action::Create, None, None),
-        ("deleted elsewhere", live.clone(), json!(null), Action::None, Some(Reason::RemoteDisappeared), None),
+        ("deleted at the remote", live.clone(), json!(null), Action::None, Some(Reason::RemoteDisappeared), None),
         ("to be created again", with(live.clone(), "spec", &correct), json!(null), Action::Create, None, None),
         (
-            "changed elsewhere",
+            "drifted",
             live.clone(),
             record("Deployed", "debug"),
             Action::None,
             None,
-            Some("visible values were changed elsewhere; see spec.drift.policy"),
+            Some("visible values drifted at the remote; see spec.drift.policy"),
         ),
         (
             "to be corrected",
@@ -190,7 +190,7 @@ fn what_runs_or_went_wrong_is_taken_into_account() {
             None,
         ),
         (
-            "asked for",
+            "requested by annotation",
             with(live.clone(), "metadata", &asked),
             deployed.clone(),
             Action::Redeploy,
@@ -198,12 +198,12 @@ fn what_runs_or_went_wrong_is_taken_into_account() {
             Some(&asked_note),
         ),
         (
-            "not known what was applied",
+            "unknown applied values",
             ours(json!({"applied": {"generation": 1, "outcome": "Deployed", "at": "1970-01-01T00:00:00Z"}})),
             deployed.clone(),
             Action::Redeploy,
             None,
-            Some("what was applied last is not known, so all values are sent once more"),
+            Some("the values that were applied last are not known, so all values are sent again"),
         ),
         (
             "failed, and nothing new",
@@ -219,7 +219,7 @@ fn what_runs_or_went_wrong_is_taken_into_account() {
             deployed,
             Action::None,
             None,
-            Some("it is being deleted, and what is applied now does not change that"),
+            Some("it is being deleted, and applying changes nothing about that"),
         ),
     ];
     for (case, change, record, action, problem, notes) in rows {
@@ -236,15 +236,15 @@ fn a_url_of_an_application_is_known_after_deployment() {
     let values = json!([{"key": "HOOK", "valueFrom": from}]);
     let spec = json!({"configurations": [{"applicationName": "service", "standardConfiguration": values}]});
     let later =
-        "known after deployment, and sent by one more redeploy then: service/HOOK; until then the placeholder is sent";
+        "known after the deployment, and sent by one more redeploy: service/HOOK; until then the placeholder is sent";
     let new = resource("", &json!({"spec": spec}));
     let live = resource("", &json!({"spec": spec, "status": {"id": "remote", "applied": applied("info")}}));
     let mut shows = record("Deployed", "info");
     shows["applications"][0]["url"] = json!("https://service");
     for (case, object, record, action, value, note) in [
-        ("not there yet", &new, json!(null), Action::Create, "https://none", Some(later)),
-        ("the URL shows", &live, shows, Action::Redeploy, "https://service/hook", None),
-        ("the URL does not show", &live, record("Deployed", "info"), Action::Redeploy, "https://none", Some(later)),
+        ("not created yet", &new, json!(null), Action::Create, "https://none", Some(later)),
+        ("the record has the URL", &live, shows, Action::Redeploy, "https://service/hook", None),
+        ("no URL in the record", &live, record("Deployed", "info"), Action::Redeploy, "https://none", Some(later)),
     ] {
         let outcome = foreseen(object, &record);
         assert_eq!(outcome.action, action, "{case}: {outcome:?}");

@@ -1,8 +1,8 @@
-//! What the operator would do to a staged connector: its own table, played forward. Pure; time is an argument.
+//! Simulates the operator for a staged connector: runs its own decision table forward. Pure; time is an argument.
 //!
-//! Unlike a deployment a tag goes its way in several steps, so each call is taken to work and what follows it is decided
-//! from what the service shows then: a new tag takes the permission for a preview away, and a request for one is granted.
-//! Nothing is decided here that the operator decides.
+//! Unlike a deployment, a tag takes several steps, so each call is assumed to succeed, and the next decision starts
+//! from the record that the service would then return: a new tag revokes the permission for a preview, and a request
+//! for one is granted. This file decides nothing that the operator decides.
 
 use clock::later;
 use connect_api::model::ConnectorStaged as Record;
@@ -24,24 +24,24 @@ use crate::controllers::problem;
 use crate::controllers::reason::ConditionState;
 use crate::crd::ConnectorStaged;
 
-/// Most steps of the table that are played: proving that something is gone, the longest of them, takes about twenty.
+/// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
 const ROUNDS: usize = 64;
 
-/// Everything that a forecast is made from.
+/// The inputs of the simulation.
 pub(super) struct Inputs<'a> {
-    /// The resource as it would be.
+    /// The resource after applying.
     pub(super) object: &'a ConnectorStaged,
     /// Its name.
     pub(super) name: &'a str,
-    /// What the remote shows.
+    /// The record of the remote.
     pub(super) record: Option<&'a Record>,
-    /// What `publishAfter` names, as it would be.
+    /// The objects that `publishAfter` names, after applying.
     pub(super) proofs: &'a Objects,
-    /// Scopes of the token, if it names them.
+    /// Scopes of the token, if its response listed them.
     pub(super) granted: &'a [String],
     /// Key of the remote project.
     pub(super) project: &'a str,
-    /// Now.
+    /// The current time.
     pub(super) now: Timestamp,
 }
 
@@ -51,59 +51,59 @@ pub(super) struct Inputs<'a> {
 pub(super) enum Action {
     /// It is created.
     Create,
-    /// One that exists is taken over.
+    /// An existing one is adopted.
     Adopt,
-    /// What differs is changed.
+    /// Fields that differ are updated.
     Update,
-    /// Permission for a preview is asked for.
+    /// Permission for a preview is requested.
     Preview,
     /// It is published.
     Publish,
 }
 
-/// A field that would be another one.
+/// A field that would change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Difference {
     /// Its path in the spec.
     pub(super) field: &'static str,
-    /// What the remote shows.
+    /// The value at the remote.
     pub(super) before: String,
-    /// What it would be.
+    /// The value afterwards.
     pub(super) after: String,
 }
 
-/// What is expected.
+/// The result of the simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Projection {
-    /// What would happen, in order.
+    /// The actions, in order.
     pub(super) actions: Vec<Action>,
-    /// What the operator would say that a person has to put right; then nothing more would happen.
+    /// The condition that the operator would report because a user has to act; then no further action would happen.
     pub(super) problem: Option<ConditionUpdate>,
     /// Fields that would change.
     pub(super) differences: Vec<Difference>,
-    /// What publishing waits for.
+    /// What publishing would wait for.
     pub(super) waits: Vec<String>,
-    /// What else to know.
+    /// Further information for the user.
     pub(super) notes: Vec<String>,
-    /// Whether another tag comes of it, or permission for it.
+    /// Whether the tag changes, or becomes deployable.
     pub(super) moves: bool,
-    /// Why it could not be deployed in the end; `None`: it could be.
+    /// Why it is not deployable in the end; `None` if it is.
     pub(super) not_deployable: Option<String>,
 }
 
 impl Projection {
-    /// Only a person can go on.
+    /// Returns a result without an action, because a user has to act.
     pub(super) fn problem(condition: ConditionUpdate) -> Self {
         Self { not_deployable: Some(condition.message.clone()), problem: Some(condition), ..Self::default() }
     }
 }
 
-/// What the operator would do.
+/// Simulates what the operator would do.
 pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let mut outcome = Projection::default();
     let mut intent = intent::intent(inputs.object);
     if intent.deletion.is_some() {
-        let note = "it is being deleted, and what is applied now does not change that";
+        let note = "it is being deleted, and applying changes nothing about that";
         return Projection { notes: vec![note.to_owned()], not_deployable: Some(note.to_owned()), ..outcome };
     }
     let mut stage = Stage::of(inputs, &mut outcome);
@@ -139,7 +139,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     outcome
 }
 
-/// What publishing would wait for, once everything before it is done.
+/// Returns what publishing would wait for after all earlier steps.
 fn unproven(inputs: &Inputs<'_>, persisted: &PersistedState) -> Vec<String> {
     let Some(after) = &inputs.object.spec.publish_after else { return Vec::new() };
     let object_ref = ProofTarget {
@@ -151,7 +151,7 @@ fn unproven(inputs: &Inputs<'_>, persisted: &PersistedState) -> Vec<String> {
     proof::missing(after, &object_ref, inputs.proofs)
 }
 
-/// A call would be sent.
+/// Records a call that the table would send.
 fn foresee(inputs: &Inputs<'_>, call: &Call, stage: &Stage, outcome: &mut Projection) {
     let action = match &call.kind {
         CallKind::Create => Action::Create,
@@ -159,7 +159,7 @@ fn foresee(inputs: &Inputs<'_>, call: &Call, stage: &Stage, outcome: &mut Projec
         CallKind::Preview { .. } => Action::Preview,
         CallKind::Publish { certification, .. } => {
             if *certification {
-                outcome.notes.push("it goes to certification, and is public after it".to_owned());
+                outcome.notes.push("it goes to certification, and becomes public afterwards".to_owned());
             }
             Action::Publish
         }
@@ -176,7 +176,7 @@ fn foresee(inputs: &Inputs<'_>, call: &Call, stage: &Stage, outcome: &mut Projec
     outcome.actions.push(action);
 }
 
-/// Nothing more would be sent.
+/// Evaluates the final outcome, after which nothing more is sent.
 fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
     if verdict == Outcome::AwaitingProof {
         return;
@@ -186,7 +186,7 @@ fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
     let condition = status::ready_condition(verdict, &spec.key, inputs.record, &impossible);
     match (condition.reason.state(), verdict) {
         (ConditionState::Running, Outcome::Certifying) if !outcome.actions.contains(&Action::Publish) => {
-            outcome.notes.push(format!("what differs is published after the certification: {}", condition.message));
+            outcome.notes.push(format!("the differences are published after the certification: {}", condition.message));
         }
         (ConditionState::Ready | ConditionState::Running, _) => {}
         (ConditionState::Paused, _) => outcome.notes.push(condition.message),
@@ -196,7 +196,7 @@ fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
     }
 }
 
-/// What the table is played with.
+/// The state on which the table is run.
 struct Stage {
     persisted: PersistedState,
     observation: Observation,
@@ -205,7 +205,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// What runs already is taken to end well.
+    /// Returns the state; assumes that an operation in progress succeeds.
     fn of(inputs: &Inputs<'_>, outcome: &mut Projection) -> Self {
         let mut persisted = status_conversion::persisted(&inputs.object.status.clone().unwrap_or_default());
         let mut observation = observe::observation(&inputs.object.spec, inputs.record);
@@ -230,7 +230,7 @@ impl Stage {
             }
         }
         if busy {
-            outcome.notes.push("something runs at the remote already; what is said here comes after it".to_owned());
+            outcome.notes.push("an operation is in progress at the remote; this plan starts after it".to_owned());
         }
         Self { persisted, observation, transient: TransientState::default(), now: inputs.now }
     }
@@ -252,7 +252,7 @@ impl Stage {
         (self.persisted, self.transient) = (decision.persisted, decision.transient);
     }
 
-    /// The call works, and what it began ends well.
+    /// Applies a call that succeeds, and whose operation succeeds.
     fn done(&mut self, inputs: &Inputs<'_>, intent: &Intent, call: &Call, decision: &Decision) {
         let before = self.seen().cloned().unwrap_or_else(|| unmade(&intent.digest));
         let (answer, after) = effect(inputs, intent, &call.kind, before);
@@ -269,7 +269,7 @@ impl Stage {
     }
 }
 
-/// A connector that is not there yet.
+/// Returns the observation of a connector that does not exist yet.
 fn unmade(digest: &str) -> ObservedConnector {
     ObservedConnector {
         id: "new".to_owned(),
@@ -287,7 +287,7 @@ fn unmade(digest: &str) -> ObservedConnector {
     }
 }
 
-/// What a call does: the connector as its answer shows it, and as it is once that has ended.
+/// Returns the effect of a call: the connector in its response, and the connector once the operation has ended.
 fn effect(
     inputs: &Inputs<'_>,
     intent: &Intent,

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::controllers::reason::Reason;
 
-/// Previewable and to be published, tag 2; changed by `spec` and `status`.
+/// A resource that is previewable and published, with tag 2; `spec` and `status` override its parts.
 fn object(spec: &Value, status: Value) -> ConnectorStaged {
     let mut object = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit", "generation": 2},
@@ -18,10 +18,10 @@ fn object(spec: &Value, status: Value) -> ConnectorStaged {
     if status.is_object() {
         object["status"] = status;
     }
-    serde_json::from_value(object).expect("it is one")
+    serde_json::from_value(object).expect("a valid resource")
 }
 
-/// At rest, published and granted with this tag; changed by `patch`.
+/// A record without an operation in progress, published and granted with this tag; `patch` overrides members.
 fn record(tag: &str, patch: &Value) -> Record {
     let mut record = json!({
         "id": "one", "key": "kit", "version": 7, "name": "Kit", "creator": {"email": "dev@example.com"},
@@ -31,7 +31,7 @@ fn record(tag: &str, patch: &Value) -> Record {
     for (name, value) in patch.as_object().into_iter().flatten() {
         record[name] = value.clone();
     }
-    serde_json::from_value(record).expect("it is a record")
+    serde_json::from_value(record).expect("a valid record")
 }
 
 fn of(object: &ConnectorStaged, record: Option<&Record>) -> Projection {
@@ -52,7 +52,7 @@ fn with(object: &ConnectorStaged, record: Option<&Record>, granted: &[String]) -
 }
 
 #[test]
-fn a_scope_that_the_token_lacks_is_told_before_it_is_needed() {
+fn a_missing_scope_is_reported_before_it_is_needed() {
     let object = object(&json!({}), Value::Null);
     for (granted, lacks) in [("view_connectors:demo", true), ("manage_connectors:demo", false), ("", false)] {
         let outcome = with(&object, None, &[granted.to_owned()]);
@@ -64,7 +64,7 @@ fn a_scope_that_the_token_lacks_is_told_before_it_is_needed() {
 
 #[test]
 #[allow(clippy::too_many_lines, reason = "one table")]
-fn a_staged_connector_is_played_forward_to_its_end() {
+fn a_staged_connector_is_simulated_to_its_end() {
     use Action::{Adopt, Create, Preview, Publish, Update};
     let ours = |previewed: Option<&str>| json!({"observedGeneration": 1, "id": "one", "previewedTag": previewed});
     let none = json!({});
@@ -73,8 +73,8 @@ fn a_staged_connector_is_played_forward_to_its_end() {
         ("new", &none, Value::Null, None, vec![Create, Preview, Publish], "", ""),
         ("only staged", &json!({"previewable": false, "publish": "Never"}), Value::Null, None, vec![Create], "", ""),
         ("new, to be proven", &waits, Value::Null, None, vec![Create, Preview], "", "ActionCheck cart is missing"),
-        ("as it is", &none, ours(Some("2")), Some(record("2", &none)), vec![], "", ""),
-        ("as it is and proven once", &waits, ours(Some("2")), Some(record("2", &none)), vec![], "", ""),
+        ("unchanged", &none, ours(Some("2")), Some(record("2", &none)), vec![], "", ""),
+        ("unchanged and proven before", &waits, ours(Some("2")), Some(record("2", &none)), vec![], "", ""),
         (
             "another tag",
             &none,
@@ -111,9 +111,9 @@ fn a_staged_connector_is_played_forward_to_its_end() {
             "",
             "it goes to certification",
         ),
-        ("somebody else's", &none, Value::Null, Some(record("2", &none)), vec![], "KeyTaken", ""),
+        ("owned by another client", &none, Value::Null, Some(record("2", &none)), vec![], "KeyTaken", ""),
         (
-            "taken over",
+            "adopted",
             &json!({"adoptionPolicy": "Adopt"}),
             Value::Null,
             Some(record("2", &none)),
@@ -155,9 +155,9 @@ fn a_staged_connector_is_played_forward_to_its_end() {
             Some(record("2", &json!({"status": "Processing", "alreadyListed": false}))),
             vec![],
             "",
-            "something runs",
+            "an operation is in progress",
         ),
-        ("gone", &none, ours(Some("2")), None, vec![], "RemoteDisappeared", ""),
+        ("deleted at the remote", &none, ours(Some("2")), None, vec![], "RemoteDisappeared", ""),
     ] {
         let outcome = of(&object(spec, status), record.as_ref());
         let problem = outcome.problem.as_ref().map(|condition| condition.reason.as_str()).unwrap_or_default();
@@ -170,14 +170,14 @@ fn a_staged_connector_is_played_forward_to_its_end() {
 }
 
 #[test]
-fn a_deployment_learns_whether_its_staged_connector_moves_and_can_be_deployed() {
+fn the_projection_tells_whether_the_tag_moves_and_is_deployable() {
     let none = json!({});
     let ours = json!({"observedGeneration": 1, "id": "one", "previewedTag": "2"});
     for (case, spec, status, record, moves, deployable) in [
         ("new", &none, Value::Null, None, true, true),
         ("new, without the permission", &json!({"previewable": false}), Value::Null, None, true, false),
         ("another tag", &none, ours.clone(), Some(record("1", &none)), true, true),
-        ("as it is", &none, ours.clone(), Some(record("2", &none)), false, true),
+        ("unchanged", &none, ours.clone(), Some(record("2", &none)), false, true),
         ("another name", &json!({"name": "Other"}), ours, Some(record("2", &none)), false, true),
     ] {
         let outcome = of(&object(spec, status), record.as_ref());

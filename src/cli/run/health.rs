@@ -1,8 +1,9 @@
-//! Whether the process is alive and ready, for the kubelet: what stands in `/livez` and `/readyz`.
+//! Liveness and readiness of the process, for the kubelet: the content of `/livez` and `/readyz`.
 //!
-//! Alive means that nothing hangs; a remote or an API server that is away or slow changes nothing about that, since a
-//! restart would not help. Ready means that it does its part: the leader knows every resource, a standby takes part in the
-//! election. What the API server refuses to list is told, and keeps nobody from being ready. What is the case is told from outside: [`Health::set_stage`], [`Health::set_election`].
+//! The process is alive if nothing hangs. An unavailable or slow remote or API server does not change that, since a
+//! restart would not help. The process is ready if it does its part: the leader has listed every resource, a standby
+//! takes part in the election. A list that the API server refuses is reported, but does not make the process unready.
+//! The process reports its own progress through [`Health::set_stage`] and [`Health::set_election`].
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +12,14 @@ use std::time::Duration;
 use crate::controllers::work::Work;
 use crate::leader;
 
-/// Time without a turn of the election after which it hangs; turns come every few seconds, also while nobody answers.
+/// Time without an attempt of the election loop after which it counts as hanging; attempts come every few seconds, also
+/// while the API server does not answer.
 const ELECTION_AGE: Duration = Duration::from_mins(1);
 
-/// How far the process is.
+/// The stage of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It waits for the CRDs of its version.
+    /// It waits until the CRDs of its version are served.
     AwaitsCrds,
     /// Another process runs the controllers.
     StandsBy,
@@ -25,7 +27,7 @@ pub enum Stage {
     Leads,
 }
 
-/// How the process is.
+/// The health of the process.
 pub struct Health {
     work: Arc<Work>,
     state: Mutex<State>,
@@ -33,40 +35,40 @@ pub struct Health {
 
 struct State {
     stage: Stage,
-    /// How the election stands.
+    /// The state of the election.
     election: Option<leader::State>,
 }
 
-/// The answer to a probe.
+/// The response to a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Whether every check is passed.
+    /// Whether every check passed.
     pub passed: bool,
-    /// Each check in a line, as the API server writes them with `?verbose`.
+    /// One line per check, in the format of the API server with `?verbose`.
     pub text: String,
 }
 
 type Check = (&'static str, Result<(), String>);
 
 impl Health {
-    /// Of a process that has just started.
+    /// Returns the health of a process that has just started.
     #[must_use]
     pub fn new(work: Arc<Work>) -> Arc<Self> {
         Arc::new(Self { work, state: Mutex::new(State { stage: Stage::AwaitsCrds, election: None }) })
     }
 
-    /// The process is so far now.
+    /// Sets the stage of the process.
     pub fn set_stage(&self, stage: Stage) {
         self.lock().stage = stage;
         self.work.metrics().leads(stage == Stage::Leads);
     }
 
-    /// The process takes part in this election from now on.
+    /// Sets the election in which the process takes part.
     pub fn set_election(&self, election: leader::State) {
         self.lock().election = Some(election);
     }
 
-    /// Whether nothing hangs.
+    /// Checks that nothing hangs.
     #[must_use]
     pub fn livez(&self) -> Report {
         let checks = [
@@ -79,7 +81,7 @@ impl Health {
         report("livez", &checks, [])
     }
 
-    /// Whether it does its part.
+    /// Checks that the process does its part.
     #[must_use]
     pub fn readyz(&self) -> Report {
         let stage = self.lock().stage;
@@ -94,21 +96,21 @@ impl Health {
         };
         let checks: Vec<_> = [Some(("ping", Ok(()))), Some(("crds", served)), part].into_iter().flatten().collect();
         let refused = if stage == Stage::Leads { self.work.refused_lists() } else { Vec::new() };
-        // No reason to fail: a namespace that is missing must keep no new version from being rolled out for the others.
+        // Not a failure: one missing namespace must not block the rollout of a new version for the others.
         let notes = refused.iter().map(|list| format!("first-lists: the API server refuses to list {list}"));
         report("readyz", &checks, notes)
     }
 
-    /// Without an election there is nothing that could hang.
+    /// Checks that the election loop makes attempts; without an election nothing can hang.
     fn election_goes_on(&self) -> Result<(), String> {
         let age = self.lock().election.as_ref().map(leader::State::since_last_turn).unwrap_or_default();
         if age > ELECTION_AGE {
-            return Err(format!("the election stands still for {} s", age.as_secs()));
+            return Err(format!("the election loop has made no attempt for {} s", age.as_secs()));
         }
         Ok(())
     }
 
-    /// A panic elsewhere leaves what was told last.
+    /// A panic while the lock was held leaves a valid state.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Whether this process leads: by an election, or because nobody asked for one. Decides nothing.
+//! Whether this process leads: through an election, or because leader election is off. Decides nothing.
 
 use clock::Clock;
 use connect_api::Fence;
@@ -7,14 +7,14 @@ use uuid::Uuid;
 
 use crate::leader::{Election, LeaseName, Lost, Scope, State, Timing};
 
-/// An election, if there is one.
+/// The leadership of this process, with an election if leader election is on.
 pub(super) struct Leadership {
     election: Option<Election>,
     state: State,
 }
 
 impl Leadership {
-    /// Starts to campaign for the Lease of `install`; without one this process leads from the beginning.
+    /// Starts to campaign for the Lease of `install`; without an `install` this process leads from the start.
     pub(super) fn seek(
         client: &Client,
         install: Option<&LeaseName>,
@@ -28,7 +28,7 @@ impl Leadership {
         Self { election, state }
     }
 
-    /// How it stands, for whoever asks.
+    /// Returns the shared state of the election.
     pub(super) fn state(&self) -> State {
         self.state.clone()
     }
@@ -36,7 +36,7 @@ impl Leadership {
     /// Returns once this process leads.
     ///
     /// # Errors
-    /// When it was lost at once.
+    /// If the leadership was lost at once.
     pub(super) async fn won(&mut self) -> Result<(), Lost> {
         match &mut self.election {
             Some(election) => election.won().await,
@@ -44,7 +44,7 @@ impl Leadership {
         }
     }
 
-    /// Returns when this process does not lead any more.
+    /// Returns when this process stops leading, with the reason; without an election never.
     pub(super) async fn lost(&mut self) -> Lost {
         match &mut self.election {
             Some(election) => election.lost().await,
@@ -52,7 +52,7 @@ impl Leadership {
         }
     }
 
-    /// Lets another lead at once. Only when nothing is sent any more.
+    /// Releases the Lease, so that another process can lead at once. Call it only once nothing is sent any more.
     pub(super) async fn give_up(self) {
         if let Some(election) = self.election {
             election.give_up().await;
@@ -60,7 +60,7 @@ impl Leadership {
     }
 }
 
-/// Of this process alone, and readable for people.
+/// Returns an identity that is unique to this process and begins with the host name.
 fn identity() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{}", Uuid::new_v4())
@@ -69,15 +69,13 @@ fn identity() -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_selector_that_nobody_understands_is_refused_at_the_start() {
+    fn an_invalid_selector_is_rejected_at_the_start() {
         for (selector, said) in [("team in (tax", "a closing parenthesis"), ("team=tax,", "a label is missing")] {
             let wrong = crate::cli::command().try_get_matches_from(["connect-operator", "run", "--selector", selector]);
-            let condition = wrong.expect_err(selector).to_string();
+            let error = wrong.expect_err(selector).to_string();
             assert!(
-                condition.contains("--selector")
-                    && condition.contains(said)
-                    && condition.contains("team=tax,tier!=test"),
-                "{condition}"
+                error.contains("--selector") && error.contains(said) && error.contains("team=tax,tier!=test"),
+                "{error}"
             );
         }
     }

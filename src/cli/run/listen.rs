@@ -1,8 +1,8 @@
-//! What others read of the process over HTTP: `/metrics`, `/livez` and `/readyz`.
+//! The HTTP endpoints of the process: `/metrics`, `/livez` and `/readyz`.
 //!
-//! Each request has a connection of its own, which ends after [`LONGEST`] whatever the client does, and few are open at
-//! once; so neither slow clients nor many of them hold anything up, here or in the controllers. Nothing is answered that
-//! would have to wait. Next: `health.rs` for what the probes say, `metrics/` for what is counted.
+//! Each request has its own connection, which ends after [`LONGEST`] whatever the client does, and the number of open
+//! connections is limited, so neither slow clients nor many clients block this server or the controllers. No handler
+//! waits for anything. Next: `health.rs` for the probes, `metrics/` for the metrics.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -25,17 +25,17 @@ use tokio::task::JoinSet;
 use super::health::{Health, Report};
 use crate::metrics::Metrics;
 
-/// Longest life of a connection, from its start to the end of its answer.
+/// Maximum life of a connection, from its start to the end of the response.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Connections of one listener that are open at once; who comes later waits.
+/// Maximum open connections of one listener; further clients wait.
 const CONNECTIONS: usize = 64;
-/// Pause after a connection could not be accepted, as when the process has no more files.
+/// Pause after a connection could not be accepted, for example because the process has no file descriptors left.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Where what is served. The same address for both: one listener serves all.
+/// The addresses to listen on. If both are the same, one listener serves all paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Addresses {
     /// `/metrics`; `None`: not served.
@@ -44,27 +44,27 @@ pub struct Addresses {
     pub health: Option<SocketAddr>,
 }
 
-/// An address that cannot be listened on.
+/// Error for an address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("{flag} {address}: {source}: choose another address, or end what listens there")]
+#[error("{flag} {address}: {source}: choose another address, or stop the process that listens there")]
 pub struct ListenError {
     flag: &'static str,
     address: SocketAddr,
     source: std::io::Error,
 }
 
-/// Serves as long as it lives.
+/// Running listeners. Dropping it stops them.
 #[derive(Debug)]
 pub struct Listening {
-    /// What is listened on, in the order of the addresses that were asked for.
+    /// The bound addresses, in ascending order of the requested ones.
     pub addresses: Vec<SocketAddr>,
     tasks: JoinSet<()>,
 }
 
-/// Listens, and serves what belongs there.
+/// Listens on the addresses and serves their paths in the background.
 ///
 /// # Errors
-/// When an address cannot be listened on.
+/// If an address cannot be listened on.
 pub async fn listen(
     addresses: Addresses,
     metrics: &Arc<Metrics>,
@@ -99,7 +99,7 @@ async fn serve(listener: TcpListener, router: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
-        // Nobody closes the semaphore.
+        // It cannot fail: nothing closes the semaphore.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -114,12 +114,12 @@ async fn serve(listener: TcpListener, router: Router) {
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
-        // What has ended needs no room any more.
+        // Removes the finished tasks from the set.
         while connections.try_join_next().is_some() {}
     }
 }
 
-/// One request. Whatever goes wrong is for the client, who sees it.
+/// Serves one request. Errors are ignored: they concern only the client, which observes them.
 async fn connection(stream: TcpStream, router: Router) {
     let service = TowerToHyperService::new(router);
     let answered = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);

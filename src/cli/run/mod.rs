@@ -1,4 +1,4 @@
-//! `run`: the controllers, until they are asked to end; with `--leader-elect` only while this process leads.
+//! `run`: runs the controllers until the process is asked to end; with `--leader-elect` only while this process leads.
 
 mod leadership;
 
@@ -35,7 +35,7 @@ use crate::telemetry::{self, LogFormat};
 use self::leadership::Leadership;
 use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
-/// Pause between two looks for the CRDs while they are missing.
+/// Pause between two checks for the CRDs while they are missing.
 const CRDS_AGAIN: Duration = Duration::from_secs(5);
 
 /// Runs the controllers. Needs the CRDs of this version: `connect-operator crds | kubectl apply --server-side -f -`.
@@ -45,60 +45,64 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES", add = ArgValueCandidates::new(completion::namespaces))]
     pub watch_namespaces: Vec<String>,
 
-    /// Labels of the resources that this install works on, written as for kubectl: team=tax,tier!=test. Default: all.
+    /// Label selector of the resources that this install works on, written as for kubectl: team=tax,tier!=test.
+    /// Default: all.
     #[arg(long, value_name = "LABELS", default_value = "", hide_default_value = true, env = "SELECTOR", value_parser = selector::parse)]
     pub selector: Selector,
 
-    /// Run only while this process holds the Lease of its install, so that several replicas can stand by.
+    /// Run the controllers only while this process holds the Lease of its install, so that several replicas can stand
+    /// by.
     #[arg(long, env = "LEADER_ELECT")]
     pub leader_elect: bool,
 
-    /// Lease of this install in --operator-namespace: one for each install, and the same for all of its replicas.
+    /// Lease of this install in --operator-namespace: one for each install, shared by its replicas.
     #[arg(long, value_name = "NAME", default_value = names::LEASE, env = "LEASE_NAME")]
     pub lease_name: String,
 
-    /// Resources that are worked on at once, for each remote project.
+    /// Maximum number of resources reconciled at once, for each remote project.
     #[arg(long, value_name = "NUMBER", default_value = "16", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
 
-    /// ConnectProjects of a namespace that this install works with, the oldest first.
+    /// Maximum number of ConnectProjects per namespace that this install works with; the oldest come first.
     #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.per_namespace, env = "MAX_PROJECTS_PER_NAMESPACE", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_projects_per_namespace: u32,
 
-    /// ConnectProjects of all namespaces together that this install works with, the oldest first.
+    /// Maximum number of ConnectProjects in all namespaces that this install works with; the oldest come first.
     #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.total, env = "MAX_PROJECTS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_projects: u32,
 
-    /// Hosts of the Connect API, its authorization server and the HTTP API that may be called, separated by commas:
-    /// *.example.com or connect.*.example.com (HTTPS on port 443, public addresses), host or host:port (HTTPS, any address),
-    /// http://host or http://host:port (plain HTTP, any address); the port * is any port.
-    #[allow(clippy::doc_markdown, reason = "it is printed as it is")]
+    /// Allowed hosts for the Connect API, its authorization server and the HTTP API, separated by commas:
+    /// *.example.com or connect.*.example.com (HTTPS on port 443, public addresses), host or host:port (HTTPS, any
+    /// address), http://host or http://host:port (plain HTTP, any address); the port * is any port.
+    #[allow(clippy::doc_markdown, reason = "it is printed verbatim")]
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
     pub allowed_api_hosts: Vec<String>,
 
-    /// Hosts of frontends that checks of actions may call, separated by commas, written as those of --allowed-api-hosts.
+    /// Allowed hosts for the frontends that action checks call, separated by commas, written as for
+    /// --allowed-api-hosts.
     #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = DEFAULT_ACTION_HOSTS, env = "ALLOWED_ACTION_HOSTS")]
     pub allowed_action_hosts: Vec<String>,
 
-    /// What happens to the remote deployment of a ConnectorDeployment that names no deletionPolicy, when it is deleted.
-    /// Staged connectors are not concerned. Default: Orphan for type production, else Delete.
+    /// What happens to the remote deployment when a ConnectorDeployment without a deletionPolicy is deleted.
+    /// It does not apply to staged connectors. Default: Orphan for type production, else Delete.
     #[arg(long, value_name = "POLICY", env = "DEFAULT_DELETION_POLICY", value_enum)]
     pub default_deletion_policy: Option<DefaultDeletionPolicy>,
 
-    /// Certificates in PEM that are trusted beside those of the system, for the Connect API and for frontends.
+    /// Certificates in PEM to trust in addition to those of the system, for the Connect API and for frontends.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     pub ca_file: Option<PathBuf>,
 
-    /// Namespace in which the operator keeps what is its own: the key of the digests, and a copy of the credentials of
-    /// each ConnectProject. Default: that of its service account, or of the current context.
+    /// Namespace for the operator's own objects: the key of the digests, and a copy of the credentials of each
+    /// ConnectProject. Default: that of its service account, or of the current context.
     #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     pub operator_namespace: Option<String>,
 
-    /// Secret in that namespace with the key of the digests; made if it is not there.
+    /// Secret in that namespace with the key of the digests; created if it does not exist.
     #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     pub digest_key_secret: String,
 
-    /// Use only Secrets that carry the label connect-operator.io/use=true, so that naming one in a resource is not enough.
+    /// Use only Secrets that carry the label connect-operator.io/use=true, so that naming one in a resource is not
+    /// enough.
     #[arg(long, env = "REQUIRE_SECRET_LABEL")]
     pub require_secret_label: bool,
 
@@ -106,12 +110,12 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "ADDRESS", env = "METRICS_LISTEN", value_parser = address)]
     pub metrics_listen: Option<SocketAddr>,
 
-    /// Address on which GET /livez and /readyz are served, such as 0.0.0.0:8081; may be that of --metrics-listen. Default:
-    /// not served.
+    /// Address on which GET /livez and /readyz are served, such as 0.0.0.0:8081; may be that of --metrics-listen.
+    /// Default: not served.
     #[arg(long, value_name = "ADDRESS", env = "HEALTH_LISTEN", value_parser = address)]
     pub health_listen: Option<SocketAddr>,
 
-    /// Form of the log.
+    /// Format of the log.
     #[arg(long, value_enum, default_value = "json", env = "LOG_FORMAT")]
     pub log_format: LogFormat,
 }
@@ -120,7 +124,7 @@ pub(in crate::cli) struct Args {
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub(in crate::cli) enum DefaultDeletionPolicy {
-    /// It is taken down.
+    /// The operator undeploys it.
     Delete,
     /// It stays.
     Orphan,
@@ -138,32 +142,32 @@ impl From<DefaultDeletionPolicy> for DeletionPolicy {
 /// Why the operator did not start.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum RunError {
-    /// No cluster.
+    /// The cluster cannot be reached.
     #[error("the cluster cannot be reached: {0}")]
     Cluster(String),
-    /// A host pattern is wrong.
+    /// A host pattern is invalid.
     #[error("{flag}: {source}")]
     Hosts {
-        /// Where it stands.
+        /// The flag with the pattern.
         flag: &'static str,
-        /// What is wrong.
+        /// Why it is invalid.
         source: BadPattern,
     },
     /// The certificates cannot be read.
     #[error(transparent)]
     CaFile(#[from] CaFileError),
-    /// The name of the Lease is wrong.
+    /// The name of the Lease is invalid.
     #[error(
-        "--lease-name and --operator-namespace: {0:?} is no name of a Lease: letters a to z, digits, dashes and dots"
+        "--lease-name and --operator-namespace: {0:?} is not a valid Lease name: use letters a to z, digits, dashes, dots"
     )]
     LeaseName(String),
-    /// This process does not lead any more.
+    /// This process stopped leading.
     #[error(transparent)]
     Lost(#[from] Lost),
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// There is no digest key.
+    /// The digest key cannot be read or created.
     #[error(transparent)]
     DigestKey(#[from] digest_key::DigestKeyError),
 }
@@ -171,16 +175,16 @@ pub(in crate::cli) enum RunError {
 /// Runs until the process is asked to end.
 ///
 /// # Errors
-/// When it cannot start.
+/// If the operator cannot start, or stops leading.
 pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
-    // Each run has a span of ours; that of the library says the same again.
+    // Each reconcile has a span of ours; the span of the library would repeat it.
     telemetry::start(args.log_format, "info,kube_runtime::controller=warn");
     panics::log_places();
     let config = kube::Config::infer().await.map_err(|error| RunError::Cluster(error.to_string()))?;
     run_with(args, config, asked_to_end()).await
 }
 
-/// The same with a cluster and an end of the caller's.
+/// Runs with the given cluster and shutdown signal.
 pub(in crate::cli) async fn run_with(
     args: Args,
     config: kube::Config,
@@ -220,7 +224,7 @@ pub(in crate::cli) async fn run_with(
             return Ok(());
         }
     }
-    // From here on nothing is written that a former leader must not write. Without an election there is none.
+    // From here on the fence blocks writes that a former leader must not send. Without an election there is no fence.
     let client = if args.leader_elect { fenced::client(client, fence) } else { client };
     let digest_key = digest_key::load_or_create(&client, &namespace, &args.digest_key_secret).await?;
     let actions = HttpActionFactory {
@@ -249,7 +253,7 @@ pub(in crate::cli) async fn run_with(
     health.set_stage(Stage::Leads);
     tokio::select! {
         biased;
-        // Whatever runs is dropped where it is: another process may lead now.
+        // Work in progress is dropped at once, because another process may lead now.
         lost = leadership.lost() => return Err(lost.into()),
         () = manager::run(options, shutdown) => {}
     }
@@ -271,7 +275,7 @@ fn lease_name(namespace: &str, name: &str) -> Result<LeaseName, RunError> {
     name.parse().map_err(|_| RunError::LeaseName(name))
 }
 
-/// Returns once the served CRDs have the fields that this version needs; says what is missing until then.
+/// Returns once the served CRDs have the fields that this version needs; until then logs which are missing.
 async fn crds_are_served(client: &Client) {
     let mut said = Vec::new();
     loop {

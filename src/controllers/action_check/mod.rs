@@ -147,11 +147,8 @@ impl Reconciler<'_> {
         let condition = |reason, message| Ok(Err(ConditionUpdate::new(reason, message)));
         let endpoint = match self.context.actions.endpoint(&desired.url) {
             Ok(endpoint) => endpoint,
-            Err(report_kubernetes_error) => {
-                return condition(
-                    Reason::HostNotAllowed,
-                    format!("frontend: {report_kubernetes_error} (--allowed-action-hosts)"),
-                );
+            Err(refused) => {
+                return condition(Reason::HostNotAllowed, format!("frontend: {refused} (--allowed-action-hosts)"));
             }
         };
         if let Err(wrong) = act::check(spec.expect.clone()).await {

@@ -85,7 +85,7 @@ async fn reconcile_project(
         Use::Known(known_users(context, object_ref))
     };
     if !speaks && matches!(users, Use::Known(users) if users.is_none()) {
-        remove_finalizer(context, object_ref);
+        forget(context, object_ref);
         return Ok(ReconcileOutcome::Gone);
     }
     context.work.inventory.used(object_ref);
@@ -114,7 +114,7 @@ async fn reconcile_project(
         }
         None => access(&object, context, object_ref).await?,
     };
-    registry_entry(&object, context, object_ref, &access.remote);
+    publish(&object, context, object_ref, &access.remote);
     let again = [
         matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
         (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
@@ -229,7 +229,7 @@ async fn access(object: &ConnectProject, context: &Context, object_ref: &ObjectR
 }
 
 /// Publishes the result for the resources that name the project.
-fn registry_entry(
+fn publish(
     object: &ConnectProject,
     context: &Context,
     object_ref: &ObjectRef,
@@ -296,7 +296,7 @@ async fn patch_status(
     if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
         context.event(&written, "Reconcile", &condition).await;
     }
-    patch_mirror_status(context, &written, &before, &after, &facts.mirror).await;
+    report_mirror(context, &written, &before, &after, &facts.mirror).await;
     Ok(condition.reason)
 }
 
@@ -314,7 +314,7 @@ fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
 }
 
 /// Emits an Event for a changed mirror, and enqueues the mirror once the status announces it.
-async fn patch_mirror_status(
+async fn report_mirror(
     context: &Context,
     object: &ConnectProject,
     before: &ConnectProjectStatus,
@@ -341,7 +341,7 @@ async fn patch_mirror_status(
 }
 
 /// Removes everything in memory about a project that another install manages and no resource of this install names.
-fn remove_finalizer(context: &Context, object_ref: &ObjectRef) {
+fn forget(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.remotes.release(object_ref);
     context.projects.forget(object_ref);
@@ -353,6 +353,6 @@ fn remove_finalizer(context: &Context, object_ref: &ObjectRef) {
 /// Removes everything in memory about a deleted project.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.copies.gone(object_ref);
-    remove_finalizer(context, object_ref);
+    forget(context, object_ref);
     context.enqueue_users(Named::Project, &object_ref.namespace, &object_ref.name);
 }

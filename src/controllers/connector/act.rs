@@ -19,7 +19,7 @@ pub(super) struct Written {
     /// Whether it created the object.
     pub(super) made: bool,
     /// Whether it overwrote changes by another writer.
-    pub(super) commands: bool,
+    pub(super) changed_by_others: bool,
 }
 
 /// Creates or updates an object. `there`: whether it is known to exist. Returns `None` if it is being deleted: it is
@@ -57,11 +57,11 @@ async fn attempt_to_write(
     if object.metadata.deletion_timestamp.is_some() {
         return Ok(None);
     }
-    let commands = desired::print(&object).commands;
+    let changed_by_others = desired::print(&object).changed_by_others;
     let object = bring_in_line(api, object, desired).await?;
     let before = object.status.clone();
     let written = write_status(api, &object, &before, &Some(desired.status.clone())).await?;
-    Ok(Some(Written { object: written.unwrap_or(object), made, commands }))
+    Ok(Some(Written { object: written.unwrap_or(object), made, changed_by_others }))
 }
 
 async fn create(api: &Api<Connector>, name: &str, desired: &Desired) -> Result<Connector, kube::Error> {

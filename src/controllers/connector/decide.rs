@@ -83,13 +83,13 @@ mod tests {
     }
 
     fn object(key: &str, digest: &str) -> (String, Kept) {
-        let print = Print { digest: digest.into(), intact: true, commands: false };
+        let print = Print { digest: digest.into(), intact: true, changed_by_others: false };
         (format!("shop.{key}"), Kept { id: format!("id-of-{key}"), print })
     }
 
     fn touched(key: &str, digest: &str) -> (String, Kept) {
         let (name, mut kept) = object(key, digest);
-        kept.print = Print { intact: false, commands: true, ..kept.print };
+        kept.print = Print { intact: false, changed_by_others: true, ..kept.print };
         (name, kept)
     }
 

@@ -108,7 +108,7 @@ pub struct Print {
     /// Whether that is what the operator wrote last.
     pub intact: bool,
     /// Whether another writer has changed it since.
-    pub commands: bool,
+    pub changed_by_others: bool,
 }
 
 /// Returns the digest state of an object.
@@ -122,7 +122,7 @@ pub fn print(object: &Connector) -> Print {
     // An object without a digest was just created, and one of another version was written differently: neither was
     // changed by another writer.
     let ours = claimed.is_some_and(|claimed| claimed.starts_with(DIGEST_VERSION));
-    Print { digest, intact, commands: ours && !intact }
+    Print { digest, intact, changed_by_others: ours && !intact }
 }
 
 fn digest(spec: &ConnectorSpec, owners: &[OwnerReference], status: &ConnectorStatus) -> String {

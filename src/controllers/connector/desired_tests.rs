@@ -169,7 +169,7 @@ fn an_unchanged_object_is_recognized_and_every_change_in_it_is_detected() {
     type Row<'r> = (&'r str, Box<dyn Fn(&mut Connector) + 'r>, bool);
     let wanted = desired(&owner(), connector(|_| ()));
     let untouched = stored(&wanted);
-    let expected = Print { digest: wanted.digest.clone(), intact: true, commands: false };
+    let expected = Print { digest: wanted.digest.clone(), intact: true, changed_by_others: false };
     assert_eq!(print(&untouched), expected, "also after a round trip through the API server");
     let status = |object: &mut Connector, change: &dyn Fn(&mut ConnectorStatus)| {
         object.status.iter_mut().for_each(change);
@@ -188,12 +188,12 @@ fn an_unchanged_object_is_recognized_and_every_change_in_it_is_detected() {
         let mut object = untouched.clone();
         change(&mut object);
         let print = print(&object);
-        assert_eq!((print.intact, print.commands), (intact, !intact), "{case}");
+        assert_eq!((print.intact, print.changed_by_others), (intact, !intact), "{case}");
     }
     for (case, digest) in [("just created", None), ("written by another version", Some("0-abc".to_owned()))] {
         let mut object = untouched.clone();
         object.status.iter_mut().for_each(|status| status.digest.clone_from(&digest));
-        assert!(!print(&object).intact && !print(&object).commands, "{case}");
+        assert!(!print(&object).intact && !print(&object).changed_by_others, "{case}");
     }
     let other = desired(&Owner { uid: "u-2".into(), ..owner() }, connector(|_| ()));
     assert_ne!(other.digest, wanted.digest, "a recreated project has another digest");

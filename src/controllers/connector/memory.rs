@@ -148,7 +148,7 @@ impl Mirrors {
 
     /// Records that there was no read. Returns whether the outcome is new.
     pub fn stopped(&self, object_ref: &ObjectRef, said: Said) -> bool {
-        self.change(object_ref, |mirror| mirror.patch_status(Outcome::Said(said)))
+        self.change(object_ref, |mirror| mirror.record(Outcome::Said(said)))
     }
 
     /// Records that all objects are removed and none is requested. Returns whether the outcome is new.
@@ -156,7 +156,7 @@ impl Mirrors {
         self.change(object_ref, |mirror| {
             let outcome = mirror.outcome.take();
             *mirror = Mirror { outcome, ..Mirror::default() };
-            mirror.patch_status(Outcome::Cleared)
+            mirror.record(Outcome::Cleared)
         })
     }
 
@@ -196,10 +196,10 @@ impl Mirror {
     fn end(&mut self, asked: Asked, said: Said, next: Timestamp) -> bool {
         self.asked = Some(asked);
         self.next = Some(next);
-        self.patch_status(Outcome::Said(said))
+        self.record(Outcome::Said(said))
     }
 
-    fn patch_status(&mut self, outcome: Outcome) -> bool {
+    fn record(&mut self, outcome: Outcome) -> bool {
         let news = self.outcome.as_ref() != Some(&outcome);
         self.outcome = Some(outcome);
         news

@@ -246,10 +246,10 @@ impl Reconciler<'_> {
         let mut writes = stream::iter(writes).buffer_unordered(WRITES_AT_ONCE);
         let (mut undone, mut more) = (0, 0);
         while let Some((name, desired, written)) = writes.try_next().await? {
-            let print = Print { digest: desired.digest.clone(), intact: true, commands: false };
+            let print = Print { digest: desired.digest.clone(), intact: true, changed_by_others: false };
             kept.insert(name.clone(), Kept { id: desired.identity.id.clone(), print });
-            let Some(Written { object, made, commands }) = written else { continue };
-            let what = match (commands, made && known.contains(name)) {
+            let Some(Written { object, made, changed_by_others }) = written else { continue };
+            let what = match (changed_by_others, made && known.contains(name)) {
                 (true, _) => "changed",
                 (_, true) => "deleted",
                 _ => continue,

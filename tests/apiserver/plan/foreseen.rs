@@ -57,8 +57,8 @@ async fn a_redeploy_is_foreseen_with_the_values_that_differ_and_secured_ones_wit
     let said = plan_as(&shop, &shop.sandbox.kubeconfig(), &[with_level(&shop, "debug", &json!({}))], &[]).await;
     let namespace = &shop.sandbox.namespace;
     let expected = format!(
-        "~ ConnectorDeployment {namespace}/tax: is deployed again\n    ~ service LOG_LEVEL: \"info\" -> \"debug\"\n\
-         Plan: 0 to create, 1 to deploy again, 0 to take over, 0 unchanged.\n"
+        "~ ConnectorDeployment {namespace}/tax: is redeployed\n    ~ service LOG_LEVEL: \"info\" -> \"debug\"\n\
+         Plan: 0 to create, 1 to redeploy, 0 to adopt, 0 unchanged.\n"
     );
     assert_eq!(said.output, expected, "a pipe has no colours");
 }

@@ -1,8 +1,8 @@
-//! What the demo does, one method for each step: each waits until the step was seen, within a bound, and says how long
-//! it took. What is counted is counted at the dev server.
+//! The steps of the demo, one method for each: each waits until its result is observed, with a timeout, and prints how
+//! long it took. Calls are counted at the dev server.
 //!
-//! Waits on what `follow.rs` sees; nothing sleeps. Next: `quickstart.rs` for a connector that somebody else published,
-//! `publishing.rs` for one of one's own.
+//! The steps wait for the state of `follow.rs`, and never sleep. Next: `quickstart.rs` for a published connector,
+//! `publishing.rs` for a staged one.
 
 mod publishing;
 mod quickstart;
@@ -26,13 +26,13 @@ use super::seen::{Seen, Shown};
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
-/// How long a step may take. A machine with two busy cores needs some seconds.
+/// Maximum duration of a step. A machine with two busy cores needs some seconds.
 const WITHIN: Duration = Duration::from_mins(2);
 
-/// Project of the dev server that everything is deployed into.
+/// Project of the dev server into which everything is deployed.
 const REMOTE_PROJECT: &str = "demo";
 
-/// Everything that runs, and the manifests as they stand.
+/// The cluster, the dev server and the latest state, with the manifests in their current version.
 pub(super) struct Demo<'a> {
     place: &'a Place,
     remote: Arc<DevServer>,
@@ -44,7 +44,7 @@ pub(super) struct Demo<'a> {
 }
 
 impl<'a> Demo<'a> {
-    /// Nothing is done yet.
+    /// Reads the manifests; does nothing else yet.
     pub(super) fn new(
         place: &'a Place,
         remote: Arc<DevServer>,
@@ -61,7 +61,7 @@ impl<'a> Demo<'a> {
         manifests.apply(&self.place.client, &self.place.namespace, |line| self.display.detail(line)).await
     }
 
-    /// Has the operator look at the remote and decide once more, as a person does with the annotation.
+    /// Makes the operator read the remote and reconcile once more, as a user does with the annotation.
     async fn look_again(&self, name: &str) -> Result<(), Error> {
         let request = uuid::Uuid::new_v4().to_string();
         let patch = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}});
@@ -79,21 +79,21 @@ impl<'a> Demo<'a> {
         Api::namespaced(self.place.client.clone(), &self.place.namespace)
     }
 
-    /// The id of a deployment that was live once.
+    /// Returns the id of a deployment that was live.
     fn id(&self, name: &str) -> Result<String, Error> {
         let seen = self.seen.borrow();
         let id = seen.deployments.get(name).and_then(|one| one.status.as_ref()?.id.clone());
         id.ok_or_else(|| Error::Otherwise(format!("the live deployment {name} has no id")))
     }
 
-    /// The dev server must have got so many calls of this operation, in any of its forms.
+    /// Checks that the dev server received this number of calls of an operation, by id or by key.
     fn sent(&self, operation: &str, times: u64) -> Result<(), Error> {
         let counts = self.remote.counts();
         let count = counts.iter().filter(|(name, _)| name.starts_with(operation)).map(|(_, count)| count).sum();
         as_often(operation, count, times)
     }
 
-    /// The same for the calls that are about one deployment.
+    /// Checks the same for the calls about one deployment.
     fn sent_about(&self, name: &str, operation: &str, times: u64) -> Result<(), Error> {
         let path = format!("/{}", self.id(name)?);
         let calls = self.remote.calls();
@@ -101,18 +101,18 @@ impl<'a> Demo<'a> {
         as_often(&format!("{operation} about {name}"), u64::try_from(about.count()).unwrap_or(u64::MAX), times)
     }
 
-    /// Returns what `pick` finds, once it does.
+    /// Waits until `pick` returns a value.
     async fn until<T>(&self, pick: impl Fn(&Seen) -> Option<T>) -> Result<T, Error> {
         let mut seen = self.seen.clone();
         loop {
             if let Some(found) = pick(&seen.borrow_and_update()) {
                 return Ok(found);
             }
-            seen.changed().await.map_err(|_| Error::Otherwise("nobody watches the cluster any more".to_owned()))?;
+            seen.changed().await.map_err(|_| Error::Otherwise("the watches of the cluster have ended".to_owned()))?;
         }
     }
 
-    /// Does a step within its bound, then says what was done and how long it took.
+    /// Runs a step with a timeout, then prints its result and how long it took.
     async fn step(&self, what: &'static str, work: impl Future<Output = Result<String, Error>>) -> Result<(), Error> {
         let clock = Clock::system();
         let busy = self.display.busy(&format!("waiting until {what}"));
@@ -133,10 +133,10 @@ fn as_often(what: &str, count: u64, times: u64) -> Result<(), Error> {
     if count == times {
         return Ok(());
     }
-    Err(Error::Otherwise(format!("the dev server got {count} calls of {what} where {times} were right")))
+    Err(Error::Otherwise(format!("the dev server got {count} calls of {what} instead of {times}")))
 }
 
-/// The deployment of this name, if its newest generation is live and nothing runs.
+/// Returns the deployment of this name, if its newest generation is live and no operation is in progress.
 fn live<'a>(seen: &'a Seen, name: &str) -> Option<&'a ConnectorDeployment> {
     settled(seen, name).filter(|deployment| {
         deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Deployed")
@@ -144,7 +144,7 @@ fn live<'a>(seen: &'a Seen, name: &str) -> Option<&'a ConnectorDeployment> {
     })
 }
 
-/// The deployment of this name, if the status speaks about its newest generation and nothing runs.
+/// Returns the deployment of this name, if its status is about its newest generation and no operation is in progress.
 fn settled<'a>(seen: &'a Seen, name: &str) -> Option<&'a ConnectorDeployment> {
     seen.deployments.get(name).filter(|deployment| {
         deployment.status.as_ref().is_some_and(|status| {

@@ -1,5 +1,5 @@
-//! A connector of one's own: from its Git tag to a preview and a publication, and a deployment that is told of the next
-//! version, and follows it.
+//! A staged connector: from its Git tag to a preview and a publication, and a deployment that reports the next version
+//! and then upgrades to it.
 
 use super::{Demo, live};
 use crate::cli::demo::Error;
@@ -7,11 +7,11 @@ use crate::cli::demo::manifests::{TAG, UPDATE_POLICY};
 use crate::cli::demo::seen::{LIVE, PREVIEW, STAGED, Seen, Shown};
 use crate::names;
 
-/// The tag that is published second. The first is in the file.
+/// The tag that is published second. The first is in the manifest.
 const NEXT_TAG: &str = "1.1.0";
 
 impl Demo<'_> {
-    /// Publishes a tag, with a preview of it, and deploys what was published.
+    /// Publishes a tag, with a preview of it, and deploys the published connector.
     pub(in crate::cli::demo) async fn publish(&self) -> Result<(), Error> {
         self.step("the connector is published", async {
             self.apply(&self.staged).await?;
@@ -28,33 +28,33 @@ impl Demo<'_> {
         .await
     }
 
-    /// Publishes the next tag, which the pinned deployment tells of and otherwise leaves alone.
+    /// Publishes the next tag, which the pinned deployment reports but does not deploy.
     pub(in crate::cli::demo) async fn publish_next(&mut self) -> Result<(), Error> {
         let changes = self.staged.edit(TAG, NEXT_TAG);
-        self.step("a newer version is told", async {
+        self.step("a newer version is reported", async {
             self.apply(&changes).await?;
             self.until(|seen| published(seen, NEXT_TAG)).await?;
-            // Else it is seen at the interval.
+            // Without the request, the deployment would read the registry only at its interval.
             self.look_again(LIVE).await?;
             let told = |seen: &Seen| live(seen, LIVE).filter(|live| live.is(names::UPDATE_AVAILABLE)).map(drop);
             self.until(told).await?;
             self.sent_about(LIVE, "updateDeployment", 0)?;
-            Ok(format!("Git tag {NEXT_TAG} is published as version 2: {LIVE} says UpdateAvailable"))
+            Ok(format!("Git tag {NEXT_TAG} is published as version 2: {LIVE} reports UpdateAvailable"))
         })
         .await
     }
 
-    /// Follows the newer version and sees exactly one redeploy.
+    /// Switches to `updatePolicy: Latest`, and checks that exactly one redeploy follows.
     pub(in crate::cli::demo) async fn follow(&mut self) -> Result<(), Error> {
         let changes = self.pinned.edit(UPDATE_POLICY, "Latest");
         self.step("the newer version is Deployed", async {
             self.apply(&changes).await?;
             self.until(|seen| live(seen, LIVE).filter(|_| version(seen) == Some(2)).map(drop)).await?;
-            // Whatever is still to come comes before the answer to this.
+            // A second redeploy would be sent before the operator handles this request.
             self.look_again(LIVE).await?;
             self.sent_about(LIVE, "updateDeployment", 1)?;
             if self.seen.borrow().deployments.get(LIVE).is_none_or(|live| live.is(names::UPDATE_AVAILABLE)) {
-                return Err(Error::Otherwise("the latest version runs, but UpdateAvailable is still there".to_owned()));
+                return Err(Error::Otherwise("the latest version runs, but UpdateAvailable is still True".to_owned()));
             }
             Ok("updatePolicy was set to Latest: exactly one redeploy, version 2 is Deployed".to_owned())
         })
@@ -62,13 +62,13 @@ impl Demo<'_> {
     }
 }
 
-/// Whether this tag is published, and nothing is left to do.
+/// Whether this tag is published and the resource is ready.
 fn published(seen: &Seen, tag: &str) -> Option<()> {
     let staged = seen.staged.get(STAGED).filter(|staged| staged.is(names::READY))?;
     (staged.status.as_ref()?.published_tag.as_deref() == Some(tag)).then_some(())
 }
 
-/// Version of the connector that runs.
+/// Version of the deployed connector.
 fn version(seen: &Seen) -> Option<i64> {
     seen.deployments.get(LIVE)?.status.as_ref()?.connector.as_ref()?.version
 }

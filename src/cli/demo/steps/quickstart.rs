@@ -1,5 +1,4 @@
-//! The main job, with a connector that somebody else published: it is found, deployed, checked, changed, broken, repaired
-//! and taken down.
+//! The main job, with a published connector: it is found, deployed, checked, changed, broken, repaired and undeployed.
 
 use connect_api::Selector;
 use kube::api::DeleteParams;
@@ -12,12 +11,12 @@ use crate::cli::demo::seen::{CATALOGUE, DEPLOYMENT, LIVE, PREVIEW, READING, Seen
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
-/// The connector that is deployed, and the words to find it by.
+/// The connector to deploy, and the search text for it.
 const CONNECTOR: &str = "demo-connector";
 const WORDS: &str = "demo";
 
 impl Demo<'_> {
-    /// Looks in the registry by hand, as `connectors search` does.
+    /// Searches the registry, as `connectors search` does.
     pub(in crate::cli::demo) async fn search(&self) -> Result<(), Error> {
         self.step("the registry is searched", async {
             let told = |name: &str| self.variable(name);
@@ -32,7 +31,7 @@ impl Demo<'_> {
         .await
     }
 
-    /// What the environment of a person holds who asks for this project.
+    /// The environment of a user who calls this project.
     fn variable(&self, name: &str) -> Option<String> {
         match name {
             "CTP_PROJECT_KEY" => Some(REMOTE_PROJECT.to_owned()),
@@ -43,7 +42,7 @@ impl Demo<'_> {
         }
     }
 
-    /// Applies the quickstart and sees it live.
+    /// Applies the quickstart, and waits until it is live.
     pub(in crate::cli::demo) async fn deploy(&self) -> Result<(), Error> {
         self.step("examples/quickstart.yaml is applied", async {
             self.apply(&self.quickstart).await?;
@@ -60,7 +59,7 @@ impl Demo<'_> {
         .await
     }
 
-    /// Has the registry mirrored and actions of the frontend called.
+    /// Mirrors the registry, and calls actions of the frontend.
     pub(in crate::cli::demo) async fn browse_and_check(&self) -> Result<(), Error> {
         self.step("the registry is mirrored", async {
             self.apply(&Manifests::read(manifests::REGISTRY, &self.remote.url())?).await?;
@@ -82,7 +81,7 @@ impl Demo<'_> {
         .await
     }
 
-    /// Gives the Secret another token and sees exactly one redeploy.
+    /// Changes the token in the Secret, and checks that exactly one redeploy follows.
     pub(in crate::cli::demo) async fn rotate(&mut self) -> Result<(), Error> {
         let before = Facts::of(&self.seen.borrow());
         let token = format!("token-{}", uuid::Uuid::new_v4().simple());
@@ -91,7 +90,7 @@ impl Demo<'_> {
             self.apply(&changes).await?;
             let applied_anew = |facts: &Facts| facts.digest.is_some() && facts.digest != before.digest;
             self.until(|seen| live(seen, DEPLOYMENT).filter(|_| applied_anew(&Facts::of(seen))).map(drop)).await?;
-            // Whatever is still to come for this Secret comes before the answer to this.
+            // A second redeploy would be sent before the operator handles this request.
             self.look_again(DEPLOYMENT).await?;
             self.sent("updateDeployment", 1)?;
             let after = Facts::of(&self.seen.borrow());
@@ -105,10 +104,10 @@ impl Demo<'_> {
         .await
     }
 
-    /// Gives a value that the connector refuses and sees why in the status.
+    /// Sets a value that the connector rejects, and waits until the status reports why.
     pub(in crate::cli::demo) async fn fail(&mut self) -> Result<(), Error> {
         let changes = self.quickstart.edit(LOG_LEVEL, "loud");
-        self.step("the refused value is reported", async {
+        self.step("the rejected value is reported", async {
             self.apply(&changes).await?;
             let failed = self.until(|seen| failed(seen).cloned()).await?;
             Ok(format!("LOG_LEVEL was set to loud: Failed, with its {}", failed.report().join("; ")))
@@ -116,7 +115,7 @@ impl Demo<'_> {
         .await
     }
 
-    /// Puts the value right and sees it live again.
+    /// Repairs the value, and waits until the deployment is live again.
     pub(in crate::cli::demo) async fn repair(&mut self) -> Result<(), Error> {
         let changes = self.quickstart.edit(LOG_LEVEL, "debug");
         self.step("the repaired value is Deployed", async {
@@ -127,7 +126,7 @@ impl Demo<'_> {
         .await
     }
 
-    /// Deletes every deployment and sees them gone, here and at the remote.
+    /// Deletes every deployment, and checks that they are gone in the cluster and at the remote.
     pub(in crate::cli::demo) async fn delete(&self) -> Result<(), Error> {
         self.step("the deleted deployments are gone", async {
             let all = [DEPLOYMENT, PREVIEW, LIVE];
@@ -139,7 +138,7 @@ impl Demo<'_> {
             self.until(|seen| seen.deployments.is_empty().then_some(())).await?;
             for id in ids {
                 if self.remote.world().read(REMOTE_PROJECT, &Selector::Id(id), self.remote.now()).is_ok() {
-                    return Err(Error::Otherwise("a resource is gone, but its remote deployment is not".to_owned()));
+                    return Err(Error::Otherwise("a remote deployment outlived its resource".to_owned()));
                 }
             }
             for operation in ["createDeployment", "deleteDeployment"] {
@@ -151,7 +150,7 @@ impl Demo<'_> {
     }
 }
 
-/// What a redeploy changes.
+/// The parts of a status that a redeploy changes.
 #[derive(Debug)]
 struct Facts {
     digest: Option<String>,
@@ -168,7 +167,7 @@ impl Facts {
     }
 }
 
-/// The deployment, if its newest generation did not work and the status says why.
+/// Returns the deployment, if its newest generation failed and the status has a report.
 fn failed(seen: &Seen) -> Option<&ConnectorDeployment> {
     settled(seen, DEPLOYMENT).filter(|deployment| {
         deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Failed")

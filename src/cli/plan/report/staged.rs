@@ -1,4 +1,4 @@
-//! How the plan of a staged connector is shown. Pure.
+//! Formats the plan of a staged connector. Pure.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::cli::plan::projected_cluster::PlannedStaged;
 use crate::cli::plan::staged::{Action, Difference, Projection};
 use crate::controllers::object_ref::ObjectRef;
 
-/// What is planned for one staged connector.
+/// The plan for one ConnectorStaged.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::cli::plan) struct Staging {
@@ -41,7 +41,7 @@ impl Staging {
         }
     }
 
-    /// Whether it says anything to somebody who did not write it.
+    /// Whether to report the resource: it is among the manifests, or would change.
     pub(super) fn is_of_interest(&self) -> bool {
         self.written || self.changes()
     }
@@ -70,9 +70,9 @@ impl Staging {
             .iter()
             .map(|action| match action {
                 Action::Create => format!("is created, with the key {key}"),
-                Action::Adopt => format!("takes over the staged connector with the key {key}"),
-                Action::Update => "is changed".to_owned(),
-                Action::Preview => format!("asks for the permission to deploy tag {tag}"),
+                Action::Adopt => format!("adopts the staged connector with the key {key}"),
+                Action::Update => "is updated".to_owned(),
+                Action::Preview => format!("requests permission to deploy tag {tag}"),
                 Action::Publish => format!("is published with tag {tag}"),
             })
             .collect();
@@ -97,7 +97,7 @@ impl Staging {
             line(text, style, &format!("    {shown}"));
         }
         for wait in &self.waits {
-            line(text, PLAIN, &format!("      tag {tag} is not published before this is proven: {wait}"));
+            line(text, PLAIN, &format!("      tag {tag} is published only after this is proven: {wait}"));
         }
         for note in &self.notes {
             line(text, PLAIN, &format!("      {note}"));

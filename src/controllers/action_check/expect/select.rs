@@ -184,8 +184,8 @@ impl<'j> Walk<'_, 'j> {
     fn tests(&mut self, test: &'j Test, node: &'j Json<'j>) -> Result<bool, Stop> {
         if let Test::Function(function) = test {
             return match &**function {
-                TestFunction::Match(object_ref, pattern) => self.matches(object_ref, pattern, true, node),
-                TestFunction::Search(object_ref, pattern) => self.matches(object_ref, pattern, false, node),
+                TestFunction::Match(argument, pattern) => self.matches(argument, pattern, true, node),
+                TestFunction::Search(argument, pattern) => self.matches(argument, pattern, false, node),
                 // `path.rs` rejects the other functions here.
                 _ => Ok(false),
             };

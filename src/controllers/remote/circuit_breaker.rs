@@ -74,7 +74,7 @@ pub(super) enum BreakerState {
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker {
     outage: Option<Outage>,
-    condition: bool,
+    reported: bool,
     failures: u32,
     /// Refused lists in a row.
     not_there: u32,
@@ -193,7 +193,7 @@ impl CircuitBreaker {
         if self.outage.as_ref().is_some_and(|outage| outage.until >= until) {
             return;
         }
-        self.condition = self.good.is_none() || self.failures > 1 || pause >= WORTH_TELLING;
+        self.reported = self.good.is_none() || self.failures > 1 || pause >= WORTH_TELLING;
         let since = self.outage.as_ref().map_or(now, |outage| outage.since);
         self.outage = Some(Outage { kind, error: Arc::new(error.clone()), since, until });
     }
@@ -201,7 +201,7 @@ impl CircuitBreaker {
     /// Returns the health that users see: a single failure that may be over in a second is not reported.
     pub(super) fn health(&self) -> Health {
         match (&self.outage, self.good) {
-            (Some(outage), _) if self.condition => Health::Failing(outage.clone()),
+            (Some(outage), _) if self.reported => Health::Failing(outage.clone()),
             (_, Some(last_look)) => Health::Good { last_look },
             (_, None) => Health::Unknown,
         }

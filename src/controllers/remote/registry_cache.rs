@@ -170,8 +170,8 @@ impl RegistryCache {
         jitter: &mut Jitter,
     ) -> BTreeSet<ObjectRef> {
         let Some(entry) = self.entries.get_mut(name) else { return BTreeSet::new() };
-        let condition = entry.waiting.extract_if(.., |_, newer_than| *newer_than <= at);
-        let mut enqueued: BTreeSet<ObjectRef> = condition.map(|(object_ref, _)| object_ref).collect();
+        let served = entry.waiting.extract_if(.., |_, newer_than| *newer_than <= at);
+        let mut enqueued: BTreeSet<ObjectRef> = served.map(|(object_ref, _)| object_ref).collect();
         let current = found != RegistryAnswer::Unreadable;
         let before = entry.known.take().map(|before| before.found);
         let changed = current && before.as_ref().is_some_and(|before| *before != found);

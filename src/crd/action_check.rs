@@ -235,7 +235,7 @@ pub struct ActionCheckStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// Operator installation that manages this resource: namespace and name of its Lease. Absent without leader
+    /// Install of the operator that manages this resource: namespace and name of its Lease. Absent without leader
     /// election.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]

@@ -1,8 +1,8 @@
 //! Groups Events into series: consecutive Events of the same object with the same reason and the same note.
 //!
 //! The recorder groups Events of the same object, reason and type within some minutes into one series, whatever their
-//! notes are, and keeps the first note. It treats an object with another resourceVersion as another object, which is how
-//! a new note becomes a separate Event. This module only keeps the state; `context.rs` reports the Events.
+//! notes are, and keeps the first note. It treats an object with another resourceVersion as another object, which is
+//! how a new note becomes a separate Event. This module only keeps the state; `context.rs` reports the Events.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -35,8 +35,8 @@ struct Said {
 }
 
 impl Series {
-    /// Returns the object for an Event that is about to be reported. If the Event continues a series, the object has the
-    /// resourceVersion of the first Event in it; otherwise it has `version`.
+    /// Returns the object for an Event that is about to be reported. If the Event continues a series, the object has
+    /// the resourceVersion of the first Event in it; otherwise it has `version`.
     #[must_use]
     pub fn of(
         &self,

@@ -65,8 +65,8 @@ impl ApplicationValues {
     }
 }
 
-/// Returns the fields of a retry policy that are set, as strings by name. Comparisons use these, because the service may
-/// show more fields than were sent.
+/// Returns the fields of a retry policy that are set, as strings by name. Comparisons use these, because the service
+/// may show more fields than were sent.
 #[must_use]
 pub fn retry_policy_members(policy: &RetryPolicy) -> BTreeMap<&'static str, String> {
     // Destructured, so that a new field cannot be forgotten.

@@ -1,4 +1,4 @@
-//! Makes the client of a frontend whose actions are checked, for allowed hosts only.
+//! Creates the client of a frontend whose actions are checked, for allowed hosts only.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,32 +8,32 @@ use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
 
-/// Hosts of frontends (contract section 11), for those who name no others.
+/// Default of `--allowed-action-hosts`: the hosts of frontends (contract section 11).
 pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
 
-/// Makes clients of frontends.
+/// Creates clients of frontends.
 pub trait ActionFactory: Send + Sync {
-    /// The frontend behind a URL, if it may be called.
+    /// Returns the frontend behind a URL, if its host is allowed.
     ///
     /// # Errors
-    /// When it may not; the text says what to do.
+    /// When the host is not allowed; the message names the remedy.
     fn endpoint(&self, url: &str) -> Result<Endpoint, UrlRefused>;
 
-    /// A client for one frontend. An answer that is not whole within `timeout` is none, and of its body at most
-    /// `largest` bytes are kept.
+    /// Creates a client for one frontend. An answer that is not complete within `timeout` counts as no answer, and at
+    /// most `largest` bytes of its body are kept.
     ///
     /// # Errors
     /// When TLS cannot be set up.
     fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String>;
 }
 
-/// Makes clients over HTTP.
+/// Creates clients that use HTTP.
 pub struct HttpActionFactory {
     /// Hosts that may be called.
     pub allowed_hosts: AllowedHosts,
-    /// What every call stands in.
+    /// Context of every call.
     pub around: ClientContext,
-    /// Certificates in PEM that are trusted beside those of the platform.
+    /// Certificates in PEM that are trusted in addition to those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
 

@@ -1,15 +1,16 @@
-//! Keeps a status small: it is stored with its object, sent to everybody who watches, and written often. Pure.
+//! Bounds the size of a status: it is stored with its object, sent to every watcher, and written often. Pure.
 
 use serde::Serialize;
 
-/// Largest status of any kind in bytes of JSON, without conditions of others. A test fills every field of every kind.
+/// Maximum size of a status of any kind as JSON, in bytes, without conditions of other controllers. A test fills every
+/// field of every kind.
 pub const LARGEST_STATUS: usize = 64 * 1024;
 
-/// Keeps the first entries of a list that together are at most `bytes` of JSON.
+/// Truncates a list to its first entries that together take at most `bytes` as JSON.
 pub fn keep<T: Serialize>(list: &mut Vec<T>, bytes: usize) {
     let mut sum = 0_usize;
     let fits = list.iter().take_while(|entry| {
-        // One more for the comma.
+        // One byte more for the comma.
         sum = sum.saturating_add(size(entry)).saturating_add(1);
         sum <= bytes
     });
@@ -17,7 +18,7 @@ pub fn keep<T: Serialize>(list: &mut Vec<T>, bytes: usize) {
     list.truncate(kept);
 }
 
-/// Bytes of JSON.
+/// Returns the size of a value as JSON, in bytes.
 #[must_use]
 pub fn size(value: &impl Serialize) -> usize {
     serde_json::to_vec(value).map_or(0, |bytes| bytes.len())

@@ -1,9 +1,9 @@
-//! Which objects of a watch people changed since a reconcile was last asked for. Pure.
+//! Detects which objects of a watch users changed since they were last enqueued. Pure.
 //!
-//! A list that begins anew comes in pages, and the store that reconciles read from shows none of it before the last page
-//! is there. So what a list shows enqueues nothing before it is complete: a reconcile that ran earlier would read the
-//! object as it was, and nothing would enqueue it again. Next: `manager/watches.rs`, which feeds it after the store, and
-//! `resync.rs`, which finds what is missed in spite of this.
+//! A relist arrives in pages, and the store that reconciles read from shows none of it before the last page has
+//! arrived. So objects of a list are enqueued only once the list is complete: an earlier reconcile would read the old
+//! object, and nothing would enqueue it again. Next: `manager/watches.rs`, which passes events on after the store has
+//! them, and `resync.rs`, which finds changes that were missed all the same.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -14,19 +14,19 @@ use super::events::{self, what_people_change};
 use super::managed_kind::ManagedKind;
 use super::object_ref::ObjectRef;
 
-/// What the watch of one kind has shown: a number for each object, no more.
+/// The objects that the watch of one kind has shown, each with a hash of what users can change.
 #[derive(Debug, Default)]
 pub struct Changes {
     seen: BTreeMap<ObjectRef, u64>,
-    /// What the list that is being read has shown so far.
+    /// Objects that the list in progress has shown so far.
     listed: BTreeMap<ObjectRef, u64>,
 }
 
 impl Changes {
-    /// Takes an event that is in the store already; returns who is to run for it.
+    /// Records an event that the store has already processed, and returns the objects to enqueue.
     pub fn note<K: ManagedKind>(&mut self, event: &Event<K>) -> Vec<ObjectRef> {
         match event {
-            // Also after a list that failed on its way.
+            // A list that failed halfway is followed by another `Init`.
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
                 self.listed.insert(events::object_ref(object), what_people_change(object));
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::crd::ConnectorDeployment;
 
-    /// One with this uid and generation.
+    /// Returns an object with this uid and generation.
     fn object(name: &str, uid: &str, generation: i64) -> ConnectorDeployment {
         let spec = json!({"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}});
         let metadata = json!({"name": name, "namespace": "shop", "uid": uid, "generation": generation});
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn only_news_enqueues_and_that_of_a_list_once_it_is_complete() {
+    fn only_changes_enqueue_and_those_of_a_list_once_it_is_complete() {
         let (a, b) = (|generation| object("a", "1", generation), |generation| object("b", "2", generation));
         let mut changes = Changes::default();
         let rows: Vec<(&str, Event<ConnectorDeployment>, &[&str])> = vec![
@@ -81,17 +81,17 @@ mod tests {
             ("changed", Event::Apply(a(2)), &["a"]),
             ("a list that fails on its way", Event::Init, &[]),
             ("shows a change", Event::InitApply(b(2)), &[]),
-            ("and begins anew", Event::Init, &[]),
-            ("the change is still news", Event::InitApply(b(2)), &[]),
-            ("what it knows is not", Event::InitApply(a(2)), &[]),
+            ("and begins again", Event::Init, &[]),
+            ("the change still counts", Event::InitApply(b(2)), &[]),
+            ("an unchanged object does not", Event::InitApply(a(2)), &[]),
             ("complete", Event::InitDone, &["b"]),
             ("deleted", Event::Delete(a(2)), &[]),
-            ("made again as it was", Event::Apply(a(2)), &["a"]),
+            ("created again as it was", Event::Apply(a(2)), &["a"]),
             ("another one of the same name", Event::Apply(object("a", "3", 2)), &["a"]),
             ("a list", Event::Init, &[]),
             ("that lacks one", Event::InitApply(b(2)), &[]),
             ("forgets that one", Event::InitDone, &[]),
-            ("which is news when it comes back", Event::Apply(object("a", "3", 2)), &["a"]),
+            ("which is enqueued when it comes back", Event::Apply(object("a", "3", 2)), &["a"]),
         ];
         for (case, event, enqueued) in rows {
             assert_eq!(changes.note(&event), object_refs(enqueued), "{case}");

@@ -1,4 +1,4 @@
-//! Makes the client of a remote project, for allowed hosts only.
+//! Creates the client of a remote project, for allowed hosts only.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use connect_api::{CommerceApi, Rate};
 
 use super::remote::{ConnectFactory, Connection, Settings};
 
-/// Makes clients over HTTP.
+/// Creates clients that use HTTP.
 pub struct HttpFactory {
     /// Hosts that may be called.
     pub allowed_hosts: AllowedHosts,
-    /// What every call stands in.
+    /// Context of every call.
     pub around: ClientContext,
     /// Limits of one request.
     pub limits: Limits,
-    /// Certificates in PEM that are trusted beside those of the platform.
+    /// Certificates in PEM that are trusted in addition to those of the platform.
     pub extra_ca_pem: Option<Vec<u8>>,
 }
 
 impl HttpFactory {
-    /// A client that has called nothing yet.
+    /// Creates a client. It makes no call.
     ///
     /// # Errors
-    /// A sentence that says which setting is wrong, such as a host that is not allowed.
+    /// A message that names the wrong setting, such as a host that is not allowed.
     pub fn client(&self, settings: &Settings) -> Result<HttpConnect, String> {
         self.client_of("apiUrl", &settings.api_url, settings)
     }
 
-    /// The same for the API at `url`, which `name` names.
+    /// Creates a client for the API at `url`, which comes from the field `name`.
     fn client_of(&self, name: &str, url: &str, settings: &Settings) -> Result<HttpConnect, String> {
         let endpoint = |name: &str, url: &str| {
             self.allowed_hosts.endpoint(url).map_err(|refused| format!("{name}: {refused} (--allowed-api-hosts)"))

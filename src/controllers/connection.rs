@@ -1,7 +1,7 @@
-//! The connection to the cluster: nothing is waited for without end, also if packets are lost and nobody says so.
+//! The client of the cluster, with time limits for every request, also when packets are lost silently.
 //!
-//! The library's own clients wait for an answer for as long as it takes. A connection whose other end has gone without a sign
-//! would hold up the run that asked, and a watch would see nothing any more.
+//! The library's own clients wait for an answer without a limit. A connection whose peer has disappeared silently would
+//! block the reconcile that uses it, and a watch would receive no more events.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use kube::client::Body;
 use kube::{Client, Config};
 use tower::BoxError;
 
-/// How long is waited, in real time.
+/// Time limits, in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Until the head of an answer is there, unless it is that of a watch. Default: 65 s; the API server itself gives up after
-    /// 60 s (`--request-timeout` of kube-apiserver).
+    /// Time until the head of an answer arrives, except for a watch. Default: 65 s; the API server itself gives up
+    /// after 60 s (`--request-timeout` of kube-apiserver).
     pub answer: Duration,
-    /// For the next part of any answer. Default: 295 s, longer than the quiet times of a watch, which the API server is asked
-    /// to end before that.
+    /// Time until the next part of any answer arrives. Default: 295 s, longer than a watch can be silent, because the
+    /// API server is asked to end a watch before that.
     pub silence: Duration,
 }
 
@@ -27,18 +27,18 @@ impl Default for Limits {
     }
 }
 
-/// No answer came. The run that asked is done again; a write may have happened.
+/// The error for a request without an answer. The reconcile is retried; a write may have happened.
 #[derive(Debug, thiserror::Error)]
 #[error("the API server did not answer within {0:?}")]
 struct NoAnswer(Duration);
 
-/// A client of the cluster that keeps to the limits.
+/// Creates a client of the cluster with these limits.
 ///
 /// # Errors
-/// When `config` makes no client: certificates or tokens that cannot be read.
+/// When `config` is not usable: certificates or tokens that cannot be read.
 pub fn client(mut config: Config, limits: Limits) -> Result<Client, kube::Error> {
     config.read_timeout = Some(limits.silence);
-    // A connection that is kept is not silent because nobody asks.
+    // The limit starts with a request, so that an idle connection in the pool does not expire.
     config.reset_reader_on_write = true;
     let namespace = config.default_namespace.clone();
     let inner = Client::try_from(config)?;
@@ -57,7 +57,7 @@ pub fn client(mut config: Config, limits: Limits) -> Result<Client, kube::Error>
     Ok(Client::new(service, namespace))
 }
 
-/// A watch goes on for minutes; only its silence counts.
+/// Returns whether this is a watch. A watch lasts for minutes, so only the limit for silence applies to it.
 fn is_watch(request: &Request<Body>) -> bool {
     request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"))
 }

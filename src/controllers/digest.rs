@@ -1,7 +1,7 @@
-//! Digests that tell whether something changed, without showing what. Pure.
+//! Digests that reveal whether values changed, without revealing the values. Pure.
 //!
 //! [`Digest`] covers secured values, so it is keyed (design rule 7: otherwise short secrets could be guessed from a
-//! status that many may read). Next: `tags.rs`, which says the same of each value.
+//! status that many may read). Next: `tags.rs`, which has one short digest for each value.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use super::values::{ApplicationValues, Values, retry_policy_members};
 /// Length of a digest key in bytes: the output size of SHA-256 (RFC 2104 section 3).
 pub const KEY_LENGTH: usize = 32;
 
-/// Key of the digests of one installation.
+/// Key of the digests of one install.
 #[derive(Clone)]
 pub struct DigestKey {
     name: String,
@@ -24,14 +24,14 @@ pub struct DigestKey {
 }
 
 impl DigestKey {
-    /// A key from its bytes. Its name, which every digest carries, is made from them.
+    /// Creates a key from its bytes. Its name, which every digest contains, is derived from them.
     #[must_use]
     pub fn new(key: [u8; KEY_LENGTH]) -> Self {
         let name = hex(&Sha256::digest([b"digest key name".as_slice(), &key].concat())[..4]);
         Self { name, key: Zeroizing::new(key) }
     }
 
-    /// Digest of all values under this key.
+    /// Returns the digest of all values under this key.
     ///
     /// # Panics
     /// Never: HMAC takes a key of any length (RFC 2104 section 2).
@@ -40,7 +40,7 @@ impl DigestKey {
     pub fn digest(&self, values: &Values) -> Digest {
         let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
         for (name, application) in &values.applications {
-            // An entry without values is the same as none.
+            // An application without values must give the same digest as an absent one.
             if application.is_empty() {
                 continue;
             }
@@ -69,7 +69,7 @@ impl DigestKey {
         Digest { key: self.name.clone(), hash: hex(&hash.finalize().into_bytes()) }
     }
 
-    /// A tag for each of these values: those of secured ones under this key.
+    /// Returns a tag for each of these values; the tags of secured values depend on this key.
     ///
     /// # Panics
     /// Never: HMAC takes a key of any length (RFC 2104 section 2).
@@ -98,21 +98,21 @@ impl fmt::Debug for DigestKey {
     }
 }
 
-/// Digest of all values, written `{name of the key}:{hash}`.
+/// A digest of all values, written as `{name of the key}:{hash}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
     key: String,
     hash: String,
 }
 
-/// What two digests say of the values behind them.
+/// The result of comparing the values behind two digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// The same values.
+    /// The values are equal.
     Same,
-    /// Other values.
+    /// The values differ.
     Different,
-    /// Made under different keys: nothing is known.
+    /// The digests have different keys: nothing is known about the values.
     Unknown,
 }
 
@@ -127,7 +127,7 @@ impl Digest {
         }
     }
 
-    /// Reads the written form; a text without a key's name is a digest under a key that nobody has.
+    /// Parses the written form. A string without a key name becomes a digest under a key that does not exist.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let (key, hash) = text.split_once(':').unwrap_or(("", text));
@@ -141,7 +141,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Feeds fields with their lengths, so that no two lists of fields feed the same bytes.
+/// Feeds fields with their lengths into a hash, so that no two lists of fields feed the same bytes.
 pub(super) fn feed(hash: &mut impl sha2::digest::Update, fields: &[&str]) {
     for field in fields {
         hash.update(&(field.len() as u64).to_be_bytes());
@@ -149,7 +149,7 @@ pub(super) fn feed(hash: &mut impl sha2::digest::Update, fields: &[&str]) {
     }
 }
 
-/// Lower-case hexadecimal digits.
+/// Returns bytes as lower-case hexadecimal digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The key of the digests, in a Secret of the operator's namespace, shared by all its replicas and shards (rule 7).
+//! The digest key, in a Secret in the operator's namespace that all replicas and shards share (rule 7).
 
 use std::collections::BTreeMap;
 
@@ -11,39 +11,39 @@ use super::digest::{DigestKey, KEY_LENGTH};
 use super::secret;
 use crate::names;
 
-/// Key of the Secret's data.
+/// Key within the Secret's `data`.
 const DATA_KEY: &str = "key";
 
-/// Why there is no key.
+/// The errors of reading or creating the key.
 #[derive(Debug, thiserror::Error)]
 pub enum DigestKeyError {
-    /// The Secret holds something else.
+    /// The Secret does not contain a digest key.
     #[error(
         "the Secret {namespace}/{name} does not hold a digest key ({KEY_LENGTH} bytes under `{DATA_KEY}`): name another one \
-         with --digest-key-secret, or delete it to have a new one made"
+         with --digest-key-secret, or delete it to have a new one created"
     )]
     Invalid {
-        /// Its namespace.
+        /// Namespace of the Secret.
         namespace: String,
-        /// Its name.
+        /// Name of the Secret.
         name: String,
     },
-    /// The API server refused.
-    #[error("the Secret {namespace}/{name} with the digest key cannot be read or made: {source}")]
+    /// The API server refused the request, or did not answer.
+    #[error("the Secret {namespace}/{name} with the digest key cannot be read or created: {source}")]
     Cluster {
-        /// Its namespace.
+        /// Namespace of the Secret.
         namespace: String,
-        /// Its name.
+        /// Name of the Secret.
         name: String,
-        /// Why.
+        /// Error of the Kubernetes client.
         source: Box<kube::Error>,
     },
 }
 
-/// Reads the key, if there is one.
+/// Reads the key, if the Secret exists.
 ///
 /// # Errors
-/// When the API server refuses, or the Secret holds something else.
+/// When the API server refuses, or the Secret does not contain a digest key.
 pub async fn load(client: &Client, namespace: &str, name: &str) -> Result<Option<DigestKey>, DigestKeyError> {
     let found = secret::read(client, namespace, name).await.map_err(|source| DigestKeyError::Cluster {
         namespace: namespace.to_owned(),
@@ -53,10 +53,10 @@ pub async fn load(client: &Client, namespace: &str, name: &str) -> Result<Option
     found.map(|secret| read(&secret, namespace, name)).transpose()
 }
 
-/// Reads the key, or makes one. Of two that make it at once, the second takes the first one's.
+/// Reads the key, or creates one. If two processes create it at once, the second one uses the key of the first.
 ///
 /// # Errors
-/// When the API server refuses, or the Secret holds something else.
+/// When the API server refuses, or the Secret does not contain a digest key.
 pub async fn load_or_create(client: &Client, namespace: &str, name: &str) -> Result<DigestKey, DigestKeyError> {
     let api = Api::<Secret>::namespaced(client.clone(), namespace);
     let failed = |source| DigestKeyError::Cluster {

@@ -1,40 +1,42 @@
-//! The work queue of one kind: how many objects reconcile at once, and whose turn is next. Fair between namespaces, and pure.
+//! The work queue of one kind: it limits concurrent reconciles and shares the slots fairly between namespaces. Pure.
 //!
-//! kube's controller has no order among the objects that wait, so whoever has most of them gets most slots. That is why nothing
-//! waits there: [`super::manager`] hands an object to the controller only when this queue has a slot for it.
+//! kube's controller does not order waiting objects, so the namespace with the most objects would get the most slots.
+//! That is why no object waits there: [`super::manager`] passes an object to the controller only when this queue has a
+//! slot for it.
 //!
-//! - Nobody waits while a slot is free.
-//! - A slot that becomes free goes to the namespace that holds the fewest; among those that hold equally many, to the one that
-//!   has waited longest since its last turn. Within a namespace the order is that of the events.
-//! - So a namespace that holds no slot gets the next one that becomes free, however many objects of others wait. If several hold
-//!   none, they get one after the other.
-//! - An object waits once and reconciles once at a time. An event during its reconcile puts it at the end of the queue afterwards.
+//! - No object waits while a slot is free.
+//! - A slot that becomes free goes to the namespace that holds the fewest slots; among equals, to the one that has
+//!   waited longest since its last turn. Within a namespace, objects keep the order of their events.
+//! - So a namespace that holds no slot gets the next free one, however many objects of other namespaces wait. If
+//!   several namespaces hold none, each of them gets one in turn.
+//! - An object is queued at most once and reconciles at most once at a time. An event during its reconcile appends it
+//!   to the queue afterwards.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::object_ref::ObjectRef;
 
-/// The objects of one kind that wait, and those that reconcile.
+/// The queued and the reconciling objects of one kind.
 #[derive(Debug)]
 pub struct FairQueue {
     slots: usize,
-    /// Those that reconcile, and whether there was an event since.
+    /// Reconciling objects, and whether an event arrived since their reconcile began.
     active: HashMap<ObjectRef, bool>,
-    /// Slots that each namespace holds, if any.
+    /// Number of slots that each namespace holds; namespaces without slots are absent.
     held: HashMap<String, usize>,
     queued: HashSet<ObjectRef>,
-    /// Namespaces in which objects wait, with these; the one that has waited longest since its last turn comes first.
+    /// Namespaces with queued objects; the one that has waited longest since its last turn comes first.
     waiting: VecDeque<(String, VecDeque<ObjectRef>)>,
 }
 
 impl FairQueue {
-    /// An empty queue. `slots`: how many objects reconcile at once, 1 or more.
+    /// Creates an empty queue. `slots`: maximum number of concurrent reconciles, 1 or more.
     #[must_use]
     pub fn new(slots: usize) -> Self {
         Self { slots, active: HashMap::new(), held: HashMap::new(), queued: HashSet::new(), waiting: VecDeque::new() }
     }
 
-    /// Something happened for which this object is to reconcile.
+    /// Enqueues an object, or marks it for another reconcile if it is reconciling.
     pub fn push(&mut self, object_ref: ObjectRef) {
         if let Some(again) = self.active.get_mut(&object_ref) {
             *again = true;
@@ -46,13 +48,13 @@ impl FairQueue {
         }
     }
 
-    /// Takes the next object for which there is a slot. It holds the slot until [`FairQueue::done`].
+    /// Takes the next object, if a slot is free. The object holds the slot until [`FairQueue::done`].
     pub fn pop(&mut self) -> Option<ObjectRef> {
         if self.active.len() >= self.slots {
             return None;
         }
         let held = |(_, (namespace, _)): &(usize, &(String, _))| self.held.get(namespace).copied().unwrap_or_default();
-        // The first one of those that are equal.
+        // `min_by_key` returns the first of several minimal elements: the namespace that has waited longest.
         let (at, _) = self.waiting.iter().enumerate().min_by_key(held)?;
         let (namespace, mut objects) = self.waiting.remove(at)?;
         let object_ref = objects.pop_front()?;
@@ -65,7 +67,7 @@ impl FairQueue {
         Some(object_ref)
     }
 
-    /// The reconcile of an object has ended, which frees its slot.
+    /// Frees the slot of an object whose reconcile has ended.
     pub fn done(&mut self, object_ref: ObjectRef) {
         let Some(again) = self.active.remove(&object_ref) else { return };
         if let Some(held) = self.held.get_mut(&object_ref.namespace) {

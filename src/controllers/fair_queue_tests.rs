@@ -1,19 +1,19 @@
-//! Who is next, as tables of what happens and who begins.
+//! The order of the queue, as tables of events and of the objects that begin to reconcile.
 
 use super::*;
 
-/// `a1` is an object of namespace `a`.
+/// Returns an object; `a1` is one of namespace `a`.
 fn object(name: &str) -> ObjectRef {
     ObjectRef::check(&name[..1], name)
 }
 
-/// Everybody who gets a slot now.
+/// Returns the objects that get a slot now.
 fn begin(queue: &mut FairQueue) -> String {
     let begun: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|object_ref| object_ref.name).collect();
     begun.join(" ")
 }
 
-/// Does these steps (`+a1`: an event, `-a1`: its reconcile ends) and returns who begins then.
+/// Does these steps (`+a1`: an event, `-a1`: its reconcile ends) and returns the objects that begin then.
 fn then(queue: &mut FairQueue, steps: &str) -> String {
     for step in steps.split_whitespace() {
         match step.split_at(1) {
@@ -26,16 +26,16 @@ fn then(queue: &mut FairQueue, steps: &str) -> String {
 }
 
 #[test]
-fn whose_turn_is_next() {
+fn slots_are_shared_fairly_between_namespaces() {
     for (case, slots, steps) in [
-        ("nobody waits while a slot is free", 3, vec![("+a1 +a2 +a3 +a4", "a1 a2 a3"), ("-a2", "a4")]),
+        ("no object waits while a slot is free", 3, vec![("+a1 +a2 +a3 +a4", "a1 a2 a3"), ("-a2", "a4")]),
         (
             "a newcomer gets the next slot, however many wait",
             2,
             vec![("+a1 +a2 +a3 +a4 +a5", "a1 a2"), ("+b1 +b2", ""), ("-a1", "b1"), ("-a2", "a3"), ("-b1", "b2")],
         ),
         (
-            "several newcomers: in the order in which they came",
+            "several newcomers get slots in the order in which they came",
             3,
             vec![
                 ("+a1 +a2 +a3 +a4", "a1 a2 a3"),
@@ -59,17 +59,17 @@ fn whose_turn_is_next() {
             ],
         ),
         (
-            "a share that nobody claims is used by others",
+            "a share that no namespace needs is used by others",
             4,
             vec![("+a1 +b1 +a2 +a3 +a4", "a1 b1 a2 a3"), ("-b1", "a4")],
         ),
         ("an object waits once", 1, vec![("+a1 +a2 +a2 +a2", "a1"), ("-a1", "a2"), ("-a2", "")]),
         (
-            "an event during a reconcile is for the next one, behind others",
+            "an event during a reconcile leads to another one, behind other objects",
             1,
             vec![("+a1", "a1"), ("+a1 +a1 +a2", ""), ("-a1", "a2"), ("-a2", "a1"), ("-a1", "")],
         ),
-        ("an end that nobody waits for frees nothing", 1, vec![("+a1 +a2", "a1"), ("-a2 -b1", ""), ("-a1 -a1", "a2")]),
+        ("the end of an inactive object frees no slot", 1, vec![("+a1 +a2", "a1"), ("-a2 -b1", ""), ("-a1 -a1", "a2")]),
     ] {
         let mut queue = FairQueue::new(slots);
         for (step, begins) in steps {
@@ -79,7 +79,7 @@ fn whose_turn_is_next() {
 }
 
 #[test]
-fn nothing_is_kept_of_what_is_done() {
+fn nothing_is_kept_of_objects_that_are_done() {
     let mut queue = FairQueue::new(3);
     for number in 0..100 {
         queue.push(object(&format!("{}{number}", ["a", "b", "c"][number % 3])));

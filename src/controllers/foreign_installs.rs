@@ -1,8 +1,9 @@
-//! Objects of other installs: what another living one has claimed (`status.controller`) is left alone, and said once.
+//! Objects of other installs: an object that another live install has claimed (`status.controller`) is not reconciled,
+//! which is reported once.
 //!
-//! Nothing is written to such an object but an Event: two installs must not argue in one status. Whether another install
-//! lives and means an object is judged by `leader/others.rs`; here its Lease is read, one read for all objects that are left
-//! to it, and those wake that may be worked on again.
+//! The only thing written for such an object is an Event, because two installs must not compete for one status.
+//! `leader/others.rs` decides whether another install is alive and selects an object. This module reads its Lease, one
+//! read for all objects that are left to it, and enqueues the objects that this install may reconcile again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,28 +23,28 @@ use crate::leader::others::{Object, Others, Standing};
 use crate::leader::scope::Labels;
 use crate::leader::{LeaseName, Scope};
 
-/// Pause between two looks at the Leases that objects are left to.
+/// Pause between two reads of the Leases of installs that objects are left to.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
-/// How long a look at a Lease may take.
+/// Time limit for reading a Lease.
 const LOOK_LIMIT: Duration = Duration::from_secs(10);
-/// Pause before a resource looks again at one that another install works on, whose changes wake nobody here.
+/// Requeue delay of a resource that depends on one of another install, whose changes enqueue nothing here.
 pub const FOREIGN_AGAIN: Duration = Duration::from_secs(30);
 
-/// What this process knows of its own install and of others.
+/// The state of this install and of the others, as far as this process knows it.
 pub struct ForeignInstalls {
     mine: Option<String>,
     scope: Scope,
     others: Mutex<Others<ObjectRef>>,
-    /// Whom objects were said to be left to.
+    /// The install that each object was reported to be left to.
     said: Mutex<BTreeMap<ObjectRef, String>>,
-    /// Projects that were seen, and whether this install speaks for them.
+    /// Observed projects, and whether this install selects them.
     projects: Mutex<BTreeMap<ObjectRef, bool>>,
-    /// Rung when there is a Lease to look at.
+    /// Notified when there is a Lease to read.
     asked: Notify,
 }
 
 impl ForeignInstalls {
-    /// Of an install that works on `scope`. `mine`: its Lease; `None`: it has none, and claims nothing.
+    /// Creates the state of an install with this `scope`. `mine`: its Lease; `None`: it has none, and claims nothing.
     #[must_use]
     pub fn new(mine: Option<&LeaseName>, scope: Scope) -> Self {
         Self {
@@ -56,25 +57,26 @@ impl ForeignInstalls {
         }
     }
 
-    /// What the status of an object says whose install this is.
+    /// Returns the value of `status.controller` for objects of this install.
     #[must_use]
     pub fn mine(&self) -> Option<String> {
         self.mine.clone()
     }
 
-    /// Whether this install works on objects with these labels.
+    /// Returns whether this install selects objects with these labels.
     #[must_use]
     pub fn selects(&self, labels: &Labels) -> bool {
         self.scope.selects(labels)
     }
 
-    /// Whether there may be objects in the same namespaces that others work on.
+    /// Returns whether other installs may manage objects in the same namespaces.
     #[must_use]
     pub fn is_shard(&self) -> bool {
         !self.scope.selector().selects_all()
     }
 
-    /// Takes note of an object's labels, which wake nobody by themselves. Returns whether it has to run for them.
+    /// Records an object's labels, whose changes do not enqueue it otherwise. Returns whether it must reconcile because
+    /// of them.
     #[must_use]
     pub fn relabelled(&self, object_ref: &ObjectRef, labels: &Labels) -> bool {
         if lock(&self.others).relabelled(object_ref, labels) {
@@ -87,17 +89,17 @@ impl ForeignInstalls {
         lock(&self.projects).insert(object_ref.clone(), selected).is_some_and(|before| before != selected)
     }
 
-    /// Forgets an object that is gone from here.
+    /// Forgets an object that no longer exists, or that this install no longer watches.
     pub fn forget(&self, object_ref: &ObjectRef) {
         lock(&self.others).forget(object_ref);
         lock(&self.said).remove(object_ref);
         lock(&self.projects).remove(object_ref);
     }
 
-    /// Whom it is left to; `None`: nobody, it is to be worked on.
+    /// Returns the install that an object is left to; `None`: this install reconciles it.
     fn left_to<K: ManagedKind>(&self, object_ref: &ObjectRef, object: &K) -> Option<Left> {
         let claimed = object.controller().filter(|claimed| self.mine.as_deref() != Some(claimed));
-        // What is no name of a Lease was not written by an install.
+        // An install writes the name of a Lease; any other value does not count as a claim.
         let Some(install) = claimed.and_then(|claimed| claimed.parse::<LeaseName>().ok()) else {
             self.free(object_ref);
             return None;
@@ -108,7 +110,7 @@ impl ForeignInstalls {
                 lock(&self.said).remove(object_ref);
                 return None;
             }
-            // Asked below; the answer wakes it.
+            // `follow` reads the Lease and enqueues the object.
             Standing::Unknown => None,
             Standing::Taken { unreadable } => Some(message(&install, unreadable.as_deref())),
         };
@@ -121,7 +123,7 @@ impl ForeignInstalls {
         lock(&self.said).remove(object_ref);
     }
 
-    /// Whether that is news.
+    /// Records that an object is left to `install`. Returns whether this was not yet reported.
     fn is_news(&self, object_ref: &ObjectRef, install: &LeaseName) -> bool {
         let install = install.to_string();
         lock(&self.said).insert(object_ref.clone(), install.clone()) != Some(install)
@@ -131,14 +133,14 @@ impl ForeignInstalls {
 /// An object that is left to another install.
 struct Left {
     install: LeaseName,
-    /// What to tell people; `None`: its Lease was not looked at yet.
+    /// Message for users; `None`: the Lease was not read yet.
     message: Option<String>,
 }
 
-/// Whether another install works on an object, so that it is left alone; says so once.
+/// Returns whether an object is left to another install, and reports that once in an Event and in the log.
 pub async fn is_left<K: ManagedKind>(context: &Context, object_ref: &ObjectRef, object: &K) -> bool {
     let Some(Left { install, message }) = context.foreign_installs.left_to(object_ref, object) else { return false };
-    // The mirror of a project needs no word of its own.
+    // Of a project and its mirror, only the project reports it.
     if let Some(message) = message.filter(|_| object_ref.kind != Kind::Mirror)
         && context.foreign_installs.is_news(object_ref, &install)
     {
@@ -152,18 +154,19 @@ fn message(install: &LeaseName, unreadable: Option<&str>) -> String {
     let LeaseName { namespace, name } = install;
     match unreadable {
         None => format!(
-            "The install with Lease {install} works on this resource, so this one leaves it alone. Their --selector or \
-             --watch-namespaces overlap: narrow one of them, or change the labels of the resource. It goes on by itself \
-             when that install is gone"
+            "The install with Lease {install} manages this resource, so this one leaves it alone. Their --selector or \
+             --watch-namespaces overlap: narrow one of them, or change the labels of the resource. This install manages \
+             the resource once the other one is gone"
         ),
         Some(why) => format!(
-            "The install with Lease {install} has claimed this resource, and whether it lives cannot be seen: let this \
-             operator get the Lease {name} in namespace {namespace} ({why}). Until then the resource is left alone"
+            "The install with Lease {install} has claimed this resource, and its Lease cannot be read to determine whether \
+             it is alive: allow this operator to get the Lease {name} in namespace {namespace} ({why}). Until then it \
+             leaves the resource alone"
         ),
     }
 }
 
-/// Looks at the Leases that objects are left to, as long as there are any. Never ends.
+/// Polls the Leases of installs that objects are left to, as long as there are any. Never returns.
 pub async fn follow(context: Arc<Context>) {
     let foreign_installs = &context.foreign_installs;
     loop {
@@ -183,7 +186,8 @@ pub async fn follow(context: Arc<Context>) {
     }
 }
 
-/// A Lease as it is; the error is for people. `None`: nothing was learned.
+/// Reads a Lease. The inner error is for users: the API server refuses the read. `None`: the read failed for a reason
+/// that passes, so nothing is known.
 async fn look(context: &Context, name: &LeaseName) -> Option<Result<Option<(LeaseSpec, Scope)>, String>> {
     let api = Api::<Lease>::namespaced(context.client.clone(), &name.namespace);
     let read = tokio::select! {

@@ -1,8 +1,9 @@
-//! What exists, by what it says of itself: how many resources are in which state, whose operation runs longest, and when
-//! each project was seen last.
+//! Counts of the resources that exist, by state and reason; the longest operation of each kind; and the last successful
+//! read of each project.
 //!
-//! Read from the same watch that wakes the runs, so it is right as soon as the first list is there, whoever wrote it, and
-//! what is gone is gone. Counts are kept as things change, so that a scrape never walks over the resources.
+//! It is fed by the watch that enqueues reconciles, so it is correct once the first list is complete, whoever wrote the
+//! status, and forgets deleted resources at once. Counts are updated with each event, so that a scrape never iterates
+//! over the resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,29 +17,30 @@ use super::reason::Reason;
 use crate::metrics::{AtScrape, Metrics};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// What a resource says of itself.
+/// The state of a resource, as its status reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportedState {
-    /// Reason of the condition that counts; `None`: none that this version knows, such as before its first run.
+    /// Reason of the main condition; `None`: none that this version knows, for example before the first reconcile.
     pub reason: Option<Reason>,
-    /// Start of the operation that runs.
+    /// Start of the operation in progress.
     pub operation: Option<Timestamp>,
 }
 
 impl ReportedState {
-    /// What stands in conditions; an operation that runs since `operation`.
+    /// Returns the state that the condition `type_` reports. `operation`: start of the operation in progress.
     #[must_use]
     pub fn of(conditions: &[Condition], type_: &str, operation: Option<Timestamp>) -> Self {
         Self { reason: conditions::reason(conditions, type_).and_then(Reason::parse), operation }
     }
 
-    /// Values of the labels `state` and `reason`. What has said nothing yet is about to.
+    /// Returns the values of the labels `state` and `reason`. A resource without a reason counts as `Running`, because
+    /// its first reconcile is due.
     fn labels(self) -> (&'static str, &'static str) {
         self.reason.map_or(("Running", "None"), |reason| (reason.state().as_str(), reason.as_str()))
     }
 }
 
-/// Everything that exists.
+/// The resources that exist.
 pub struct Inventory {
     clock: Clock,
     metrics: Arc<Metrics>,
@@ -50,18 +52,19 @@ struct State {
     says: BTreeMap<ObjectRef, ReportedState>,
     counts: BTreeMap<(&'static str, &'static str, &'static str), usize>,
     operations: BTreeSet<(Kind, Timestamp, ObjectRef)>,
-    /// When a project that is used was last known to answer, or else since when it is used.
+    /// Time of the last successful read of each project in use; before the first one, the time since it is in use.
     looks: BTreeMap<ObjectRef, Timestamp>,
 }
 
 impl Inventory {
-    /// Nothing yet.
+    /// Creates an empty inventory.
     #[must_use]
     pub fn new(clock: Clock, metrics: Arc<Metrics>) -> Self {
         Self { clock, metrics, state: Mutex::default() }
     }
 
-    /// A resource was seen; `None`: there is nothing of that kind to be counted, as a mirror that nobody wants.
+    /// Records the state of a resource; `None`: it is not counted, such as the mirror of a project without
+    /// `spec.registry`.
     pub fn seen(&self, object_ref: &ObjectRef, says: Option<ReportedState>) {
         let mut state = self.lock();
         if state.says.get(object_ref).copied() != says {
@@ -69,32 +72,32 @@ impl Inventory {
         }
     }
 
-    /// A resource is gone.
+    /// Removes a resource that no longer exists.
     pub fn gone(&self, object_ref: &ObjectRef) {
         let mut state = self.lock();
         state.looks.remove(object_ref);
         self.replace(&mut state, object_ref, None);
     }
 
-    /// This install uses a project from now on, so it is to be looked at.
+    /// Records that this install uses a project from now on, so that the age of its last read is exported.
     pub fn used(&self, project: &ObjectRef) {
         let now = self.clock.now();
         self.lock().looks.entry(project.clone()).or_insert(now);
     }
 
-    /// This install does not use it any more; another one may.
+    /// Records that this install no longer uses a project; another install may.
     pub fn unused(&self, project: &ObjectRef) {
         self.lock().looks.remove(project);
     }
 
-    /// A request for a project left at `at`, and its answer was good.
+    /// Records that a request for a project was sent at `at` and succeeded.
     pub fn looked(&self, project: &ObjectRef, at: Timestamp) {
         if let Some(last) = self.lock().looks.get_mut(project) {
             *last = at.max(*last);
         }
     }
 
-    /// Every resource that is counted.
+    /// Returns every resource that is counted.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         let state = self.lock();
@@ -128,7 +131,7 @@ impl Inventory {
         self.metrics.resources(kind.as_str(), claim_status, reason, *count);
     }
 
-    /// A panic elsewhere leaves at worst a number that is wrong until the resource changes.
+    /// Locks the state. A panic of another holder leaves at worst a wrong count until the resource changes.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,27 +1,28 @@
-//! The first lists of the cluster: which are awaited, which are there, and which the API server refuses. Pure.
+//! The state of the initial lists: pending, complete, or refused by the API server. Pure.
 //!
-//! What is refused holds nothing up: a namespace that was deleted, or whose Role is gone, is no reason to leave the others
-//! alone. Next: `work.rs`, which keeps this, and `keys/mod.rs` for why it is safe.
+//! A refused list blocks no other one: if one namespace was deleted or lost its Role, the others must still be
+//! reconciled. Next: `work.rs`, which keeps this state, and `keys/mod.rs` for why this is safe.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::object_ref::{Kind, ObjectRef};
 
-/// Objects in one page of a list. etcd takes objects of up to 1.5 MiB as JSON, and people fill annotations and labels as they
-/// like where the schema of a kind bounds the rest, so a page is [`LARGEST_PAGE`] at most. The 500 of kube would be 750 MiB.
+/// Number of objects in one page of a list. etcd accepts objects of up to 1.5 MiB as JSON, and the schema of a kind
+/// does not bound annotations and labels, so a page has [`LARGEST_PAGE`] bytes at most. kube's default of 500 objects
+/// would allow 750 MiB.
 pub const PAGE: u32 = 50;
-/// Most bytes in one page of a list: 75 MiB.
+/// Maximum size of one page of a list, in bytes: 75 MiB.
 pub const LARGEST_PAGE: usize = PAGE as usize * LARGEST_OBJECT;
-/// Most bytes of one object as JSON: `--max-request-bytes` of etcd, 1.5 MiB.
+/// Maximum size of one object as JSON, in bytes: `--max-request-bytes` of etcd, 1.5 MiB.
 const LARGEST_OBJECT: usize = 3 << 19;
 
-/// A list of one kind.
+/// A list of one kind, in one namespace or in all.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct List {
-    /// Of what.
+    /// Kind of the objects.
     pub kind: Kind,
-    /// In which namespace; `None`: in all.
+    /// Namespace; `None`: all namespaces.
     pub namespace: Option<String>,
 }
 
@@ -41,54 +42,54 @@ enum Is {
     There,
 }
 
-/// How each first list stands.
+/// The state of each initial list.
 #[derive(Debug, Default)]
 pub struct Lists(BTreeMap<List, Is>);
 
 impl Lists {
-    /// These are awaited.
+    /// Creates a state in which these lists are pending.
     #[must_use]
     pub fn awaiting(lists: impl IntoIterator<Item = List>) -> Self {
         Self(lists.into_iter().map(|list| (list, Is::Awaited)).collect())
     }
 
-    /// One is there. Returns whether that is news.
+    /// Records that a list is complete. Returns whether it was not complete before.
     pub fn there(&mut self, list: &List) -> bool {
         self.0.insert(list.clone(), Is::There) != Some(Is::There)
     }
 
-    /// The API server refuses one. Returns whether that is news; once a list was there it is not, since what it showed is
-    /// still known.
+    /// Records that the API server refuses a list. Returns whether it was pending before; a list that was complete once
+    /// stays complete, because its objects are still known.
     pub fn refused(&mut self, list: &List) -> bool {
         let awaited = self.0.get_mut(list).filter(|is| **is == Is::Awaited);
         awaited.map(|is| *is = Is::Refused).is_some()
     }
 
-    /// How many are there, and of how many.
+    /// Returns the number of complete lists, and of all lists.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         (self.0.values().filter(|is| **is == Is::There).count(), self.0.len())
     }
 
-    /// Whether one may still come without anybody doing something about it.
+    /// Returns whether a list is pending, so that it may complete without user action.
     #[must_use]
     pub fn are_awaited(&self) -> bool {
         self.0.values().any(|is| *is == Is::Awaited)
     }
 
-    /// Those that are refused, in order.
+    /// Returns the refused lists, in order.
     pub fn kubernetes_error_backoff(&self) -> impl Iterator<Item = &List> {
         self.0.iter().filter(|(_, is)| **is == Is::Refused).map(|(list, _)| list)
     }
 
-    /// Whether the list is there that a resource stands in.
+    /// Returns whether the list that contains a resource is complete.
     #[must_use]
     pub fn is_listed(&self, object_ref: &ObjectRef) -> bool {
         let is = |namespace| self.0.get(&List { kind: object_ref.kind, namespace });
         [None, Some(object_ref.namespace.clone())].into_iter().find_map(is) == Some(&Is::There)
     }
 
-    /// Whether a resource stands in a list that is refused, so that nothing runs for it.
+    /// Returns whether the list that contains a resource is refused, so that the resource is not reconciled.
     #[must_use]
     pub fn is_unlisted(&self, object_ref: &ObjectRef) -> bool {
         self.kubernetes_error_backoff().any(|list| {
@@ -103,13 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_ends_the_waiting_and_a_list_that_comes_ends_the_refusal() {
+    fn a_refused_list_is_not_pending_and_a_complete_list_is_not_refused() {
         let list = |namespace: &str| List { kind: Kind::Deployment, namespace: Some(namespace.to_owned()) };
         let mut lists = Lists::awaiting(["shop", "yard"].map(list));
         assert!(lists.are_awaited());
-        assert!(lists.refused(&list("yard")) && !lists.refused(&list("yard")), "news once");
-        assert!(lists.are_awaited(), "the other one may come");
-        assert!(lists.there(&list("shop")) && !lists.there(&list("shop")), "news once");
+        assert!(lists.refused(&list("yard")) && !lists.refused(&list("yard")), "reported once");
+        assert!(lists.are_awaited(), "the other one is pending");
+        assert!(lists.there(&list("shop")) && !lists.there(&list("shop")), "reported once");
         assert!(!lists.refused(&list("shop")), "what was listed stays known");
         assert_eq!((lists.are_awaited(), lists.progress()), (false, (1, 2)));
         let unlisted = |kind, namespace: &str| {
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_in_all_namespaces_is_about_each() {
+    fn a_refused_list_of_all_namespaces_contains_each_of_them() {
         let list = List { kind: Kind::Project, namespace: None };
         let mut lists = Lists::awaiting([list.clone()]);
         assert!(lists.refused(&list));

@@ -1,7 +1,7 @@
-//! Starts the controllers: what is watched, and what each event wakes.
+//! Starts the controllers: it sets up the watches, and passes enqueued objects to the controllers.
 //!
-//! Specs, Secrets, ConfigMaps and projects wake just those that use them. Of Secrets and ConfigMaps only the names are
-//! watched; nothing of them is kept here.
+//! A change of a spec, Secret, ConfigMap or project enqueues only the resources that use it. Of Secrets and ConfigMaps
+//! only the metadata is watched, and nothing of it is kept here.
 
 mod watches;
 
@@ -56,50 +56,50 @@ use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStag
 use crate::leader::{LeaseName, Scope as Works};
 use crate::names;
 
-/// Secrets that may hold values of ours.
+/// Returns the watch configuration for Secrets whose values may be used.
 fn secrets_of_interest() -> watcher::Config {
     let others = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
     watches::config().fields(&others.join(","))
 }
 
-/// How long runs that are under way may take to end. A call takes 30 s at most (`connect::http`), and what it came to is
-/// written after it; the chart gives a pod 60 s.
+/// Time limit for reconciles in progress at shutdown. A call takes 30 s at most (`connect_api::http`), and its result
+/// is written after it; the chart gives a pod 60 s.
 const LONGEST_END: Duration = Duration::from_secs(45);
 
-/// What the controllers are started with.
+/// The settings of the controllers.
 pub struct Options {
-    /// The cluster.
+    /// Client of the cluster.
     pub client: Client,
-    /// What this install works on.
+    /// Namespaces and labels that this install selects.
     pub scope: Works,
-    /// Its Lease, which objects are claimed with; `None`: nothing is claimed.
+    /// Lease of this install, with which it claims objects; `None`: it claims nothing.
     pub install: Option<LeaseName>,
-    /// Runs at once for each remote project.
+    /// Maximum number of concurrent reconciles that use the same remote project.
     pub concurrency: usize,
-    /// How many `ConnectProject`s are worked with.
+    /// Maximum numbers of `ConnectProject`s.
     pub project_limits: ProjectLimits,
-    /// The time.
+    /// Clock of all timers.
     pub clock: Clock,
-    /// Namespace of what is the operator's own: the copies of credentials (rule 24).
+    /// Namespace for the operator's own objects: the copies of credentials (rule 24).
     pub operator_namespace: String,
-    /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
+    /// Deletion policy of `ConnectorDeployment`s that set none; `None`: it depends on their type.
     pub default_deletion_policy: Option<DeletionPolicy>,
-    /// Which Secrets resources may name.
+    /// Secrets that resources may use.
     pub secrets: secret::Policy,
     /// Key of the digests.
     pub digest_key: DigestKey,
-    /// Makes the clients of remote projects.
+    /// Creates the clients of remote projects.
     pub factory: Arc<dyn ConnectFactory>,
-    /// Makes the clients of frontends whose actions are checked.
+    /// Creates the clients of frontends whose actions are checked.
     pub actions: Arc<dyn ActionFactory>,
-    /// Hears of everything that waits and runs.
+    /// Tracks queued and running reconciles.
     pub work: Arc<Work>,
-    /// Start of the chance by which looks and pauses are spread.
+    /// Seed of the jitter of polls and pauses.
     pub jitter_seed: u64,
 }
 
-/// What the runs of one operator are given, with nothing in it yet. `scopes`: in how many each kind is listed; `enqueue` gets every
-/// subject that is to run again.
+/// Creates the empty context of all reconciles. `scopes`: number of lists of each kind; `enqueue` receives every object
+/// to reconcile.
 #[must_use]
 pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<ObjectRef>) -> Arc<Context> {
     let clock = &options.clock;
@@ -122,7 +122,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         secrets: options.secrets,
         digest_key: options.digest_key.clone(),
         references: References::default(),
-        // Each scope lists deployments, staged connectors and projects.
+        // Each scope has a list of deployments, one of staged connectors and one of projects.
         keys: KeyOwnership::new(3 * scopes, enqueue.clone()),
         project_quota: ProjectQuota::new(options.project_limits, scopes, enqueue.clone()),
         projects: Projects::default(),
@@ -140,7 +140,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
     })
 }
 
-/// Runs the controllers until `shutdown`; then runs that are under way end first.
+/// Runs the controllers until `shutdown`; then waits for reconciles in progress, 45 s at most.
 pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let namespaces = options.scope.namespaces();
     let scopes: Vec<Option<String>> =
@@ -169,29 +169,29 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
-        // By value: once this is over they are dropped, and hold nothing that a last run waits for, such as a connection
-        // that is being made.
+        // These futures are passed by value: they are dropped after the `select!`, so they hold nothing that a last
+        // reconcile waits for, such as a connection that is being opened.
         () = requeue_timers.ring() => {}
         () = work.beat() => {}
         () = sweep => {}
         () = foreign_installs => {}
         () = shutdown => {}
     }
-    // Nobody listens any more if all have ended.
+    // There is no receiver if all controllers have ended.
     let _ = stop.send(true);
     tokio::select! {
         _ = &mut running => {}
         () = &mut dispatch => {}
         () = clock.sleep(LONGEST_END) => {
-            tracing::warn!("runs that are still under way are given up; the next process takes them up from what is written");
+            tracing::warn!("reconciles in progress are abandoned; the next process resumes them from the persisted status");
         }
     }
 }
 
-/// Where what wakes the kinds of a namespace goes.
+/// The channels to the controllers of one namespace, by kind.
 type Route = BTreeMap<Kind, UnboundedSender<ObjectRef>>;
 
-/// Hands objects to their controllers as slots become free. What `ended` names has freed its slot.
+/// Passes enqueued objects to their controllers as slots become free. `ended` yields objects whose reconcile has ended.
 async fn dispatch(
     work: &Work,
     mut enqueued: UnboundedReceiver<ObjectRef>,
@@ -205,7 +205,7 @@ async fn dispatch(
     };
     loop {
         let (object_ref, is_event) = tokio::select! {
-            // Events first: a slot goes to whoever needs it by now.
+            // Events first, so that a free slot goes to the namespace with the best claim by now.
             biased;
             Some(object_ref) = enqueued.recv() => (object_ref, true),
             Some(object_ref) = ended.recv() => (object_ref, false),
@@ -213,7 +213,8 @@ async fn dispatch(
         };
         let Some(queue) = queues.get_mut(&object_ref.kind).filter(|_| route(&object_ref).is_some()) else { continue };
         if is_event {
-            // Nothing reconciles before its first list is there, and would hold a slot until then. The list enqueues what it shows.
+            // No controller reconciles before its initial list is complete, so an object would hold a slot until then.
+            // The list enqueues its objects itself.
             if !work.is_listed(&object_ref) {
                 continue;
             }
@@ -223,27 +224,27 @@ async fn dispatch(
             queue.done(object_ref);
         }
         while let Some(object_ref) = queue.pop() {
-            // A controller that has ended takes nothing more.
+            // A controller that has ended has dropped its receiver.
             let _ = route(&object_ref).map(|events| events.send(object_ref));
         }
     }
 }
 
-/// The controllers of one namespace, or of all.
+/// The controllers of one namespace, or of all namespaces.
 struct Scope {
     context: Arc<Context>,
     namespace: Option<String>,
-    /// Labels of what is worked on.
+    /// Label selector of the objects to reconcile.
     selector: String,
-    /// Start of the chance by which resyncs are spread.
+    /// Seed of the jitter of resyncs.
     jitter_seed: u64,
-    /// Takes whose reconcile has ended.
+    /// Receives objects whose reconcile has ended.
     done: UnboundedSender<ObjectRef>,
     stop: tokio::sync::watch::Receiver<bool>,
 }
 
 impl Scope {
-    /// Everything that is watched; `route` gets where to send what wakes it.
+    /// Runs all watches and controllers of the scope. Adds the channel of each controller to `route`.
     fn run(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
         let controllers = [
             self.controller::<ConnectorDeployment>(route),
@@ -258,7 +259,7 @@ impl Scope {
         future::join_all(controllers).map(|_| ())
     }
 
-    /// The controller of one kind, until it is stopped.
+    /// Runs the controller of one kind until it is stopped.
     fn controller<K: Reconciled>(&self, route: &mut Route) -> BoxFuture<'static, ()> {
         let (sender, events) = mpsc::unbounded_channel();
         route.insert(K::KIND, sender);
@@ -280,8 +281,8 @@ impl Scope {
         future::select(runs, beside.boxed()).map(|_| ()).boxed()
     }
 
-    /// Returns when a controller is stopped that has no list yet: it has begun no run, and would wait for the list, which
-    /// nobody fetches any more.
+    /// Completes when the controller is stopped before its initial list is complete. Such a controller has begun no
+    /// reconcile and would wait for ever for the list, which is no longer fetched. Otherwise it never completes.
     fn stopped_before_the_first_list<K>(&self, store: Store<K>) -> impl Future<Output = ()> + use<K>
     where
         K: Object,
@@ -305,8 +306,8 @@ impl Scope {
         }
     }
 
-    /// Frees the slot of each reconcile that has ended. What was gone when it began is forgotten once more: a reconcile that was
-    /// under way may have remembered it again.
+    /// Frees the slot of each reconcile that has ended. An object that did not exist when its reconcile began is
+    /// forgotten once more, because an earlier reconcile that was in progress may have recorded it again.
     fn after_runs<K: Resource<DynamicType = ()>>(
         &self,
         kind: Kind,
@@ -314,7 +315,7 @@ impl Scope {
         let context = Arc::clone(&self.context);
         let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
         let done = self.done.clone();
-        // Nobody listens any more when the operator ends.
+        // There is no receiver when the operator ends.
         let free = move |object_ref| drop(done.send(object_ref));
         move |result| {
             match result {
@@ -336,14 +337,14 @@ impl Scope {
     fn stopped(&self) -> impl Future<Output = ()> + Send + Sync + use<> {
         let mut stop = self.stop.clone();
         async move {
-            // The sender outlives the controllers; if not, they stop as well.
+            // The sender outlives the controllers; if it did not, they would stop as well.
             let _ = stop.wait_for(|stop| *stop).await;
         }
     }
 }
 
-/// One run, counted and under a trace id. What it is given is noted before anything else happens, so that a change that
-/// comes from here on is for the next one.
+/// Reconciles an object, with metrics and a trace id. The object is recorded before anything else happens, so that a
+/// change from here on leads to the next reconcile.
 fn observed<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
     context.given.note(&*object);
     let work = Arc::clone(&context.work);

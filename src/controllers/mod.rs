@@ -1,4 +1,4 @@
-//! Controllers, a folder for each kind, and what they share.
+//! The controllers, one folder for each kind, and the modules that they share.
 
 pub mod action_check;
 pub mod action_factory;

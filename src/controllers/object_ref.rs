@@ -1,8 +1,8 @@
-//! Names the resource that a run is about. Knows nothing of what is in it.
+//! References to the resources that controllers reconcile: kind, namespace and name.
 
 use std::fmt;
 
-/// Kind of a resource that a controller runs for.
+/// Kind of a resource that a controller reconciles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A `ConnectProject`.
@@ -18,10 +18,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every one.
+    /// Every kind.
     pub const ALL: [Self; 5] = [Self::Project, Self::Deployment, Self::Staged, Self::Check, Self::Mirror];
 
-    /// The kind as it is counted and logged; a mirror is called after what it writes.
+    /// Returns the name of the kind in metrics and logs; a mirror has the name of the kind that it writes.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,43 +34,43 @@ impl Kind {
     }
 }
 
-/// One resource of the cluster.
+/// A reference to one resource of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
-    /// Its kind.
+    /// Kind of the resource.
     pub kind: Kind,
-    /// Its namespace.
+    /// Namespace of the resource.
     pub namespace: String,
-    /// Its name.
+    /// Name of the resource.
     pub name: String,
 }
 
 impl ObjectRef {
-    /// The `ConnectProject` of that name.
+    /// Returns a reference to the `ConnectProject` of that name.
     #[must_use]
     pub fn project(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Project, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The `ConnectorDeployment` of that name.
+    /// Returns a reference to the `ConnectorDeployment` of that name.
     #[must_use]
     pub fn deployment(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Deployment, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The `ConnectorStaged` of that name.
+    /// Returns a reference to the `ConnectorStaged` of that name.
     #[must_use]
     pub fn staged(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Staged, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The `ActionCheck` of that name.
+    /// Returns a reference to the `ActionCheck` of that name.
     #[must_use]
     pub fn check(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Check, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// The mirror of the registry of the `ConnectProject` of that name.
+    /// Returns a reference to the registry mirror of the `ConnectProject` of that name.
     #[must_use]
     pub fn mirror(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Mirror, namespace: namespace.to_owned(), name: name.to_owned() }

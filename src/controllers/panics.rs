@@ -1,13 +1,13 @@
-//! What becomes of a panic, which is always a bug: it ends the reconcile in which it happens, and nothing else.
+//! Contains panics. A panic is always a bug; it ends the reconcile in which it happens, and nothing else.
 //!
-//! The resource reports `InternalError`, the panic is counted, and the reconcile is repeated with growing pauses. What a
-//! panic says may quote a secured value, so it is shown nowhere: only the place in the sources is, in the log and in the
-//! condition.
+//! The resource reports `InternalError`, the panic is counted, and the reconcile is retried with exponential backoff.
+//! The message of a panic may quote a secured value, so it is never shown: the log and the condition contain only the
+//! source location.
 //!
-//! Why what a panic leaves behind can be used: every lock here ignores that its holder panicked, and what it guards is
-//! changed in single steps or derived anew by later events; what a reconcile remembers is taken over as a whole at its
-//! end, so a panic leaves it as it was before; and what is held for a reconcile, such as its turn at the remote, is given
-//! back when it is dropped. Before anything is sent, the operation is in the status, whoever sends it next.
+//! Why the state after a panic is usable: every lock here ignores poisoning, and what it guards is changed in single
+//! steps or derived again by later events; the local cache of a resource is replaced as a whole at the end of a
+//! reconcile, so a panic leaves it unchanged; and what is held for a reconcile, such as its slot at the remote, is
+//! released when its guard is dropped. Before anything is sent, the operation is in the status, whoever sends it next.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -34,12 +34,11 @@ use super::work::ReconcileOutcome;
 use crate::names;
 
 thread_local! {
-    /// Where the last panic of this thread happened, until somebody asks.
+    /// Source location of the last panic of this thread, until it is read.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// From now on a panic anywhere in the process is logged with its place in the sources, and what it says is printed
-/// nowhere.
+/// Installs a panic hook for the process that logs the source location of a panic, and never its message.
 pub fn log_places() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or_else(|| "an unknown place".to_owned(), place);
@@ -48,21 +47,21 @@ pub fn log_places() {
     }));
 }
 
-/// A place in the sources, without the folders of the machine that built them.
+/// Formats a source location, without the folders of the build machine.
 fn place(location: &Location<'_>) -> String {
     let file = location.file();
-    // Of another crate, `registry/src/INDEX/CRATE/src/…`.
+    // The path of another crate is `…/registry/src/INDEX/CRATE/src/…`.
     let crates = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
     let file = crates.map_or(file, |(_, file)| file);
     format!("{file}:{}:{}", location.line(), location.column())
 }
 
-/// Reconciles of each resource that panicked in a row.
+/// Number of consecutive reconciles of each resource that panicked.
 #[derive(Debug, Default)]
 pub struct Panics(Mutex<HashMap<ObjectRef, u32>>);
 
 impl Panics {
-    /// One more; returns how many.
+    /// Counts a panic; returns the number of panics in a row.
     fn count(&self, object_ref: &ObjectRef) -> u32 {
         let mut panics = self.lock();
         let count = panics.entry(object_ref.clone()).or_default();
@@ -70,12 +69,12 @@ impl Panics {
         *count
     }
 
-    /// There are none any more: a reconcile ended as it should, or the resource is gone.
+    /// Resets the count: a reconcile ended without a panic, or the resource no longer exists.
     pub fn forget(&self, object_ref: &ObjectRef) {
         self.lock().remove(object_ref);
     }
 
-    /// Every resource whose last reconcile panicked.
+    /// Returns every resource whose last reconcile panicked.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().keys().cloned().collect()
@@ -86,7 +85,7 @@ impl Panics {
     }
 }
 
-/// One reconcile, which never panics.
+/// Reconciles an object and catches a panic.
 pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = events::object_ref(&*object);
     let reconcile = K::reconcile(Arc::clone(&object), Arc::clone(&context));
@@ -94,7 +93,7 @@ pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Contex
         context.panics.forget(&object_ref);
         return done;
     }
-    // On the thread of the panic still: nothing was awaited since.
+    // This is still the thread of the panic, because nothing was awaited since.
     let place = PLACE.take();
     context.work.panicked(K::KIND.as_str());
     let condition = condition(place.as_deref());
@@ -110,13 +109,14 @@ pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Contex
 fn condition(place: Option<&str>) -> ConditionUpdate {
     let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
     let message = format!(
-        "A bug of the operator ended this reconcile{place}. It is repeated with growing pauses; please report the bug, \
-         with the log of the operator"
+        "A bug of the operator ended this reconcile{place}. The operator retries with exponential backoff; please report \
+         the bug, with the log of the operator"
     );
     ConditionUpdate::new(Reason::InternalError, message)
 }
 
-/// Reports it in the conditions of a resource, unless another install works on it. Everything else in the status stays.
+/// Reports a panic in the conditions of a resource, unless another install manages it. Everything else in the status
+/// stays.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
@@ -128,7 +128,7 @@ pub(super) async fn report<K: Object + ManagedKind>(
     let object_ref = events::object_ref(object);
     let kind = ApiResource::erase::<K>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &object_ref.namespace, &kind);
-    // Whatever the reconcile wrote before it panicked is newer than the copy that it was given.
+    // The reconcile may have written the object before it panicked, so its own copy may be outdated.
     let Some(found) = api.get_opt(&object_ref.name).await? else { return Ok(()) };
     let status = &found.data["status"];
     let others = status["controller"]
@@ -144,7 +144,7 @@ pub(super) async fn report<K: Object + ManagedKind>(
     Ok(())
 }
 
-/// What turns the status into one that says so; `None`: it does.
+/// Returns the merge patch that puts `condition` into the status; `None` if the status has it already.
 fn patch(found: &DynamicObject, condition: &ConditionUpdate, now: jiff::Timestamp) -> Option<Value> {
     let before: Vec<Condition> = Vec::deserialize(&found.data["status"]["conditions"]).unwrap_or_default();
     let generation = found.metadata.generation.unwrap_or_default();
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_names_no_machine() {
+    fn a_source_location_names_no_machine() {
         let here = Location::caller();
         assert!(place(here).starts_with("src/controllers/panics.rs:"), "{}", place(here));
     }
@@ -181,7 +181,7 @@ mod tests {
         .expect("an object");
         let condition = condition(Some("src/lib.rs:1:2"));
         let now = "2026-01-02T00:00:00Z".parse().expect("a time");
-        let change = patch(&found, &condition, now).expect("it says something else");
+        let change = patch(&found, &condition, now).expect("the condition differs");
         let of = |name: &str| {
             let conditions = change["status"]["conditions"].as_array().expect("a list");
             let found = conditions.iter().find(|condition| condition["type"] == name);
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(of("Reconciling"), Some((json!("True"), json!("InternalError"))));
         assert_eq!(of("Drifted"), Some((json!("True"), json!("Drifted"))));
         assert_eq!(change["metadata"]["resourceVersion"], "7");
-        assert!(change["status"].get("id").is_none(), "what else is there stays");
+        assert!(change["status"].get("id").is_none(), "the rest of the status stays");
         found.data["status"]["conditions"] = change["status"]["conditions"].clone();
         assert_eq!(patch(&found, &condition, now), None);
     }

@@ -1,5 +1,5 @@
-//! Writes of a status, one merge patch with what changed, and of metadata that we own, both on the version that was read.
-//! Pure but for the one call of each.
+//! Writes of a status, and of metadata that the operator owns: one merge patch each, conditional on the resourceVersion
+//! that was read. Pure except for the call itself.
 
 use std::fmt::Debug;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::names;
 
-/// The merge patch (RFC 7386) that turns `before` into `after`; `None` if they are equal.
+/// Returns the merge patch (RFC 7386) that turns `before` into `after`; `None` if they are equal.
 #[must_use]
 pub fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
@@ -36,8 +36,8 @@ pub fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Writes `after` into the status of `object`, if it differs from `before`, and only if the object is still the one
-/// that was read. Returns what the API server stored; `None`: nothing was to be written (rule 21).
+/// Writes `after` into the status of `object`, if it differs from `before`, and only if the object is still the version
+/// that was read. Returns the object as the API server stored it; `None` if the status is unchanged (rule 21).
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
@@ -54,7 +54,7 @@ where
     api.patch_status(&object.name_any(), &parameters, &Patch::Merge(patch)).await.map(Some)
 }
 
-/// Merges `metadata` into that of `object`, and only if the object is still the one that was read.
+/// Merges `metadata` into that of `object`, only if the object is still the version that was read.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
@@ -72,12 +72,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_holds_what_changed_and_nulls_for_what_is_gone() {
+    fn a_patch_contains_changed_members_and_nulls_for_removed_ones() {
         for (case, before, after, patch) in [
             ("nothing", json!({"a": 1}), json!({"a": 1}), None),
             ("a value", json!({"a": 1, "b": 2}), json!({"a": 1, "b": 3}), Some(json!({"b": 3}))),
-            ("a member goes", json!({"a": 1, "b": 2}), json!({"a": 1}), Some(json!({"b": null}))),
-            ("a member comes", json!({}), json!({"a": {"b": 1}}), Some(json!({"a": {"b": 1}}))),
+            ("a removed member", json!({"a": 1, "b": 2}), json!({"a": 1}), Some(json!({"b": null}))),
+            ("an added member", json!({}), json!({"a": {"b": 1}}), Some(json!({"a": {"b": 1}}))),
             ("deep", json!({"a": {"b": 1, "c": 2}}), json!({"a": {"b": 1}}), Some(json!({"a": {"c": null}}))),
             ("lists as a whole", json!({"a": [1, 2]}), json!({"a": [2]}), Some(json!({"a": [2]}))),
             ("an object becomes empty", json!({"a": {"b": 1}}), json!({"a": {}}), Some(json!({"a": {"b": null}}))),

@@ -1,9 +1,10 @@
-//! Which `ConnectProject`s the operator works with: each costs a client, a rate limiter, a circuit breaker and a poller, so there
-//! is a bound for each namespace and one for all.
+//! Limits the number of `ConnectProject`s that the operator works with, in each namespace and in all. Each project
+//! costs a client, a rate limiter, a circuit breaker and a poller.
 //!
-//! The oldest are in, by `creationTimestamp`, then namespace, then name. So one that is new never displaces one that works, and
-//! the same are in after a restart. Fed by the watch before any reconcile sees a project; whoever comes in or falls out is
-//! enqueued. What is not selected by this install's labels counts only while something of this install uses it.
+//! The oldest projects are admitted, by `creationTimestamp`, then namespace, then name. So a new project never
+//! displaces an admitted one, and a restart admits the same ones. The watch feeds this before any reconcile sees a
+//! project; a project is enqueued when its admission changes. A project that this install's labels do not select counts
+//! only while a resource of this install uses it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
@@ -16,35 +17,36 @@ use super::conditions::ConditionUpdate;
 use super::object_ref::ObjectRef;
 use super::reason::Reason;
 
-/// How many `ConnectProject`s the operator works with.
+/// Maximum numbers of `ConnectProject`s that the operator works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectLimits {
-    /// In each namespace, 1 or more.
+    /// Maximum number in each namespace, 1 or more.
     pub per_namespace: u32,
-    /// In all of them together, 1 or more.
+    /// Maximum number in all namespaces together, 1 or more.
     pub total: u32,
 }
 
 impl ProjectLimits {
-    /// A team has a project for each environment and region, which is far below the bound for a namespace; ten namespaces that
-    /// use theirs up fill the whole, which takes a quarter of the memory that the chart allows (`docs/operations/sizing.md`).
+    /// The default limits. A team has a project for each environment and region, which is far below the limit of a
+    /// namespace. Ten full namespaces reach the total, which takes a quarter of the memory that the chart allows
+    /// (`docs/operations/sizing.md`).
     pub const DEFAULT: Self = Self { per_namespace: 100, total: 1_000 };
 }
 
 /// Whether the operator works with a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It does.
+    /// The operator works with it.
     Admitted,
-    /// Enough older ones are in its namespace.
+    /// Older projects use up the limit of its namespace.
     NamespaceFull,
-    /// Enough older ones are in all namespaces together.
+    /// Older projects use up the total limit.
     Full,
-    /// Not known before every namespace was listed, which enqueues the project.
+    /// Not known before every initial list is complete, which enqueues the project.
     Unknown,
 }
 
-/// The projects that count, and which of them are out.
+/// The projects that count, and which of them are not admitted.
 #[derive(Debug)]
 pub struct ProjectQuota {
     limits: ProjectLimits,
@@ -54,36 +56,36 @@ pub struct ProjectQuota {
 
 #[derive(Debug, Default)]
 struct Index {
-    /// Lists that were not complete yet since the start.
+    /// Number of initial lists that are not complete.
     missing_lists: usize,
-    /// Who asked before they were.
+    /// Projects whose admission was requested before the lists were complete.
     early: BTreeSet<ObjectRef>,
     created: HashMap<ObjectRef, Timestamp>,
     by_age: BTreeSet<(Timestamp, ObjectRef)>,
-    /// Those that are out, and why.
+    /// Projects that are not admitted, and why.
     out: BTreeMap<ObjectRef, Admission>,
 }
 
 impl ProjectQuota {
-    /// No project yet. `lists`: how many first lists of projects there are to come, each ended by [`ProjectQuota::listed`]; `enqueue`
-    /// takes those that are to reconcile again.
+    /// Creates a quota without projects. `lists`: number of initial lists of projects, each ended by
+    /// [`ProjectQuota::listed`]; `enqueue` receives the projects to reconcile.
     #[must_use]
     pub fn new(limits: ProjectLimits, lists: usize, enqueue: UnboundedSender<ObjectRef>) -> Self {
         Self { limits, enqueue, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
     }
 
-    /// A project exists that counts. What follows is for [`ProjectQuota::settle`], so that a list costs one comparison.
+    /// Records a project that counts. [`ProjectQuota::settle`] applies it, so that a whole list costs one comparison.
     pub fn saw(&self, project: &ObjectRef, created: Timestamp) {
         let mut index = self.lock();
         let before = index.created.insert(project.clone(), created);
         if let Some(before) = before.filter(|before| *before != created) {
-            // Deleted and made anew.
+            // The project was deleted and created again.
             index.by_age.remove(&(before, project.clone()));
         }
         index.by_age.insert((created, project.clone()));
     }
 
-    /// Enqueues whoever comes in or falls out because of what was seen.
+    /// Enqueues the projects whose admission changes because of recorded projects.
     pub fn settle(&self) {
         let mut index = self.lock();
         let out = out(&index.by_age, self.limits);
@@ -93,7 +95,7 @@ impl ProjectQuota {
         self.enqueue(turned);
     }
 
-    /// A project is gone, or does not count any more.
+    /// Removes a project that no longer exists or no longer counts.
     pub fn forget(&self, project: &ObjectRef) {
         let removed = self.lock().remove(project);
         if removed {
@@ -101,7 +103,7 @@ impl ProjectQuota {
         }
     }
 
-    /// One of the first lists is complete, or refused by the API server: nothing in it reconciles then.
+    /// Records that an initial list is complete, or refused by the API server, in which case nothing in it reconciles.
     pub fn listed(&self) {
         let mut index = self.lock();
         index.missing_lists = index.missing_lists.saturating_sub(1);
@@ -111,7 +113,7 @@ impl ProjectQuota {
         }
     }
 
-    /// Whether the operator works with this project, which counts from now on.
+    /// Returns whether the operator works with this project, which counts from now on.
     #[must_use]
     pub fn admission(&self, project: &ObjectRef, created: Timestamp) -> Admission {
         if !self.lock().created.contains_key(project) {
@@ -126,25 +128,25 @@ impl ProjectQuota {
         index.out.get(project).copied().unwrap_or(Admission::Admitted)
     }
 
-    /// Why the operator does not work with a project, for people; `None`: it does, as far as is known.
+    /// Returns the condition of a project that is not admitted; `None` for one that is admitted or not known yet.
     #[must_use]
     pub fn condition(&self, admission: Admission) -> Option<ConditionUpdate> {
         let ProjectLimits { per_namespace, total } = self.limits;
         let message = match admission {
             Admission::Admitted | Admission::Unknown => return None,
             Admission::NamespaceFull => format!(
-                "The operator works with the {per_namespace} oldest ConnectProjects of a namespace, and this is none of them: \
-                 delete one that is not needed, or have --max-projects-per-namespace raised"
+                "The operator works with the {per_namespace} oldest ConnectProjects of a namespace, and this is not one of \
+                 them: delete one that is not needed, or have --max-projects-per-namespace raised"
             ),
             Admission::Full => format!(
-                "The operator works with the {total} oldest ConnectProjects of all namespaces, and this is none of them: delete \
-                 one that is not needed, or have --max-projects raised"
+                "The operator works with the {total} oldest ConnectProjects of all namespaces, and this is not one of them: \
+                 delete one that is not needed, or have --max-projects raised"
             ),
         };
         Some(ConditionUpdate::new(Reason::TooManyProjects, message))
     }
 
-    /// Every project that is known.
+    /// Returns every recorded project.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().created.keys().cloned().collect()
@@ -152,19 +154,19 @@ impl ProjectQuota {
 
     fn enqueue(&self, projects: BTreeSet<ObjectRef>) {
         for project in projects {
-            // Nobody listens any more when the operator ends.
+            // There is no receiver when the operator ends.
             let _ = self.enqueue.send(project);
         }
     }
 
-    /// A panic elsewhere leaves at worst a count that the next event corrects.
+    /// Locks the index. A panic of another holder leaves at worst a count that the next event corrects.
     fn lock(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Index {
-    /// Returns whether it was there.
+    /// Removes a project. Returns whether it was recorded.
     fn remove(&mut self, project: &ObjectRef) -> bool {
         self.early.remove(project);
         let Some(created) = self.created.remove(project) else { return false };
@@ -172,7 +174,8 @@ impl Index {
     }
 }
 
-/// Those that are out. One that is out because of its namespace takes no place from others.
+/// Returns the projects that are not admitted. One that exceeds the limit of its namespace does not count towards the
+/// total.
 fn out(by_age: &BTreeSet<(Timestamp, ObjectRef)>, limits: ProjectLimits) -> BTreeMap<ObjectRef, Admission> {
     let (mut total, mut of_namespace) = (0_u32, HashMap::<&str, u32>::new());
     let mut out = BTreeMap::new();

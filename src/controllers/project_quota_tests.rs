@@ -1,4 +1,4 @@
-//! Which projects are in, as tables of when they were made.
+//! Which projects are admitted, as tables of the order of their creation.
 
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -6,7 +6,7 @@ use super::*;
 
 const LIMITS: ProjectLimits = ProjectLimits { per_namespace: 2, total: 3 };
 
-/// `a1` is a project of namespace `a`.
+/// Returns a project; `a1` is one of namespace `a`.
 fn project(name: &str) -> ObjectRef {
     ObjectRef::project(&name[..1], name)
 }
@@ -15,7 +15,7 @@ fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("a time in range")
 }
 
-/// A quota after so many lists, of projects that were made in this order.
+/// Returns a quota after this number of lists, with projects that were created in this order.
 fn quota(lists: usize, names: &str) -> (ProjectQuota, UnboundedReceiver<ObjectRef>) {
     let (enqueue, mut enqueued) = mpsc::unbounded_channel();
     let quota = ProjectQuota::new(LIMITS, lists, enqueue);
@@ -40,7 +40,7 @@ fn admission(quota: &ProjectQuota, name: &str) -> Admission {
 }
 
 #[test]
-fn the_oldest_are_in() {
+fn the_oldest_projects_are_admitted() {
     use Admission::{Admitted, Full, NamespaceFull};
     for (case, names, expected) in [
         ("fewer than the bounds", "a1 a2 b1", vec![("a1", Admitted), ("a2", Admitted), ("b1", Admitted)]),
@@ -56,7 +56,7 @@ fn the_oldest_are_in() {
 }
 
 #[test]
-fn whoever_comes_in_or_falls_out_is_enqueued_and_nobody_else() {
+fn a_project_whose_admission_changes_is_enqueued_and_no_other() {
     let (quota, mut enqueued) = quota(1, "a1 a2 a3 b1 b2");
     quota.forget(&project("a2"));
     assert_eq!(drain(&mut enqueued), "a3", "the next of its namespace");
@@ -64,17 +64,17 @@ fn whoever_comes_in_or_falls_out_is_enqueued_and_nobody_else() {
     assert_eq!(drain(&mut enqueued), "b2", "the next of all");
     quota.forget(&project("a1"));
     assert_eq!(drain(&mut enqueued), "");
-    // One that other labels bring here may be older than what is in.
+    // A project that counts because of new labels may be older than the admitted ones.
     quota.saw(&project("c1"), second(-1));
     quota.settle();
     assert_eq!(drain(&mut enqueued), "b2");
     assert_eq!(admission(&quota, "b2"), Admission::Full);
     quota.saw(&project("c1"), second(-1));
     quota.settle();
-    assert_eq!(drain(&mut enqueued), "", "seen again");
+    assert_eq!(drain(&mut enqueued), "", "recorded again");
     quota.saw(&project("c1"), second(9));
     quota.settle();
-    assert_eq!(drain(&mut enqueued), "b2 c1", "made anew, it is the newest");
+    assert_eq!(drain(&mut enqueued), "b2 c1", "created again, it is the newest");
     assert_eq!(quota.object_refs().len(), 4);
 }
 
@@ -94,7 +94,7 @@ fn nothing_is_known_before_every_namespace_was_listed() {
 }
 
 #[test]
-fn what_is_said_names_the_option_that_helps() {
+fn the_condition_names_the_flag_to_raise() {
     let (quota, _woken) = quota(0, "");
     for (admission, words) in [
         (Admission::NamespaceFull, Some(["2 oldest ConnectProjects of a namespace", "--max-projects-per-namespace"])),

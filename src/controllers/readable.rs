@@ -1,7 +1,8 @@
-//! Keeps one object that this version cannot read from hiding all others of its kind.
+//! Keeps one object that this version cannot deserialize from hiding all others of its kind.
 //!
-//! A newer version may have allowed more: a word that is unknown here, after a rollback. Such an object is left alone, which
-//! is said in the log and as an Event; its claim to a key stays. Next: `manager.rs`, which watches through this.
+//! A newer version may have allowed more: after a rollback, an enum value may be unknown here. Such an object is left
+//! alone, which is reported in the log and in an Event; its claim to a key stays. Next: `manager.rs`, whose watches use
+//! this.
 
 use std::sync::Arc;
 
@@ -21,15 +22,15 @@ use super::managed_kind::ManagedKind;
 use super::object::Object;
 use super::object_ref::Kind;
 
-/// Reason of the Event; the status stays as it was, with the generation that it was made for.
+/// Reason of the Event. The status stays as it was, with its observedGeneration.
 const NOT_UNDERSTOOD: &str = "NotUnderstood";
-/// Longest text of what cannot be read.
+/// Maximum length of the error text.
 const LONGEST_TEXT: usize = 512;
 
-/// Events about such objects that wait to be written; of more only the log tells.
+/// Maximum number of such objects that wait for their Event; further ones are only logged.
 pub const WAITING: usize = 64;
 
-/// An object as the API server sent it: read, or why not.
+/// An object from the API server: deserialized, or the error.
 pub use kube::core::DeserializeGuard as Guarded;
 
 impl<K: ManagedKind> ManagedKind for Guarded<K>
@@ -38,14 +39,14 @@ where
 {
     const KIND: Kind = K::KIND;
 
-    /// What cannot be read keeps the key that it had.
+    /// An object that cannot be deserialized keeps its key.
     fn note(&self, keys: &KeyOwnership) {
         if let Ok(object) = &self.0 {
             object.note(keys);
         }
     }
 
-    /// What cannot be read says nothing that counts.
+    /// An object that cannot be deserialized is not counted.
     fn reported_state(&self) -> Option<ReportedState> {
         self.0.as_ref().ok()?.reported_state()
     }
@@ -55,8 +56,8 @@ where
     }
 }
 
-/// The events of what can be read. What cannot leaves `store`, so that no run works on what it was before, and is logged;
-/// `condition` gets it for [`report`], unless more wait there than it takes.
+/// Returns the events of the objects that can be deserialized. Any other object is removed from `store`, so that no
+/// reconcile uses its old version, and is logged; `condition` passes it to [`report`], unless that channel is full.
 pub fn only_readable<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
     store: Store<K>,
@@ -85,26 +86,26 @@ where
     events.filter_map(move |event| future::ready(event.map(&readable).transpose()))
 }
 
-/// Has what the store knows of an object leave it.
+/// Returns the event that removes an object from the store, if the store contains it.
 fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watcher::Event<K>> {
     let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
     let before = store.get(&name.within(invalid.metadata.namespace.as_deref().unwrap_or_default()))?;
     Some(watcher::Event::Delete(K::clone(&before)))
 }
 
-/// Logs it, and has it reported. Nothing is awaited: the watch has others to show.
+/// Logs an object and has it reported. Awaits nothing, so that the watch continues with other objects.
 fn tell<K: Object>(condition: &Sender<InvalidObject>, invalid: InvalidObject) {
     let object = Guarded::<K>(Err(invalid));
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     let Guarded(Err(invalid)) = object else { return };
     let why = cut(&invalid.error, LONGEST_TEXT);
     tracing::warn!(kind = %K::kind(&()), namespace, name, %why, "left alone: this version does not understand it");
-    // The log has it, if there is no room for it.
+    // If the channel is full, the log entry is enough.
     let _ = condition.try_send(invalid);
 }
 
-/// Writes an Event for each object that cannot be read, as long as there may be more. The text of the error quotes the spec,
-/// in which nothing secured can stand.
+/// Writes an Event for each object that cannot be deserialized, until the channel closes. The error quotes the spec,
+/// which cannot contain a secured value.
 pub async fn report<K: Object>(mut unreadable: Receiver<InvalidObject>, context: Arc<Context>) {
     while let Some(invalid) = unreadable.recv().await {
         let why = cut(&invalid.error, LONGEST_TEXT);

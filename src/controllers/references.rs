@@ -1,13 +1,14 @@
-//! Which resources use which Secret, ConfigMap, project or deployment, so that a change of one wakes just those.
+//! Index of which resources refer to which Secret, ConfigMap, project or deployment, so that a change of one enqueues
+//! only its users.
 //!
-//! Holds names only. Filled by each run with what it names, whether that exists or not.
+//! It contains names only. Each reconcile records the references of its resource, whether their targets exist or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use super::object_ref::ObjectRef;
 
-/// Kind of an object that is named.
+/// Kind of a referenced object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Named {
     /// A Secret.
@@ -24,10 +25,10 @@ pub enum Named {
     Check,
 }
 
-/// An object that is named: its kind and name; the namespace is that of who names it.
+/// A reference: kind and name of an object in the namespace of the referring resource.
 pub type Reference = (Named, String);
 
-/// Who uses what.
+/// The index of references.
 #[derive(Debug, Default)]
 pub struct References(Mutex<Index>);
 
@@ -38,7 +39,7 @@ struct Index {
 }
 
 impl References {
-    /// Says what `object_ref` names now, instead of what it named before.
+    /// Replaces the references of `object_ref`.
     pub fn set(&self, object_ref: &ObjectRef, uses: BTreeSet<Reference>) {
         let mut index = self.lock();
         if index.uses.get(object_ref) == Some(&uses) {
@@ -54,19 +55,19 @@ impl References {
         }
     }
 
-    /// Forgets a resource that is gone.
+    /// Removes a resource that no longer exists.
     pub fn forget(&self, object_ref: &ObjectRef) {
         self.lock().remove(object_ref);
     }
 
-    /// Who names this object.
+    /// Returns the resources that refer to this object.
     #[must_use]
     pub fn users(&self, kind: Named, namespace: &str, name: &str) -> Vec<ObjectRef> {
         let key = (kind, namespace.to_owned(), name.to_owned());
         self.lock().users.get(&key).map(|users| users.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// The namespace and name of each object of a kind that somebody names. `namespace`: only in this one.
+    /// Returns the namespace and name of each referenced object of a kind. `namespace`: only in this one.
     #[must_use]
     pub fn named(&self, kind: Named, namespace: Option<&str>) -> Vec<(String, String)> {
         let index = self.lock();
@@ -77,7 +78,7 @@ impl References {
         named.map(|(_, namespace, name)| (namespace.clone(), name.clone())).collect()
     }
 
-    /// The names of the objects of a kind that `object_ref` names.
+    /// Returns the names of the objects of a kind that `object_ref` refers to.
     #[must_use]
     pub fn uses(&self, object_ref: &ObjectRef, kind: Named) -> Vec<String> {
         let index = self.lock();
@@ -85,7 +86,7 @@ impl References {
         uses.filter(|(named, _)| *named == kind).map(|(_, name)| name.clone()).collect()
     }
 
-    /// Everyone who names something.
+    /// Returns every resource that has references.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().uses.keys().cloned().collect()
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_wakes_just_those_that_name_the_object_now() {
+    fn the_users_of_an_object_are_those_that_refer_to_it_now() {
         let references = References::default();
         let (one, two) = (ObjectRef::deployment("shop", "one"), ObjectRef::deployment("shop", "two"));
         references.set(&one, [(Named::Secret, "a".into()), (Named::Secret, "b".into())].into());
@@ -127,6 +128,6 @@ mod tests {
         assert_eq!(references.users(Named::Secret, "shop", "a"), std::slice::from_ref(&two));
         references.forget(&two);
         assert!(references.users(Named::Secret, "shop", "a").is_empty());
-        assert_eq!(references.lock().users.len(), 1, "nothing is kept for what nobody names");
+        assert_eq!(references.lock().users.len(), 1, "an object without users has no entry");
     }
 }

@@ -1,4 +1,4 @@
-//! Findings of the service in a status: the newest, cut, and without secrets. Pure.
+//! Report entries of the service for a status: the newest, truncated, and without secrets. Pure.
 
 use connect_api::mask::Masker;
 use connect_api::model::{EntryType, ReportEntry as Finding};
@@ -9,11 +9,11 @@ use super::conditions::{cut, whole_seconds};
 use crate::crd::ReportEntry;
 use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_ENTRIES};
 
-/// The newest entries. `messages`: not only their titles.
+/// Returns the newest entries. `messages`: whether to include messages, and not only titles.
 #[must_use]
 pub fn newest(findings: &[Finding], masker: &Masker, messages: bool) -> Vec<ReportEntry> {
     let mut findings: Vec<_> = findings.iter().collect();
-    // RFC 3339 in UTC sorts as text; entries without a time come last.
+    // RFC 3339 times in UTC sort like strings; entries without a time come last.
     findings.sort_by(|one, other| other.created_at.cmp(&one.created_at));
     let entry = |finding: &Finding| ReportEntry {
         entry_type: cut(finding.kind.as_str(), 64),
@@ -29,17 +29,17 @@ pub fn newest(findings: &[Finding], masker: &Masker, messages: bool) -> Vec<Repo
     findings.into_iter().take(REPORT_ENTRIES).map(entry).collect()
 }
 
-/// Most errors of a report that one message names.
+/// Maximum number of errors of a report in one message.
 const NAMED_ERRORS: usize = 5;
 
-/// The first error, or the first warning, in a line.
+/// Returns the first error, or else the first warning, as one line.
 #[must_use]
 pub fn worst(report: &[ReportEntry]) -> Option<String> {
     let first = |kind: EntryType| report.iter().find(|entry| entry.entry_type == kind.as_str());
     first(EntryType::Error).or_else(|| first(EntryType::Warning)).map(line)
 }
 
-/// The errors, newest first, each in a line; five at most.
+/// Returns the errors, newest first, each as one line; five at most.
 #[must_use]
 pub fn errors(report: &[ReportEntry]) -> Vec<String> {
     let errors = report.iter().filter(|entry| entry.entry_type == EntryType::Error.as_str());

@@ -1,7 +1,7 @@
-//! When resources are to run again: one time for each, on the operator's clock.
+//! Requeue timers: at most one for each resource, on the operator's clock.
 //!
-//! The controllers' own timer knows the machine's time only, so a test could not own it. Decides nothing; who sets an
-//! alarm is the `mod.rs` of each kind.
+//! kube's own requeue timer uses the machine's time, which a test cannot control. This module decides nothing; the
+//! `mod.rs` of each kind sets the timers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,11 +14,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::object_ref::ObjectRef;
 
-/// The alarms of all resources.
+/// The requeue timers of all resources.
 pub struct RequeueTimers {
     clock: Clock,
     enqueue: UnboundedSender<ObjectRef>,
-    /// Rung when the first alarm may have changed.
+    /// Notified when the earliest timer may have changed.
     bell: Notify,
     set: Mutex<Set>,
 }
@@ -30,13 +30,13 @@ struct Set {
 }
 
 impl RequeueTimers {
-    /// None set. `enqueue` takes those whose time has come.
+    /// Creates an empty set of timers. `enqueue` receives the resources whose timer has expired.
     #[must_use]
     pub fn new(clock: Clock, enqueue: UnboundedSender<ObjectRef>) -> Self {
         Self { clock, enqueue, bell: Notify::new(), set: Mutex::default() }
     }
 
-    /// Wakes `object_ref` after `pause`, or not at all; an alarm that it had is gone.
+    /// Sets the timer of `object_ref` to `pause` from now, in place of an earlier one; `None` clears it.
     pub fn set(&self, object_ref: &ObjectRef, pause: Option<Duration>) {
         let at = pause.map(|pause| later(self.clock.now(), pause));
         let mut set = self.lock();
@@ -53,17 +53,17 @@ impl RequeueTimers {
         }
     }
 
-    /// Wakes whoever's time has come, for ever.
+    /// Enqueues resources as their timers expire. Never returns.
     pub async fn ring(&self) {
         loop {
             let due = self.due();
             for object_ref in due {
-                // Nobody listens any more when the operator ends.
+                // There is no receiver when the operator ends.
                 let _ = self.enqueue.send(object_ref);
             }
             let next = self.lock().order.first().map_or(Timestamp::MAX, |(at, _)| *at);
             tokio::select! {
-                // In order, so that the same events have the same effect whenever a test runs.
+                // In a fixed order, so that tests are deterministic.
                 biased;
                 () = self.clock.sleep_until(next) => {}
                 () = self.bell.notified() => {}
@@ -71,13 +71,13 @@ impl RequeueTimers {
         }
     }
 
-    /// Every subject that has one.
+    /// Returns every resource that has a timer.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().times.keys().cloned().collect()
     }
 
-    /// Takes out those whose time has come.
+    /// Removes and returns the resources whose timer has expired.
     fn due(&self) -> Vec<ObjectRef> {
         let now = self.clock.now();
         let mut set = self.lock();
@@ -93,7 +93,7 @@ impl RequeueTimers {
         due
     }
 
-    /// A panic elsewhere leaves at worst an alarm that rings for nothing.
+    /// Locks the timers. A panic of another holder leaves at worst a timer that enqueues needlessly.
     fn lock(&self) -> MutexGuard<'_, Set> {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn each_rings_once_at_the_time_that_was_set_last() {
+    async fn each_timer_expires_once_at_the_time_that_was_set_last() {
         let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
         let (enqueue, mut enqueued) = mpsc::unbounded_channel();
         let requeue_timers = std::sync::Arc::new(RequeueTimers::new(clock.clone(), enqueue));

@@ -1,8 +1,9 @@
-//! Finds what no event has enqueued: each few minutes the store is compared, in memory, with what reconciles were given.
+//! Finds changes that no event has enqueued: every few minutes it compares, in memory, the store with the objects that
+//! reconciles were given.
 //!
-//! While nothing is amiss this makes no calls and enqueues nothing. Whatever it finds was lost by a bug, here or in a
-//! library, so it is logged as a warning. It does not ask the API server: what a watch has not shown, it cannot see.
-//! Next: `changes.rs`, which should leave nothing to be found.
+//! It makes no calls, and normally enqueues nothing. Whatever it finds was lost by a bug, here or in a library, so it
+//! logs a warning. It does not read from the API server, so it cannot find what a watch has not shown.
+//! Next: `changes.rs`, which should miss no change.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,33 +18,33 @@ use super::object::Object;
 use super::object_ref::ObjectRef;
 use super::remote::Jitter;
 
-/// Time between two comparisons of one kind, stretched by up to a tenth by chance.
+/// Time between two comparisons of one kind, extended by a random jitter of up to a tenth.
 pub const INTERVAL: Duration = Duration::from_mins(5);
-/// Resources that a warning names.
+/// Maximum number of resources that a warning names.
 const NAMED: usize = 5;
 
-/// What the last reconcile of each object was given: a number for each, which changes when people change the object.
+/// The object that the last reconcile was given, for each object, as a hash that changes when users change it.
 #[derive(Debug, Default)]
 pub struct Given(Mutex<HashMap<ObjectRef, u64>>);
 
 impl Given {
-    /// A reconcile begins, and is given this object.
+    /// Records that a reconcile begins with this object.
     pub fn note<K: ManagedKind>(&self, object: &K) {
         self.lock().insert(events::object_ref(object), what_people_change(object));
     }
 
-    /// Forgets an object that is gone.
+    /// Forgets an object that no longer exists.
     pub fn forget(&self, object_ref: &ObjectRef) {
         self.lock().remove(object_ref);
     }
 
-    /// Every object that has had a reconcile.
+    /// Returns every object that was reconciled.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.lock().keys().cloned().collect()
     }
 
-    /// Those of these objects that differ from what their last reconcile was given, or had none; in order.
+    /// Returns the objects that differ from what their last reconcile was given, or had no reconcile, in order.
     #[must_use]
     pub fn outdated<K: ManagedKind>(&self, objects: &[Arc<K>]) -> Vec<ObjectRef> {
         let given = self.lock();
@@ -61,7 +62,7 @@ impl Given {
     }
 }
 
-/// Compares for ever, and enqueues what is outdated. `seed`: start of the chance.
+/// Compares periodically and enqueues outdated objects. Never returns. `seed`: seed of the jitter.
 pub async fn resync<K: Object + ManagedKind>(store: Store<K>, context: Arc<Context>, seed: u64) {
     let mut jitter = Jitter::new(seed);
     loop {
@@ -82,7 +83,7 @@ fn compare<K: ManagedKind>(objects: &[Arc<K>], context: &Context) {
             "the resync found changes that no event had enqueued, which is a bug; they are reconciled now"
         );
     }
-    // Also what waits already, which costs nothing.
+    // Objects that wait already are enqueued too, which has no effect.
     for object_ref in outdated {
         context.enqueue(object_ref);
     }

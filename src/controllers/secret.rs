@@ -1,5 +1,6 @@
-//! The only way to read a Secret: exactly one, by its name, and for a resource only if it may be used. Keeps nothing, and says nothing of its content: the decoder of
-//! an answer quotes what it cannot read.
+//! Reads Secrets; no other module does. It reads one Secret by name, and for a resource only if its use is allowed.
+//!
+//! Nothing is kept, and errors never show the content: the decoder of an answer would quote what it cannot read.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
@@ -11,8 +12,8 @@ use super::reason::Reason;
 use super::refusal::{self, Access};
 use crate::names;
 
-/// The Secret of that name, if there is one, whatever it is: for what is the operator's own, and for people who read it with
-/// rights of their own. [`named`] is for what a resource names.
+/// Reads the Secret of that name, if it exists, without a check of its use: for the operator's own Secrets, and for
+/// commands that use the rights of their user. For a Secret that a resource names, use [`named`].
 ///
 /// # Errors
 /// Those of the API server, without any content of the Secret.
@@ -20,8 +21,9 @@ pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option
     Api::<Secret>::namespaced(client.clone(), namespace).get_opt(name).await.map_err(without_content)
 }
 
-/// Types of Secrets whose values are never used, each with what they are: they open the cluster itself, or registries, and
-/// whoever names a Secret in a resource need not be allowed to read it. (Kubernetes: Secret types; Helm: its releases.)
+/// Types of Secrets whose values are never used, each with a description. They give access to the cluster itself or to
+/// container registries, and a user who names a Secret in a resource need not be allowed to read it. (Kubernetes:
+/// Secret types; Helm: its releases.)
 pub const REFUSED_TYPES: [(&str, &str); 6] = [
     ("kubernetes.io/service-account-token", "the token of a service account"),
     ("bootstrap.kubernetes.io/token", "a token with which nodes join the cluster"),
@@ -31,18 +33,18 @@ pub const REFUSED_TYPES: [(&str, &str); 6] = [
     (names::CREDENTIALS_COPY_TYPE, "a copy of the operator's own"),
 ];
 
-/// Which Secrets may be used.
+/// The policy for Secrets that resources name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Policy {
-    /// Only those that carry the label [`names::SECRET_USE`].
+    /// Whether a Secret must have the label [`names::SECRET_USE`].
     pub require_label: bool,
 }
 
 impl Policy {
-    /// Whether the values of this Secret may be used.
+    /// Checks whether the values of this Secret may be used.
     ///
     /// # Errors
-    /// Why not, and what to do.
+    /// The condition with the reason and the remedy.
     pub fn check(self, secret: &Secret) -> Result<(), ConditionUpdate> {
         let name = secret.name_any();
         let type_ = secret.type_.as_deref().unwrap_or_default();
@@ -56,7 +58,7 @@ impl Policy {
             && secret.labels().get(names::SECRET_USE).is_none_or(|it| it != names::SECRET_USE_VALUE)
         {
             format!(
-                "Secret {name} lacks the label {}={}, without which this operator uses no Secret: have it added by somebody \
+                "Secret {name} lacks the label {}={}, without which this operator uses no Secret: have it added by a user \
                  who may change the Secret",
                 names::SECRET_USE,
                 names::SECRET_USE_VALUE
@@ -68,11 +70,11 @@ impl Policy {
     }
 }
 
-/// The Secret of that name for a resource that names it, if there is one; the inner error is for people: why it may not be
-/// used, or cannot be read.
+/// Reads the Secret of that name for a resource that names it, if it exists. The inner error is the condition for the
+/// resource: why the Secret may not be used, or cannot be read.
 ///
 /// # Errors
-/// Those of the API server that pass by themselves, without any content of the Secret.
+/// Transient errors of the API server, without any content of the Secret.
 pub async fn named(
     client: &Client,
     policy: Policy,
@@ -86,7 +88,7 @@ pub async fn named(
     }
 }
 
-/// The same error, without the content of an answer that could not be read.
+/// Removes the content of an undecodable answer from an error.
 pub(super) fn without_content(error: kube::Error) -> kube::Error {
     let what = match &error {
         kube::Error::SerdeError(error) => {
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_not_quoted() {
+    fn an_undecodable_answer_is_not_quoted() {
         for (case, answer) in [
             ("a text for a number", r#"{"metadata": {"generation": "canary"}, "data": {}}"#),
             ("a text for a map", r#"{"data": "canary"}"#),
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_open_the_cluster_are_refused_and_others_need_the_label_where_it_is_asked_for() {
+    fn secrets_that_give_access_to_the_cluster_are_refused_and_others_need_the_label_if_required() {
         let any = Policy::default();
         let labelled = Policy { require_label: true };
         let (yes, no) = ([(names::SECRET_USE, "true")], [(names::SECRET_USE, "false")]);
@@ -139,7 +141,7 @@ mod tests {
             ("without the label", labelled, "Opaque", &[], Some("lacks the label connect-operator.io/use=true")),
             ("with another value of it", labelled, "Opaque", &no, Some("lacks the label")),
             ("with the label", labelled, "Opaque", &yes, None),
-            ("with the label that is not asked for", any, "Opaque", &yes, None),
+            ("with the label that is not required", any, "Opaque", &yes, None),
             (
                 "a label makes no token usable",
                 labelled,
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_server_says_stays() {
+    fn errors_of_the_api_server_stay_as_they_are() {
         let status = kube::core::Status::failure("secrets is forbidden", "Forbidden").with_code(403);
         let error = without_content(kube::Error::Api(Box::new(status)));
         assert!(error.to_string().contains("forbidden"), "{error}");

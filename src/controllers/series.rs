@@ -1,8 +1,8 @@
-//! Which Events are one series: those that say the same of the same object, word by word.
+//! Groups Events into series: consecutive Events of the same object with the same reason and the same note.
 //!
-//! The recorder puts Events with the same object, reason and type into one series within some minutes, whatever their
-//! notes are, and keeps the first note. An object of another resourceVersion is another one to it: that is how a note that
-//! is new becomes an Event of its own. Only remembers; `context.rs` reports.
+//! The recorder groups Events of the same object, reason and type within some minutes into one series, whatever their
+//! notes are, and keeps the first note. It treats an object with another resourceVersion as another object, which is
+//! how a new note becomes a separate Event. This module only keeps the state; `context.rs` reports the Events.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,13 +11,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 
-/// How long a series goes on after its last Event; the recorder forgets it then.
+/// Time after its last Event at which a series ends, because the recorder forgets it then.
 const GOES_ON: Duration = Duration::from_mins(6);
 
-/// Pause between two searches for what is over: thousands of objects may have something to say at once.
+/// Pause between two sweeps of ended series: thousands of objects may report Events at once.
 const SWEPT_AGAIN: Duration = Duration::from_mins(1);
 
-/// What was said last of each object, by uid and reason.
+/// The last Event of each object, by uid and reason.
 #[derive(Default)]
 pub struct Series(Mutex<Kept>);
 
@@ -29,14 +29,14 @@ struct Kept {
 
 struct Said {
     note: String,
-    /// The resourceVersion of the object when this was said first.
+    /// The resourceVersion of the object in the first Event of the series.
     version: Option<String>,
     at: Timestamp,
 }
 
 impl Series {
-    /// The object of an Event that is about to be reported: as it was when this was said first, if it was said last, too;
-    /// else as it is, with `version`.
+    /// Returns the object for an Event that is about to be reported. If the Event continues a series, the object has
+    /// the resourceVersion of the first Event in it; otherwise it has `version`.
     #[must_use]
     pub fn of(
         &self,
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_repeated_word_by_word_is_about_the_object_as_it_was_first() {
+    fn a_repeated_note_keeps_the_resource_version_of_its_first_event() {
         let series = Series::default();
         for (case, uid, version, reason, note, minute, expected) in [
             ("the first", "a", "1", "Failed", "loud", 0, "1"),
@@ -85,6 +85,6 @@ mod tests {
             let about = series.of(object, Some(version.to_owned()), reason, note, now);
             assert_eq!(about.resource_version.as_deref(), Some(expected), "{case}");
         }
-        assert_eq!(series.0.lock().expect("no panic").said.len(), 1, "what nobody repeats is forgotten");
+        assert_eq!(series.0.lock().expect("no panic").said.len(), 1, "ended series are forgotten");
     }
 }

@@ -1,8 +1,8 @@
-//! Whether the API server serves the kinds with the fields that this version needs.
+//! Checks whether the API server serves the kinds with the fields that this version needs.
 //!
-//! An older CRD drops fields that it does not know, without a word; an operator that cannot remember must not send. It is
-//! read from what every account may read: the OpenAPI document of the group, and its list of kinds. To read a
-//! `CustomResourceDefinition` takes a right in the whole cluster, which an operator of one namespace does not have.
+//! An older CRD silently drops fields that it does not know; an operator that cannot persist its state must not send.
+//! The check uses what every account may read: the OpenAPI document of the group, and its list of kinds. Reading a
+//! `CustomResourceDefinition` requires a cluster-wide right, which an operator of one namespace does not have.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::{crd, names};
 
-/// The OpenAPI document of a group and version (Kubernetes API, "OpenAPI V3"), as far as it is read.
+/// The OpenAPI document of a group and version (Kubernetes API, "OpenAPI V3"), limited to the fields that are used.
 #[derive(Deserialize)]
 struct Document {
     components: Components,
@@ -27,7 +27,8 @@ struct Components {
     schemas: BTreeMap<String, Value>,
 }
 
-/// What is missing in the cluster, for people; empty: nothing. It follows a change of the CRDs within seconds.
+/// Returns the CRDs and fields that the cluster lacks, as messages; empty: none. The API server updates the document
+/// within seconds of a change of the CRDs.
 ///
 /// # Errors
 /// Those of the API server.
@@ -52,7 +53,7 @@ pub async fn missing(client: &Client) -> Result<Vec<String>, kube::Error> {
     Ok(missing)
 }
 
-/// Whether there is a kind of this plural at all.
+/// Returns whether the API server serves a kind with this plural.
 ///
 /// # Errors
 /// Those of the API server.
@@ -64,7 +65,7 @@ pub async fn is_served(client: &Client, plural: &str) -> Result<bool, kube::Erro
     }
 }
 
-/// The schema of a kind of ours. What cannot be read as one has no fields.
+/// Returns the served schema of a kind of this operator. A schema that cannot be parsed counts as one without fields.
 fn schema_of(served: &BTreeMap<String, Value>, kind: &str) -> Option<JSONSchemaProps> {
     let is_it = |schema: &&Value| {
         let kinds = schema["x-kubernetes-group-version-kind"].as_array();
@@ -73,7 +74,7 @@ fn schema_of(served: &BTreeMap<String, Value>, kind: &str) -> Option<JSONSchemaP
     served.values().find(is_it).map(|schema| serde_json::from_value(schema.clone()).unwrap_or_default())
 }
 
-/// The fields of the status and the spec that `served` lacks.
+/// Returns the fields of the status and the spec that `served` lacks.
 fn fields(needed: &CustomResourceDefinition, served: &JSONSchemaProps) -> Vec<String> {
     let mut missing = Vec::new();
     for version in needed.spec.versions.iter().filter(|version| version.name == names::VERSION) {
@@ -126,6 +127,6 @@ mod tests {
         schema["properties"] = json!(7);
         assert_eq!(served(&schema), Some(vec![".spec".to_owned(), ".status".to_owned()]), "no schema, no fields");
         schema["x-kubernetes-group-version-kind"][0]["group"] = json!("example.com");
-        assert_eq!(served(&schema), None, "a kind of somebody else");
+        assert_eq!(served(&schema), None, "a kind of another group");
     }
 }

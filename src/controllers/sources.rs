@@ -1,7 +1,7 @@
-//! Whom a change of a Secret or ConfigMap enqueues. Pure; of the objects themselves nothing is kept.
+//! Determines which resources a change of a Secret or ConfigMap enqueues. Pure; nothing of these objects is kept.
 //!
-//! A list that begins anew shows only what exists. One that was deleted while no watch was open is what somebody names and
-//! no list shows. Next: `references.rs` for who names what, `manager/watches.rs`, which feeds this.
+//! A relist shows only what exists. An object that was deleted while no watch was open is one that a resource refers to
+//! and that the list does not contain. Next: `references.rs` for the references, `manager/watches.rs`, which feeds it.
 
 use std::collections::BTreeSet;
 
@@ -11,33 +11,33 @@ use kube::{Resource, ResourceExt};
 use super::object_ref::ObjectRef;
 use super::references::{Named, References};
 
-/// The watch of one kind of sources.
+/// The watch state of one kind of sources.
 #[derive(Debug)]
 pub struct Sources {
     kind: Named,
-    /// The only namespace that is watched; `None`: all are.
+    /// The only namespace that is watched; `None`: all namespaces.
     namespace: Option<String>,
-    /// Names of what the list that is being read has shown, as far as somebody names it.
+    /// Namespaces and names of the objects that the list in progress has shown, if a resource refers to them.
     listed: BTreeSet<(String, String)>,
 }
 
-/// Who is to run for an event.
+/// The resources to enqueue for an event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Users {
-    /// What they name is there, and may have changed.
+    /// Resources that refer to an object that exists and may have changed.
     pub changed: Vec<ObjectRef>,
-    /// What they name is not there.
+    /// Resources that refer to an object that does not exist.
     pub missing: Vec<ObjectRef>,
 }
 
 impl Sources {
-    /// Nothing was shown yet. `namespace`: the only one that is watched.
+    /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
     #[must_use]
     pub fn new(kind: Named, namespace: Option<String>) -> Self {
         Self { kind, namespace, listed: BTreeSet::new() }
     }
 
-    /// Takes an event; returns who names what it is about.
+    /// Processes an event; returns the resources that refer to its object.
     pub fn note<K: Resource>(&mut self, references: &References, event: &Event<K>) -> Users {
         match event {
             Event::Init => self.listed.clear(),
@@ -48,7 +48,7 @@ impl Sources {
                 }
                 return Users { changed, missing: Vec::new() };
             }
-            // What is named only since its page was read is taken for missing, which costs a reconcile.
+            // An object that became referenced after its page was read counts as missing, which costs one reconcile.
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
                 let named = references.named(self.kind, self.namespace.as_deref());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_names_what_a_list_lacks_is_enqueued_once_it_is_complete() {
+    fn users_of_an_object_that_a_list_lacks_are_enqueued_once_it_is_complete() {
         let references = References::default();
         let user = |namespace: &str, name: &str| ObjectRef::deployment(namespace, name);
         for (namespace, name, secret) in [("shop", "a", "one"), ("shop", "b", "two"), ("other", "c", "one")] {
@@ -97,13 +97,13 @@ mod tests {
         let rows: Vec<(&str, Event<Secret>, Users)> = vec![
             ("a list", Event::Init, Users::default()),
             ("shows one", Event::InitApply(secret("shop", "one")), changed("a")),
-            ("and one that nobody names", Event::InitApply(secret("shop", "three")), Users::default()),
+            ("and one without users", Event::InitApply(secret("shop", "three")), Users::default()),
             ("the other is missing, in this namespace only", Event::InitDone, missing("b")),
-            ("made", Event::Apply(secret("shop", "two")), changed("b")),
+            ("created", Event::Apply(secret("shop", "two")), changed("b")),
             ("deleted", Event::Delete(secret("shop", "two")), missing("b")),
             ("a list that fails on its way", Event::Init, Users::default()),
             ("shows one", Event::InitApply(secret("shop", "one")), changed("a")),
-            ("begins anew", Event::Init, Users::default()),
+            ("begins again", Event::Init, Users::default()),
             ("without it", Event::InitApply(secret("shop", "two")), changed("b")),
             ("and is complete", Event::InitDone, missing("a")),
         ];

@@ -1,9 +1,9 @@
-//! What was sent, value by value, as short digests: pure, and without showing any value.
+//! Tags: short digests of the values that were sent, one for each value, which do not reveal the values. Pure.
 //!
-//! A redeploy merges what it carries into what is there (contract section 6.1). So what the remote shows is compared by key,
-//! and only where a key was sent; and a key that is no longer wanted stays there and has to be remembered by its name.
-//! [`Tags`] holds a digest for each value: of a secured one under the key of the installation, so that it cannot be guessed,
-//! of a visible one without it, so that it survives the loss of that key. Next: `digest.rs` for the digest of all values.
+//! A redeploy merges its values into those of the deployment (contract section 6.1). So values are compared by key, and
+//! only for keys that were sent; and a key that is no longer desired stays at the remote and must be recorded by name.
+//! The tag of a secured value depends on the key of the install, so that the value cannot be guessed; that of a visible
+//! value does not, so that it remains valid if that key is lost. Next: `digest.rs` for the digest of all values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,72 +12,73 @@ use sha2::{Digest as _, Sha256};
 use super::digest::{feed, hex};
 use super::values::{RETRY_STRATEGY, VisibleValues};
 
-/// Where the values for all applications stand, in place of an application's name.
+/// Stands for all applications in place of an application name.
 pub const GLOBAL: &str = "";
-/// The tag of nothing: the remote shows no value.
+/// Tag of a missing value: the remote does not show it.
 pub const NOTHING: &str = "";
-/// The tag of a value that may have been sent, and is not known.
+/// Tag of an unknown value that may have been sent.
 pub const UNKNOWN: &str = "?";
-/// The tag of a value that the remote shows and that was not sent from here.
+/// Tag of a value that the remote shows and that this resource did not send.
 pub const FOREIGN: &str = "*";
 
-/// What kind of value it is. Those that cannot be read at the remote come first: they are kept first where there is not
-/// room for all.
+/// Kind of a value. Kinds that cannot be read back from the remote come first, so that their tags are kept first where
+/// space is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Only the service knows it.
+    /// A secured value, which the service never shows.
     Secured,
     /// Cron expression of a job application.
     Schedule,
-    /// A member of the retry policy of an event application. Older services do not show it.
+    /// A field of the retry policy of an event application. Older services do not show it.
     RetryPolicy,
-    /// Anybody who may read the deployment sees it.
+    /// A plain value, visible to anyone who may read the deployment.
     Standard,
 }
 
-/// One value by its name.
+/// The name of one value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Item {
-    /// What kind of value it is.
+    /// Kind of the value.
     pub kind: Kind,
-    /// Its application, or [`GLOBAL`].
+    /// Name of the application, or [`GLOBAL`].
     pub application: String,
-    /// Its key; empty for a schedule, the name of the member for a retry policy.
+    /// Key of the value; empty for a schedule, the field name for a retry policy.
     pub key: String,
 }
 
 impl Item {
-    /// A plain value.
+    /// Names a plain value.
     #[must_use]
     pub fn standard(application: &str, key: &str) -> Self {
         Self { kind: Kind::Standard, application: application.to_owned(), key: key.to_owned() }
     }
 
-    /// A secured value.
+    /// Names a secured value.
     #[must_use]
     pub fn secured(application: &str, key: &str) -> Self {
         Self { kind: Kind::Secured, application: application.to_owned(), key: key.to_owned() }
     }
 
-    /// The schedule of an application.
+    /// Names the schedule of an application.
     #[must_use]
     pub fn schedule(application: &str) -> Self {
         Self { kind: Kind::Schedule, application: application.to_owned(), key: String::new() }
     }
 
-    /// A member of the retry policy of an application.
+    /// Names a field of the retry policy of an application.
     #[must_use]
     pub fn retry_policy(application: &str, member: &str) -> Self {
         Self { kind: Kind::RetryPolicy, application: application.to_owned(), key: member.to_owned() }
     }
 
-    /// Whether its name stands for others too, so that they need not be listed with it.
+    /// Returns whether messages list this name. The strategy stands for the other fields of a retry policy.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         self.kind != Kind::RetryPolicy || self.key == RETRY_STRATEGY
     }
 
-    /// Whether these replace it although they do not name it: a retry policy replaces the one before it as a whole.
+    /// Returns whether sending `tags` replaces this value even if they do not contain it: a retry policy replaces the
+    /// previous one as a whole.
     #[must_use]
     pub fn is_replaced_by(&self, tags: &Tags) -> bool {
         self.kind == Kind::RetryPolicy && tags.has(&Self::retry_policy(&self.application, RETRY_STRATEGY))
@@ -97,12 +98,12 @@ impl std::fmt::Display for Item {
     }
 }
 
-/// A tag for each of some values.
+/// A set of values with their tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tags(BTreeMap<Item, String>);
 
 impl Tags {
-    /// Tags of the values that anybody may see.
+    /// Returns the tags of visible values.
     #[must_use]
     pub fn visible(values: &VisibleValues) -> Self {
         let mut tags = Self::default();
@@ -127,48 +128,48 @@ impl Tags {
         tags
     }
 
-    /// The tag of one of these values; [`NOTHING`] if there is none by this name. All of them at once: [`Tags::visible`].
+    /// Returns the tag of one of these values; [`NOTHING`] if they do not contain it. See [`Tags::visible`] for all.
     #[must_use]
     pub fn of(values: &VisibleValues, item: &Item) -> String {
         text(values, item).map_or_else(|| NOTHING.to_owned(), |text| visible_tag(item, text))
     }
 
-    /// The tag of a value.
+    /// Returns the tag of a value.
     #[must_use]
     pub fn get(&self, item: &Item) -> Option<&str> {
         self.0.get(item).map(String::as_str)
     }
 
-    /// Whether there is a tag of this value.
+    /// Returns whether there is a tag of this value.
     #[must_use]
     pub fn has(&self, item: &Item) -> bool {
         self.0.contains_key(item)
     }
 
-    /// Sets a tag.
+    /// Sets the tag of a value.
     pub fn set(&mut self, item: Item, tag: impl Into<String>) {
         self.0.insert(item, tag.into());
     }
 
-    /// Keeps those for which this holds.
+    /// Keeps the tags for which `holds` returns true.
     pub fn retain(&mut self, holds: impl Fn(&Item, &str) -> bool) {
         self.0.retain(|item, tag| holds(item, tag));
     }
 
-    /// All of them, secured ones first.
+    /// Iterates over all tags, secured values first.
     pub fn iter(&self) -> impl Iterator<Item = (&Item, &str)> {
         self.0.iter().map(|(item, tag)| (item, tag.as_str()))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no tags.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The visible values of which another is shown than these tags say, each with the tag of what is shown: only those
-    /// that there are tags of, also those that are to be ignored. A retry policy that is not shown says nothing: services
-    /// from before 2026-10-23 take none of it into their records.
+    /// Returns the visible values that the remote shows otherwise than these tags, each with the tag of what it shows.
+    /// It covers only values that have a tag, ignored ones included. A retry policy that is not shown is no difference:
+    /// services from before 2026-10-23 do not show retry policies.
     #[must_use]
     pub fn shown_otherwise(&self, seen: &VisibleValues) -> Self {
         let there = Self::visible(seen);
@@ -184,7 +185,7 @@ impl Tags {
         Self(shown.collect())
     }
 
-    /// The same without those that are to be ignored.
+    /// Returns [`Tags::shown_otherwise`] without ignored values.
     #[must_use]
     pub fn differences(&self, seen: &VisibleValues) -> Self {
         let mut differences = self.shown_otherwise(seen);
@@ -192,7 +193,7 @@ impl Tags {
         differences
     }
 
-    /// Whether both are of the same visible values.
+    /// Returns whether both have the same tags of visible values.
     #[must_use]
     pub fn shows_the_same(&self, other: &Self) -> bool {
         let visible = |tags: &Self| {
@@ -202,7 +203,7 @@ impl Tags {
         visible(self) == visible(other)
     }
 
-    /// Takes the tags of secured values from others, where there are some of the same names: they were made with another key.
+    /// Replaces the tags of secured values by those of the same names in `others`, which depend on another key.
     pub fn take_secured(&mut self, others: &Self) {
         for (item, tag) in self.0.iter_mut().filter(|(item, _)| item.kind == Kind::Secured) {
             if let Some(other) = others.0.get(item) {
@@ -211,7 +212,7 @@ impl Tags {
         }
     }
 
-    /// Whether there is a retry policy among them of which the remote shows nothing.
+    /// Returns whether there are tags of a retry policy of which the remote shows nothing.
     #[must_use]
     pub fn has_hidden_retry_policy(&self, seen: &VisibleValues) -> bool {
         let hidden = |item: &Item| {
@@ -221,7 +222,7 @@ impl Tags {
         self.0.keys().any(hidden)
     }
 
-    /// Whether everything visible that there are tags of is shown as they say, as far as it is not ignored.
+    /// Returns whether the remote shows every visible value as its tag says, except for ignored values.
     #[must_use]
     pub fn fits(&self, seen: &VisibleValues) -> bool {
         self.differences(seen).is_empty()
@@ -239,7 +240,7 @@ fn is_ignored(item: &Item, ignored: &BTreeSet<(String, String)>) -> bool {
         && ignored.iter().any(|(application, key)| *application == item.application && *key == item.key)
 }
 
-/// The visible value of this name.
+/// Returns the visible value of this name.
 fn text<'v>(values: &'v VisibleValues, item: &Item) -> Option<&'v String> {
     let application = || values.applications.get(&item.application);
     match item.kind {
@@ -251,7 +252,7 @@ fn text<'v>(values: &'v VisibleValues, item: &Item) -> Option<&'v String> {
     }
 }
 
-/// Eight hexadecimal digits of the SHA-256 of a visible value with its name.
+/// Returns the tag of a visible value: eight hexadecimal digits of the SHA-256 of its name and the value.
 fn visible_tag(item: &Item, text: &str) -> String {
     let mut hash = Sha256::new();
     feed(&mut hash, &[&item.application, &item.key, text]);
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn ignored_values_do_not_count_but_can_be_remembered() {
+    fn ignored_values_are_no_differences_but_are_shown_otherwise() {
         let sent = Tags::visible(&visible(&[("A", "1"), ("B", "1")], None));
         let seen = visible(&[("A", "2"), ("B", "1")], None).ignoring([("service".to_owned(), "A".to_owned())].into());
         assert!(sent.fits(&seen));
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_belongs_to_its_place() {
+    fn a_tag_depends_on_the_application() {
         let one = Tags::visible(&visible(&[("A", "1")], None));
         let mut global = VisibleValues::default();
         global.global.insert("A".into(), "1".into());

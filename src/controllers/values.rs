@@ -1,6 +1,6 @@
-//! Values that a deployment is to have, and those of them that anybody may see. Pure.
+//! The desired values of a deployment, and the visible ones among them. Pure.
 //!
-//! Secured values stay inside [`SecretString`]; nothing here prints them. Next: `digest.rs`, which makes them
+//! Secured values stay inside [`SecretString`]; nothing here prints them. Next: `digest.rs`, which makes values
 //! comparable.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,15 +9,15 @@ use secrecy::SecretString;
 
 use connect_api::model::RetryPolicy;
 
-/// The member that every retry policy has.
+/// The field that every retry policy has.
 pub const RETRY_STRATEGY: &str = "strategy";
 
-/// Everything that is sent: plain, secured and global values, schedules and retry policies.
+/// All values that are sent: plain, secured and global values, schedules and retry policies.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
-    /// By application name.
+    /// Values by application name.
     pub applications: BTreeMap<String, ApplicationValues>,
-    /// For all applications.
+    /// Values for all applications.
     pub global: ApplicationValues,
 }
 
@@ -34,14 +34,14 @@ pub struct ApplicationValues {
     pub retry_policy: Option<RetryPolicy>,
 }
 
-/// The values that the service shows again: plain ones, schedules and retry policies (contract section 4.4).
+/// The values that the service returns: plain ones, schedules and retry policies (contract section 4.4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VisibleValues {
-    /// By application name.
+    /// Values by application name.
     pub applications: BTreeMap<String, VisibleApplication>,
-    /// For all applications.
+    /// Values for all applications.
     pub global: BTreeMap<String, String>,
-    /// Pairs of application name and key that do not count where values are compared (`spec.drift.ignore`).
+    /// Pairs of application name and key that comparisons ignore (`spec.drift.ignore`).
     pub ignored: BTreeSet<(String, String)>,
 }
 
@@ -52,12 +52,12 @@ pub struct VisibleApplication {
     pub standard: BTreeMap<String, String>,
     /// Cron expression of a job application.
     pub schedule: Option<String>,
-    /// Members of the retry policy of an event application, by name; empty without one.
+    /// Fields of the retry policy of an event application, by name; empty without a policy.
     pub retry_policy: BTreeMap<&'static str, String>,
 }
 
 impl ApplicationValues {
-    /// Whether nothing is given.
+    /// Returns whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { standard, secured, schedule, retry_policy } = self;
@@ -65,11 +65,11 @@ impl ApplicationValues {
     }
 }
 
-/// The members of a retry policy that are given, as texts by name: what is compared, since a service may show more of them
-/// than were sent.
+/// Returns the fields of a retry policy that are set, as strings by name. Comparisons use these, because the service
+/// may show more fields than were sent.
 #[must_use]
 pub fn retry_policy_members(policy: &RetryPolicy) -> BTreeMap<&'static str, String> {
-    // Destructured, so that a new member cannot be forgotten.
+    // Destructured, so that a new field cannot be forgotten.
     let RetryPolicy { strategy, min_backoff_seconds, max_backoff_seconds, max_attempts } = policy;
     let number = |number: &Option<i64>| number.map(|number| number.to_string());
     let members = [
@@ -82,7 +82,7 @@ pub fn retry_policy_members(policy: &RetryPolicy) -> BTreeMap<&'static str, Stri
 }
 
 impl Values {
-    /// What of these values can be seen at the remote later.
+    /// Returns the values that the remote shows after they were sent.
     #[must_use]
     pub fn visible(&self) -> VisibleValues {
         VisibleValues {
@@ -103,14 +103,14 @@ impl Values {
         }
     }
 
-    /// Every secured value, to mask texts with.
+    /// Returns every secured value, to mask it in texts.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         self.applications.values().chain([&self.global]).flat_map(|application| application.secured.values())
     }
 }
 
 impl VisibleValues {
-    /// The same, where these pairs of application name and key do not count.
+    /// Returns the same values, where comparisons ignore these pairs of application name and key.
     #[must_use]
     pub fn ignoring(mut self, ignored: BTreeSet<(String, String)>) -> Self {
         self.ignored = ignored;

@@ -1,9 +1,9 @@
-//! What waits and what runs: for the metrics, and to tell a process that hangs from one that waits.
+//! Queue and reconcile tracking, for metrics and liveness.
 //!
-//! Decides nothing about runs. A run is taken to hang when nothing has woken it for [`LONGEST_SILENCE`]: whatever an honest
-//! run waits for ends long before that, be it an answer or the end of its time. How long a run takes as a whole says
-//! nothing, since a remote or an API server that is slow may hold up each of its calls. Next: `manager.rs`, which tells of
-//! events, and `cli/run/health.rs`, which asks.
+//! It does not influence reconciles. A reconcile counts as hung when its future was not polled for [`LONGEST_SILENCE`]:
+//! everything that it waits for, an answer or a time limit, ends long before that. The total duration of a reconcile is
+//! no criterion, because a slow remote or API server may delay each of its calls. Next: `manager.rs`, which reports
+//! events, and `cli/run/health.rs`, which serves the probes.
 
 mod probes;
 
@@ -26,32 +26,32 @@ use super::object_ref::{Kind, ObjectRef};
 use super::reason::{ConditionState, Reason};
 use crate::metrics::{AtScrape, Metrics};
 
-/// Time after which a run that nothing has woken, or events of a kind of which nothing runs, are taken to hang. The longest
-/// single wait of a run is for the API server (5 minutes, see `cli/run`); requests to a remote have 30 s, and turns of a
-/// rate limit come each second.
+/// Time after which a reconcile that was not polled, or events of a kind of which nothing reconciles, count as hung.
+/// The longest single wait of a reconcile is for the API server (5 minutes, see `cli/run`); requests to a remote have
+/// 30 s, and waits for a rate limiter take a second at usual rates.
 pub const LONGEST_SILENCE: Duration = Duration::from_mins(15);
-/// Pause between two beats of the main loop.
+/// Interval of the heartbeat of the main loop.
 const BEAT: Duration = Duration::from_secs(5);
-/// Time without a beat after which the main loop is taken to hang.
+/// Time without a heartbeat after which the main loop counts as hung.
 pub const LONGEST_PAUSE: Duration = Duration::from_mins(2);
 
-/// How a run ended.
+/// The result of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileOutcome {
-    /// The resource stays, with this reason of its Ready condition, if it has one.
+    /// The resource exists, and its Ready condition has this reason, if it has one.
     Said(Option<Reason>),
-    /// The resource is gone, or may go.
+    /// The resource no longer exists, or its deletion can proceed.
     Gone,
-    /// Somebody changed the resource meanwhile; it runs again.
+    /// The resource changed meanwhile; it is reconciled again.
     Conflict,
-    /// The cluster refused or did not answer; it runs again.
+    /// The API server refused a request or did not answer; the resource is reconciled again.
     ClusterError,
-    /// It panicked, which is a bug; it runs again.
+    /// The reconcile panicked, which is a bug; the resource is reconciled again.
     Panicked,
 }
 
 impl ReconcileOutcome {
-    /// How a run ended that the cluster refused.
+    /// Returns the result of a reconcile that failed with this error of the API server.
     #[must_use]
     pub fn refused(error: &kube::Error) -> Self {
         match error {
@@ -71,7 +71,8 @@ impl ReconcileOutcome {
     }
 }
 
-/// Whether a change that was not sent with this outcome is not to be sent, or waits for people.
+/// Returns whether the timing of a change that was not sent ends with this reason: the change needs no call, or waits
+/// for a user.
 fn settles(reason: Reason) -> bool {
     match reason.state() {
         ConditionState::Ready | ConditionState::Stalled | ConditionState::Paused | ConditionState::Failing => true,
@@ -87,14 +88,14 @@ fn settles(reason: Reason) -> bool {
     }
 }
 
-/// What waits and what runs.
+/// The queued and running reconciles, and the resources that exist.
 pub struct Work {
     clock: Clock,
     metrics: Arc<Metrics>,
-    /// What exists.
+    /// The resources that exist.
     pub inventory: Arc<Inventory>,
     state: Mutex<State>,
-    /// On [`Clock::elapsed`], in milliseconds.
+    /// Time of the last heartbeat on [`Clock::elapsed`], in milliseconds.
     beat: AtomicU64,
 }
 
@@ -104,18 +105,18 @@ impl fmt::Debug for Work {
     }
 }
 
-/// All times on [`Clock::elapsed`].
+/// The tracked state. All times are on [`Clock::elapsed`].
 #[derive(Default)]
 struct State {
-    /// Since the first event that no run has begun for.
+    /// Queued resources, with the time of the first event since their last reconcile began.
     waiting: HashMap<ObjectRef, Duration>,
     running: HashMap<u64, Running>,
     begun: u64,
-    /// By kind: how many wait, how many run, and when one of them began or ended last.
+    /// By kind: the numbers of queued and running reconciles, and when one of them last began or ended.
     kinds: HashMap<Kind, OfKind>,
-    /// Start of each run that is under way.
+    /// Start of each reconcile in progress.
     began: HashMap<ObjectRef, Duration>,
-    /// Since when a change that people made is not sent.
+    /// Time of the first user change that was not sent yet.
     changed: HashMap<ObjectRef, Duration>,
     lists: Lists,
     /// Whether the controllers have started.
@@ -135,7 +136,7 @@ struct Running {
 }
 
 impl Work {
-    /// Nothing waits and nothing runs. What is known is told to `metrics`.
+    /// Creates a state without queued or running reconciles, which reports to `metrics`.
     #[must_use]
     pub fn new(clock: Clock, metrics: Arc<Metrics>) -> Arc<Self> {
         let inventory = Arc::new(Inventory::new(clock.clone(), Arc::clone(&metrics)));
@@ -144,13 +145,13 @@ impl Work {
         Arc::new(Self { clock, metrics, inventory, state: Mutex::default(), beat: AtomicU64::default() })
     }
 
-    /// The metrics of this process.
+    /// Returns the metrics of this process.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// The controllers start, and these lists are to be there before they know everything.
+    /// Records that the controllers start, and that these initial lists are pending.
     pub fn start(&self, lists: impl IntoIterator<Item = List>) {
         let now = self.clock.elapsed();
         let mut state = self.lock();
@@ -162,7 +163,7 @@ impl Work {
         self.beat.store(millis(now), Ordering::Relaxed);
     }
 
-    /// A first list is there, or one more of the kind. Returns whether it is the first one.
+    /// Records that a list is complete, the initial one or a relist. Returns whether it is the initial one.
     pub fn listed(&self, list: &List) -> bool {
         let now = self.clock.elapsed();
         let mut state = self.lock();
@@ -176,7 +177,7 @@ impl Work {
         true
     }
 
-    /// The API server refuses a first list. Returns whether that is news.
+    /// Records that the API server refuses an initial list. Returns whether this was not known before.
     pub fn list_refused(&self, list: &List) -> bool {
         let news = self.lock().lists.refused(list);
         if news {
@@ -185,19 +186,19 @@ impl Work {
         news
     }
 
-    /// Whether the first list is there that this resource stands in, so that its controller reconciles it.
+    /// Returns whether the initial list that contains this resource is complete, so that its controller reconciles it.
     #[must_use]
     pub fn is_listed(&self, object_ref: &ObjectRef) -> bool {
         self.lock().lists.is_listed(object_ref)
     }
 
-    /// The first lists that the API server refuses, for people.
+    /// Returns the initial lists that the API server refuses, as messages.
     #[must_use]
     pub fn refused_lists(&self) -> Vec<String> {
         self.lock().lists.kubernetes_error_backoff().map(ToString::to_string).collect()
     }
 
-    /// Shows for ever that the loop which drives this is alive.
+    /// Writes the heartbeat of the loop that polls this future. Never returns.
     pub async fn beat(&self) {
         loop {
             self.beat.store(millis(self.clock.elapsed()), Ordering::Relaxed);
@@ -205,7 +206,8 @@ impl Work {
         }
     }
 
-    /// Something happened for which a resource is to run. What cannot be listed cannot run; its list enqueues it.
+    /// Records that a resource is queued. Does nothing if its list is refused, because it cannot reconcile until the
+    /// list enqueues it.
     pub fn event(&self, object_ref: &ObjectRef) {
         let now = self.clock.elapsed();
         let mut state = self.lock();
@@ -217,7 +219,7 @@ impl Work {
         }
     }
 
-    /// People changed a resource, or what its values come from.
+    /// Records that a user changed a resource, or an object that its values come from.
     pub fn changed(&self, object_ref: &ObjectRef) {
         if object_ref.kind == Kind::Deployment {
             let now = self.clock.elapsed();
@@ -225,10 +227,10 @@ impl Work {
         }
     }
 
-    /// The run of `object_ref` that is under way has seen everything, sent nothing, and says this.
+    /// Records that the reconcile of `object_ref` in progress observed everything, sent nothing, and reports `reason`.
     pub fn settled(&self, object_ref: &ObjectRef, reason: Reason) {
         let mut state = self.lock();
-        // What changes during the run is for the next one.
+        // A change during the reconcile belongs to the next one.
         let began = state.began.get(object_ref).copied();
         let old = state.changed.get(object_ref).zip(began).is_some_and(|(changed, began)| *changed <= began);
         if old && settles(reason) {
@@ -236,7 +238,7 @@ impl Work {
         }
     }
 
-    /// A call that changes the remote deployment of `object_ref` was accepted.
+    /// Records that a call that changes the remote deployment of `object_ref` was accepted.
     pub fn sent(&self, object_ref: &ObjectRef) {
         let changed = self.lock().changed.remove(object_ref);
         if let Some(changed) = changed {
@@ -244,12 +246,12 @@ impl Work {
         }
     }
 
-    /// What was sent at `sent` was seen live at `seen`.
+    /// Records that a change sent at `sent` was observed live at `seen`.
     pub fn live(&self, sent: Timestamp, seen: Timestamp) {
         self.metrics.live(between(sent, seen));
     }
 
-    /// Nothing waits any more for a resource that is gone.
+    /// Removes a resource that no longer exists.
     pub fn gone(&self, object_ref: &ObjectRef) {
         self.inventory.gone(object_ref);
         let mut state = self.lock();
@@ -257,17 +259,17 @@ impl Work {
         self.take(&mut state, object_ref);
     }
 
-    /// A reconcile of this kind panicked, or a task that reads for many (`remote`).
+    /// Counts a panic of a reconcile of this kind, or of a task that reads for many resources (`remote`).
     pub fn panicked(&self, kind: &'static str) {
         self.metrics.panicked(kind);
     }
 
-    /// A watch was interrupted.
+    /// Counts an interruption of a watch.
     pub fn watch_interrupted(&self, kind: &'static str) {
         self.metrics.watch_interrupted(kind);
     }
 
-    /// Every subject that something is kept for.
+    /// Returns every resource that has an entry here.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         let state = self.lock();
@@ -276,7 +278,7 @@ impl Work {
         kept.into_iter().chain(self.inventory.object_refs()).collect()
     }
 
-    /// A run begins for `object_ref`: what happens from here on is for the next one.
+    /// Records that a reconcile of `object_ref` begins. Events from here on lead to the next one.
     #[must_use]
     pub fn begin(self: &Arc<Self>, object_ref: &ObjectRef) -> Began {
         let at = self.clock.elapsed();
@@ -290,14 +292,14 @@ impl Work {
         Began { work: Arc::clone(self), object_ref: object_ref.clone(), at }
     }
 
-    /// Those of `object_refs` that no event waits for.
+    /// Returns the resources among `object_refs` that are not queued.
     #[must_use]
     pub fn not_waiting(&self, object_refs: &[ObjectRef]) -> Vec<ObjectRef> {
         let state = self.lock();
         object_refs.iter().filter(|object_ref| !state.waiting.contains_key(object_ref)).cloned().collect()
     }
 
-    /// Does something that must not hang.
+    /// Runs a future that must not hang, and records each time that it is polled.
     pub async fn watched<T>(self: &Arc<Self>, what: impl FnOnce() -> String, work: impl Future<Output = T>) -> T {
         let enqueued = Arc::new(AtomicU64::new(millis(self.clock.elapsed())));
         let number = {
@@ -325,35 +327,36 @@ impl Work {
         Some(since)
     }
 
-    /// A panic elsewhere leaves at worst a number that is wrong.
+    /// Locks the state. A panic of another holder leaves at worst a wrong number.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A run that has begun, and ends with this, in whatever way.
+/// A reconcile in progress. It ends when this value is dropped, so also when its future is dropped.
 pub struct Began {
     work: Arc<Work>,
     object_ref: ObjectRef,
-    /// On [`Clock::elapsed`].
+    /// Start on [`Clock::elapsed`].
     at: Duration,
 }
 
 impl Began {
-    /// Does the run, under a trace id of its own.
+    /// Runs the reconcile, with a new trace id.
     pub async fn run<T>(self, run: impl Future<Output = (T, ReconcileOutcome)>) -> T {
         let (work, kind, began) = (Arc::clone(&self.work), self.object_ref.kind, self.at);
         let ObjectRef { namespace, name, .. } = &self.object_ref;
         let trace_id = trace::Id::random();
-        let span = tracing::info_span!("run", kind = kind.as_str(), namespace, name, %trace_id);
+        let span = tracing::info_span!("reconcile", kind = kind.as_str(), namespace, name, %trace_id);
         let run = async {
             let (value, ended) = run.await;
             let duration = work.clock.elapsed().saturating_sub(began);
-            tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the run ended");
+            tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the reconcile ended");
             (value, ended)
         };
         let run = trace::within(trace_id, run).instrument(span);
-        let (value, ended) = work.watched(|| format!("the run of {} {}", kind.as_str(), self.object_ref), run).await;
+        let (value, ended) =
+            work.watched(|| format!("the reconcile of {} {}", kind.as_str(), self.object_ref), run).await;
         drop(self);
         work.metrics.ended(kind.as_str(), ended.label(), work.clock.elapsed().saturating_sub(began));
         value
@@ -371,7 +374,7 @@ impl Drop for Began {
     }
 }
 
-/// Something that is not watched any more, in whatever way it ended.
+/// Removes a future from the running ones when it is dropped, whether it completed or not.
 struct Forgotten<'w> {
     work: &'w Work,
     number: u64,

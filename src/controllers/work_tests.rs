@@ -1,4 +1,4 @@
-//! Tests of what waits, runs and hangs.
+//! Tests of queue and reconcile tracking, and of the detection of hangs.
 
 use std::future;
 
@@ -24,7 +24,7 @@ fn tax() -> ObjectRef {
     ObjectRef::deployment("shop", "tax")
 }
 
-/// Lines of a scrape that begin with this.
+/// Returns the lines of a scrape that begin with `start`.
 fn scraped(work: &Work, start: &str) -> Vec<String> {
     let page = work.metrics().encode();
     let mut lines: Vec<_> = page.lines().filter(|line| line.starts_with(start)).map(str::to_owned).collect();
@@ -33,7 +33,7 @@ fn scraped(work: &Work, start: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_resource_waits_from_its_first_event_until_its_run_begins() {
+async fn a_resource_is_queued_from_its_first_event_until_its_reconcile_begins() {
     let (clock, work) = work();
     let deployments = "connect_operator_workqueue_depth{kind=\"ConnectorDeployment\"}";
     work.event(&tax());
@@ -55,7 +55,7 @@ async fn a_resource_waits_from_its_first_event_until_its_run_begins() {
 }
 
 #[tokio::test]
-async fn runs_are_counted_by_how_they_ended() {
+async fn reconciles_are_counted_by_their_result() {
     let (clock, work) = work();
     for (ended, times) in [
         (ReconcileOutcome::Said(Some(Reason::Deployed)), 2),
@@ -84,16 +84,16 @@ async fn runs_are_counted_by_how_they_ended() {
 }
 
 #[tokio::test]
-async fn a_change_is_timed_until_it_is_sent_and_not_while_people_are_waited_for() {
+async fn a_change_is_timed_until_it_is_sent_unless_it_waits_for_a_user() {
     const NEVER: Option<u64> = None;
     for (case, says, expected) in [
-        ("sent by the next run after one that had to wait for a look", None, Some(20)),
-        ("after one that waited for its turn", Some(Reason::Queued), Some(20)),
-        ("while something else runs", Some(Reason::Redeploying), Some(20)),
-        ("after the remote was away", Some(Reason::ServiceUnavailable), Some(20)),
+        ("sent by the next reconcile after one that waited for an observation", None, Some(20)),
+        ("after one that waited for a slot", Some(Reason::Queued), Some(20)),
+        ("during another operation", Some(Reason::Redeploying), Some(20)),
+        ("after the remote was unavailable", Some(Reason::ServiceUnavailable), Some(20)),
         ("nothing to send", Some(Reason::Deployed), NEVER),
-        ("a person has to make a Secret", Some(Reason::SecretMissing), NEVER),
-        ("a person has to act", Some(Reason::RequestRejected), NEVER),
+        ("a user must create a Secret", Some(Reason::SecretMissing), NEVER),
+        ("a user must act", Some(Reason::RequestRejected), NEVER),
     ] {
         let (clock, work) = work();
         work.changed(&tax());
@@ -124,7 +124,7 @@ async fn a_change_is_timed_until_it_is_sent_and_not_while_people_are_waited_for(
 }
 
 #[tokio::test]
-async fn a_change_during_a_run_is_not_forgotten_with_it() {
+async fn a_change_during_a_reconcile_is_not_forgotten_with_it() {
     let (clock, work) = work();
     work.changed(&tax());
     clock.step(Duration::from_secs(1));
@@ -144,7 +144,7 @@ async fn a_change_during_a_run_is_not_forgotten_with_it() {
 }
 
 #[tokio::test]
-async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
+async fn a_reconcile_that_is_not_polled_hangs_and_one_that_makes_progress_does_not() {
     let (clock, work) = work();
     let hung = tokio::spawn({
         let work = Arc::clone(&work);
@@ -155,10 +155,10 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
     assert_eq!(work.runs_go_on(), Ok(()), "not yet");
     clock.step(Duration::from_secs(1));
     let why = work.runs_go_on().expect_err("it hangs");
-    assert_eq!(why, "the run of ConnectorDeployment shop/tax has been waiting for 901 s (1 in all)");
+    assert_eq!(why, "the reconcile of ConnectorDeployment shop/tax has been waiting for 901 s (1 in all)");
     hung.abort();
     assert!(hung.await.is_err());
-    assert_eq!(work.runs_go_on(), Ok(()), "a run that was ended does not hang");
+    assert_eq!(work.runs_go_on(), Ok(()), "a cancelled reconcile does not hang");
 
     let slow = tokio::spawn({
         let (clock, work) = (clock.clone(), Arc::clone(&work));
@@ -175,12 +175,12 @@ async fn a_run_that_nothing_wakes_hangs_and_one_that_goes_on_does_not() {
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(work.runs_go_on(), Ok(()), "each of its calls is answered, if slowly");
+        assert_eq!(work.runs_go_on(), Ok(()), "each of its calls is answered, although slowly");
     }
 }
 
 #[tokio::test]
-async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists() {
+async fn events_without_a_reconcile_are_detected_but_not_before_the_first_lists() {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
     let work = Work::new(clock.clone(), Metrics::new(clock.now()));
     work.start([list(Kind::Deployment), list(Kind::Project)]);
@@ -188,10 +188,10 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     work.listed(&list(Kind::Deployment));
     work.listed(&list(Kind::Deployment));
     clock.step(Duration::from_hours(9));
-    assert_eq!(work.events_are_followed(), Ok(()), "the API server is away");
+    assert_eq!(work.events_are_followed(), Ok(()), "the API server is unavailable");
     assert_eq!(work.lists(), Err("1 of 2 first lists are there".to_owned()));
     work.listed(&list(Kind::Project));
-    assert_eq!((work.lists(), work.events_are_followed()), (Ok(()), Ok(())), "they could not run until now");
+    assert_eq!((work.lists(), work.events_are_followed()), (Ok(()), Ok(())), "nothing could reconcile until now");
     clock.step(LONGEST_SILENCE);
     let (end, ended) = oneshot::channel();
     let other = ObjectRef::deployment("shop", "other");
@@ -199,8 +199,8 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     let mut run = std::pin::pin!(run);
     assert!(futures::poll!(&mut run).is_pending());
     clock.step(LONGEST_SILENCE);
-    assert_eq!(work.events_are_followed(), Ok(()), "all places may be taken");
-    end.send(()).expect("somebody waits");
+    assert_eq!(work.events_are_followed(), Ok(()), "all slots may be taken");
+    end.send(()).expect("the reconcile waits");
     run.await;
     clock.step(LONGEST_SILENCE);
     assert_eq!(work.events_are_followed(), Ok(()));
@@ -209,11 +209,11 @@ async fn events_that_no_run_follows_are_noticed_but_not_before_the_first_lists()
     assert_eq!(why, "events of ConnectorDeployment wait for 901 s, and nothing runs");
     work.begin(&tax()).run(async { ((), ReconcileOutcome::Gone) }).await;
     clock.step(Duration::from_hours(9));
-    assert_eq!(work.events_are_followed(), Ok(()), "nothing waits");
+    assert_eq!(work.events_are_followed(), Ok(()), "nothing is queued");
 }
 
 #[test]
-fn a_list_that_is_refused_holds_nothing_up_and_is_told() {
+fn a_refused_list_blocks_nothing_and_is_reported() {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
     let work = Work::new(clock.clone(), Metrics::new(clock.now()));
     let yard = List { kind: Kind::Deployment, namespace: Some("yard".to_owned()) };
@@ -228,13 +228,13 @@ fn a_list_that_is_refused_holds_nothing_up_and_is_told() {
 
     work.event(&ObjectRef::deployment("yard", "tax"));
     clock.step(LONGEST_SILENCE * 2);
-    assert_eq!(work.events_are_followed(), Ok(()), "nothing can run for it");
+    assert_eq!(work.events_are_followed(), Ok(()), "its objects cannot reconcile");
     assert!(work.listed(&yard));
     assert_eq!((work.refused_lists(), scraped(&work, "connect_operator_lists_refused{")), (Vec::new(), Vec::new()));
 }
 
 #[tokio::test]
-async fn a_main_loop_that_is_not_run_is_noticed() {
+async fn a_main_loop_that_is_not_run_is_detected() {
     let (clock, work) = work();
     clock.step(LONGEST_PAUSE + Duration::from_secs(1));
     assert_eq!(work.loop_alive(), Err("the main loop was not run for 121 s".to_owned()));
@@ -243,11 +243,11 @@ async fn a_main_loop_that_is_not_run_is_noticed() {
     assert_eq!(work.loop_alive(), Ok(()));
     let idle = Work::new(clock.clone(), Metrics::new(clock.now()));
     clock.step(Duration::from_hours(1));
-    assert_eq!(idle.loop_alive(), Ok(()), "nothing has started: this process stands by");
+    assert_eq!(idle.loop_alive(), Ok(()), "nothing has started: this process is a standby");
 }
 
 #[tokio::test]
-async fn what_exists_is_counted_by_what_it_says_and_gone_when_it_is_gone() {
+async fn resources_are_counted_by_state_and_reason_until_they_are_deleted() {
     let (clock, work) = work();
     let says = |reason, operation| Some(ReportedState { reason: Some(reason), operation });
     let (one, other, project) = (tax(), ObjectRef::deployment("shop", "other"), ObjectRef::project("shop", "demo"));
@@ -256,7 +256,7 @@ async fn what_exists_is_counted_by_what_it_says_and_gone_when_it_is_gone() {
     work.inventory.seen(&other, says(Reason::Creating, None));
     work.inventory.seen(&project, says(Reason::Available, None));
     work.inventory.used(&project);
-    // Of another install, which looks at it itself.
+    // A project of another install, which polls it itself.
     let foreign = ObjectRef::project("shop", "foreign");
     work.inventory.used(&foreign);
     work.inventory.unused(&foreign);
@@ -282,7 +282,7 @@ async fn what_exists_is_counted_by_what_it_says_and_gone_when_it_is_gone() {
     assert!(work.object_refs().is_empty());
 }
 
-/// What a scrape shows and costs depends on what is said, not on how many say it.
+/// The size of a scrape depends on the states and reasons that occur, not on the number of resources.
 #[tokio::test]
 async fn ten_thousand_resources_make_no_more_series_than_one() {
     let sizes = [1, 10_000].map(|number| {
@@ -296,7 +296,7 @@ async fn ten_thousand_resources_make_no_more_series_than_one() {
         }
         let start = Clock::system();
         let lines = work.metrics().encode().lines().count();
-        // For `--nocapture`: what a scrape takes on this machine.
+        // For `--nocapture`: the time of a scrape on this machine.
         println!("{number} resources: {lines} lines in {:?}", start.elapsed());
         lines
     });

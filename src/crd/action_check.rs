@@ -1,4 +1,4 @@
-//! `ActionCheck`: one call of a frontend action that proves that what was deployed answers.
+//! `ActionCheck`: one call of a frontend action, which verifies that a deployment works.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::frontend::Frontend;
 use super::schema;
 use super::shared::{NamedRef, ProjectRef, SecretKeyRef, UNSEEN, is_default};
 
-/// Pause between two checks that read, if the `ActionCheck` names no other.
+/// Pause between two GET calls of an `ActionCheck` without `interval`.
 pub const DEFAULT_CHECK_INTERVAL: Duration = Duration::from_mins(5);
-/// Time that an answer may take, if the `ActionCheck` names no other.
+/// Time limit for an answer of an `ActionCheck` without `timeout`.
 pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which action is called, how, and what it has to answer.
+/// The action to call, how to call it, and the expected answer.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -31,8 +31,8 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
     namespaced,
     status = "ActionCheckStatus",
     derive = "PartialEq",
-    doc = "A call of a frontend action that proves that what was deployed answers. POST and PUT are sent once for each \
-        change of the spec, or each time that a ConnectorDeployment was applied; GET again and again.",
+    doc = "A call of a frontend action that verifies that a deployment works. POST and PUT are sent once for each \
+        change of the spec, or each time that a ConnectorDeployment is applied; GET is sent at every interval.",
     printcolumn(
         name = "Action",
         type_ = "string",
@@ -56,7 +56,7 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
         name = "Reason",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Why, in one word"
+        description = "Reason of the Ready condition"
     ),
     printcolumn(
         name = "Last",
@@ -74,7 +74,7 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
         name = "Message",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
-        description = "Why, in a sentence",
+        description = "Message of the Ready condition",
         priority = 1
     )
 )]
@@ -101,52 +101,53 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
     .message("names of parameters in query must have 1 to 256 characters")
     .field_path(".query"))]
 pub struct ActionCheckSpec {
-    /// ConnectProject of the same namespace whose spec.frontend holds for what frontend leaves out. Default: none.
+    /// ConnectProject in the same namespace whose spec.frontend supplies the fields that frontend leaves out.
+    /// Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_ref: Option<ProjectRef>,
-    /// Which frontend is called. Its fields win over those of spec.frontend of the ConnectProject of projectRef.
+    /// Frontend to call. Its fields take precedence over spec.frontend of the ConnectProject in projectRef.
     #[serde(default, skip_serializing_if = "is_default")]
     pub frontend: Frontend,
-    /// Which action is called.
+    /// Action to call.
     pub action: ActionName,
-    /// GET reads, and is sent again at every interval. POST and PUT write, and are sent at most once for each change of
-    /// this spec, or each time that the deployment of after was applied.
+    /// HTTP method of the call. GET only reads and is sent again at every interval. POST and PUT write and are sent at
+    /// most once for each change of this spec, or each time that the deployment in after is applied.
     pub method: ActionCheckMethod,
-    /// Locale to call it with. Example: en-GB.
+    /// Locale to send with the call. Example: en-GB.
     #[schemars(length(min = 1, max = 64), regex(pattern = r"^[\x21-\x7E]+$"))]
     pub locale: String,
     /// Version of the frontend extension to call. Example: 1.4.0.
     #[schemars(length(min = 1, max = 256), regex(pattern = r"^[\x21-\x7E]+$"))]
     pub extension_version: String,
-    /// Parameters of the query, 32 at most. A list is written as `list[0]` and `list[1]`.
+    /// Query parameters, 32 at most. Write a list as `list[0]` and `list[1]`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "query")]
     pub query: BTreeMap<String, String>,
-    /// What POST and PUT send: JSON, written as a string, and sent as it is written; 16384 characters at most.
-    /// Default: {}. Example: '{"variant": {"sku": "A1", "count": 1}}'.
+    /// Body of POST and PUT: JSON in a string, sent unchanged; 16384 characters at most. Default: {}. Example:
+    /// '{"variant": {"sku": "A1", "count": 1}}'.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16_384))]
     pub body: Option<String>,
-    /// Further headers with values of Secrets, such as a cookie; 16 at most.
+    /// Additional headers with values from Secrets, such as a cookie; 16 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub headers_from: Vec<HeaderFrom>,
-    /// What the answer has to be. Default: any status of 200 to 299, and a body that is JSON.
+    /// Expected answer. Default: any status from 200 to 299, and a JSON body.
     #[serde(default, skip_serializing_if = "is_default")]
     pub expect: Expectation,
-    /// Checks each time that a ConnectorDeployment was applied, and not before.
+    /// ConnectorDeployment after which to check: the action is called each time that it was applied, and not before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<After>,
     /// Pause between two checks, at least 30s; for GET only. Default: 5m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
-    /// Time that an answer may take, from the start of the connection to the end of its body; 1s to 30s. Default: 10s.
+    /// Time limit for the answer, from opening the connection to the end of the body; 1s to 30s. Default: 10s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub timeout: Option<String>,
-    /// true: the action is not called. What was reported before stays. Default: false.
+    /// Whether to pause the check. While true, the action is not called and the last result stays. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
 }
@@ -155,7 +156,7 @@ pub struct ActionCheckSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionName {
-    /// Namespace of the action, the part of the path before its name. Example: cart.
+    /// Namespace of the action: the path segment before its name. Example: cart.
     #[schemars(length(min = 1, max = 256))]
     pub namespace: String,
     /// Name of the action. Example: addToCart.
@@ -164,13 +165,13 @@ pub struct ActionName {
 }
 
 impl ActionCheckSpec {
-    /// Pause between two checks. A text that the schema would refuse counts as absent.
+    /// Returns the pause between two checks. A value that the schema refuses counts as absent.
     #[must_use]
     pub fn effective_interval(&self) -> Duration {
         self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_CHECK_INTERVAL)
     }
 
-    /// Time that an answer may take. A text that the schema would refuse counts as absent.
+    /// Returns the time limit for an answer. A value that the schema refuses counts as absent.
     #[must_use]
     pub fn effective_timeout(&self) -> Duration {
         self.timeout.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_CHECK_TIMEOUT)
@@ -183,7 +184,7 @@ fn query(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// How an action is called.
+/// HTTP method of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(transform = schema::leave_description_to_the_field)]
@@ -197,44 +198,44 @@ pub enum ActionCheckMethod {
 }
 
 impl ActionCheckMethod {
-    /// Whether a call changes something, so that it is not repeated.
+    /// Returns whether a call changes something, so that it is not repeated.
     #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, Self::Get)
     }
 }
 
-/// A header with the value of a Secret.
+/// A header whose value comes from a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeaderFrom {
     /// Name of the header. Example: Cookie.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"))]
     pub name: String,
-    /// Key of a Secret of the same namespace that holds its value.
+    /// Key of a Secret in the same namespace that holds the value.
     pub secret_key_ref: SecretKeyRef,
 }
 
-/// What a check comes after.
+/// The deployment that a check follows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct After {
-    /// ConnectorDeployment of the same namespace.
+    /// ConnectorDeployment in the same namespace.
     pub deployment_ref: NamedRef,
 }
 
-/// What the operator says about the check. Written by the operator only.
+/// Observed state of the check. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionCheckStatus {
-    /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
+    /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Ready (the action answered as expected), and, only while true: Reconciling (it may come by itself), Stalled (a person
-    /// has to act), Suspended (spec.suspend is set).
+    /// Conditions of the check. Always present: Ready (the action answered as expected). Present only while true:
+    /// Reconciling (the operator is working or waiting), Stalled (a user must act) and Suspended (spec.suspend is set).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The install of the operator that works on this resource: namespace and name of its Lease. Absent without leader
+    /// Install of the operator that manages this resource: namespace and name of its Lease. Absent without leader
     /// election.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
@@ -242,16 +243,17 @@ pub struct ActionCheckStatus {
     /// HTTP status of the last answer. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// Milliseconds that the last answer took, to the end of its body.
+    /// Time that the last answer took, to the end of its body, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<i64>,
-    /// When the last call was about to leave.
+    /// Time at which the last call was about to be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Time>,
-    /// What the last call was made for: POST and PUT are not sent for it again.
+    /// Trigger of the last call: POST and PUT are not sent again for the same trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_for: Option<CheckedFor>,
-    /// What came of it. Sent: it is under way, or the operator ended before it knew the answer. NotSent: nothing left.
+    /// Result of the last call. Sent: it is in progress, or the operator ended before the answer arrived. NotSent:
+    /// nothing was sent. Passed: the answer was as expected. Failed: it was not, or no answer arrived in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CheckOutcome>,
 }
@@ -271,7 +273,7 @@ impl Default for ActionCheckStatus {
     }
 }
 
-/// Why a call was made.
+/// What triggered a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedFor {
@@ -281,30 +283,30 @@ pub struct CheckedFor {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub spec_digest: Option<String>,
-    /// The digest of what the deployment of after had applied.
+    /// Digest of the values that the deployment in after had applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub deployment_digest: Option<String>,
-    /// When the deployment of after had applied it.
+    /// Time at which the deployment in after had applied them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment_applied_at: Option<Time>,
-    /// The value of the annotation connect-operator.io/rerun-requested-at that was last followed.
+    /// Last value of the annotation connect-operator.io/rerun-requested-at that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub rerun_request: Option<String>,
 }
 
-/// What came of a call.
+/// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum CheckOutcome {
-    /// It may have left, and no answer is known.
+    /// The call may have been sent; its answer is not known.
     Sent,
-    /// Nothing left.
+    /// Nothing was sent.
     NotSent,
     /// The answer was as expected.
     Passed,
-    /// It was not, or there was none in time.
+    /// The answer was not as expected, or none arrived in time.
     Failed,
 }
 
@@ -314,7 +316,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_written_has_the_documented_default_and_is_not_written_back() {
+    fn absent_fields_have_the_documented_default_and_are_not_serialized() {
         let manifest = json!({
             "frontend": {"url": "http://127.0.0.1:8787"}, "action": {"namespace": "cart", "name": "getCart"},
             "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0",

@@ -1,6 +1,6 @@
-//! `ConnectProject`: a project at commercetools, where it is reached and with which credentials.
+//! `ConnectProject`: a commercetools project, its API addresses and its credentials.
 //!
-//! Its schema fixes the identity of the remote project: what a deployment was created in must not change under it.
+//! The schema makes the identity of the remote project immutable, because deployments were created in that project.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN, is_default};
 use crate::names;
 
-/// Requests a second to a project whose ConnectProject names no other number.
+/// Requests per second to a project whose ConnectProject does not set `requestsPerSecond`.
 pub const DEFAULT_REQUESTS_PER_SECOND: f64 = 10.0;
-/// Pause between two looks at the registry whose ConnectProject names no other.
+/// Pause between two reads of the registry for a ConnectProject without `registry.interval`.
 pub const DEFAULT_REGISTRY_INTERVAL: Duration = Duration::from_mins(10);
-/// Most bytes of `status.scopes`, as JSON.
+/// Maximum size of `status.scopes` as JSON, in bytes.
 pub const SCOPES_SIZE: usize = 16 * 1024;
-/// Most Connector objects that a mirror keeps if its ConnectProject names no other number.
+/// Maximum number of Connector objects of a mirror whose ConnectProject does not set `registry.maxObjects`.
 pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
 
-/// Which project it is, where it is reached, and with which credentials.
+/// The remote project, its addresses and its credentials.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -36,7 +36,7 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
     namespaced,
     status = "ConnectProjectStatus",
     derive = "PartialEq",
-    doc = "A project at commercetools: where it is reached, and with which credentials. ConnectorDeployments name it.",
+    doc = "A commercetools project with its API addresses and credentials. ConnectorDeployments refer to it.",
     printcolumn(
         name = "Project",
         type_ = "string",
@@ -54,13 +54,13 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
         name = "Reason",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Why, in one word"
+        description = "Reason of the Ready condition"
     ),
     printcolumn(
         name = "Deployments",
         type_ = "integer",
         json_path = ".status.deployments",
-        description = "How many ConnectorDeployments name this project"
+        description = "Number of ConnectorDeployments that refer to this project"
     ),
     printcolumn(
         name = "Age",
@@ -73,7 +73,7 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
         priority = 1,
-        description = "Why, in a sentence"
+        description = "Message of the Ready condition"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -92,75 +92,76 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
     .message("apiUrl cannot be added, changed or removed, because deployments exist at that address: set it back, \
         or create another ConnectProject"))]
 pub struct ConnectProjectSpec {
-    /// Key of the project. 2 to 36 letters, digits, underscores and hyphens. Cannot be changed. Example: my-shop.
+    /// Key of the project: 2 to 36 letters, digits, underscores and hyphens. Immutable. Example: my-shop.
     #[schemars(length(min = 2, max = 36), regex(pattern = schema::KEY_PATTERN))]
     pub project_key: String,
-    /// Region of the project, which is part of its addresses. Cannot be changed. Known are europe-west1.gcp,
+    /// Region of the project, which is part of its addresses. Immutable. Known regions: europe-west1.gcp,
     /// us-central1.gcp, australia-southeast1.gcp, us-east-2.aws and eu-central-1.aws.
     #[schemars(length(max = 64), regex(pattern = schema::REGION_PATTERN))]
     pub region: String,
-    /// Address of the Connect API, without a slash at its end. Cannot be changed.
+    /// Base URL of the Connect API, without a trailing slash. Immutable.
     /// Default: https://connect.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub api_url: Option<String>,
-    /// Address of the authorization service, without a slash at its end and without /oauth/token.
+    /// Base URL of the authorization service, without a trailing slash and without /oauth/token.
     /// Default: https://auth.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub auth_url: Option<String>,
-    /// Address of the HTTP API of the project, without a slash at its end. It is called only for ConnectorDeployments
+    /// Base URL of the HTTP API of the project, without a trailing slash. It is called only for ConnectorDeployments
     /// with verify. Default: https://api.{region}.commercetools.com. Example, for a dev server: http://127.0.0.1:8787.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub http_api_url: Option<String>,
-    /// Secret of the same namespace with the API client.
+    /// Secret in the same namespace that holds the API client.
     pub credentials_secret_ref: CredentialsRef,
-    /// Most requests a second to this project: more than 0, at most 1000, in steps of 0.001; 0.1 is one request in ten
-    /// seconds. Where several ConnectProjects name the same project and API client, the lowest number holds for all.
-    /// Default: 10.
+    /// Maximum number of requests per second to this project: more than 0, at most 1000, in steps of 0.001; 0.1 is one
+    /// request in ten seconds. If several ConnectProjects name the same project and API client, the lowest number
+    /// applies to all of them. Default: 10.
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
     #[serde(serialize_with = "whole_if_it_is")]
-    // The API server compares a whole number with the whole part of a bound, so a minimum of 0.01 would let 0 pass.
+    // The API server compares an integer with the integer part of a bound, so a minimum of 0.01 would accept 0.
     #[schemars(range(max = 1000.0), extend("minimum" = 0, "exclusiveMinimum" = true))]
     pub requests_per_second: f64,
-    /// Which form of address is called to create and update deployments. Project: with the project key in the path.
-    /// Unscoped: without. Default: Project.
+    /// Form of the URL paths for creating and updating deployments. Project: with the project key. Unscoped: without
+    /// it. Default: Project.
     #[serde(default, skip_serializing_if = "is_default")]
     pub deployment_paths: DeploymentPaths,
-    /// Mirrors connectors of the registry into the cluster, as objects of kind Connector. Default: no mirror.
+    /// Selection of registry connectors to mirror into the cluster as objects of kind Connector. Default: no mirror.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<RegistryMirror>,
-    /// Frontend of this project, for ActionChecks that name this ConnectProject in projectRef. Default: none.
+    /// Frontend of this project, for ActionChecks that refer to this ConnectProject in projectRef. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frontend: Option<Frontend>,
 }
 
 impl ConnectProjectSpec {
-    /// Address of the Connect API: what is written, word by word, or the region's.
+    /// Returns the base URL of the Connect API: `apiUrl` unchanged, or that of the region.
     #[must_use]
     pub fn effective_api_url(&self) -> String {
         self.api_url.clone().unwrap_or_else(|| format!("https://connect.{}.commercetools.com", self.region))
     }
 
-    /// Address of the authorization service: what is written, word by word, or the region's.
+    /// Returns the base URL of the authorization service: `authUrl` unchanged, or that of the region.
     #[must_use]
     pub fn effective_auth_url(&self) -> String {
         self.auth_url.clone().unwrap_or_else(|| format!("https://auth.{}.commercetools.com", self.region))
     }
 
-    /// Address of the HTTP API: what is written, word by word, or the region's.
+    /// Returns the base URL of the HTTP API: `httpApiUrl` unchanged, or that of the region.
     #[must_use]
     pub fn effective_http_api_url(&self) -> String {
         self.http_api_url.clone().unwrap_or_else(|| format!("https://api.{}.commercetools.com", self.region))
     }
 }
 
-/// The Secret with the API client of a project. Its optional key scopes holds scopes to ask for, separated by blanks.
+/// Reference to the Secret with the API client of a project. Its optional key scopes holds the scopes to request,
+/// separated by spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CredentialsRef {
-    /// Name of the Secret, in the same namespace.
+    /// Name of the Secret in the same namespace.
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
     pub name: String,
     /// Key of the client id within the Secret. Default: clientId. Example: CTP_CLIENT_ID.
@@ -174,13 +175,13 @@ pub struct CredentialsRef {
 }
 
 impl CredentialsRef {
-    /// Key of the client id: the one that is written, or `clientId`.
+    /// Returns the Secret's key of the client id: `clientIdKey`, or `clientId`.
     #[must_use]
     pub fn client_id_key(&self) -> &str {
         self.client_id_key.as_deref().unwrap_or(names::CLIENT_ID)
     }
 
-    /// Key of the client secret: the one that is written, or `clientSecret`.
+    /// Returns the Secret's key of the client secret: `clientSecretKey`, or `clientSecret`.
     #[must_use]
     pub fn client_secret_key(&self) -> &str {
         self.client_secret_key.as_deref().unwrap_or(names::CLIENT_SECRET)
@@ -191,29 +192,29 @@ fn default_requests_per_second() -> f64 {
     DEFAULT_REQUESTS_PER_SECOND
 }
 
-// Serde hands over references.
+// Serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_default_requests_per_second(value: &f64) -> bool {
     (*value - DEFAULT_REQUESTS_PER_SECOND).abs() < f64::EPSILON
 }
 
-/// Writes 3 and not 3.0, so that a serialised spec is what people wrote.
+/// Serializes an integral rate as 3 and not 3.0, so that a serialized spec equals what the user wrote.
 #[allow(clippy::trivially_copy_pass_by_ref, clippy::cast_possible_truncation, reason = "whole, and at most 1000")]
 fn whole_if_it_is<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if value.fract() == 0.0 { serializer.serialize_i64(*value as i64) } else { serializer.serialize_f64(*value) }
 }
 
-/// Which form of address creates and updates deployments (contract section 5.2).
+/// Form of the URL paths for creating and updating deployments (contract section 5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeploymentPaths {
-    /// With the project key in the path.
+    /// Paths contain the project key.
     #[default]
     Project,
-    /// Without it.
+    /// Paths do not contain the project key.
     Unscoped,
 }
 
-/// Which connectors of the registry are mirrored into the cluster.
+/// Filters for the registry connectors to mirror into the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -225,90 +226,90 @@ pub enum DeploymentPaths {
     .message("interval must be at least 30s, as in 30s, 10m or 1h30m")
     .field_path(".interval"))]
 pub struct RegistryMirror {
-    /// Words to be found in name or description. At most 256 characters. Example: tax.
+    /// Text to find in the name or description; 256 characters at most. Example: tax.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub text: Option<String>,
-    /// What the connectors integrate with; 20 at most. Known are tax, marketplace, oms, psp, pim, promotion, search,
-    /// erp, crm, email, analytics, shipping, giftcard and other.
+    /// Integration types of the connectors; 20 at most. Known types: tax, marketplace, oms, psp, pim, promotion,
+    /// search, erp, crm, email, analytics, shipping, giftcard and other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), inner(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9-]+$")))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub integration_types: Vec<String>,
-    /// true: only what is assigned to this project. false: everything that is available to it.
+    /// Whether to mirror only connectors that are assigned to this project. false: all that are available to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private: Option<bool>,
-    /// Company of the connector's creator. At most 256 characters.
+    /// Company of the connector's creator; 256 characters at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub creator_company: Option<String>,
-    /// Pause between two looks at the registry, at least 30s. Default: 10m.
+    /// Interval at which the registry is read, at least 30s. Default: 10m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
-    /// Most objects that the mirror keeps, 1 to 10000. Default: 500.
+    /// Maximum number of Connector objects, 1 to 10000. Default: 500.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub max_objects: Option<u32>,
 }
 
 impl RegistryMirror {
-    /// Pause between two looks at the registry. A text that the schema would refuse counts as absent.
+    /// Returns the pause between two reads of the registry. A value that the schema refuses counts as absent.
     #[must_use]
     pub fn effective_interval(&self) -> Duration {
         self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_REGISTRY_INTERVAL)
     }
 
-    /// Most objects that the mirror keeps.
+    /// Returns the maximum number of Connector objects.
     #[must_use]
     pub fn effective_max_objects(&self) -> u32 {
         self.max_objects.unwrap_or(DEFAULT_REGISTRY_OBJECTS)
     }
 }
 
-/// What the operator says about the project. Written by the operator only.
+/// Observed state of the project. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectProjectStatus {
-    /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
+    /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Ready (the project answers with these credentials), and, only while true: Reconciling (it may heal by itself),
-    /// Stalled (a person has to act). With spec.registry also RegistryMirrored (the Connector objects are what the
-    /// registry has), which does not touch Ready.
+    /// Conditions of the project. Always present: Ready (the project answers with these credentials). Present only
+    /// while true: Reconciling (the operator is working or waiting) and Stalled (a user must act). With spec.registry:
+    /// RegistryMirrored (the Connector objects match the registry), which does not affect Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The install of the operator that works on this resource: namespace and name of its Lease. Absent without leader
+    /// Install of the operator that manages this resource: namespace and name of its Lease. Absent without leader
     /// election.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub controller: Option<String>,
-    /// The remote project.
+    /// Identity of the remote project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
-    /// The scopes that the last token had, if the authorization service names them; as many as fit into 16 KiB.
+    /// Scopes of the last token, if the authorization service names them; as many as fit into 16 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(max = 256)), extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
-    /// When the project was last looked at with success.
+    /// Time of the last successful read of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_look_at: Option<Time>,
-    /// How many ConnectorDeployments name this project.
+    /// Number of ConnectorDeployments that refer to this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployments: Option<u32>,
-    /// The mirror of the registry; there as long as there may be Connector objects of this project.
+    /// State of the registry mirror. Present as long as Connector objects of this project may exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<MirrorStatus>,
 }
 
-/// How large the mirror of the registry is.
+/// Size of the registry mirror.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MirrorStatus {
-    /// How many connectors of the registry fit the filter, as of the last look.
+    /// Number of registry connectors that matched the filter at the last read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<u32>,
-    /// How many Connector objects there are.
+    /// Number of Connector objects that exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objects: Option<u32>,
 }
@@ -334,7 +335,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_written_has_the_documented_default() {
+    fn absent_fields_have_the_documented_default() {
         let manifest = json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"},
             "registry": {"private": true}});
         let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");

@@ -1,8 +1,8 @@
-//! `Connector`: a published connector as the registry has it, mirrored into the cluster so that people can browse it.
+//! `Connector`: a published connector of the registry, mirrored into the cluster so that users can browse it.
 //!
-//! Written by the operator only; what is mirrored is said by `spec.registry` of a `ConnectProject`. The fields are those
-//! of the record (contract section 4.2). Every text and every list has a bound, so that the schema cannot refuse what the
-//! operator has cut to it.
+//! Written by the operator only; `spec.registry` of a `ConnectProject` selects what is mirrored. The fields are those
+//! of the registry record (contract section 4.2). Every string and list is bounded, and the operator truncates to these
+//! bounds, so that the schema never refuses an object.
 
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 
 use super::shared::ProjectRef;
 
-/// Longest name, key, person, company, region or type, in characters.
+/// Maximum length of a name, key, person, company, region or type, in characters.
 pub const LONGEST_WORD: usize = 256;
-/// Longest address, in characters.
+/// Maximum length of a URL, in characters.
 pub const LONGEST_URL: usize = 2048;
-/// Longest description, and longest default of a variable, in characters.
+/// Maximum length of a description and of a variable's default, in characters.
 pub const LONGEST_TEXT: usize = 4096;
-/// Most types, regions, scopes and applications.
+/// Maximum number of types, regions, scopes and applications.
 pub const MOST_ENTRIES: usize = 64;
-/// Most variables of one list.
+/// Maximum number of variables in one list.
 pub const MOST_VARIABLES: usize = 256;
-/// Most parts that a record can say were cut.
+/// Maximum number of entries of `status.cut`.
 const MOST_CUT: usize = 8;
 
-/// Which connector it is.
+/// Identity of the mirrored connector.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -35,20 +35,20 @@ const MOST_CUT: usize = 8;
     namespaced,
     status = "ConnectorStatus",
     derive = "PartialEq",
-    doc = "A published connector, as the registry has it. Read only: the operator writes it, from spec.registry of a \
-        ConnectProject, and sets back what is changed by hand.",
+    doc = "A published connector of the registry. Read-only: the operator writes it because of spec.registry of a \
+        ConnectProject, and reverts manual changes.",
     printcolumn(
         name = "Key",
         type_ = "string",
         json_path = ".status.key",
-        description = "Key, to name it in spec.connector of a ConnectorDeployment"
+        description = "Key for spec.connector of a ConnectorDeployment"
     ),
     printcolumn(name = "Version", type_ = "integer", json_path = ".status.version", description = "Latest version"),
     printcolumn(
         name = "Types",
         type_ = "string",
         json_path = ".status.summary.types",
-        description = "What it integrates with"
+        description = "Integration types"
     ),
     printcolumn(
         name = "Certified",
@@ -60,147 +60,147 @@ const MOST_CUT: usize = 8;
         name = "Regions",
         type_ = "string",
         json_path = ".status.summary.regions",
-        description = "Where it may be deployed"
+        description = "Supported regions"
     ),
     printcolumn(
         name = "Title",
         type_ = "string",
         json_path = ".status.name",
-        description = "Name for people",
+        description = "Display name",
         priority = 1
     ),
     printcolumn(
         name = "Company",
         type_ = "string",
         json_path = ".status.creator.company",
-        description = "Company of its creator",
+        description = "Company of the creator",
         priority = 1
     ),
     printcolumn(
         name = "Private",
         type_ = "boolean",
         json_path = ".status.private",
-        description = "Whether only some projects may use it",
+        description = "Whether only selected projects may use it",
         priority = 1
     )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorSpec {
-    /// The ConnectProject whose registry was read.
+    /// ConnectProject whose registry was read.
     pub project_ref: ProjectRef,
     /// Id of the connector.
     #[schemars(length(min = 1, max = LONGEST_WORD))]
     pub id: String,
 }
 
-/// The record of the registry. Written by the operator only.
+/// Record of the connector in the registry. Written by the operator only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStatus {
-    /// Key, to name it in spec.connector of a ConnectorDeployment.
+    /// Key for spec.connector of a ConnectorDeployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_WORD))]
     pub key: Option<String>,
-    /// Latest version.
+    /// Latest published version.
     pub version: i64,
-    /// Name for people.
+    /// Display name.
     #[schemars(length(max = LONGEST_WORD))]
     pub name: String,
-    /// What it does.
+    /// Description of what the connector does.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_TEXT))]
     pub description: Option<String>,
-    /// What it integrates with.
+    /// Integration types.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_ENTRIES), inner(length(max = LONGEST_WORD)), extend("x-kubernetes-list-type" = "atomic"))]
     pub integration_types: Vec<String>,
-    /// Who owns it.
+    /// Creator of the connector.
     pub creator: ConnectorCreator,
-    /// Where its source is.
+    /// Source repository.
     pub repository: ConnectorRepository,
-    /// Its applications with the variables that they want. Absent: not known.
+    /// Applications of the connector and the variables that they declare. Absent: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MOST_ENTRIES), extend("x-kubernetes-list-type" = "atomic"))]
     pub configurations: Option<Vec<ConnectorApplication>>,
-    /// The API client that is generated with each deployment.
+    /// API client that the service creates with each deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_client: Option<ConnectorApiClientScopes>,
-    /// Whether only some projects may use it.
+    /// Whether only selected projects may use the connector.
     pub private: bool,
-    /// Variables that all its applications want.
+    /// Variables that apply to all applications.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<ConnectorVariables>,
-    /// Where it may be deployed. Empty: anywhere.
+    /// Regions in which the connector may be deployed. Empty: all regions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_ENTRIES), inner(length(max = LONGEST_WORD)), extend("x-kubernetes-list-type" = "atomic"))]
     pub supported_regions: Vec<String>,
-    /// Whether it passed certification.
+    /// Whether the connector passed certification.
     pub certified: bool,
-    /// Where its documentation is.
+    /// URL of the documentation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_URL))]
     pub documentation_url: Option<String>,
-    /// Lists as texts, for the columns of kubectl get.
+    /// Lists joined to strings, for the columns of kubectl get.
     pub summary: ConnectorSummary,
-    /// Parts of the record that were too large for the cluster and were cut, as paths.
+    /// Paths of record fields that were truncated because they were too large.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_CUT), inner(length(max = LONGEST_WORD)), extend("x-kubernetes-list-type" = "atomic"))]
     pub cut: Vec<String>,
-    /// Digest of everything that the operator wrote, by which it knows whether anything was changed by hand.
+    /// Digest of everything that the operator wrote, which reveals manual changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_WORD))]
     pub digest: Option<String>,
 }
 
-/// Lists as texts.
+/// Lists joined to strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorSummary {
-    /// What it integrates with. Example: tax,erp.
+    /// Integration types. Example: tax,erp.
     #[schemars(length(max = LONGEST_WORD))]
     pub types: String,
-    /// Where it may be deployed; any: anywhere. Example: europe-west1.gcp,us-east-2.aws.
+    /// Supported regions; any: all regions. Example: europe-west1.gcp,us-east-2.aws.
     #[schemars(length(max = LONGEST_WORD))]
     pub regions: String,
 }
 
-/// Who owns a connector.
+/// Creator of a connector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorCreator {
-    /// Name of a person.
+    /// Name of the contact person.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_WORD))]
     pub name: Option<String>,
-    /// Title of that person.
+    /// Title of the contact person.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_WORD))]
     pub title: Option<String>,
-    /// Address to write to.
+    /// Email address of the contact.
     #[schemars(length(max = LONGEST_WORD))]
     pub email: String,
     /// Name of the company.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_WORD))]
     pub company: Option<String>,
-    /// Address of the logo.
+    /// URL of the logo.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_URL))]
     pub logo_url: Option<String>,
-    /// How many people work on it.
+    /// Number of contributors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_of_contributors: Option<i64>,
-    /// Where to get support.
+    /// URL of the support site.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_URL))]
     pub support_url: Option<String>,
 }
 
-/// Where the source of a connector is.
+/// Source repository of a connector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorRepository {
-    /// Address of the repository.
+    /// URL of the repository.
     #[schemars(length(max = LONGEST_URL))]
     pub url: String,
     /// Git tag of this version.
@@ -208,23 +208,23 @@ pub struct ConnectorRepository {
     pub tag: String,
 }
 
-/// An API client that is generated.
+/// API client that the service creates with each deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorApiClientScopes {
-    /// Its scopes.
+    /// Scopes of the API client.
     #[schemars(length(max = MOST_ENTRIES), inner(length(max = LONGEST_WORD)), extend("x-kubernetes-list-type" = "atomic"))]
     pub scopes: Vec<String>,
 }
 
-/// An application with the variables that it wants.
+/// An application and the variables that it declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorApplication {
-    /// Name, as in the configurations of a ConnectorDeployment.
+    /// Name for configurations of a ConnectorDeployment.
     #[schemars(length(max = LONGEST_WORD))]
     pub application_name: String,
-    /// Kind of application. Example: service.
+    /// Type of the application. Example: service.
     #[schemars(length(max = LONGEST_WORD))]
     pub application_type: String,
     /// Plain variables.
@@ -237,7 +237,7 @@ pub struct ConnectorApplication {
     pub secured_configuration: Vec<SecuredVariable>,
 }
 
-/// Variables that all applications of a connector want.
+/// Variables that apply to all applications of a connector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorVariables {
@@ -251,36 +251,36 @@ pub struct ConnectorVariables {
     pub secured_configuration: Vec<SecuredVariable>,
 }
 
-/// A plain variable that is wanted.
+/// A plain variable that an application declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlainVariable {
-    /// Name, as in the configurations of a ConnectorDeployment.
+    /// Key for configurations of a ConnectorDeployment.
     #[schemars(length(max = LONGEST_WORD))]
     pub key: String,
-    /// What it is for.
+    /// Purpose of the variable.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = LONGEST_TEXT))]
     pub description: String,
-    /// Value if none is given.
+    /// Value that applies if none is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = LONGEST_TEXT))]
     pub default: Option<String>,
-    /// Whether it must have a value.
+    /// Whether the variable must have a value.
     pub required: bool,
 }
 
-/// A secured variable that is wanted.
+/// A secured variable that an application declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecuredVariable {
-    /// Name, as in the configurations of a ConnectorDeployment.
+    /// Key for configurations of a ConnectorDeployment.
     #[schemars(length(max = LONGEST_WORD))]
     pub key: String,
-    /// What it is for.
+    /// Purpose of the variable.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = LONGEST_TEXT))]
     pub description: String,
-    /// Whether it must have a value.
+    /// Whether the variable must have a value.
     pub required: bool,
 }

@@ -1,10 +1,10 @@
-//! `ConnectorDeployment`: the wish that a connector be deployed, with which values, and how carefully.
+//! `ConnectorDeployment`: the desired deployment of a connector, its values and its policies.
 //!
-//! What the remote can never change (key, region, type, connector) does not change here either. A comparison with the
-//! old spec alone would let people remove an optional field and add it with another value, so each of these has two
-//! rules: on the spec, a value that is there does not change; at the root, a value that is added must be the one that
-//! the status already knows. The rules look at changes of the spec only, so that no status write and no removal of a
-//! finalizer can ever be refused by them. Next: [`super::connector_deployment_status`] for the status.
+//! Fields that the remote cannot change (key, region, type, connector) are immutable here too. A comparison with the
+//! old spec alone would allow removing an optional field and adding it again with another value, so each of these
+//! fields has two rules: on the spec, a value that is present does not change; at the root, a value that is added must
+//! equal the one in the status. The rules apply to changes of the spec only, so they never refuse a status write or the
+//! removal of a finalizer. Next: [`super::connector_deployment_status`] for the status.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
 use super::verify::{ReadyWhen, Verify};
 
-/// Pause between two looks at a settled deployment whose spec names no other.
+/// Poll interval for a settled deployment whose spec sets no `interval`.
 pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 
-/// What is to be deployed, where, with which values, and how carefully.
+/// The connector to deploy, the target project, the values and the policies.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -38,8 +38,8 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
     selectable = ".spec.projectRef.name",
     selectable = ".spec.connector.key",
     selectable = ".status.key",
-    doc = "A connector, deployed into a project with the values given here. Deleting this object takes the \
-        deployment down, unless deletionPolicy says otherwise.",
+    doc = "A connector that is deployed into a project with the values given here. Deleting this object deletes the \
+        deployment, unless deletionPolicy says otherwise.",
     validation = schema::added_must_match_status("key"),
     validation = schema::added_must_match_status("region"),
     validation = schema::added_must_match_status("type"),
@@ -61,19 +61,19 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         name = "Status",
         type_ = "string",
         json_path = ".status.deploymentStatus",
-        description = "Status of the remote deployment, as the API says it"
+        description = "Status of the remote deployment, as the API reports it"
     ),
     printcolumn(
         name = "Ready",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
-        description = "Whether the deployment is live with what the spec asks for"
+        description = "Whether the deployment is live as the spec asks for"
     ),
     printcolumn(
         name = "Reason",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Why, in one word"
+        description = "Reason of the Ready condition"
     ),
     printcolumn(
         name = "Age",
@@ -107,7 +107,7 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         type_ = "string",
         json_path = ".status.connector.tag",
         priority = 1,
-        description = "Git tag that it was built from"
+        description = "Git tag of the connector that is deployed"
     ),
     printcolumn(
         name = "Deletion",
@@ -121,7 +121,7 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
         priority = 1,
-        description = "Why, in a sentence"
+        description = "Message of the Ready condition"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -144,107 +144,108 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
     .message("readyWhen Verified needs to know what to look for: name Extensions or Subscriptions in verify")
     .field_path(".readyWhen"))]
 pub struct ConnectorDeploymentSpec {
-    /// The ConnectProject, in the same namespace, in which to deploy.
+    /// ConnectProject in the same namespace to deploy into.
     pub project_ref: ProjectRef,
-    /// Key of the remote deployment, unique in the project. 2 to 256 letters, digits, underscores and hyphens. Cannot
-    /// be changed. Default: {namespace}_{name}, with dots written as __; if that is longer than 256, it is cut and
-    /// ends with 8 hex digits of its SHA-256.
+    /// Key of the remote deployment, unique in the project: 2 to 256 letters, digits, underscores and hyphens.
+    /// Immutable. Default: {namespace}_{name}, with dots written as __; if that is longer than 256 characters, it is
+    /// truncated and ends with 8 hex digits of its SHA-256.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub key: Option<String>,
-    /// Kind of deployment: preview (staged connectors, and only those), sandbox or production. Cannot be changed.
+    /// Type of the deployment: preview (for staged connectors, and only for those), sandbox or production. Immutable.
     /// Default: preview if the connector is staged, else sandbox.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub deployment_type: Option<DeploymentType>,
-    /// Region to deploy to. Cannot be changed. Default: the project's. Known are europe-west1.gcp, us-central1.gcp,
-    /// australia-southeast1.gcp, us-east-2.aws and eu-central-1.aws.
+    /// Region to deploy to. Immutable. Default: the region of the project. Known regions: europe-west1.gcp,
+    /// us-central1.gcp, australia-southeast1.gcp, us-east-2.aws and eu-central-1.aws.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), regex(pattern = schema::REGION_PATTERN))]
     pub region: Option<String>,
-    /// What to deploy: exactly one of key, id and stagedRef.
+    /// Connector to deploy: exactly one of key, id and stagedRef.
     pub connector: WantedConnector,
-    /// Values for the applications of the connector: one entry for each application, 64 at most.
+    /// Values for the applications of the connector: one entry per application, 64 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["applicationName".into()]))]
     pub configurations: Vec<ApplicationConfiguration>,
-    /// Values for all applications together, for connectors that declare such.
+    /// Values that apply to all applications, for connectors that declare such values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<ConfigurationValues>,
-    /// Full: creates, redeploys and takes down. ObserveOnly: looks and reports, sends nothing, reads no Secret.
-    /// Default: Full.
+    /// Operations that the operator may perform. Full: it creates, redeploys and deletes the deployment. ObserveOnly:
+    /// it only reads and reports; it changes nothing and reads no Secret with values. Default: Full.
     #[serde(default, skip_serializing_if = "is_default")]
     pub management_policy: ManagementPolicy,
-    /// What to do about a deployment of the same key that was not created from here. Never: say KeyTaken and leave it
-    /// alone. Adopt: take it over. Default: Never.
+    /// Policy for an existing deployment of the same key that this object did not create. Never: report KeyTaken and
+    /// change nothing. Adopt: manage it from now on. Default: Never.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adoption_policy: AdoptionPolicy,
-    /// What to do when someone changes the visible values elsewhere.
+    /// Policy for visible values that are changed outside of this object.
     #[serde(default, skip_serializing_if = "is_default")]
     pub drift: Drift,
-    /// What to do about values that were sent and are removed from this object. A redeploy takes nothing away, so they stay in
-    /// force. Retain: they stay, and the condition ValuesRetained names them. Recreate: the deployment is deleted and created
-    /// anew without them, which interrupts it and changes its URLs and topics. Default: Retain.
+    /// Policy for values that were sent and are then removed from this object. A redeploy cannot remove a value.
+    /// Retain: they stay in effect, and the condition ValuesRetained lists them. Recreate: the deployment is deleted
+    /// and created again without them, which interrupts it and changes its URLs and topics. Default: Retain.
     #[serde(default, skip_serializing_if = "is_default")]
     pub removed_values: RemovedValues,
-    /// What happens to the remote deployment when this object is deleted. Delete: it is taken down. Orphan: it stays.
-    /// May be changed at any time, also during a deletion. Default: Orphan for type production, else Delete; an install of
-    /// the operator may have another one (--default-deletion-policy).
+    /// Policy for the remote deployment when this object is deleted. Delete: it is deleted. Orphan: it stays. Can be
+    /// changed at any time, also during deletion. Default: Orphan for type production, else Delete; the operator flag
+    /// --default-deletion-policy overrides this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
-    /// Pause between two looks at the remote when all is settled, at least 30s; hours, minutes and seconds, as in
-    /// 1h30m. Default: 5m.
+    /// Interval at which a settled remote deployment is polled, at least 30s; hours, minutes and seconds, as in 1h30m.
+    /// Default: 5m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
-    /// Whether redeploys leave out the connector's own scripts. Default: false.
+    /// Whether redeploys skip the connector's own scripts. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub skip_scripts: bool,
-    /// Whether to pause: goes on looking, sends nothing. Deleting this object still takes the deployment down.
-    /// Default: false.
+    /// Whether to pause. While true, the operator keeps polling but changes nothing. Deletion of this object still
+    /// proceeds. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
-    /// When Ready is True. Deployed: the service says Deployed, which does not prove that the connector's scripts worked.
-    /// NoWarnings: and its report has neither warnings nor errors. Verified: and what verify names exists and points to
-    /// this deployment. Default: Deployed.
+    /// Requirement for Ready=True. Deployed: the service reports Deployed, which does not prove that the connector's
+    /// scripts worked. NoWarnings: also, its report has neither warnings nor errors. Verified: also, the resources in
+    /// verify exist and point to this deployment. Default: Deployed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ready_when: ReadyWhen,
-    /// What the scripts of the connector create in the project, to be looked up after each operation and at each
-    /// interval. The condition Verified says what was found. Default: nothing is looked up.
+    /// Resources that the connector's scripts create in the project. The operator looks them up after each operation
+    /// and at each interval, and reports the result in the condition Verified. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
-    /// Where to write what the deployment offers, for other workloads. Default: nowhere.
+    /// Destination for the URLs and topics of the deployment, for use by other workloads. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
-    /// How many of the last log lines of severity ERROR and above to put into the status after a failure, 0 to 20. Logs
-    /// may contain what people would rather not have there. The service takes its logs away after 2027-01-31; then there
-    /// are no lines, and nothing else changes. Default: 0.
+    /// Number of log lines to copy into the status after a failure: the last 0 to 20 of severity ERROR and above. Logs
+    /// may contain sensitive data. The service offers no logs after 2027-01-31; then no lines appear, and nothing else
+    /// changes. Default: 0.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 20))]
     pub failure_log_lines: u32,
 }
 
 impl ConnectorDeploymentSpec {
-    /// Pause between two looks when all is settled. A text that the schema would refuse counts as absent.
+    /// Returns the poll interval for a settled deployment. A value that the schema refuses counts as absent.
     #[must_use]
     pub fn effective_interval(&self) -> Duration {
         self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_INTERVAL)
     }
 
-    /// The type that is written, or preview for a staged connector, else sandbox.
+    /// Returns the type in the spec; if absent, preview for a staged connector and sandbox for others.
     #[must_use]
     pub fn effective_type(&self) -> DeploymentType {
         let unwritten = if self.connector.is_staged() { DeploymentType::Preview } else { DeploymentType::Sandbox };
         self.deployment_type.unwrap_or(unwritten)
     }
 
-    /// The deletion policy that is written, or `Orphan` for type production, else `Delete`.
+    /// Returns the deletion policy in the spec; if absent, `Orphan` for type production and `Delete` for others.
     #[must_use]
     pub fn effective_deletion_policy(&self) -> DeletionPolicy {
         self.deletion_policy_of(None)
     }
 
-    /// The same for an install with a default of its own (`--default-deletion-policy`), which holds for every type.
+    /// Returns the deletion policy in the spec; if absent, `install`, the operator's own default for every type
+    /// (`--default-deletion-policy`), if it has one.
     #[must_use]
     pub fn deletion_policy_of(&self, install: Option<DeletionPolicy>) -> DeletionPolicy {
         self.deletion_policy.or(install).unwrap_or(match self.effective_type() {
@@ -254,7 +255,7 @@ impl ConnectorDeploymentSpec {
     }
 }
 
-/// Which connector to deploy.
+/// The connector to deploy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.key), has(self.id), has(self.stagedRef)].filter(given, given).size() == 1")
@@ -271,135 +272,135 @@ impl ConnectorDeploymentSpec {
     .message("connector.staged cannot be changed, because the remote cannot change it either: set it back, or \
         delete this ConnectorDeployment and create another"))]
 pub struct WantedConnector {
-    /// Key of the connector in the registry. 2 to 256 letters, digits, underscores and hyphens. Cannot be changed.
+    /// Key of the connector in the registry: 2 to 256 letters, digits, underscores and hyphens. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub key: Option<String>,
-    /// Id of the connector in the registry, in place of its key. Cannot be changed.
+    /// Id of the connector in the registry, instead of its key. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub id: Option<String>,
-    /// Version of the connector that is to run. The service only deploys the latest, so a create and a move to a higher one
-    /// wait until it is that; what runs is kept there, and nothing goes back. Default: the latest when the deployment is
-    /// created, and that one stays.
+    /// Version of the connector to run. The service deploys only the latest version, so a create or an upgrade waits
+    /// until the latest is this one; a running version is kept, and never downgraded. Default: the version that was the
+    /// latest at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub version: Option<i64>,
-    /// Whether key or id name a staged connector. Cannot be changed. Default: false; true if stagedRef is there.
+    /// Whether key or id names a staged connector. Immutable. Default: false; true if stagedRef is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staged: Option<bool>,
-    /// A ConnectorStaged of the same namespace, in place of key and id. Cannot be changed.
+    /// ConnectorStaged in the same namespace, instead of key or id. Immutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staged_ref: Option<NamedRef>,
-    /// Pinned: stays at its version, and says UpdateAvailable if the registry has a newer one. Latest: follows the
-    /// registry. Default: Pinned.
+    /// Policy for new versions of the connector. Pinned: keep the version, and report UpdateAvailable if the registry
+    /// has a newer one. Latest: redeploy to each new version. Default: Pinned.
     #[serde(default, skip_serializing_if = "is_default")]
     pub update_policy: UpdatePolicy,
 }
 
 impl WantedConnector {
-    /// Whether the connector is a staged one.
+    /// Returns whether this is a staged connector.
     #[must_use]
     pub fn is_staged(&self) -> bool {
         self.staged_ref.is_some() || self.staged == Some(true)
     }
 }
 
-/// Kind of a deployment, in the API's own words.
+/// Type of a deployment, spelled as in the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum DeploymentType {
-    /// Of a staged connector.
+    /// Deployment of a staged connector.
     Preview,
-    /// Of a published connector, to try it.
+    /// Deployment of a published connector for testing.
     Sandbox,
-    /// Of a published connector, for real.
+    /// Deployment of a published connector for production.
     Production,
 }
 
 /// Whether a deployment follows new versions of its connector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum UpdatePolicy {
-    /// It stays.
+    /// The deployment keeps its version.
     #[default]
     Pinned,
-    /// It follows.
+    /// The deployment follows the latest version.
     Latest,
 }
 
-/// Whether the remote is managed or only looked at.
+/// Whether the remote deployment is managed or only observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ManagementPolicy {
-    /// Creates, redeploys and takes down.
+    /// The operator creates, redeploys and deletes it.
     #[default]
     Full,
-    /// Looks and reports.
+    /// The operator only reads and reports.
     ObserveOnly,
 }
 
-/// What to do about a deployment of the same key that was not created from here.
+/// Policy for an existing remote object of the same key that this object did not create.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AdoptionPolicy {
-    /// Leave it alone.
+    /// Change nothing.
     #[default]
     Never,
-    /// Take it over.
+    /// Manage it from now on.
     Adopt,
 }
 
-/// What happens to the remote deployment when the object is deleted.
+/// Policy for the remote object when the Kubernetes object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum DeletionPolicy {
-    /// It is taken down.
+    /// It is deleted.
     Delete,
     /// It stays.
     Orphan,
 }
 
-/// What to do when someone changes the visible values elsewhere.
+/// Policy for visible values that are changed outside of this object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Drift {
-    /// Ignore: nothing. Detect: say so with the condition Drifted. Correct: redeploy once for each difference, and
-    /// create again what disappeared. Default: Detect.
+    /// Action on drift. Ignore: none. Detect: report it in the condition Drifted. Correct: redeploy once for each
+    /// difference, and create a deployment that disappeared again. Default: Detect.
     #[serde(default, skip_serializing_if = "is_default")]
     pub policy: DriftPolicy,
-    /// Values whose changes elsewhere are fine; 100 at most.
+    /// Values that may be changed outside of this object; 100 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub ignore: Vec<IgnoredValue>,
 }
 
-/// What to do about drift.
+/// Action on drift.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DriftPolicy {
-    /// Nothing.
+    /// No action.
     Ignore,
-    /// Say so.
+    /// Report it in the condition Drifted.
     #[default]
     Detect,
-    /// Put it right.
+    /// Redeploy.
     Correct,
 }
 
-/// What to do about values that were sent and are not wanted any more.
+/// Policy for values that were sent and are no longer in the spec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RemovedValues {
-    /// They stay, and are named.
+    /// They stay in effect and are reported.
     #[default]
     Retain,
-    /// The deployment is deleted and created without them.
+    /// The deployment is deleted and created again without them.
     Recreate,
 }
 
-/// A value whose changes elsewhere are fine.
+/// A value that may be changed outside of this object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IgnoredValue {
-    /// Name of the application. Default: globalConfiguration is meant.
+    /// Name of the application. Default: the key is one of globalConfiguration.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub application_name: Option<String>,
@@ -414,7 +415,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_written_follows_from_what_is() {
+    fn absent_fields_have_defaults_that_depend_on_the_others() {
         use DeletionPolicy::{Delete, Orphan};
         use DeploymentType::{Preview, Production, Sandbox};
         for (case, written, kind, deletion, seconds) in [

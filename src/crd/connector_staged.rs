@@ -1,7 +1,7 @@
-//! `ConnectorStaged`: a connector that is being prepared, from its Git tag to its publication.
+//! `ConnectorStaged`: a staged connector, from its Git tag to its publication.
 //!
-//! What the remote can never change does not change here either; see [`super::connector_deployment`] for how that is
-//! held. Next: [`super::connector_staged_status`] for the status.
+//! Fields that the remote cannot change are immutable here too; see [`super::connector_deployment`] for how this is
+//! enforced. Next: [`super::connector_staged_status`] for the status.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::duration::parse_duration;
 use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
 
-/// What the connector is to be, and how far it is to go.
+/// The desired connector, and whether to preview and publish it.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -29,21 +29,21 @@ use super::shared::{NamedRef, ProjectRef, is_default};
     derive = "PartialEq",
     selectable = ".spec.projectRef.name",
     selectable = ".spec.key",
-    doc = "A connector that is being prepared: what it is, which tag of which repository it comes from, whether it is to \
-        be deployable as a preview, and whether it is to be published. Deleting this object leaves it, unless \
+    doc = "A staged connector: its description, the repository and tag that it is built from, whether it can be deployed \
+        as a preview, and whether it is published. Deleting this object keeps the staged connector, unless \
         deletionPolicy says otherwise.",
     printcolumn(name = "Key", type_ = "string", json_path = ".spec.key", description = "Key of the connector"),
     printcolumn(
         name = "Tag",
         type_ = "string",
         json_path = ".spec.repository.tag",
-        description = "Git tag that is asked for"
+        description = "Git tag in the spec"
     ),
     printcolumn(
         name = "Status",
         type_ = "string",
         json_path = ".status.connectorStatus",
-        description = "Status of the staged connector, as the API says it"
+        description = "Status of the staged connector, as the API reports it"
     ),
     printcolumn(
         name = "Preview",
@@ -55,13 +55,13 @@ use super::shared::{NamedRef, ProjectRef, is_default};
         name = "Ready",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
-        description = "Whether the remote is as far as the spec asks for"
+        description = "Whether the remote matches the spec"
     ),
     printcolumn(
         name = "Reason",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Why, in one word"
+        description = "Reason of the Ready condition"
     ),
     printcolumn(
         name = "Age",
@@ -74,7 +74,7 @@ use super::shared::{NamedRef, ProjectRef, is_default};
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
         priority = 1,
-        description = "Why, in a sentence"
+        description = "Message of the Ready condition"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -90,156 +90,157 @@ use super::shared::{NamedRef, ProjectRef, is_default};
         true, or leave publishAfter out")
     .field_path(".publishAfter"))]
 pub struct ConnectorStagedSpec {
-    /// The ConnectProject, in the same namespace, that the connector belongs to.
+    /// ConnectProject in the same namespace that the connector belongs to.
     pub project_ref: ProjectRef,
-    /// Key of the connector, under which it is found once it is published. 2 to 256 letters, digits, underscores and
-    /// hyphens. Cannot be changed.
+    /// Key of the connector, also in the registry once it is published: 2 to 256 letters, digits, underscores and
+    /// hyphens. Immutable.
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub key: String,
-    /// Its name for people.
+    /// Display name of the connector.
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
-    /// What it is good for. If it is left out, the one at the remote stays.
+    /// Description of the connector. If absent, the description at the remote stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 8192))]
     pub description: Option<String>,
-    /// Who makes it. Members that are left out stay as they are at the remote.
+    /// Creator of the connector. Fields that are absent stay as they are at the remote.
     pub creator: StagedCreator,
-    /// Where its source is.
+    /// Source repository and tag.
     pub repository: StagedRepository,
-    /// What it integrates with. Known are tax, marketplace, oms, psp, pim, promotion, search, erp, crm, email, analytics,
+    /// Integration types. Known types: tax, marketplace, oms, psp, pim, promotion, search, erp, crm, email, analytics,
     /// shipping, giftcard and other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "integration_types")]
     pub integration_types: Vec<String>,
-    /// Regions in which it may be deployed; none: anywhere. Naming only those that are needed makes processing faster. Once
-    /// there are some, the remote cannot empty the list again.
+    /// Regions in which the connector may be deployed. Empty: all regions. A shorter list makes processing faster. Once
+    /// it has entries, the remote cannot make it empty again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "regions")]
     pub supported_regions: Vec<String>,
-    /// Projects that may use it while it is private, each {region}:{projectKey}; none: the creator's alone. Example:
-    /// europe-west1.gcp:shop.
+    /// Projects that may use the connector while it is private, each {region}:{projectKey}. Empty: only the creator's
+    /// project. Example: europe-west1.gcp:shop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "private_projects")]
     pub private_projects: Vec<String>,
-    /// Address of its documentation. If it is left out, the one at the remote stays.
+    /// URL of the documentation. If absent, the URL at the remote stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub documentation_url: Option<String>,
-    /// Whether to ask, for each new tag, for the permission to deploy it while it is staged. Default: false.
+    /// Whether to request, for each new tag, the permission to deploy it as a preview. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub previewable: bool,
-    /// Whether each change is published. Never: it stays staged. Private: for privateProjects alone. Certified: for
-    /// everybody, after certification. Default: Never.
+    /// Policy for publishing changes. Never: they stay staged. Private: publish for privateProjects only. Certified:
+    /// publish for everybody, after certification. Default: Never.
     #[serde(default, skip_serializing_if = "is_default")]
     pub publish: Publish,
-    /// What has to be proven of a tag before it is published; needs previewable: true. Default: nothing.
+    /// Requirements that a tag must meet before it is published. Requires previewable: true. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publish_after: Option<PublishAfter>,
-    /// What to do about a staged connector of the same key that was not created from here. Never: say KeyTaken and leave it
-    /// alone. Adopt: take it over. Default: Never.
+    /// Policy for an existing staged connector of the same key that this object did not create. Never: report KeyTaken
+    /// and change nothing. Adopt: manage it from now on. Default: Never.
     #[serde(default, skip_serializing_if = "is_default")]
     pub adoption_policy: AdoptionPolicy,
-    /// What happens to the staged connector when this object is deleted. Orphan: it stays. Delete: it is deleted, and what
-    /// was published of it may go too. May be changed at any time, also during a deletion. Default: Orphan.
+    /// Policy for the staged connector when this object is deleted. Orphan: it stays. Delete: it is deleted, possibly
+    /// with its published versions. Can be changed at any time, also during deletion. Default: Orphan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
-    /// Pause between two looks at the remote when all is settled, at least 30s; hours, minutes and seconds, as in
-    /// 1h30m. Default: 5m.
+    /// Interval at which a settled staged connector is polled, at least 30s; hours, minutes and seconds, as in 1h30m.
+    /// Default: 5m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
-    /// Whether to pause: goes on looking, sends nothing. Deleting this object still goes on. Default: false.
+    /// Whether to pause. While true, the operator keeps polling but changes nothing. Deletion of this object still
+    /// proceeds. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
 }
 
 impl ConnectorStagedSpec {
-    /// Pause between two looks when all is settled. A text that the schema would refuse counts as absent.
+    /// Returns the poll interval for a settled staged connector. A value that the schema refuses counts as absent.
     #[must_use]
     pub fn effective_interval(&self) -> Duration {
         self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_INTERVAL)
     }
 
-    /// The deletion policy that is written, or `Orphan`.
+    /// Returns the deletion policy in the spec; if absent, `Orphan`.
     #[must_use]
     pub fn effective_deletion_policy(&self) -> DeletionPolicy {
         self.deletion_policy.unwrap_or(DeletionPolicy::Orphan)
     }
 }
 
-/// Who makes a connector.
+/// Creator of a connector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedCreator {
-    /// Address to write to. The one member that the API requires.
+    /// Email address of the contact. The API requires it.
     #[schemars(length(min = 1, max = 320))]
     pub email: String,
-    /// Name of the person to ask.
+    /// Name of the contact person.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub name: Option<String>,
-    /// The company behind it.
+    /// Name of the company.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub company: Option<String>,
-    /// The title of that person.
+    /// Title of the contact person.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub title: Option<String>,
-    /// How many people work on it, at least 1.
+    /// Number of contributors, at least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub no_of_contributors: Option<i64>,
-    /// Address of the logo.
+    /// URL of the logo.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub logo_url: Option<String>,
-    /// Address of the support site.
+    /// URL of the support site.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 2048))]
     pub support_url: Option<String>,
 }
 
-/// What has to be proven of a tag before it is published.
+/// Requirements that a tag must meet before it is published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PublishAfter {
-    /// ConnectorDeployment of the same namespace that deploys this connector by stagedRef. It has to be Ready with the tag
-    /// that is to be published, so let it follow with updatePolicy: Latest.
+    /// ConnectorDeployment in the same namespace that deploys this connector by stagedRef. It must be Ready with the
+    /// tag to publish, so set its updatePolicy to Latest.
     pub deployment_ref: NamedRef,
-    /// ActionChecks of the same namespace, 16 at most, that have to pass for what that deployment has deployed. Each of them
-    /// names it in spec.after.
+    /// ActionChecks in the same namespace, 16 at most, that must pass for what that deployment has deployed. Each of
+    /// them must name it in spec.after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub check_refs: Vec<NamedRef>,
 }
 
-/// Repository and tag.
+/// Source repository and tag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedRepository {
-    /// Address for Git: https without credentials, or ssh for private ones. Example: git@github.com:example/tax.git.
+    /// Git URL: https without credentials, or ssh for private repositories. Example: git@github.com:example/tax.git.
     #[schemars(length(min = 1, max = 2048), regex(pattern = REPOSITORY_PATTERN))]
     pub url: String,
-    /// Git tag. A new one is processed, and published if publish says so. Example: v1.2.0.
+    /// Git tag. The service processes a new tag, and publishes it if publish asks for it. Example: v1.2.0.
     #[schemars(length(min = 1, max = 256), regex(pattern = r"^[^\s]+$"))]
     pub tag: String,
 }
 
-/// Addresses for Git; one for HTTP has no user and so no password either.
+/// Git URLs. An HTTP URL must not have a user, and so it cannot have a password.
 const REPOSITORY_PATTERN: &str = r"^(https?://[^\s@]+|(ssh|git)://[^\s]+|[A-Za-z0-9_.-]+@[^\s@]+)$";
 
-/// Whether each change is published.
+/// Policy for publishing changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Publish {
-    /// It stays staged.
+    /// Changes stay staged.
     #[default]
     Never,
-    /// Without certification.
+    /// Changes are published without certification.
     Private,
-    /// With certification.
+    /// Changes are published after certification.
     Certified,
 }
 
@@ -255,7 +256,7 @@ fn private_projects(_: &mut SchemaGenerator) -> Schema {
     words(512, 128, "^[a-zA-Z0-9._-]+:[a-zA-Z0-9_-]{2,36}$")
 }
 
-/// A list in which each word stands once.
+/// Returns the schema of a list of unique strings.
 fn words(most: u32, longest: u32, pattern: &str) -> Schema {
     json_schema!({
         "type": "array", "maxItems": most, "x-kubernetes-list-type": "set",
@@ -269,7 +270,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_written_has_the_documented_default_and_is_not_written_back() {
+    fn absent_fields_have_the_documented_default_and_are_not_serialized() {
         let manifest = json!({
             "projectRef": {"name": "shop"}, "key": "tax", "name": "Tax", "creator": {"email": "dev@example.com"},
             "repository": {"url": "https://example.com/tax.git", "tag": "v1"},

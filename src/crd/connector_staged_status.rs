@@ -1,4 +1,4 @@
-//! Status of a `ConnectorStaged`: what the service says of it, and what the operator has begun and done.
+//! Status of a `ConnectorStaged`: the state that the service reports, and the operations of the operator.
 //!
 //! Next: `controllers/connector_staged/status_conversion.rs`, which reads and writes what must survive a restart.
 
@@ -10,33 +10,34 @@ use super::connector_deployment_status::ReportEntry;
 use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN};
 
-/// Most entries of a report in the status.
+/// Maximum number of entries of a report in the status.
 pub const STAGED_REPORT_ENTRIES: usize = 20;
-/// Most remarks from certification in the status, the newest.
+/// Maximum number of certification comments in the status; the newest are kept.
 pub const CERTIFICATION_COMMENTS: usize = 20;
-/// Most bytes of the remarks from certification, as JSON.
+/// Maximum size of the certification comments as JSON, in bytes.
 pub const COMMENTS_SIZE: usize = 6 * 1024;
-/// Most bytes of the applications, as JSON.
+/// Maximum size of the applications as JSON, in bytes.
 pub const STAGED_APPLICATIONS_SIZE: usize = 14 * 1024;
-/// Most bytes of the variables of an application, of each sort, as JSON.
+/// Maximum size of an application's variables as JSON, in bytes, for plain and secured ones each.
 pub const STAGED_KEYS_SIZE: usize = 3 * 1024;
-/// Most applications that a status lists, as many as a deployment may name.
+/// Maximum number of applications in a status, as many as a deployment may name.
 pub const STAGED_APPLICATIONS: usize = 64;
-/// Most variables of an application that a status lists, of each sort.
+/// Maximum number of an application's variables in a status, for plain and secured ones each.
 pub const STAGED_KEYS: usize = 100;
 
-/// What the operator says about the staged connector. Written by the operator only.
+/// Observed state of the staged connector. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStagedStatus {
-    /// The metadata.generation that this status speaks about. -1: the operator has not seen the object yet.
+    /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Always there: Ready (the remote is as far as the spec asks for) and Suspended. Only while true: Reconciling
-    /// (something runs or may come by itself), Stalled (a person has to act). Conditions of others are kept.
+    /// Conditions of the staged connector. Always present: Ready (the remote matches the spec) and Suspended. Present
+    /// only while true: Reconciling (the operator is working or waiting) and Stalled (a user must act). Conditions of
+    /// other controllers are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The install of the operator that works on this resource: namespace and name of its Lease. Absent without leader
+    /// Install of the operator that manages this resource: namespace and name of its Lease. Absent without leader
     /// election.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
@@ -52,29 +53,30 @@ pub struct ConnectorStagedStatus {
     /// Version of the staged connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
-    /// The remote project that holds it.
+    /// Remote project that holds the staged connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
-    /// Draft, Processing, ReadyForCertification, InCertification, Published or Failed, as the API says it.
+    /// Status of the staged connector, as the API reports it: Draft, Processing, ReadyForCertification,
+    /// InCertification, Published or Failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub connector_status: Option<String>,
-    /// Whether it may be deployed while staged. Granted: it may. Refused: it may not. Pending: the service is reviewing the
-    /// request. NotRequested: nobody has asked for the permission. Unknown: a word that this version of the operator does
-    /// not know.
+    /// Permission to deploy the connector as a preview. Granted: it may be deployed. Refused: it may not. Pending: the
+    /// service is reviewing the request. NotRequested: the permission was not requested. Unknown: a value that this
+    /// version of the operator does not know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previewable: Option<PreviewPermission>,
-    /// Whether it is published and can be used.
+    /// Whether the connector is published and can be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub already_listed: Option<bool>,
-    /// Whether it differs from what is published.
+    /// Whether the staged connector differs from the published one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub has_changes: Option<bool>,
-    /// The tag that was published last.
+    /// Tag that was published last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub published_tag: Option<String>,
-    /// The tag that the permission for a preview was asked for last.
+    /// Tag for which the preview permission was requested last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub previewed_tag: Option<String>,
@@ -86,32 +88,32 @@ pub struct ConnectorStagedStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub previewable_report: Vec<ReportEntry>,
-    /// Remarks from certification, newest first; 20 at most, and as many as fit into 6 KiB.
+    /// Comments from certification, newest first; 20 at most, and as many as fit into 6 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub certification_comments: Vec<CertificationComment>,
-    /// The applications of the connect.yaml of the tag, and the variables that they want; 64 at most, and as many as fit
+    /// Applications in the connect.yaml of the tag, and the variables that they declare; 64 at most, and as many as fit
     /// into 14 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub configurations: Vec<StagedApplication>,
-    /// What was sent last.
+    /// Last change that was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<StagedApplied>,
-    /// How the last attempt to publish ended.
+    /// Result of the last attempt to publish.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publication: Option<Publication>,
-    /// Since which version the tag can be deployed while it is staged.
+    /// First version in which the tag can be deployed as a preview.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployable: Option<StagedDeployable>,
-    /// What was begun and not yet seen to end.
+    /// Operation in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<StagedOperation>,
-    /// The last value of the annotation connect-operator.io/reconcile-requested-at that was served.
+    /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub handled_reconcile_request: Option<String>,
-    /// The last value of the annotation connect-operator.io/redeploy-requested-at that was served.
+    /// Last value of the annotation connect-operator.io/redeploy-requested-at that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub handled_redeploy_request: Option<String>,
@@ -147,164 +149,164 @@ impl Default for ConnectorStagedStatus {
     }
 }
 
-/// A remark from certification.
+/// A comment from certification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CertificationComment {
-    /// Key of the project of whoever wrote it.
+    /// Project key of the author.
     #[schemars(length(max = 64))]
     pub project: String,
-    /// When, as the API says it.
+    /// Time of the comment, as the API reports it.
     #[schemars(length(max = 64))]
     pub at: String,
-    /// What was remarked.
+    /// Text of the comment.
     #[schemars(length(max = 1024))]
     pub comment: String,
 }
 
-/// An application of a connector, and the variables that it wants.
+/// An application of a connector, and the variables that it declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedApplication {
     /// Name of the application.
     #[schemars(length(max = 256))]
     pub application_name: String,
-    /// Its kind, such as service, event or job.
+    /// Type of the application, such as service, event or job.
     #[schemars(length(max = 64))]
     pub application_type: String,
-    /// Its plain variables; 100 at most, and as many as fit into 3 KiB.
+    /// Plain variables; 100 at most, and as many as fit into 3 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub standard_configuration: Vec<StagedVariable>,
-    /// Its secured variables; 100 at most, and as many as fit into 3 KiB.
+    /// Secured variables; 100 at most, and as many as fit into 3 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub secured_configuration: Vec<StagedVariable>,
 }
 
-/// A variable that an application wants.
+/// A variable that an application declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedVariable {
-    /// Name, as in the configurations of a ConnectorDeployment.
+    /// Key for configurations of a ConnectorDeployment.
     #[schemars(length(max = 256))]
     pub key: String,
-    /// Whether it must have a value.
+    /// Whether the variable must have a value.
     pub required: bool,
 }
 
-/// Whether a staged connector may be deployed: the API's `isPreviewable` (contract section 4.1).
+/// Permission to deploy a staged connector: the API's `isPreviewable` (contract section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum PreviewPermission {
-    /// `"true"`: it may.
+    /// `"true"`: it may be deployed.
     Granted,
-    /// `"false"`: it may not.
+    /// `"false"`: it may not be deployed.
     Refused,
     /// `"pending"`: the service is reviewing the request.
     Pending,
-    /// `"none"`: nobody has asked.
+    /// `"none"`: the permission was not requested.
     NotRequested,
-    /// A word that this version of the operator does not know.
+    /// A value that this version of the operator does not know.
     Unknown,
 }
 
-/// What was sent last.
+/// The last change that was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedApplied {
-    /// The metadata.generation that it was sent for.
+    /// The metadata.generation that was sent.
     pub generation: i64,
     /// Digest of what was sent. Absent: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub digest: Option<String>,
-    /// Digest of what the remote showed afterwards.
+    /// Digest of the fields that the remote showed afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub remote_digest: Option<String>,
-    /// Version before it.
+    /// Version of the staged connector before the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
-    /// When its end was seen.
+    /// Time at which the end of the operation was observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
 }
 
-/// How an attempt to publish ended.
+/// Result of an attempt to publish.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Publication {
-    /// Digest of what was to be published, and how.
+    /// Digest of what to publish, and of how.
     #[schemars(length(max = 128))]
     pub digest: String,
-    /// Status that it ended with.
+    /// Status in which the attempt ended.
     #[schemars(length(max = 64))]
     pub outcome: String,
-    /// When the end was seen.
+    /// Time at which the end of the attempt was observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,
 }
 
-/// Since which version a tag can be deployed while it is staged.
+/// The first version in which a tag can be deployed as a preview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedDeployable {
     /// Digest of repository and tag.
     #[schemars(length(max = 128))]
     pub source: String,
-    /// The first version of the connector in which the permission was seen.
+    /// First version of the connector in which the permission was observed.
     pub version: i64,
 }
 
-/// Something that was begun: written before its call, removed after its end.
+/// An operation in progress: written before its call, removed after its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StagedOperation {
-    /// What it does.
+    /// Type of the operation.
     #[serde(rename = "type")]
     pub operation_type: StagedOperationType,
-    /// Planned: its call may have been sent. Accepted: it was.
+    /// State of the operation. Planned: its call may have been sent. Accepted: the remote accepted it.
     pub state: super::connector_deployment_status::OperationState,
-    /// How often its call was about to be sent, from 1.
+    /// Number of attempts to send the call, counted from 1. It is incremented before each attempt.
     pub attempt: u32,
-    /// The metadata.generation that it serves.
+    /// The metadata.generation that the operation applies.
     pub generation: i64,
-    /// Digest of what it is about.
+    /// Digest of what the operation applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     pub digest: Option<String>,
-    /// The tag that it is about.
+    /// Tag that the operation applies to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub tag: Option<String>,
-    /// Version that it starts from.
+    /// Version of the staged connector before the operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
-    /// Status that it starts from.
+    /// Status of the staged connector before the operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub from_status: Option<String>,
-    /// Whether the connector was seen busy since.
+    /// Whether the connector was observed busy since the call was sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen_busy: bool,
-    /// The value of the annotation connect-operator.io/redeploy-requested-at that it serves.
+    /// Value of the annotation connect-operator.io/redeploy-requested-at that the operation handles.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub redeploy_request: Option<String>,
-    /// When its call was about to be sent last.
+    /// Time at which the call was last about to be sent.
     pub started_at: Time,
 }
 
-/// What an operation does.
+/// Type of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum StagedOperationType {
     /// Creates the staged connector.
     Create,
-    /// Changes it.
+    /// Changes the staged connector.
     Update,
-    /// Asks for the permission to deploy it while staged.
+    /// Requests the permission to deploy it as a preview.
     Preview,
     /// Publishes it.
     Publish,

@@ -1,27 +1,27 @@
-//! Durations as people write them: a whole number of hours, minutes and seconds, as in `30s`, `5m` and `1h30m`.
+//! Durations in specs: a whole number of hours, minutes and seconds, as in `30s`, `5m` and `1h30m`.
 //!
-//! A subset of Go's syntax, so that the schema's rules can compare them with `duration()`. [`PATTERN`] is what the API
-//! server checks; [`parse_duration`] reads what passed.
+//! The syntax is a subset of Go's, so that the validation rules can compare durations with `duration()`. The API server
+//! checks [`PATTERN`]; [`parse_duration`] parses what passed.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// What the schema lets through, together with a length of 2 to 20 characters.
+/// Pattern of a duration in the schema, together with a length of 2 to 20 characters.
 pub const PATTERN: &str = r"^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}s)?$";
 
-/// A text that is no duration.
+/// Error for a string that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{text:?} is no duration: write hours, minutes and seconds in this order, as in 30s, 5m or 1h30m")]
 pub struct InvalidDuration {
-    /// The text, at most its first 20 characters.
+    /// The string, at most its first 20 characters.
     pub text: String,
 }
 
-/// Reads a duration such as `30s`, `5m` or `1h30m`, at most 999999 of each unit.
+/// Parses a duration such as `30s`, `5m` or `1h30m`, at most 999999 of each unit.
 ///
 /// # Errors
-/// [`InvalidDuration`] for everything that [`PATTERN`] does not match, and for the empty text.
+/// [`InvalidDuration`] for everything that [`PATTERN`] does not match, and for the empty string.
 pub fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
     let mut seconds = 0;
     let mut rest = text;
@@ -34,7 +34,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
     if text.is_empty() || !rest.is_empty() { Err(invalid(text)) } else { Ok(Duration::from_secs(seconds)) }
 }
 
-/// One to six decimal digits.
+/// Parses one to six decimal digits.
 fn whole_number(text: &str) -> Option<u64> {
     let plausible = (1..=6).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if plausible { text.parse().ok() } else { None }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_people_write_them() {
+    fn durations_are_parsed_and_everything_else_is_refused() {
         for (text, seconds) in [
             ("30s", Some(30)),
             ("5m", Some(300)),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_to_write_and_stays_short() {
+    fn an_error_names_the_expected_format_and_stays_short() {
         let error = parse_duration(&"x".repeat(5000)).expect_err("it is no duration").to_string();
         assert!(error.contains("as in 30s, 5m or 1h30m"), "{error}");
         assert!(error.len() < 200, "{error}");

@@ -1,4 +1,4 @@
-//! The frontend whose actions are called: in an `ActionCheck`, and once for all of them in a `ConnectProject`.
+//! The frontend whose actions are called: set in an `ActionCheck`, or in a `ConnectProject` for all of its checks.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Which frontend is called.
+/// The frontend to call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -16,12 +16,12 @@ use super::schema;
     .message("path is for the preset Frontastic only: leave it out, or leave out preset")
     .field_path(".path"))]
 pub struct Frontend {
-    /// Address of the frontend, without a slash at its end, instead of projectName, companyName and tld. Only hosts that
-    /// the operator allows are called (`--allowed-action-hosts`). Example, for a dev server: http://127.0.0.1:8787.
+    /// Base URL of the frontend, without a trailing slash, instead of projectName, companyName and tld. The operator
+    /// calls only allowed hosts (`--allowed-action-hosts`). Example, for a dev server: http://127.0.0.1:8787.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub url: Option<String>,
-    /// Name of the project; the address is https://{projectName}-{companyName}.frontastic{tld}. Example: shop.
+    /// Name of the project. The base URL is https://{projectName}-{companyName}.frontastic{tld}. Example: shop.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 61), regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$"))]
     pub project_name: Option<String>,
@@ -29,23 +29,23 @@ pub struct Frontend {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 61), regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$"))]
     pub company_name: Option<String>,
-    /// End of the address, with its dot. Default: .live.
+    /// Top-level domain of the host, with its leading dot. Default: .live.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 64), regex(pattern = r"^(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$"))]
     pub tld: Option<String>,
-    /// Which host, paths and names of headers the frontend has. Frontastic: ….frontastic.live, /frontastic/action/….
-    /// Service: ….service.live, /service/action/…. Default: Frontastic.
+    /// Preset for the host, paths and header names of the frontend. Frontastic: ….frontastic.live,
+    /// /frontastic/action/…. Service: ….service.live, /service/action/…. Default: Frontastic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<FrontendPreset>,
-    /// Path of the page that the call is made for; with the preset Frontastic only. Example: /cart.
+    /// Path of the page for which the action is called; with the preset Frontastic only. Example: /cart.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^/[\x21-\x7E]*$"))]
     pub path: Option<String>,
 }
 
 impl Frontend {
-    /// These fields, and those of `shared` for what is left out. An address is taken as a whole: `url` here replaces the
-    /// names there, and names here replace `url` there.
+    /// Returns these fields, with those of `shared` in place of absent ones. The address is inherited as a whole: `url`
+    /// here replaces the names in `shared`, and names here replace `url` in `shared`.
     #[must_use]
     pub fn or(&self, shared: &Self) -> Self {
         let named = self.project_name.is_some() || self.company_name.is_some() || self.tld.is_some();
@@ -64,7 +64,7 @@ impl Frontend {
     }
 }
 
-/// Host, paths and names of headers of a frontend.
+/// Preset for the host, paths and header names of a frontend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum FrontendPreset {
@@ -81,7 +81,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_check_says_wins_over_its_project() {
+    fn fields_of_a_check_override_those_of_its_project() {
         let read = |value| serde_json::from_value::<Frontend>(value).expect("a frontend");
         let shared = json!({"projectName": "shop", "companyName": "example", "tld": ".io", "path": "/cart"});
         let url = json!({"url": "http://127.0.0.1:1", "preset": "Service"});

@@ -1,9 +1,9 @@
-//! What people write into the cluster and what the operator answers there: the kinds, their schemas and their columns.
+//! The custom resource definitions: spec, status, validation rules and printer columns of each kind.
 //!
-//! The schema is the first to judge a manifest: what it can refuse, no controller has to. Its field docs are what
-//! `kubectl explain` prints, so they speak to the person who types it. Nothing here does IO or knows the remote API;
-//! no field can carry the clear text of a secured value. Next: a file for each kind, [`shared`] for what they have in
-//! common, [`schema`] for what the derives leave to do; `controllers/` for what is done with it.
+//! The schema validates a manifest first: what it refuses, no controller has to handle. The doc comments of fields are
+//! what `kubectl explain` prints, so they address the user who fills in the field. Nothing here does IO or knows the
+//! remote API; no field can carry the clear text of a secured value. Next: one file for each kind, [`shared`] for the
+//! types that several kinds use, [`schema`] for what the derives cannot express; `controllers/` for the reconcilers.
 
 #![allow(clippy::doc_markdown, reason = "the docs of fields are what kubectl explain prints, as plain text")]
 #![allow(clippy::duplicated_attributes, reason = "several printer columns have the same type")]

@@ -1,4 +1,4 @@
-//! `spec.outputs` of a `ConnectorDeployment`: where to write what the deployment offers, and under which keys.
+//! `spec.outputs` of a `ConnectorDeployment`: the ConfigMap for the deployment's URLs and topics, and its keys.
 //!
 //! Next: `controllers/connector_deployment/outputs.rs`, which writes it.
 
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Where to write what the deployment offers.
+/// Destination for the URLs and topics of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outputs {
-    /// A ConfigMap of the same namespace, made and kept by the operator. An existing one that the operator does not own
-    /// is not overwritten; the resource reports OutputConflict. The operator has to be allowed to write ConfigMaps (chart:
-    /// outputs.enabled); if it is not, the resource reports KubernetesError.
+    /// ConfigMap in the same namespace that the operator creates and updates. An existing one that the operator does
+    /// not own is not overwritten; the resource reports OutputConflict. The operator needs permission to write
+    /// ConfigMaps (chart value outputs.enabled); without it, the resource reports KubernetesError.
     pub config_map: OutputConfigMap,
 }
 
-/// A ConfigMap with what the deployment offers.
+/// A ConfigMap for the URLs and topics of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputConfigMap {
     /// Name of the ConfigMap.
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
     pub name: String,
-    /// The keys to write, and what each holds; 128 at most. Default: {applicationName}.url and {applicationName}.topic for
-    /// every application that has one.
+    /// Keys to write, and the value of each; 128 at most. Default: {applicationName}.url and {applicationName}.topic
+    /// for every application that has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["key".into()]))]
@@ -43,17 +43,18 @@ pub struct OutputKey {
     /// Name of the application.
     #[schemars(length(min = 2, max = 256), regex(pattern = schema::KEY_PATTERN))]
     pub application_name: String,
-    /// url: the address of a service, or of what else has one. topic: the topic of an event application.
+    /// Value of the key. url: the URL of an application that has one, such as a service. topic: the topic of an event
+    /// application.
     pub output: Output,
 }
 
-/// What an application offers.
+/// An output of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum Output {
-    /// Its address.
+    /// URL of the application.
     Url,
-    /// Its topic.
+    /// Topic of the application.
     Topic,
 }

@@ -1,7 +1,7 @@
-//! What the derives leave to do for a schema: the rules that are built from a field's name, the lists that several
-//! kinds share, and a last pass that makes the schemas what the API server and `kubectl explain` like best.
+//! Schemas beyond what the derives produce: rules that are built from a field's name, schemas that several kinds share,
+//! and a last pass that adapts the schemas to the API server and to `kubectl explain`.
 //!
-//! The CRDs of `crds/` are [`yaml`], compared by a test.
+//! A test compares the CRDs in `crds/` with [`to_yaml`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray,
@@ -18,35 +18,36 @@ use super::connector_deployment::ConnectorDeployment;
 use super::connector_staged::ConnectorStaged;
 use super::shared::UNSEEN;
 
-/// Keys of deployments, connectors and applications, together with a length of 2 to 256 (contract section 9).
+/// Pattern of the keys of deployments, connectors and applications, together with a length of 2 to 256 (contract
+/// section 9).
 pub const KEY_PATTERN: &str = "^[A-Za-z0-9_-]+$";
-/// Names of objects that are DNS subdomains (RFC 1123), together with a length of 1 to 253.
+/// Pattern of object names that are DNS subdomains (RFC 1123), together with a length of 1 to 253.
 pub const NAME_PATTERN: &str = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$";
-/// Keys within Secrets and ConfigMaps, together with a length of 1 to 253.
+/// Pattern of keys within Secrets and ConfigMaps, together with a length of 1 to 253.
 pub const DATA_KEY_PATTERN: &str = r"^[-._a-zA-Z0-9]+$";
-/// Regions: `{location}.{provider}`. Not an enum, because new ones may come; labels of a host name, because they become
-/// part of one.
+/// Pattern of regions: `{location}.{provider}`. Not an enum, because regions may be added; DNS labels, because a region
+/// becomes part of a host name.
 pub const REGION_PATTERN: &str = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$";
-/// What to do about a region that is only a location, the usual slip.
+/// Message for a region that is only a location, the usual mistake.
 pub(super) const REGION_MESSAGE: &str =
     "region must name location and provider, as in europe-west1.gcp or us-east-2.aws";
-/// Base addresses: scheme, host, optionally port and path; no user, query, fragment or slash at the end.
+/// Pattern of base URLs: scheme, host, optionally port and path; no user, query, fragment or trailing slash.
 pub const URL_PATTERN: &str = r"^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*$";
 
-/// The rule that an optional member of a spec, once written, is not changed.
+/// Returns the rule that an optional field of a spec, once set, does not change.
 pub(super) fn unchanged(member: &str) -> Rule {
     Rule::new(format!("!has(oldSelf.{member}) || !has(self.{member}) || self.{member} == oldSelf.{member}"))
         .message(cannot_change(member).as_str())
         .field_path(format!(".{member}"))
 }
 
-/// [`unchanged`] for a member of `spec.connector`.
+/// Returns the rule [`unchanged`] for a field of `spec.connector`.
 pub(super) fn unchanged_member(member: &str) -> Rule {
     Rule { message: Some(cannot_change(&format!("connector.{member}")).as_str().into()), ..unchanged(member) }
 }
 
-/// The rule that a member which is added to a spec is what the status already knows, so that removing it and adding it
-/// again is no way around [`unchanged`], and writing out a default is fine.
+/// Returns the rule that a field which is added to a spec equals that field of the status. So removing a field and
+/// adding it again cannot bypass [`unchanged`], and a user may write out a default.
 pub(super) fn added_must_match_status(member: &str) -> Rule {
     let known = match member.split_once('.') {
         Some((parent, _)) => format!("has(oldSelf.status.{parent}) && has(oldSelf.status.{member})"),
@@ -67,10 +68,10 @@ fn cannot_change(member: &str) -> String {
     )
 }
 
-/// Most conditions of a resource, those of other controllers included.
+/// Maximum number of conditions of a resource, those of other controllers included.
 pub const MOST_CONDITIONS: usize = 64;
 
-/// `status.conditions`, bounded as the Kubernetes API conventions do it: a map by `type`.
+/// Returns the schema of `status.conditions`, bounded like `metav1.Condition` in Kubernetes: a map by `type`.
 pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -79,37 +80,39 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-list-map-keys": ["type"],
         "items": {
             "type": "object",
-            "description": "One condition.",
+            "description": "A condition.",
             "required": ["type", "status", "lastTransitionTime", "reason", "message"],
             "properties": {
-                "type": {"type": "string", "maxLength": 316, "description": "What it is about. Example: Ready."},
-                "status": {"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it is so."},
+                "type": {"type": "string", "maxLength": 316, "description": "Type of the condition. Example: Ready."},
+                "status": {
+                    "type": "string", "enum": ["True", "False", "Unknown"], "description": "Status of the condition.",
+                },
                 "observedGeneration": {
                     "type": "integer", "format": "int64", "minimum": 0,
-                    "description": "The metadata.generation that it speaks about.",
+                    "description": "The metadata.generation that the condition is based on.",
                 },
                 "lastTransitionTime": {
-                    "type": "string", "format": "date-time", "description": "When status last changed.",
+                    "type": "string", "format": "date-time", "description": "Last time at which the status changed.",
                 },
-                "reason": {"type": "string", "maxLength": 1024, "description": "Why, in one word for programs."},
-                "message": {"type": "string", "maxLength": 32768, "description": "Why, in a sentence for people."},
+                "reason": {"type": "string", "maxLength": 1024, "description": "Machine-readable reason."},
+                "message": {"type": "string", "maxLength": 32768, "description": "Human-readable message."},
             },
         },
     })
 }
 
-/// Digests of values by key: more than fit into the bytes that they may take.
+/// Returns the schema of digests by key. It allows more entries than fit into the size limit of the status.
 pub(super) fn value_digests(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "maxProperties": 1024, "additionalProperties": {"type": "string", "maxLength": 16}})
 }
 
-/// Takes away the description of an enum. The description of an optional field would give way to it, though the field
-/// knows more: what the words mean there, and which one stands for an absent field.
+/// Removes the description of an enum. It would replace the description of an optional field, which is more specific:
+/// it explains the values and names the default.
 pub(super) fn leave_description_to_the_field(schema: &mut Schema) {
     schema.remove("description");
 }
 
-/// Every CRD of the operator, in the order in which they are printed and installed.
+/// Returns every CRD of the operator, in the order in which they are printed and installed.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     let kinds = [
@@ -122,13 +125,13 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     kinds.map(finished).into()
 }
 
-/// [`all`] as one stream of YAML documents.
+/// Returns [`all`] as one stream of YAML documents.
 #[must_use]
 pub fn yaml() -> String {
     all().iter().map(to_yaml).collect()
 }
 
-/// One CRD as a YAML document that begins with `---`.
+/// Returns one CRD as a YAML document that begins with `---`.
 #[must_use]
 #[allow(clippy::missing_panics_doc, reason = "the expectations hold for every CRD")]
 pub fn to_yaml(crd: &CustomResourceDefinition) -> String {
@@ -137,10 +140,10 @@ pub fn to_yaml(crd: &CustomResourceDefinition) -> String {
     format!("---\n{text}")
 }
 
-/// Bounds are floating point numbers in the API's types, and would be printed as `1.0`.
+/// Turns integral floats into integers. Bounds are floats in the API's types, and would be printed as `1.0`.
 fn whole_numbers(value: Value) -> Value {
     match value {
-        // A bound of ours is far below 2^53, so the conversion is exact.
+        // Every bound in our schemas is far below 2^53, so the conversion is exact.
         #[allow(clippy::cast_possible_truncation)]
         Value::Number(number) => match number.as_f64() {
             Some(float) if float.fract() == 0.0 => Value::from(float as i64),
@@ -152,17 +155,17 @@ fn whole_numbers(value: Value) -> Value {
     }
 }
 
-/// Field of a status that says which generation it speaks about.
+/// Field of a status with the generation that it describes.
 const OBSERVED: &str = "observedGeneration";
 
-/// Puts the last touch to what the derive made.
+/// Tidies a derived CRD, and adds the default of `status.observedGeneration`.
 fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
         if let Some(root) = root {
             tidy(root);
             let status = root.properties.as_mut().and_then(|members| members.get_mut("status"));
-            // What is only mirrored has no generation that it would speak about.
+            // A Connector is only mirrored, so its status has no observedGeneration.
             let observes =
                 |status: &&mut JSONSchemaProps| status.properties.iter().flatten().any(|(name, _)| name == OBSERVED);
             if let Some(status) = status.filter(observes) {
@@ -173,10 +176,12 @@ fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     crd
 }
 
-/// - A null is as good as an absent field, and the API server drops it, unless the schema calls it a value.
-/// - A title repeats the kind.
-/// - Line breaks within a paragraph belong to the source; `kubectl explain` breaks lines itself.
-/// - The API server knows signed formats only, and a number is one without saying so.
+/// Adapts a schema, and those within it, to the API server and to `kubectl explain`:
+///
+/// - `nullable` is removed: then the API server drops a null, so that it equals an absent field.
+/// - `title` is removed: it repeats the kind.
+/// - Line breaks within a paragraph become spaces; `kubectl explain` wraps lines itself.
+/// - Unsigned formats become signed ones, because the API server knows no others; `double` is redundant for a number.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;

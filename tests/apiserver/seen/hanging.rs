@@ -62,7 +62,7 @@ async fn a_run_whose_call_never_ends_fails_livez_and_nothing_else() {
     assert!(health.livez().passed, "{}", health.livez().text);
     pass(&shop.clock, COARSE, Duration::from_mins(2)).await;
     let expected =
-        format!("[-]runs failed: the run of ActionCheck {}/hangs has been waiting for ", shop.sandbox.namespace);
+        format!("[-]runs failed: the reconcile of ActionCheck {}/hangs has been waiting for ", shop.sandbox.namespace);
     assert!(!health.livez().passed && health.livez().text.contains(&expected), "{}", health.livez().text);
     assert!(health.readyz().passed, "{}", health.readyz().text);
 

@@ -50,8 +50,8 @@ async fn every_line_of_a_run_has_its_trace_id_and_so_has_each_of_its_calls() {
         assert_eq!(line["kind"], "ConnectorDeployment", "{line}");
         assert_eq!((&line["namespace"], &line["name"]), (&Value::from(&*shop.sandbox.namespace), &Value::from(NAME)));
     }
-    assert_eq!(run.last().unwrap()["message"], "the run ended");
-    let runs = lines.iter().filter(|line| line["message"] == "the run ended");
+    assert_eq!(run.last().unwrap()["message"], "the reconcile ended");
+    let runs = lines.iter().filter(|line| line["message"] == "the reconcile ended");
     let mut ids: Vec<_> = runs.map(|line| line["trace_id"].as_str().expect("each run has one")).collect();
     let all = ids.len();
     ids.sort_unstable();

@@ -72,7 +72,7 @@ fn name(text: &str) -> Result<String, String> {
 
 /// What an observed status means for the wait.
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
+enum ObservedStatus {
     /// The resource is ready.
     Ready(String),
     /// A user has to act.
@@ -108,15 +108,15 @@ pub(super) async fn run(args: Args) -> Result<(), WaitError> {
         };
         match seen {
             Some(Ok(Some(object))) => match judge(&object) {
-                Seen::Ready(text) => {
+                ObservedStatus::Ready(text) => {
                     return Ok(print(&format!("{name}: {text}\n"))?);
                 }
-                Seen::Stalled(text) => return Err(WaitError::Stalled(format!("{name}: {text}"))),
-                Seen::Running(text) if text != state => {
+                ObservedStatus::Stalled(text) => return Err(WaitError::Stalled(format!("{name}: {text}"))),
+                ObservedStatus::Running(text) if text != state => {
                     eprintln!("{name}: {text}");
                     state = text;
                 }
-                Seen::Running(_) => {}
+                ObservedStatus::Running(_) => {}
             },
             Some(Ok(None)) => return Err(absent("it was deleted".to_owned())),
             // The watcher retries after a backoff.
@@ -126,23 +126,23 @@ pub(super) async fn run(args: Args) -> Result<(), WaitError> {
     }
 }
 
-fn judge(object: &ConnectorDeployment) -> Seen {
-    let Some(status) = &object.status else { return Seen::Running("waiting for the operator".to_owned()) };
+fn judge(object: &ConnectorDeployment) -> ObservedStatus {
+    let Some(status) = &object.status else { return ObservedStatus::Running("waiting for the operator".to_owned()) };
     if object.metadata.deletion_timestamp.is_some() {
-        return Seen::Running("it is being deleted".to_owned());
+        return ObservedStatus::Running("it is being deleted".to_owned());
     }
     if Some(status.observed_generation) != object.metadata.generation {
-        return Seen::Running("waiting for the operator".to_owned());
+        return ObservedStatus::Running("waiting for the operator".to_owned());
     }
     let is =
         |kind: &str| status.conditions.iter().any(|condition| condition.type_ == kind && condition.status == "True");
     let condition = condition(status);
     if is(names::READY) {
-        Seen::Ready(condition)
+        ObservedStatus::Ready(condition)
     } else if is(names::STALLED) {
-        Seen::Stalled(format!("{condition}{}", report(status)))
+        ObservedStatus::Stalled(format!("{condition}{}", report(status)))
     } else {
-        Seen::Running(condition)
+        ObservedStatus::Running(condition)
     }
 }
 
@@ -193,32 +193,32 @@ mod tests {
     fn only_the_status_of_the_current_generation_counts() {
         let condition = |reason: &str| format!("{reason}: because");
         for (case, status, expected) in [
-            ("no status yet", json!(null), Seen::Running("waiting for the operator".into())),
-            ("ready", status(2, ("True", "Deployed"), None), Seen::Ready(condition("Deployed"))),
+            ("no status yet", json!(null), ObservedStatus::Running("waiting for the operator".into())),
+            ("ready", status(2, ("True", "Deployed"), None), ObservedStatus::Ready(condition("Deployed"))),
             (
                 "ready before the edit",
                 status(1, ("True", "Deployed"), None),
-                Seen::Running("waiting for the operator".into()),
+                ObservedStatus::Running("waiting for the operator".into()),
             ),
             (
                 "in progress",
                 status(2, ("Unknown", "Redeploying"), Some("Reconciling")),
-                Seen::Running(condition("Redeploying")),
+                ObservedStatus::Running(condition("Redeploying")),
             ),
             (
                 "waiting for a Secret",
                 status(2, ("False", "SecretMissing"), Some("Reconciling")),
-                Seen::Running(condition("SecretMissing")),
+                ObservedStatus::Running(condition("SecretMissing")),
             ),
             (
                 "a user has to act",
                 status(2, ("False", "DeploymentFailed"), Some("Stalled")),
-                Seen::Stalled("DeploymentFailed: because\n  Error service: No not so".into()),
+                ObservedStatus::Stalled("DeploymentFailed: because\n  Error service: No not so".into()),
             ),
             (
                 "failed before the edit",
                 status(1, ("False", "DeploymentFailed"), Some("Stalled")),
-                Seen::Running("waiting for the operator".into()),
+                ObservedStatus::Running("waiting for the operator".into()),
             ),
         ] {
             assert_eq!(judge(&object(&status)), expected, "{case}");

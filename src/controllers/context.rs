@@ -31,7 +31,7 @@ use super::resync::Given;
 use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
-use super::work::Work;
+use super::tracker::ReconcileTracker;
 use crate::crd::DeletionPolicy;
 use crate::crd::shared::RemoteIdentity;
 
@@ -86,7 +86,7 @@ pub struct Context {
     /// Whose last reconcile panicked.
     pub panics: Panics,
     /// What waits and what runs, what exists, and the metrics that come of it.
-    pub work: Arc<Work>,
+    pub tracker: Arc<ReconcileTracker>,
     /// Subjects that are to run again.
     pub enqueue: UnboundedSender<ObjectRef>,
 }
@@ -118,7 +118,7 @@ impl Context {
         let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);
         let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.object_refs(kind)));
         kept.chain([
-            self.work.object_refs(),
+            self.tracker.object_refs(),
             self.given.object_refs(),
             self.panics.object_refs(),
             self.project_quota.object_refs(),

@@ -20,7 +20,7 @@ use crate::names;
 /// Forgets everything about a subject that is gone.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.foreign_installs.forget(object_ref);
-    context.work.gone(object_ref);
+    context.tracker.gone(object_ref);
     context.given.forget(object_ref);
     context.panics.forget(object_ref);
     match object_ref.kind {
@@ -49,7 +49,7 @@ pub fn ended(context: &Context, object_ref: &ObjectRef) {
 /// A Secret or a ConfigMap that these name was written or removed.
 pub fn sourced(context: &Context, users: Users) {
     for user in users.changed {
-        context.work.changed(&user);
+        context.tracker.changed(&user);
         context.enqueue(user);
     }
     // Nothing is sent for what is missing, so it is no change that waits to be sent.
@@ -144,7 +144,7 @@ impl KnownObjects {
                     Kind::Check => context.references.object_refs().into_iter().filter(is_check).collect(),
                 });
                 // What is counted is one of these too, unless it never ran.
-                let counted = context.work.inventory.object_refs();
+                let counted = context.tracker.inventory.object_refs();
                 known.extend(counted.into_iter().filter(|object_ref| object_ref.kind == K::KIND));
                 let here = |object_ref: &ObjectRef| {
                     self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
@@ -190,7 +190,7 @@ impl KnownObjects {
     fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let object_ref = object_ref(object);
-        context.work.inventory.seen(&object_ref, object.reported_state());
+        context.tracker.inventory.seen(&object_ref, object.reported_state());
         let named = match K::KIND {
             Kind::Deployment => Some(Named::Deployment),
             Kind::Check => Some(Named::Check),

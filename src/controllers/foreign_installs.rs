@@ -2,7 +2,7 @@
 //! which is reported once.
 //!
 //! The only thing written for such an object is an Event, because two installs must not compete for one status.
-//! `leader/others.rs` decides whether another install is alive and selects an object. This module reads its Lease, one
+//! `leader/other_installs.rs` decides whether another install is alive and selects an object. This module reads its Lease, one
 //! read for all objects that are left to it, and enqueues the objects that this install may reconcile again.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use super::context::Context;
 use super::managed_kind::ManagedKind;
 use super::object_ref::{Kind, ObjectRef};
 use super::reason::Reason;
-use crate::leader::others::{Object, Others, Standing};
+use crate::leader::other_installs::{Availability, Object, OtherInstalls};
 use crate::leader::scope::Labels;
 use crate::leader::{LeaseName, Scope};
 
@@ -34,7 +34,7 @@ pub const FOREIGN_AGAIN: Duration = Duration::from_secs(30);
 pub struct ForeignInstalls {
     mine: Option<String>,
     scope: Scope,
-    others: Mutex<Others<ObjectRef>>,
+    other_installs: Mutex<OtherInstalls<ObjectRef>>,
     /// The install that each object was reported to be left to.
     said: Mutex<BTreeMap<ObjectRef, String>>,
     /// Observed projects, and whether this install selects them.
@@ -50,7 +50,7 @@ impl ForeignInstalls {
         Self {
             mine: mine.map(ToString::to_string),
             scope,
-            others: Mutex::default(),
+            other_installs: Mutex::default(),
             said: Mutex::default(),
             projects: Mutex::default(),
             asked: Notify::new(),
@@ -79,7 +79,7 @@ impl ForeignInstalls {
     /// of them.
     #[must_use]
     pub fn relabelled(&self, object_ref: &ObjectRef, labels: &Labels) -> bool {
-        if lock(&self.others).relabelled(object_ref, labels) {
+        if lock(&self.other_installs).relabelled(object_ref, labels) {
             return true;
         }
         if !self.is_shard() || object_ref.kind != Kind::Project {
@@ -91,7 +91,7 @@ impl ForeignInstalls {
 
     /// Forgets an object that no longer exists, or that this install no longer watches.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        lock(&self.others).forget(object_ref);
+        lock(&self.other_installs).forget(object_ref);
         lock(&self.said).remove(object_ref);
         lock(&self.projects).remove(object_ref);
     }
@@ -105,21 +105,21 @@ impl ForeignInstalls {
             return None;
         };
         let seen = Object { namespace: object_ref.namespace.clone(), labels: object.labels().clone() };
-        let message = match lock(&self.others).standing(&install, object_ref, seen) {
-            Standing::Free => {
+        let message = match lock(&self.other_installs).availability(&install, object_ref, seen) {
+            Availability::Free => {
                 lock(&self.said).remove(object_ref);
                 return None;
             }
             // `follow` reads the Lease and enqueues the object.
-            Standing::Unknown => None,
-            Standing::Taken { unreadable } => Some(message(&install, unreadable.as_deref())),
+            Availability::Unknown => None,
+            Availability::Taken { unreadable } => Some(message(&install, unreadable.as_deref())),
         };
         self.asked.notify_one();
         Some(Left { install, message })
     }
 
     fn free(&self, object_ref: &ObjectRef) {
-        lock(&self.others).forget(object_ref);
+        lock(&self.other_installs).forget(object_ref);
         lock(&self.said).remove(object_ref);
     }
 
@@ -170,10 +170,10 @@ fn message(install: &LeaseName, unreadable: Option<&str>) -> String {
 pub async fn follow(context: Arc<Context>) {
     let foreign_installs = &context.foreign_installs;
     loop {
-        let leases = lock(&foreign_installs.others).to_look_at();
+        let leases = lock(&foreign_installs.other_installs).to_look_at();
         for lease in &leases {
             let Some(read) = look(&context, lease).await else { continue };
-            let enqueued = lock(&foreign_installs.others).saw(lease, read, context.clock.elapsed());
+            let enqueued = lock(&foreign_installs.other_installs).saw(lease, read, context.clock.elapsed());
             for object_ref in enqueued {
                 context.enqueue(object_ref);
             }

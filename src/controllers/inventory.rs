@@ -44,16 +44,16 @@ impl ReportedState {
 pub struct Inventory {
     clock: Clock,
     metrics: Arc<Metrics>,
-    state: Mutex<State>,
+    state: Mutex<InventoryState>,
 }
 
 #[derive(Default)]
-struct State {
-    says: BTreeMap<ObjectRef, ReportedState>,
+struct InventoryState {
+    reported: BTreeMap<ObjectRef, ReportedState>,
     counts: BTreeMap<(&'static str, &'static str, &'static str), usize>,
     operations: BTreeSet<(Kind, Timestamp, ObjectRef)>,
     /// Time of the last successful read of each project in use; before the first one, the time since it is in use.
-    looks: BTreeMap<ObjectRef, Timestamp>,
+    polls: BTreeMap<ObjectRef, Timestamp>,
 }
 
 impl Inventory {
@@ -65,34 +65,34 @@ impl Inventory {
 
     /// Records the state of a resource; `None`: it is not counted, such as the mirror of a project without
     /// `spec.registry`.
-    pub fn seen(&self, object_ref: &ObjectRef, says: Option<ReportedState>) {
+    pub fn seen(&self, object_ref: &ObjectRef, reported: Option<ReportedState>) {
         let mut state = self.lock();
-        if state.says.get(object_ref).copied() != says {
-            self.replace(&mut state, object_ref, says);
+        if state.reported.get(object_ref).copied() != reported {
+            self.replace(&mut state, object_ref, reported);
         }
     }
 
     /// Removes a resource that no longer exists.
     pub fn gone(&self, object_ref: &ObjectRef) {
         let mut state = self.lock();
-        state.looks.remove(object_ref);
+        state.polls.remove(object_ref);
         self.replace(&mut state, object_ref, None);
     }
 
     /// Records that this install uses a project from now on, so that the age of its last read is exported.
     pub fn used(&self, project: &ObjectRef) {
         let now = self.clock.now();
-        self.lock().looks.entry(project.clone()).or_insert(now);
+        self.lock().polls.entry(project.clone()).or_insert(now);
     }
 
     /// Records that this install no longer uses a project; another install may.
     pub fn unused(&self, project: &ObjectRef) {
-        self.lock().looks.remove(project);
+        self.lock().polls.remove(project);
     }
 
     /// Records that a request for a project was sent at `at` and succeeded.
-    pub fn looked(&self, project: &ObjectRef, at: Timestamp) {
-        if let Some(last) = self.lock().looks.get_mut(project) {
+    pub fn polled(&self, project: &ObjectRef, at: Timestamp) {
+        if let Some(last) = self.lock().polls.get_mut(project) {
             *last = at.max(*last);
         }
     }
@@ -101,14 +101,14 @@ impl Inventory {
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         let state = self.lock();
-        state.says.keys().chain(state.looks.keys()).cloned().collect()
+        state.reported.keys().chain(state.polls.keys()).cloned().collect()
     }
 
-    fn replace(&self, state: &mut State, object_ref: &ObjectRef, says: Option<ReportedState>) {
+    fn replace(&self, state: &mut InventoryState, object_ref: &ObjectRef, reported: Option<ReportedState>) {
         let kind = object_ref.kind;
-        let before = match says {
-            Some(says) => state.says.insert(object_ref.clone(), says),
-            None => state.says.remove(object_ref),
+        let before = match reported {
+            Some(reported) => state.reported.insert(object_ref.clone(), reported),
+            None => state.reported.remove(object_ref),
         };
         if let Some(before) = before {
             self.count(state, kind, before, false);
@@ -116,23 +116,23 @@ impl Inventory {
                 state.operations.remove(&(kind, since, object_ref.clone()));
             }
         }
-        if let Some(says) = says {
-            self.count(state, kind, says, true);
-            if let Some(since) = says.operation {
+        if let Some(reported) = reported {
+            self.count(state, kind, reported, true);
+            if let Some(since) = reported.operation {
                 state.operations.insert((kind, since, object_ref.clone()));
             }
         }
     }
 
-    fn count(&self, state: &mut State, kind: Kind, says: ReportedState, more: bool) {
-        let (claim_status, reason) = says.labels();
-        let count = state.counts.entry((kind.as_str(), claim_status, reason)).or_default();
+    fn count(&self, state: &mut InventoryState, kind: Kind, reported: ReportedState, more: bool) {
+        let (state_label, reason) = reported.labels();
+        let count = state.counts.entry((kind.as_str(), state_label, reason)).or_default();
         *count = if more { count.saturating_add(1) } else { count.saturating_sub(1) };
-        self.metrics.resources(kind.as_str(), claim_status, reason, *count);
+        self.metrics.resources(kind.as_str(), state_label, reason, *count);
     }
 
     /// Locks the state. A panic of another holder leaves at worst a wrong count until the resource changes.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InventoryState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -147,7 +147,7 @@ impl AtScrape for Inventory {
             metrics
                 .oldest_operation(kind.as_str(), oldest.map_or_else(Default::default, |(_, at, _)| between(*at, now)));
         }
-        let looks = state.looks.iter();
-        metrics.since_look(looks.map(|(project, at)| (&*project.namespace, &*project.name, between(*at, now))));
+        let polls = state.polls.iter();
+        metrics.since_look(polls.map(|(project, at)| (&*project.namespace, &*project.name, between(*at, now))));
     }
 }

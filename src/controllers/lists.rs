@@ -1,7 +1,7 @@
 //! The state of the initial lists: pending, complete, or refused by the API server. Pure.
 //!
 //! A refused list blocks no other one: if one namespace was deleted or lost its Role, the others must still be
-//! reconciled. Next: `work.rs`, which keeps this state, and `keys/mod.rs` for why this is safe.
+//! reconciled. Next: `tracker.rs`, which keeps this state, and `keys/mod.rs` for why this is safe.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -78,7 +78,7 @@ impl Lists {
     }
 
     /// Returns the refused lists, in order.
-    pub fn kubernetes_error_backoff(&self) -> impl Iterator<Item = &List> {
+    pub fn refused_lists(&self) -> impl Iterator<Item = &List> {
         self.0.iter().filter(|(_, is)| **is == Is::Refused).map(|(list, _)| list)
     }
 
@@ -92,7 +92,7 @@ impl Lists {
     /// Returns whether the list that contains a resource is refused, so that the resource is not reconciled.
     #[must_use]
     pub fn is_unlisted(&self, object_ref: &ObjectRef) -> bool {
-        self.kubernetes_error_backoff().any(|list| {
+        self.refused_lists().any(|list| {
             list.kind == object_ref.kind
                 && list.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
         })
@@ -120,10 +120,10 @@ mod tests {
         assert!(listed("shop") && !listed("yard") && !listed("elsewhere"));
         assert!(unlisted(Kind::Deployment, "yard"));
         assert!(!unlisted(Kind::Deployment, "shop") && !unlisted(Kind::Project, "yard"));
-        let condition: Vec<_> = lists.kubernetes_error_backoff().map(ToString::to_string).collect();
-        assert_eq!(condition, ["ConnectorDeployment in namespace yard"]);
+        let refused_names: Vec<_> = lists.refused_lists().map(ToString::to_string).collect();
+        assert_eq!(refused_names, ["ConnectorDeployment in namespace yard"]);
         assert!(lists.there(&list("yard")));
-        assert_eq!((lists.kubernetes_error_backoff().count(), lists.progress()), (0, (2, 2)));
+        assert_eq!((lists.refused_lists().count(), lists.progress()), (0, (2, 2)));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
 use super::object::Object;
 use super::object_ref::Kind;
-use super::work::ReconcileOutcome;
+use super::tracker::ReconcileOutcome;
 use super::{action_check, connect_project, connector, driver, events, panics};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;

@@ -51,15 +51,15 @@ use super::resync::{Given, resync};
 use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnectors;
-use super::work::Work;
+use super::tracker::ReconcileTracker;
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::{LeaseName, Scope as Works};
 use crate::names;
 
 /// Returns the watch configuration for Secrets whose values may be used.
 fn secrets_of_interest() -> watcher::Config {
-    let others = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
-    watches::config().fields(&others.join(","))
+    let other_installs = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
+    watches::config().fields(&other_installs.join(","))
 }
 
 /// Time limit for reconciles in progress at shutdown. A call takes 30 s at most (`connect_api::http`), and its result
@@ -93,7 +93,7 @@ pub struct Options {
     /// Creates the clients of frontends whose actions are checked.
     pub actions: Arc<dyn ActionFactory>,
     /// Tracks queued and running reconciles.
-    pub work: Arc<Work>,
+    pub tracker: Arc<ReconcileTracker>,
     /// Seed of the jitter of polls and pauses.
     pub jitter_seed: u64,
 }
@@ -109,7 +109,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         enqueue.clone(),
         options.concurrency,
         options.jitter_seed,
-        Arc::clone(&options.work),
+        Arc::clone(&options.tracker),
     );
     Arc::new(Context {
         client: options.client.clone(),
@@ -135,7 +135,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
         given: Given::default(),
         panics: Panics::default(),
-        work: Arc::clone(&options.work),
+        tracker: Arc::clone(&options.tracker),
         enqueue: enqueue.clone(),
     })
 }
@@ -149,9 +149,10 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let (done, ended) = mpsc::unbounded_channel();
     let context = context(&options, scopes.len(), &enqueue);
     let clock = options.clock.clone();
-    let (requeue_timers, work) = (Arc::clone(&context.requeue_timers), Arc::clone(&context.work));
+    let (requeue_timers, tracker) = (Arc::clone(&context.requeue_timers), Arc::clone(&context.tracker));
     let foreign_installs = foreign_installs::follow(Arc::clone(&context));
-    work.start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
+    tracker
+        .start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
@@ -165,14 +166,14 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         routes.insert(scope.namespace, route);
     }
     let mut running = pin!(future::join_all(running));
-    let mut dispatch = pin!(dispatch(&work, enqueued, ended, routes));
+    let mut dispatch = pin!(dispatch(&tracker, enqueued, ended, routes));
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
         // These futures are passed by value: they are dropped after the `select!`, so they hold nothing that a last
         // reconcile waits for, such as a connection that is being opened.
         () = requeue_timers.ring() => {}
-        () = work.beat() => {}
+        () = tracker.beat() => {}
         () = sweep => {}
         () = foreign_installs => {}
         () = shutdown => {}
@@ -193,7 +194,7 @@ type Route = BTreeMap<Kind, UnboundedSender<ObjectRef>>;
 
 /// Passes enqueued objects to their controllers as slots become free. `ended` yields objects whose reconcile has ended.
 async fn dispatch(
-    work: &Work,
+    tracker: &ReconcileTracker,
     mut enqueued: UnboundedReceiver<ObjectRef>,
     mut ended: UnboundedReceiver<ObjectRef>,
     routes: BTreeMap<Option<String>, Route>,
@@ -215,10 +216,10 @@ async fn dispatch(
         if is_event {
             // No controller reconciles before its initial list is complete, so an object would hold a slot until then.
             // The list enqueues its objects itself.
-            if !work.is_listed(&object_ref) {
+            if !tracker.is_listed(&object_ref) {
                 continue;
             }
-            work.event(&object_ref);
+            tracker.event(&object_ref);
             queue.push(object_ref);
         } else {
             queue.done(object_ref);
@@ -347,8 +348,8 @@ impl Scope {
 /// change from here on leads to the next reconcile.
 fn observed<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
     context.given.note(&*object);
-    let work = Arc::clone(&context.work);
-    let began = work.begin(&events::object_ref(&*object));
+    let tracker = Arc::clone(&context.tracker);
+    let began = tracker.begin(&events::object_ref(&*object));
     async move { began.run(panics::contained(object, context)).await }
 }
 

@@ -45,5 +45,5 @@ pub mod served_crds;
 pub mod sources;
 pub mod staged_connectors;
 pub mod tags;
+pub mod tracker;
 pub mod values;
-pub mod work;

@@ -22,7 +22,7 @@ use super::patch::{patch_metadata, write_status};
 use super::problem;
 use super::reason::Reason;
 use super::refusal::{self, Access};
-use super::work::ReconcileOutcome;
+use super::tracker::ReconcileOutcome;
 use crate::crd::ConnectProject;
 use crate::names;
 
@@ -235,7 +235,7 @@ pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
 pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> ReconcileOutcome {
     match outcome {
         Ok(Next::Gone) => ReconcileOutcome::Gone,
-        Ok(Next::Again(_)) => ReconcileOutcome::Said(reason),
+        Ok(Next::Again(_)) => ReconcileOutcome::Reported(reason),
         Err(error) => ReconcileOutcome::refused(error),
     }
 }

@@ -172,7 +172,7 @@ impl Gone {
     /// Gone is what answers 404 twice, [`ABSENCE`] apart, and not while a write of ours may be under way.
     /// `absent_since`: the first 404 of an unbroken row.
     #[must_use]
-    pub fn judge(
+    pub fn evaluate(
         since_write: Duration,
         quiet_after: Duration,
         absent_since: Option<Timestamp>,

@@ -30,7 +30,7 @@ use super::object::Object;
 use super::object_ref::ObjectRef;
 use super::problem;
 use super::reason::Reason;
-use super::work::ReconcileOutcome;
+use super::tracker::ReconcileOutcome;
 use crate::names;
 
 thread_local! {
@@ -95,7 +95,7 @@ pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Contex
     }
     // This is still the thread of the panic, because nothing was awaited since.
     let place = PLACE.take();
-    context.work.panicked(K::KIND.as_str());
+    context.tracker.panicked(K::KIND.as_str());
     let condition = condition(place.as_deref());
     tracing::error!("{}", condition.message);
     if let Err(error) = K::report_panic(&object, &context, &condition).await {

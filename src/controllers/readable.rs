@@ -57,11 +57,11 @@ where
 }
 
 /// Returns the events of the objects that can be deserialized. Any other object is removed from `store`, so that no
-/// reconcile uses its old version, and is logged; `condition` passes it to [`report`], unless that channel is full.
+/// reconcile uses its old version, and is logged; `unreadable_sender` passes it to [`report`], unless that channel is full.
 pub fn only_readable<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
     store: Store<K>,
-    condition: Sender<InvalidObject>,
+    unreadable_sender: Sender<InvalidObject>,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
 where
     K: Object + ManagedKind,
@@ -71,13 +71,13 @@ where
         watcher::Event::InitDone => Some(watcher::Event::InitDone),
         watcher::Event::InitApply(Guarded(Ok(object))) => Some(watcher::Event::InitApply(object)),
         watcher::Event::InitApply(Guarded(Err(invalid))) => {
-            tell::<K>(&condition, invalid);
+            report_unreadable::<K>(&unreadable_sender, invalid);
             None
         }
         watcher::Event::Apply(Guarded(Ok(object))) => Some(watcher::Event::Apply(object)),
         watcher::Event::Apply(Guarded(Err(invalid))) => {
             let before = stored(&store, &invalid);
-            tell::<K>(&condition, invalid);
+            report_unreadable::<K>(&unreadable_sender, invalid);
             before
         }
         watcher::Event::Delete(Guarded(Ok(object))) => Some(watcher::Event::Delete(object)),
@@ -94,14 +94,14 @@ fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watche
 }
 
 /// Logs an object and has it reported. Awaits nothing, so that the watch continues with other objects.
-fn tell<K: Object>(condition: &Sender<InvalidObject>, invalid: InvalidObject) {
+fn report_unreadable<K: Object>(unreadable_sender: &Sender<InvalidObject>, invalid: InvalidObject) {
     let object = Guarded::<K>(Err(invalid));
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     let Guarded(Err(invalid)) = object else { return };
     let why = cut(&invalid.error, LONGEST_TEXT);
     tracing::warn!(kind = %K::kind(&()), namespace, name, %why, "left alone: this version does not understand it");
     // If the channel is full, the log entry is enough.
-    let _ = condition.try_send(invalid);
+    let _ = unreadable_sender.try_send(invalid);
 }
 
 /// Writes an Event for each object that cannot be deserialized, until the channel closes. The error quotes the spec,

@@ -19,7 +19,7 @@ pub struct RequeueTimers {
     clock: Clock,
     enqueue: UnboundedSender<ObjectRef>,
     /// Notified when the earliest timer may have changed.
-    bell: Notify,
+    notify: Notify,
     set: Mutex<Set>,
 }
 
@@ -33,7 +33,7 @@ impl RequeueTimers {
     /// Creates an empty set of timers. `enqueue` receives the resources whose timer has expired.
     #[must_use]
     pub fn new(clock: Clock, enqueue: UnboundedSender<ObjectRef>) -> Self {
-        Self { clock, enqueue, bell: Notify::new(), set: Mutex::default() }
+        Self { clock, enqueue, notify: Notify::new(), set: Mutex::default() }
     }
 
     /// Sets the timer of `object_ref` to `pause` from now, in place of an earlier one; `None` clears it.
@@ -48,7 +48,7 @@ impl RequeueTimers {
             set.times.insert(object_ref.clone(), at);
             set.order.insert((at, object_ref.clone()));
             if first.is_none_or(|first| at < first) {
-                self.bell.notify_one();
+                self.notify.notify_one();
             }
         }
     }
@@ -66,7 +66,7 @@ impl RequeueTimers {
                 // In a fixed order, so that tests are deterministic.
                 biased;
                 () = self.clock.sleep_until(next) => {}
-                () = self.bell.notified() => {}
+                () = self.notify.notified() => {}
             }
         }
     }

@@ -73,7 +73,7 @@ pub async fn resync<K: Object + ManagedKind>(store: Store<K>, context: Arc<Conte
 
 fn compare<K: ManagedKind>(objects: &[Arc<K>], context: &Context) {
     let outdated = context.given.outdated(objects);
-    let missed = context.work.not_waiting(&outdated);
+    let missed = context.tracker.not_waiting(&outdated);
     if !missed.is_empty() {
         let resources: Vec<_> = missed.iter().take(NAMED).map(ToString::to_string).collect();
         tracing::warn!(

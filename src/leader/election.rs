@@ -17,12 +17,12 @@ pub struct Candidate {
     identity: String,
     /// The lease duration that it writes.
     lease: Duration,
-    seen: Option<Seen>,
+    seen: Option<ObservedLease>,
 }
 
 /// The record as of the last read.
 #[derive(Clone, Debug)]
-struct Seen {
+struct ObservedLease {
     spec: LeaseSpec,
     /// When this content was first read, on the local clock.
     at: Duration,
@@ -62,7 +62,7 @@ impl Candidate {
     pub fn step(&mut self, found: Option<&LeaseSpec>, at: Duration, now: Timestamp) -> Step {
         let Some(spec) = found else { return self.absent(at, now) };
         if self.seen.as_ref().is_none_or(|seen| seen.spec != *spec) {
-            self.seen = Some(Seen { spec: spec.clone(), at });
+            self.seen = Some(ObservedLease { spec: spec.clone(), at });
         }
         let holder = holder(spec).unwrap_or_default();
         if holder == self.identity {

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use super::election::{self, Candidate, Step};
 use super::lock::Lock;
-use super::{LeaseName, Scope, State, Timing};
+use super::{LeadershipState, LeaseName, Scope, Timing};
 
 /// Why this process stopped leading. The process must end, since another may lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum Lost {
 #[derive(Debug)]
 pub struct Election {
     lease: LeaseName,
-    state: State,
+    state: LeadershipState,
     end: watch::Sender<bool>,
     task: JoinSet<Result<(), Lost>>,
 }
@@ -70,7 +70,7 @@ impl Election {
         clock: &Clock,
         fence: &Fence,
     ) -> Self {
-        let state = State::candidate(clock.clone(), fence.clone());
+        let state = LeadershipState::candidate(clock.clone(), fence.clone());
         let (end, ended) = watch::channel(false);
         let elector = Elector {
             lock: Lock::new(client, lease, scope.annotations()),
@@ -92,7 +92,7 @@ impl Election {
 
     /// Returns the shared state of the election.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> LeadershipState {
         self.state.clone()
     }
 
@@ -137,7 +137,7 @@ struct Elector {
     timing: Timing,
     clock: Clock,
     fence: Fence,
-    state: State,
+    state: LeadershipState,
     /// The Lease as this process wrote it last, to renew it without a read. `None`: it has to be read.
     stored: Option<Lease>,
     leads: bool,

@@ -4,7 +4,7 @@
 //!
 //! Knows nothing of the work itself, and no kind but the Lease. [`election`] is pure: whether to write the Lease, from
 //! what was observed of it and when. [`elector`] is the loop around it, [`state`] what other modules read of it.
-//! [`scope`] and [`selector`] define what an install works on, [`others`] what is known of other installs. [`fenced`]
+//! [`scope`] and [`selector`] define what an install works on, [`other_installs`] what is known of other installs. [`fenced`]
 //! keeps a former leader from writing to the cluster, as `fence.rs` of `crates/connect-api` keeps it from writing to
 //! the remote.
 
@@ -12,7 +12,7 @@ pub mod election;
 pub mod elector;
 pub mod fenced;
 mod lock;
-pub mod others;
+pub mod other_installs;
 pub mod scope;
 pub mod selector;
 pub mod state;
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 pub use elector::{Election, Lost};
 pub use scope::Scope;
-pub use state::State;
+pub use state::LeadershipState;
 
 /// Identifies the Lease of an install, and so the install.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

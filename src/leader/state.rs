@@ -11,7 +11,7 @@ use connect_api::Fence;
 
 /// The state of the election. Clones share it.
 #[derive(Clone, Debug)]
-pub struct State(Arc<Inner>);
+pub struct LeadershipState(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -22,7 +22,7 @@ struct Inner {
     turned: Option<AtomicU64>,
 }
 
-impl State {
+impl LeadershipState {
     /// Returns the state of a process that leads without an election.
     #[must_use]
     pub fn alone(clock: Clock) -> Self {

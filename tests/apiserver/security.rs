@@ -13,7 +13,7 @@ use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::secret::Policy;
-use connect_operator::controllers::work::Work;
+use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::controllers::{digest_key, manager, served_crds};
 use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::{Election, Scope, Timing};
@@ -72,7 +72,7 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),
-        work: Work::new(Clock::system(), metrics),
+        tracker: ReconcileTracker::new(Clock::system(), metrics),
         default_deletion_policy: None,
         jitter_seed: 1,
     };

@@ -14,7 +14,7 @@ use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::remote::ConnectFactory;
-use connect_operator::controllers::work::Work;
+use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::controllers::{manager, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::Scope;
@@ -59,7 +59,7 @@ pub(crate) struct Shop {
     limits: Limits,
     operator: Option<Operator>,
     /// What the operator that was started last shows.
-    pub(crate) work: Option<Arc<Work>>,
+    pub(crate) tracker: Option<Arc<ReconcileTracker>>,
     /// In place of clients of remotes over HTTP, from its next start.
     pub(crate) remotes: Option<Arc<dyn ConnectFactory>>,
     /// In place of clients of frontends over HTTP, from its next start.
@@ -112,7 +112,7 @@ impl Shop {
             secrets: secret::Policy::default(),
             limits: Limits::default(),
             operator: None,
-            work: None,
+            tracker: None,
             remotes: None,
             actions: None,
         }
@@ -144,8 +144,8 @@ impl Shop {
         let clock = self.clock.clone();
         let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
-        let work = Work::new(clock.clone(), Arc::clone(&metrics));
-        self.work = Some(Arc::clone(&work));
+        let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
+        self.tracker = Some(Arc::clone(&tracker));
         let around = ClientContext { observer: metrics, ..ClientContext::plain(clock.clone()) };
         let actions =
             HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
@@ -164,7 +164,7 @@ impl Shop {
             digest_key: DigestKey::new(digest_key),
             factory: self.remotes.clone().unwrap_or_else(|| Arc::new(factory)),
             actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),
-            work,
+            tracker,
             default_deletion_policy: None,
             jitter_seed: 1,
         };

@@ -17,7 +17,7 @@ use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as Subjects, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
-use connect_operator::controllers::work::Work;
+use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::controllers::{connect_project, driver, events, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::Scope;
@@ -118,7 +118,7 @@ impl Operator {
                 around: ClientContext::plain(own.clock.clone()),
                 extra_ca_pem: None,
             }),
-            work: Work::new(own.clock.clone(), Metrics::new(own.clock.now())),
+            tracker: ReconcileTracker::new(own.clock.clone(), Metrics::new(own.clock.now())),
             default_deletion_policy: None,
             jitter_seed: start,
         };

@@ -103,7 +103,7 @@ const PURE: &[&str] = &[
     "controllers/remote/concurrency_limiter",
     "controllers/remote/view",
     "leader/election",
-    "leader/others",
+    "leader/other_installs",
     "leader/scope",
     "leader/selector",
     "connect-api/action",

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::difference::{Change, Difference, Sides, differences};
 use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::connector_deployment::decide::{
-    self, CallKind, Decision, Input, Outcome, Step, TransientState, Wanted,
+    self, CallKind, Decision, DesiredPayload, Input, Outcome, Step, TransientState,
 };
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};
@@ -21,7 +21,7 @@ use crate::controllers::connector_deployment::persisted::{
     Applied, Observation, OperationKind, PersistedState, Phase, Sources,
 };
 use crate::controllers::connector_deployment::registered::{Registered, not_sent};
-use crate::controllers::connector_deployment::status::{self, WantedIdentity};
+use crate::controllers::connector_deployment::status::{self, DesiredIdentity};
 use crate::controllers::connector_deployment::status_conversion;
 use crate::controllers::digest::{Comparison, DigestKey};
 use crate::controllers::object;
@@ -43,7 +43,7 @@ pub(super) struct Inputs<'a> {
     /// The resource after applying.
     pub(super) after: &'a ConnectorDeployment,
     /// Key, type and region.
-    pub(super) wanted: &'a WantedIdentity,
+    pub(super) wanted: &'a DesiredIdentity,
     /// The target connector.
     pub(super) target: &'a Target,
     /// What the registry knows of the connector.
@@ -171,7 +171,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn of(inputs: &Inputs<'_>, wanted: Option<&Wanted>, observation: Observation) -> Self {
+    fn of(inputs: &Inputs<'_>, wanted: Option<&DesiredPayload>, observation: Observation) -> Self {
         let mut persisted = status_conversion::persisted(&inputs.after.status.clone().unwrap_or_default());
         let applied = inputs.earlier.filter(|earlier| was_applied(inputs, earlier, &persisted));
         let mut stage = Self {
@@ -232,14 +232,14 @@ impl Stage {
     }
 
     /// Whether a create with these values is already in progress.
-    fn is_being_created(&self, wanted: Option<&Wanted>) -> bool {
+    fn is_being_created(&self, wanted: Option<&DesiredPayload>) -> bool {
         let begun = self.persisted.applied.as_ref().and_then(|applied| applied.digest.as_ref());
         let same = begun.is_some() && begun == wanted.map(|wanted| &wanted.payload.digest);
         same && self.persisted.id.is_none() && matches!(self.observation, Observation::Absent { .. })
     }
 
     /// Runs the table until it sends a call, or has nothing more to do.
-    fn play(&self, intent: &decide::Intent, wanted: Option<&Wanted>, now: Timestamp) -> Decision {
+    fn play(&self, intent: &decide::Intent, wanted: Option<&DesiredPayload>, now: Timestamp) -> Decision {
         let (mut persisted, mut transient, mut now) = (self.persisted.clone(), TransientState::default(), now);
         let mut rounds = 0;
         loop {
@@ -281,7 +281,12 @@ fn was_applied(inputs: &Inputs<'_>, earlier: &Desired, persisted: &PersistedStat
 
 /// Without the operator's key, replaces its digests by digests under another key, as far as the values are known.
 /// Returns whether secured values could not be compared.
-fn rewrite(persisted: &mut PersistedState, inputs: &Inputs<'_>, known: Option<&Desired>, wanted: &Wanted) -> bool {
+fn rewrite(
+    persisted: &mut PersistedState,
+    inputs: &Inputs<'_>,
+    known: Option<&Desired>,
+    wanted: &DesiredPayload,
+) -> bool {
     let spare = inputs.spare;
     let mut uncertain = false;
     if let Some(applied) = &mut persisted.applied

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::controllers::work::Work;
+use crate::controllers::tracker::ReconcileTracker;
 use crate::leader;
 
 /// Time without an attempt of the election loop after which it counts as hanging; attempts come every few seconds, also
@@ -29,14 +29,14 @@ pub enum Stage {
 
 /// The health of the process.
 pub struct Health {
-    work: Arc<Work>,
-    state: Mutex<State>,
+    tracker: Arc<ReconcileTracker>,
+    state: Mutex<HealthState>,
 }
 
-struct State {
+struct HealthState {
     stage: Stage,
     /// The state of the election.
-    election: Option<leader::State>,
+    election: Option<leader::LeadershipState>,
 }
 
 /// The response to a probe.
@@ -53,18 +53,18 @@ type Check = (&'static str, Result<(), String>);
 impl Health {
     /// Returns the health of a process that has just started.
     #[must_use]
-    pub fn new(work: Arc<Work>) -> Arc<Self> {
-        Arc::new(Self { work, state: Mutex::new(State { stage: Stage::AwaitsCrds, election: None }) })
+    pub fn new(tracker: Arc<ReconcileTracker>) -> Arc<Self> {
+        Arc::new(Self { tracker, state: Mutex::new(HealthState { stage: Stage::AwaitsCrds, election: None }) })
     }
 
     /// Sets the stage of the process.
     pub fn set_stage(&self, stage: Stage) {
         self.lock().stage = stage;
-        self.work.metrics().leads(stage == Stage::Leads);
+        self.tracker.metrics().leads(stage == Stage::Leads);
     }
 
     /// Sets the election in which the process takes part.
-    pub fn set_election(&self, election: leader::State) {
+    pub fn set_election(&self, election: leader::LeadershipState) {
         self.lock().election = Some(election);
     }
 
@@ -73,9 +73,9 @@ impl Health {
     pub fn livez(&self) -> Report {
         let checks = [
             ("ping", Ok(())),
-            ("main-loop", self.work.loop_alive()),
-            ("runs", self.work.runs_go_on()),
-            ("events", self.work.events_are_followed()),
+            ("main-loop", self.tracker.loop_alive()),
+            ("runs", self.tracker.runs_go_on()),
+            ("events", self.tracker.events_are_followed()),
             ("election", self.election_goes_on()),
         ];
         report("livez", &checks, [])
@@ -91,11 +91,11 @@ impl Health {
         };
         let part: Option<Check> = match stage {
             Stage::AwaitsCrds => None,
-            Stage::Leads => Some(("first-lists", self.work.lists())),
+            Stage::Leads => Some(("first-lists", self.tracker.lists())),
             Stage::StandsBy => Some(("election", self.election_goes_on())),
         };
         let checks: Vec<_> = [Some(("ping", Ok(()))), Some(("crds", served)), part].into_iter().flatten().collect();
-        let refused = if stage == Stage::Leads { self.work.refused_lists() } else { Vec::new() };
+        let refused = if stage == Stage::Leads { self.tracker.refused_lists() } else { Vec::new() };
         // Not a failure: one missing namespace must not block the rollout of a new version for the others.
         let notes = refused.iter().map(|list| format!("first-lists: the API server refuses to list {list}"));
         report("readyz", &checks, notes)
@@ -103,7 +103,7 @@ impl Health {
 
     /// Checks that the election loop makes attempts; without an election nothing can hang.
     fn election_goes_on(&self) -> Result<(), String> {
-        let age = self.lock().election.as_ref().map(leader::State::since_last_turn).unwrap_or_default();
+        let age = self.lock().election.as_ref().map(leader::LeadershipState::since_last_turn).unwrap_or_default();
         if age > ELECTION_AGE {
             return Err(format!("the election loop has made no attempt for {} s", age.as_secs()));
         }
@@ -111,7 +111,7 @@ impl Health {
     }
 
     /// A panic while the lock was held leaves a valid state.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HealthState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,12 +5,12 @@ use connect_api::Fence;
 use kube::Client;
 use uuid::Uuid;
 
-use crate::leader::{Election, LeaseName, Lost, Scope, State, Timing};
+use crate::leader::{Election, LeadershipState, LeaseName, Lost, Scope, Timing};
 
 /// The leadership of this process, with an election if leader election is on.
 pub(super) struct Leadership {
     election: Option<Election>,
-    state: State,
+    state: LeadershipState,
 }
 
 impl Leadership {
@@ -24,12 +24,12 @@ impl Leadership {
     ) -> Self {
         let start = |lease| Election::start(client.clone(), lease, scope, identity(), Timing::default(), clock, fence);
         let election = install.map(start);
-        let state = election.as_ref().map_or_else(|| State::alone(clock.clone()), Election::state);
+        let state = election.as_ref().map_or_else(|| LeadershipState::alone(clock.clone()), Election::state);
         Self { election, state }
     }
 
     /// Returns the shared state of the election.
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> LeadershipState {
         self.state.clone()
     }
 

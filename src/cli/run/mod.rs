@@ -24,7 +24,7 @@ use self::listen::{Addresses, ListenError};
 use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::project_quota::ProjectLimits;
-use crate::controllers::work::Work;
+use crate::controllers::tracker::ReconcileTracker;
 use crate::controllers::{connection, digest_key, manager, panics, secret, served_crds};
 use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
@@ -199,8 +199,8 @@ pub(in crate::cli) async fn run_with(
     let scope = Scope::of(&args.watch_namespaces, args.selector.clone());
     let clock = Clock::system();
     let metrics = Metrics::new(clock.now());
-    let work = Work::new(clock.clone(), Arc::clone(&metrics));
-    let health = Health::new(Arc::clone(&work));
+    let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
+    let health = Health::new(Arc::clone(&tracker));
     let addresses = Addresses { metrics: args.metrics_listen, health: args.health_listen };
     let _listening = listen::listen(addresses, &metrics, &health).await?;
     let (install, fence) = if args.leader_elect {
@@ -247,7 +247,7 @@ pub(in crate::cli) async fn run_with(
         digest_key,
         factory: Arc::new(factory),
         actions: Arc::new(actions),
-        work,
+        tracker,
         jitter_seed: rand::random(),
     };
     health.set_stage(Stage::Leads);

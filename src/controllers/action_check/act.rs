@@ -51,8 +51,8 @@ pub(super) async fn call(prepared: Prepared, started: Timestamp) -> Result {
 async fn evaluate(expected: Expectation, answer: ActionAnswer) -> (Arc<ActionAnswer>, std::result::Result<(), String>) {
     let answer = Arc::new(answer);
     let evaluated = Arc::clone(&answer);
-    let work = move || expect::compile(&expected).and_then(|compiled| compiled.evaluate(&evaluated));
-    let result = beside(work).await;
+    let tracker = move || expect::compile(&expected).and_then(|compiled| compiled.evaluate(&evaluated));
+    let result = beside(tracker).await;
     (answer, result.unwrap_or_else(|| Err("expect cannot be evaluated: write it in another way".to_owned())))
 }
 
@@ -63,17 +63,17 @@ pub(super) async fn check(expected: Expectation) -> std::result::Result<(), Stri
     read.unwrap_or_else(|| Err("expect cannot be read: write it in another way".to_owned()))
 }
 
-/// Runs `work` on a thread of its own, which has a large stack; `None` if it panicked.
-async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+/// Runs `tracker` on a thread of its own, which has a large stack; `None` if it panicked.
+async fn beside<T: Send + 'static>(tracker: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     // The semaphore is never closed.
     let turn = ONE_AT_A_TIME.acquire().await.ok()?;
     let (done, result) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name("expect".to_owned()).stack_size(STACK);
-    let work = move || {
+    let tracker = move || {
         // Held as long as the thread runs, even if nobody awaits it because the operator shuts down.
         let _turn = turn;
-        drop(done.send(work()));
+        drop(done.send(tracker()));
     };
-    thread.spawn(work).ok()?;
+    thread.spawn(tracker).ok()?;
     result.await.ok()
 }

@@ -12,7 +12,7 @@ pub const NOT_SENT_AGAIN: Duration = Duration::from_mins(1);
 
 /// The requested call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DesiredCall {
     /// The cause of the call.
     pub cause: CheckedFor,
     /// Whether the call is a write (POST or PUT).
@@ -38,7 +38,7 @@ pub enum Step {
 
 /// Decides from what the status records of the last call.
 #[must_use]
-pub fn decide(status: &ActionCheckStatus, wanted: &Wanted, now: Timestamp) -> Step {
+pub fn decide(status: &ActionCheckStatus, wanted: &DesiredCall, now: Timestamp) -> Step {
     let known = status.checked_for.as_ref().is_some_and(|checked| is_same(checked, &wanted.cause));
     let outcome = status.outcome.filter(|_| known);
     match (wanted.suspended, unsuspended(status, outcome, wanted, now)) {
@@ -48,7 +48,12 @@ pub fn decide(status: &ActionCheckStatus, wanted: &Wanted, now: Timestamp) -> St
     }
 }
 
-fn unsuspended(status: &ActionCheckStatus, outcome: Option<CheckOutcome>, wanted: &Wanted, now: Timestamp) -> Step {
+fn unsuspended(
+    status: &ActionCheckStatus,
+    outcome: Option<CheckOutcome>,
+    wanted: &DesiredCall,
+    now: Timestamp,
+) -> Step {
     let Some(outcome) = outcome else { return Step::Send };
     match (outcome, wanted.writes) {
         (CheckOutcome::Sent, true) => Step::Lost,
@@ -119,7 +124,7 @@ mod tests {
             let checked_at = Some(Time(at(100)));
             let checked_for = checked_for.cloned();
             let status = ActionCheckStatus { checked_at, checked_for, outcome, ..ActionCheckStatus::default() };
-            let wanted = Wanted { cause: first.clone(), writes, interval: 5 * minute, suspended: false };
+            let wanted = DesiredCall { cause: first.clone(), writes, interval: 5 * minute, suspended: false };
             assert_eq!(decide(&status, &wanted, at(now)), expected, "{case}");
             let held = match expected {
                 Step::Send if !matches!(outcome, Some(Passed | Failed | NotSent)) || case.starts_with("other") => {
@@ -129,7 +134,7 @@ mod tests {
                 Step::Send | Step::NoOp(_) => Step::NoOp(None),
                 other => other,
             };
-            let suspended = Wanted { suspended: true, ..wanted };
+            let suspended = DesiredCall { suspended: true, ..wanted };
             assert_eq!(decide(&status, &suspended, at(now)), held, "{case}, suspended");
         }
     }
@@ -150,7 +155,8 @@ mod tests {
                 outcome: Some(CheckOutcome::Passed),
                 ..ActionCheckStatus::default()
             };
-            let wanted = Wanted { cause: wanted, writes: true, interval: Duration::from_mins(5), suspended: false };
+            let wanted =
+                DesiredCall { cause: wanted, writes: true, interval: Duration::from_mins(5), suspended: false };
             assert_eq!(decide(&status, &wanted, at(100)), expected, "{case}");
         }
     }

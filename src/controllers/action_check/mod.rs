@@ -19,7 +19,7 @@ use kube::api::Api;
 use kube::runtime::controller::Action;
 
 use self::act::Prepared;
-use self::decide::{Step, Wanted};
+use self::decide::{DesiredCall, Step};
 use super::conditions::{self, ConditionUpdate};
 use super::context::Context;
 use super::foreign_installs::{self, FOREIGN_AGAIN};
@@ -28,7 +28,7 @@ use super::object_ref::ObjectRef;
 use super::patch::write_status;
 use super::reason::Reason;
 use super::refusal::{self, Access};
-use super::work::ReconcileOutcome;
+use super::tracker::ReconcileOutcome;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
 /// Stack of a thread that compiles or evaluates assertions, in bytes: several times what the deepest ones were measured
@@ -91,7 +91,7 @@ impl Reconciler<'_> {
             Err(condition) => return self.patch_status(&condition).await,
         };
         let (writes, interval) = (spec.method.writes(), spec.effective_interval());
-        let wanted = Wanted { cause, writes, interval, suspended: spec.suspend };
+        let wanted = DesiredCall { cause, writes, interval, suspended: spec.suspend };
         let before = self.object.status.clone().unwrap_or_default();
         match decide::decide(&before, &wanted, self.context.clock.now()) {
             Step::NoOp(again) => {
@@ -169,7 +169,7 @@ impl Reconciler<'_> {
     }
 
     /// Sends one call. If it is a write, the intent to send is persisted first.
-    async fn send(&self, prepared: Prepared, wanted: &Wanted) -> Result<Next, kube::Error> {
+    async fn send(&self, prepared: Prepared, wanted: &DesiredCall) -> Result<Next, kube::Error> {
         let started = self.context.clock.now();
         let before = self.object.status.clone().unwrap_or_default();
         let sent = self.claimed(status::about_to_send(&before, &wanted.cause, started));
@@ -193,7 +193,7 @@ impl Reconciler<'_> {
             Step::NoOp(again) => again,
             Step::Send | Step::Lost | Step::Held => Some(Duration::ZERO),
         };
-        Ok((again, ReconcileOutcome::Said(Some(condition.reason))))
+        Ok((again, ReconcileOutcome::Reported(Some(condition.reason))))
     }
 
     /// Writes the answer to a call that is not repeated, even if labels or the spec were changed meanwhile: an answer
@@ -231,7 +231,7 @@ impl Reconciler<'_> {
         if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
             self.event(&before, &written, condition).await;
         }
-        Ok((None, ReconcileOutcome::Said(Some(condition.reason))))
+        Ok((None, ReconcileOutcome::Reported(Some(condition.reason))))
     }
 
     async fn event(&self, before: &ActionCheckStatus, object: &ActionCheck, condition: &ConditionUpdate) {

@@ -24,7 +24,7 @@ use kube::runtime::controller::Action;
 use kube::runtime::events::EventType;
 
 use self::observe::Credentials;
-use self::status::{Facts, Mirror, Users};
+use self::status::{Mirror, ProjectFacts, Users};
 use super::conditions::{self, ConditionUpdate};
 use super::connector;
 use super::connector::memory::Outcome;
@@ -39,7 +39,7 @@ use super::reason::Reason;
 use super::references::Named;
 use super::refusal;
 use super::remote::{Remote, Settings};
-use super::work::ReconcileOutcome;
+use super::tracker::ReconcileOutcome;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProject, ConnectProjectStatus};
 use crate::names;
@@ -88,12 +88,12 @@ async fn reconcile_project(
         forget(context, object_ref);
         return Ok(ReconcileOutcome::Gone);
     }
-    context.work.inventory.used(object_ref);
+    context.tracker.inventory.used(object_ref);
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(object_ref, [(Named::Secret, secret)].into());
     let admission = context.project_quota.admission(object_ref, events::created(&*object));
     if admission == Admission::Unknown {
-        return Ok(ReconcileOutcome::Said(None));
+        return Ok(ReconcileOutcome::Reported(None));
     }
     // The finalizer comes first: from here on, resources may use the project.
     let going = object.metadata.deletion_timestamp.is_some();
@@ -126,7 +126,7 @@ async fn reconcile_project(
     ];
     let reason = if speaks { Some(patch_status(&api, &object, context, users, access).await?) } else { None };
     context.requeue_timers.set(object_ref, again.into_iter().flatten().min());
-    Ok(ReconcileOutcome::Said(reason))
+    Ok(ReconcileOutcome::Reported(reason))
 }
 
 /// Reports that the API server refused a request, if this install manages the project and the error is worth a
@@ -150,7 +150,7 @@ async fn report_kubernetes_error(
     let reason =
         Box::pin(patch_status(&api, object, context, Use::Known(known_users(context, object_ref)), access)).await?;
     context.requeue_timers.set(object_ref, Some(REFUSED_AGAIN));
-    Ok(ReconcileOutcome::Said(Some(reason)))
+    Ok(ReconcileOutcome::Reported(Some(reason)))
 }
 
 /// The resources that name a project.
@@ -276,7 +276,7 @@ async fn patch_status(
         Use::None => Users::default(),
         Use::Known(users) | Use::Listed(users) => users,
     };
-    let facts = Facts {
+    let facts = ProjectFacts {
         generation: object.metadata.generation.unwrap_or_default(),
         identity: identity(object),
         scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
@@ -305,7 +305,7 @@ fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
     let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
     let was_there = object.status.as_ref().is_some_and(|status| status.registry.is_some());
     match (&object.spec.registry, context.mirrors.outcome(&object_ref)) {
-        (Some(_), Some(Outcome::Said(said))) => Mirror::Known(said),
+        (Some(_), Some(Outcome::MirrorReport(said))) => Mirror::Known(said),
         (Some(_), _) => Mirror::Unknown,
         (None, Some(Outcome::Cleared)) => Mirror::Absent,
         (None, _) if was_there => Mirror::Unknown,
@@ -347,7 +347,7 @@ fn forget(context: &Context, object_ref: &ObjectRef) {
     context.projects.forget(object_ref);
     context.project_quota.forget(object_ref);
     context.references.forget(object_ref);
-    context.work.inventory.unused(object_ref);
+    context.tracker.inventory.unused(object_ref);
 }
 
 /// Removes everything in memory about a deleted project.

@@ -48,7 +48,7 @@ pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> R
         });
     }
     let missing = format!("Secret {name} is missing in this namespace");
-    if !is_going(context, object).await? {
+    if !is_deleting(context, object).await? {
         return Ok(Credentials::Unusable(ConditionUpdate::new(Reason::SecretMissing, missing)));
     }
     let place = context.copies.place(object);
@@ -67,7 +67,7 @@ pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> R
 
 /// Whether the project or its namespace is being deleted. If the operator may not read the namespace, only the project
 /// counts: its own deletion follows that of its namespace within seconds.
-async fn is_going(context: &Context, object: &ConnectProject) -> Result<bool, kube::Error> {
+async fn is_deleting(context: &Context, object: &ConnectProject) -> Result<bool, kube::Error> {
     if object.metadata.deletion_timestamp.is_some() {
         return Ok(true);
     }

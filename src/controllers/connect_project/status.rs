@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, ConditionUpdate, whole_seconds};
-use crate::controllers::connector::status::Said;
+use crate::controllers::connector::status::MirrorReport;
 use crate::controllers::problem;
 use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::Health;
@@ -30,11 +30,11 @@ pub enum Mirror {
     /// A mirror is requested, but this process does not know its state yet.
     Unknown,
     /// A mirror is requested, and this is its state.
-    Known(Said),
+    Known(MirrorReport),
 }
 
 /// The inputs of the status at the end of a reconcile.
-pub struct Facts {
+pub struct ProjectFacts {
     /// Generation of the reconciled object.
     pub generation: i64,
     /// The remote project that it names.
@@ -57,7 +57,7 @@ pub struct Facts {
 
 /// Returns the `Ready` condition.
 #[must_use]
-pub fn ready_condition(facts: &Facts) -> ConditionUpdate {
+pub fn ready_condition(facts: &ProjectFacts) -> ConditionUpdate {
     let mut condition = match &facts.health {
         Err(condition) => condition.clone(),
         Ok(Health::Unknown) => ConditionUpdate::new(Reason::Queued, "The project is being checked"),
@@ -125,7 +125,7 @@ impl Users {
 
 /// Returns the new status, given the one before.
 #[must_use]
-pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -> ConnectProjectStatus {
+pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Timestamp) -> ConnectProjectStatus {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
     status.remote = Some(facts.identity.clone());
@@ -133,10 +133,10 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &Facts, now: Timestamp) -
     if let Some(scopes) = &facts.scopes {
         status.scopes = scopes.iter().filter(|scope| scope.len() <= SCOPES).take(SCOPES).cloned().collect();
     }
-    if let Ok(Health::Good { last_look }) = &facts.health {
-        let old = status.last_look_at.as_ref().is_none_or(|at| between(at.0, *last_look) >= LOOK_WORTH_WRITING);
+    if let Ok(Health::Good { last_poll }) = &facts.health {
+        let old = status.last_look_at.as_ref().is_none_or(|at| between(at.0, *last_poll) >= LOOK_WORTH_WRITING);
         if old {
-            status.last_look_at = Some(Time(whole_seconds(*last_look)));
+            status.last_look_at = Some(Time(whole_seconds(*last_poll)));
         }
     }
     status.conditions =
@@ -177,9 +177,9 @@ pub fn bounded(mut status: ConnectProjectStatus) -> ConnectProjectStatus {
 mod tests {
     use super::*;
 
-    fn facts(health: Result<Health, ConditionUpdate>) -> Facts {
+    fn facts(health: Result<Health, ConditionUpdate>) -> ProjectFacts {
         let identity = RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() };
-        Facts {
+        ProjectFacts {
             generation: 1,
             identity,
             health,
@@ -196,8 +196,8 @@ mod tests {
     fn rule_21_polls_alone_do_not_write_the_status() {
         let start = Timestamp::UNIX_EPOCH;
         let good = |seconds| {
-            let last_look = Timestamp::from_second(seconds).expect("a time in range");
-            facts(Ok(Health::Good { last_look }))
+            let last_poll = Timestamp::from_second(seconds).expect("a time in range");
+            facts(Ok(Health::Good { last_poll }))
         };
         let first = summarize(&ConnectProjectStatus::default(), &good(10), start);
         let later = Timestamp::from_second(300).expect("a time in range");
@@ -209,7 +209,7 @@ mod tests {
     fn the_reason_shows_who_has_to_act() {
         for (case, health, reason) in [
             ("no answer yet", Ok(Health::Unknown), Reason::Queued),
-            ("answers", Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH }), Reason::Available),
+            ("answers", Ok(Health::Good { last_poll: Timestamp::UNIX_EPOCH }), Reason::Available),
             ("no Secret", Err(ConditionUpdate::new(Reason::SecretMissing, "")), Reason::SecretMissing),
         ] {
             assert_eq!(ready_condition(&facts(health)).reason, reason, "{case}");
@@ -218,8 +218,9 @@ mod tests {
 
     #[test]
     fn a_mirror_does_not_affect_ready_and_a_restart_changes_nothing() {
-        let with = |mirror| Facts { mirror, ..facts(Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH })) };
-        let said = |reason, size| Mirror::Known(Said { condition: ConditionUpdate::new(reason, "a message"), size });
+        let with = |mirror| ProjectFacts { mirror, ..facts(Ok(Health::Good { last_poll: Timestamp::UNIX_EPOCH })) };
+        let said =
+            |reason, size| Mirror::Known(MirrorReport { condition: ConditionUpdate::new(reason, "a message"), size });
         let status_of = |status: &ConnectProjectStatus, type_| {
             status.conditions.iter().find(|it| it.type_ == type_).map(|it| (it.status.clone(), it.reason.clone()))
         };
@@ -244,14 +245,14 @@ mod tests {
 
     #[test]
     fn rule_24_a_project_that_is_being_deleted_reports_what_it_waits_for() {
-        let good = || Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH });
+        let good = || Ok(Health::Good { last_poll: Timestamp::UNIX_EPOCH });
         let missing = || Err(ConditionUpdate::new(Reason::SecretMissing, "Secret a is missing"));
         let unkept = || Some(ConditionUpdate::new(Reason::CredentialsNotKept, "No copy"));
         for (case, facts, reason, message) in [
             ("no problem", facts(good()), Reason::InUse, "It is being deleted and waits for 2 ConnectorDeployments"),
             (
                 "one",
-                Facts { users: Users { deployments: 1, staged: 0 }, ..facts(good()) },
+                ProjectFacts { users: Users { deployments: 1, staged: 0 }, ..facts(good()) },
                 Reason::InUse,
                 "It is being deleted and waits for 1 ConnectorDeployment that names it",
             ),
@@ -263,12 +264,12 @@ mod tests {
             ),
             (
                 "no copy",
-                Facts { unkept: unkept(), ..facts(good()) },
+                ProjectFacts { unkept: unkept(), ..facts(good()) },
                 Reason::CredentialsNotKept,
                 "No copy. It is being deleted and waits for 2",
             ),
         ] {
-            let condition = ready_condition(&Facts { deleting: true, ..facts });
+            let condition = ready_condition(&ProjectFacts { deleting: true, ..facts });
             assert_eq!(condition.reason, reason, "{case}");
             assert!(condition.message.starts_with(message), "{case}: {}", condition.message);
         }
@@ -278,7 +279,7 @@ mod tests {
     fn rule_24_a_project_without_a_copy_is_not_ready() {
         let unkept = || Some(ConditionUpdate::new(Reason::CredentialsNotKept, "No copy"));
         for (case, health, reason) in [
-            ("answers", Ok(Health::Good { last_look: Timestamp::UNIX_EPOCH }), Reason::CredentialsNotKept),
+            ("answers", Ok(Health::Good { last_poll: Timestamp::UNIX_EPOCH }), Reason::CredentialsNotKept),
             ("no answer yet", Ok(Health::Unknown), Reason::CredentialsNotKept),
             (
                 "refused",
@@ -286,7 +287,7 @@ mod tests {
                 Reason::ConfigurationInvalid,
             ),
         ] {
-            let condition = ready_condition(&Facts { unkept: unkept(), ..facts(health) });
+            let condition = ready_condition(&ProjectFacts { unkept: unkept(), ..facts(health) });
             assert_eq!(condition.reason, reason, "{case}");
             assert_ne!(condition.reason.state(), ConditionState::Ready, "{case}");
         }
@@ -295,7 +296,7 @@ mod tests {
     #[test]
     fn rule_24_the_message_for_rejected_credentials_names_the_copy() {
         let rejected = || Err(ConditionUpdate::new(Reason::CredentialsRejected, "no"));
-        let copied = Facts { copied_from: Some("operator/connect-project-1".into()), ..facts(rejected()) };
+        let copied = ProjectFacts { copied_from: Some("operator/connect-project-1".into()), ..facts(rejected()) };
         assert!(ready_condition(&copied).message.contains("operator/connect-project-1"));
         assert_eq!(ready_condition(&facts(rejected())).message, "no");
     }

@@ -17,7 +17,7 @@ pub struct Kept {
 
 /// An observed connector of the registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedObject {
     /// Its identity.
     pub identity: Identity,
     /// Digest of the desired content of its object.
@@ -37,7 +37,7 @@ pub struct Plan {
 /// that was not observed may be deleted. Of more than `most` connectors the first by key stay, and those without a key
 /// come last, so the choice does not depend on the order of pages.
 #[must_use]
-pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[Seen], whole: bool, most: usize) -> Plan {
+pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[ObservedObject], whole: bool, most: usize) -> Plan {
     let holder = |name: &str| kept.get(name).map(|kept| kept.id.clone());
     let names = names::all(project, seen.iter().map(|seen| &seen.identity), holder);
     let mut order: Vec<usize> = (0..seen.len()).collect();
@@ -77,9 +77,9 @@ pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[Seen], whole
 mod tests {
     use super::*;
 
-    fn seen(key: &str, digest: &str) -> Seen {
+    fn seen(key: &str, digest: &str) -> ObservedObject {
         let identity = Identity { id: format!("id-of-{key}"), key: Some(key.into()), name: key.into() };
-        Seen { identity, digest: digest.into() }
+        ObservedObject { identity, digest: digest.into() }
     }
 
     fn object(key: &str, digest: &str) -> (String, Kept) {
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_differs_is_written_and_what_a_whole_read_lacks_is_absent() {
-        type Row<'r> = (&'r str, Vec<(String, Kept)>, Vec<Seen>, bool, usize, &'r [&'r str], &'r [&'r str]);
+        type Row<'r> = (&'r str, Vec<(String, Kept)>, Vec<ObservedObject>, bool, usize, &'r [&'r str], &'r [&'r str]);
         let rows: [Row<'_>; 14] = [
             ("nothing at all", vec![], vec![], true, 9, &[], &[]),
             ("a first one", vec![], vec![seen("a", "1")], true, 9, &["shop.a"], &[]),

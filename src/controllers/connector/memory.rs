@@ -13,7 +13,7 @@ use std::time::Duration;
 use clock::{between, later};
 use jiff::Timestamp;
 
-use super::status::Said;
+use super::status::MirrorReport;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::Login;
 use crate::crd::RegistryMirror;
@@ -34,9 +34,9 @@ pub struct Asked {
 
 /// Why a mirror is reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum Trigger {
     /// The registry has to be read.
-    Look,
+    Read,
     /// Another writer may have changed objects.
     Check,
     /// There is nothing to do for this time, or until an event.
@@ -47,7 +47,7 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is requested, and this is its state.
-    Said(Said),
+    MirrorReport(MirrorReport),
     /// It is not requested, and all its objects are removed.
     Cleared,
 }
@@ -73,28 +73,28 @@ struct Mirror {
 impl Mirrors {
     /// Returns what to do now.
     #[must_use]
-    pub fn cause(&self, object_ref: &ObjectRef, asked: &Asked, now: Timestamp) -> Cause {
+    pub fn cause(&self, object_ref: &ObjectRef, asked: &Asked, now: Timestamp) -> Trigger {
         self.change(object_ref, |mirror| {
             if mirror.asked.as_ref() != Some(asked) || mirror.next.is_none_or(|next| next <= now) {
-                return Cause::Look;
+                return Trigger::Read;
             }
             let Mirror { versions, touched, .. } = mirror;
             touched.retain(|name, version| versions.get(name).is_none_or(|known| known < version));
             let check = mirror.checked.map_or(now, |checked| later(checked, BETWEEN_CHECKS));
             match (mirror.touched.is_empty(), mirror.next) {
-                (false, _) if check <= now => Cause::Check,
-                (false, next) => Cause::Rest(next.into_iter().chain([check]).min().map(|at| between(now, at))),
-                (true, next) => Cause::Rest(next.map(|next| between(now, next))),
+                (false, _) if check <= now => Trigger::Check,
+                (false, next) => Trigger::Rest(next.into_iter().chain([check]).min().map(|at| between(now, at))),
+                (true, next) => Trigger::Rest(next.map(|next| between(now, next))),
             }
         })
     }
 
     /// Records the start of a reconcile that lists every object: earlier events are covered by it.
-    pub fn begin(&self, object_ref: &ObjectRef, cause: Cause, now: Timestamp) {
+    pub fn begin(&self, object_ref: &ObjectRef, cause: Trigger, now: Timestamp) {
         self.change(object_ref, |mirror| {
             mirror.touched.clear();
             mirror.outcome.take_if(|outcome| *outcome == Outcome::Cleared);
-            if cause == Cause::Check {
+            if cause == Trigger::Check {
                 mirror.checked = Some(now);
             }
         });
@@ -131,24 +131,24 @@ impl Mirrors {
     }
 
     /// Records a completed read. Returns whether the outcome is new.
-    pub fn done(&self, object_ref: &ObjectRef, asked: Asked, said: Said, next: Timestamp) -> bool {
+    pub fn done(&self, object_ref: &ObjectRef, asked: Asked, report: MirrorReport, next: Timestamp) -> bool {
         self.change(object_ref, |mirror| {
             mirror.failures = 0;
-            mirror.end(asked, said, next)
+            mirror.end(asked, report, next)
         })
     }
 
     /// Records a failed read. Returns whether the outcome is new.
-    pub fn failed(&self, object_ref: &ObjectRef, asked: Asked, said: Said, next: Timestamp) -> bool {
+    pub fn failed(&self, object_ref: &ObjectRef, asked: Asked, report: MirrorReport, next: Timestamp) -> bool {
         self.change(object_ref, |mirror| {
             mirror.failures = mirror.failures.saturating_add(1);
-            mirror.end(asked, said, next)
+            mirror.end(asked, report, next)
         })
     }
 
     /// Records that there was no read. Returns whether the outcome is new.
-    pub fn stopped(&self, object_ref: &ObjectRef, said: Said) -> bool {
-        self.change(object_ref, |mirror| mirror.record(Outcome::Said(said)))
+    pub fn stopped(&self, object_ref: &ObjectRef, report: MirrorReport) -> bool {
+        self.change(object_ref, |mirror| mirror.record(Outcome::MirrorReport(report)))
     }
 
     /// Records that all objects are removed and none is requested. Returns whether the outcome is new.
@@ -193,10 +193,10 @@ impl Mirrors {
 }
 
 impl Mirror {
-    fn end(&mut self, asked: Asked, said: Said, next: Timestamp) -> bool {
+    fn end(&mut self, asked: Asked, report: MirrorReport, next: Timestamp) -> bool {
         self.asked = Some(asked);
         self.next = Some(next);
-        self.record(Outcome::Said(said))
+        self.record(Outcome::MirrorReport(report))
     }
 
     fn record(&mut self, outcome: Outcome) -> bool {
@@ -220,32 +220,32 @@ mod tests {
         Asked { filter: RegistryMirror::default(), login: None, requested: None }
     }
 
-    fn said() -> Said {
-        Said { condition: ConditionUpdate::new(Reason::Mirrored, "a message"), size: Some((1, 1)) }
+    fn report() -> MirrorReport {
+        MirrorReport { condition: ConditionUpdate::new(Reason::Mirrored, "a message"), size: Some((1, 1)) }
     }
 
     /// A mirror that read at second 0, reads again at second 600, and knows one object in version 5.
     fn looked() -> (Mirrors, ObjectRef) {
         let (mirrors, object_ref) = (Mirrors::default(), ObjectRef::mirror("here", "shop"));
-        mirrors.begin(&object_ref, Cause::Look, at(0));
+        mirrors.begin(&object_ref, Trigger::Read, at(0));
         assert!(mirrors.listed(&object_ref, [("shop.a".to_owned(), 5)].into()).is_empty());
-        assert!(mirrors.done(&object_ref, asked(), said(), at(600)));
+        assert!(mirrors.done(&object_ref, asked(), report(), at(600)));
         (mirrors, object_ref)
     }
 
-    fn rest(seconds: u64) -> Cause {
-        Cause::Rest(Some(Duration::from_secs(seconds)))
+    fn rest(seconds: u64) -> Trigger {
+        Trigger::Rest(Some(Duration::from_secs(seconds)))
     }
 
     #[test]
     fn the_registry_is_read_when_due_or_when_its_inputs_change() {
         let (mirrors, object_ref) = looked();
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), rest(590));
-        assert_eq!(mirrors.cause(&object_ref, &asked(), at(600)), Cause::Look);
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(600)), Trigger::Read);
         let other = Asked { requested: Some("now".into()), ..asked() };
-        assert_eq!(mirrors.cause(&object_ref, &other, at(10)), Cause::Look);
-        assert_eq!(mirrors.cause(&ObjectRef::mirror("here", "new"), &asked(), at(10)), Cause::Look);
-        assert!(!mirrors.done(&object_ref, asked(), said(), at(700)), "the same outcome is not new");
+        assert_eq!(mirrors.cause(&object_ref, &other, at(10)), Trigger::Read);
+        assert_eq!(mirrors.cause(&ObjectRef::mirror("here", "new"), &asked(), at(10)), Trigger::Read);
+        assert!(!mirrors.done(&object_ref, asked(), report(), at(700)), "the same outcome is not new");
     }
 
     #[test]
@@ -253,15 +253,15 @@ mod tests {
         for (case, name, version, gone, expected) in [
             ("the operator's own write", "shop.a", 5, false, rest(590)),
             ("an older one", "shop.a", 4, false, rest(590)),
-            ("a newer one", "shop.a", 6, false, Cause::Check),
-            ("it was deleted", "shop.a", 7, true, Cause::Check),
-            ("an unknown object", "shop.b", 7, false, Cause::Check),
+            ("a newer one", "shop.a", 6, false, Trigger::Check),
+            ("it was deleted", "shop.a", 7, true, Trigger::Check),
+            ("an unknown object", "shop.b", 7, false, Trigger::Check),
             ("an unknown object was deleted", "shop.b", 7, true, rest(590)),
         ] {
             let (mirrors, object_ref) = looked();
             let news = mirrors.event(&object_ref, name, version, gone);
             assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), expected, "{case}");
-            assert_eq!(news, expected == Cause::Check, "{case}");
+            assert_eq!(news, expected == Trigger::Check, "{case}");
         }
         let (mirrors, object_ref) = looked();
         assert!(mirrors.event(&object_ref, "shop.a", 6, false), "before the answer to the operator's write");
@@ -279,12 +279,12 @@ mod tests {
     fn checks_for_changes_by_other_writers_are_limited() {
         let (mirrors, object_ref) = looked();
         mirrors.event(&object_ref, "shop.a", 6, false);
-        assert_eq!(mirrors.cause(&object_ref, &asked(), at(100)), Cause::Check);
-        mirrors.begin(&object_ref, Cause::Check, at(100));
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(100)), Trigger::Check);
+        mirrors.begin(&object_ref, Trigger::Check, at(100));
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(100)), rest(500));
         mirrors.event(&object_ref, "shop.a", 7, false);
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(103)), rest(7));
-        assert_eq!(mirrors.cause(&object_ref, &asked(), at(110)), Cause::Check);
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(110)), Trigger::Check);
     }
 
     #[test]
@@ -292,9 +292,9 @@ mod tests {
         let (mirrors, object_ref) = looked();
         assert!(mirrors.cleared(&object_ref) && !mirrors.cleared(&object_ref));
         assert_eq!(mirrors.outcome(&object_ref), Some(Outcome::Cleared));
-        mirrors.begin(&object_ref, Cause::Look, at(10));
+        mirrors.begin(&object_ref, Trigger::Read, at(10));
         assert_eq!(mirrors.outcome(&object_ref), None, "not cleared as soon as there may be objects again");
-        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), Cause::Look);
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), Trigger::Read);
         mirrors.forget(&object_ref);
         assert!(mirrors.object_refs().is_empty());
     }

@@ -32,10 +32,10 @@ use kube::runtime::events::EventType;
 use self::act::Written;
 use self::decide::{Kept, Plan};
 use self::desired::{Desired, Owner, Print};
-use self::memory::{Asked, Cause, Outcome};
-use self::observe::Look;
+use self::memory::{Asked, Outcome, Trigger};
+use self::observe::RegistryRead;
 use self::project::MirroredProject;
-use self::status::Said;
+use self::status::MirrorReport;
 use super::conditions::ConditionUpdate;
 use super::context::{Context, Project};
 use super::foreign_installs;
@@ -44,7 +44,7 @@ use super::problem;
 use super::reason::{ConditionState, Reason};
 use super::refusal;
 use super::remote::Remote;
-use super::work::ReconcileOutcome;
+use super::tracker::ReconcileOutcome;
 use crate::crd::{ConnectProject, Connector};
 
 /// Pause before the next reconcile after a failure of the Kubernetes API.
@@ -76,10 +76,10 @@ pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (
         Ok(again) => {
             context.requeue_timers.set(&object_ref, again);
             let reason = match context.mirrors.outcome(&object_ref) {
-                Some(Outcome::Said(said)) => Some(said.condition.reason),
+                Some(Outcome::MirrorReport(report)) => Some(report.condition.reason),
                 Some(Outcome::Cleared) | None => None,
             };
-            (Action::await_change(), ReconcileOutcome::Said(reason))
+            (Action::await_change(), ReconcileOutcome::Reported(reason))
         }
         Err(error) => {
             context.requeue_timers.set(&object_ref, Some(run.refused_by_cluster(&error)));
@@ -114,7 +114,7 @@ pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), ku
 /// Records that the mirror has stopped for a reason other than the registry, and enqueues its project, which reports
 /// it.
 pub(super) fn stopped(context: &Context, object_ref: &ObjectRef, condition: ConditionUpdate) {
-    if context.mirrors.stopped(object_ref, Said::stopped(condition)) {
+    if context.mirrors.stopped(object_ref, MirrorReport::stopped(condition)) {
         context.enqueue(ObjectRef::project(&object_ref.namespace, &object_ref.name));
     }
 }
@@ -132,7 +132,7 @@ impl Reconciler<'_> {
     /// Returns when to reconcile again.
     async fn reconcile(&self) -> Result<Option<Duration>, kube::Error> {
         let mirrors = &self.context.mirrors;
-        if self.object.is_going() {
+        if self.object.is_deleting() {
             // The project's own controller removes the objects.
             mirrors.forget(self.object_ref);
             return Ok(None);
@@ -152,7 +152,7 @@ impl Reconciler<'_> {
         let asked = Asked { filter, login, requested: self.object.requested() };
         let now = self.context.clock.now();
         let cause = mirrors.cause(self.object_ref, &asked, now);
-        if let Cause::Rest(pause) = cause {
+        if let Trigger::Rest(pause) = cause {
             return Ok(pause);
         }
         // The status first announces that there may be objects, so that they are found again whatever happens.
@@ -162,7 +162,7 @@ impl Reconciler<'_> {
         mirrors.begin(self.object_ref, cause, now);
         let (kept, versions) = observe::objects(&self.objects, &self.owner).await?;
         let known = mirrors.listed(self.object_ref, versions);
-        if cause == Cause::Check && known.iter().eq(kept.keys()) && kept.values().all(|kept| kept.print.intact) {
+        if cause == Trigger::Check && known.iter().eq(kept.keys()) && kept.values().all(|kept| kept.print.intact) {
             return Ok(self.rest(&asked));
         }
         self.follow(asked, &remote, kept, &known).await
@@ -173,14 +173,16 @@ impl Reconciler<'_> {
     async fn is_wanted(&self, asked: &Asked) -> Result<bool, kube::Error> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
         Ok(project.is_some_and(|project| {
-            !project.is_going() && project.may_have_objects() && project.spec.registry.as_ref() == Some(&asked.filter)
+            !project.is_deleting()
+                && project.may_have_objects()
+                && project.spec.registry.as_ref() == Some(&asked.filter)
         }))
     }
 
     fn rest(&self, asked: &Asked) -> Option<Duration> {
         match self.context.mirrors.cause(self.object_ref, asked, self.context.clock.now()) {
-            Cause::Rest(pause) => pause,
-            Cause::Look | Cause::Check => Some(Duration::ZERO),
+            Trigger::Rest(pause) => pause,
+            Trigger::Read | Trigger::Check => Some(Duration::ZERO),
         }
     }
 
@@ -217,8 +219,8 @@ impl Reconciler<'_> {
             }
             let doubtful = absent_before.is_none() && !plan.absent.is_empty();
             if needed.is_empty() && !doubtful {
-                let said = status::looked(look.extent, look.seen.len(), kept.len(), most);
-                return Ok(Some(self.done(asked, said)));
+                let report = status::looked(look.extent, look.seen.len(), kept.len(), most);
+                return Ok(Some(self.done(asked, report)));
             }
             absent_before = look.extent.whole.then_some(plan.absent);
         }
@@ -228,7 +230,7 @@ impl Reconciler<'_> {
     async fn write(
         &self,
         plan: &Plan,
-        look: &Look,
+        look: &RegistryRead,
         kept: &mut BTreeMap<String, Kept>,
         known: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>, kube::Error> {
@@ -310,7 +312,7 @@ impl Reconciler<'_> {
     /// objects if no mirror is requested any more.
     async fn abandon(&self) -> Result<Option<Duration>, kube::Error> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
-        if project.is_none_or(|project| project.is_going() || project.spec.registry.is_none()) {
+        if project.is_none_or(|project| project.is_deleting() || project.spec.registry.is_none()) {
             act::remove_all(&self.objects, &self.owner).await?;
         }
         Ok(None)
@@ -329,10 +331,10 @@ impl Reconciler<'_> {
         Ok(None)
     }
 
-    fn done(&self, asked: Asked, said: Said) -> Duration {
+    fn done(&self, asked: Asked, report: MirrorReport) -> Duration {
         let pause = self.spread(asked.filter.effective_interval());
         let next = later(self.context.clock.now(), pause);
-        self.tell(self.context.mirrors.done(self.object_ref, asked, said, next));
+        self.tell(self.context.mirrors.done(self.object_ref, asked, report, next));
         pause
     }
 
@@ -348,7 +350,7 @@ impl Reconciler<'_> {
         };
         let pause = self.spread(pause).max(error.retry_after.unwrap_or_default());
         let next = later(self.context.clock.now(), pause);
-        self.tell(self.context.mirrors.failed(self.object_ref, asked, Said::stopped(condition), next));
+        self.tell(self.context.mirrors.failed(self.object_ref, asked, MirrorReport::stopped(condition), next));
         pause
     }
 

@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, ListParams, ObjectMeta};
 use kube::{Resource as _, ResourceExt};
 
-use super::decide::{Kept, Seen};
+use super::decide::{Kept, ObservedObject};
 use super::desired::{self, Desired, Owner, desired};
 use super::names;
 use super::project::MirroredProject;
@@ -83,9 +83,9 @@ pub fn version(text: Option<&str>) -> u64 {
 }
 
 /// An observation of the registry.
-pub(super) struct Look {
+pub(super) struct RegistryRead {
     pub(super) extent: Extent,
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<ObservedObject>,
     /// The records to write, by their index in `seen`; incomplete if they exceed the limit.
     pub(super) records: BTreeMap<usize, Desired>,
 }
@@ -100,7 +100,7 @@ pub(super) async fn look(
     owner: &Owner,
     kept: &BTreeMap<String, Kept>,
     needed: &BTreeSet<String>,
-) -> Result<Look, ApiError> {
+) -> Result<RegistryRead, ApiError> {
     let (mut seen, mut records, mut load) = (Vec::new(), BTreeMap::new(), 0);
     let take = |connector: model::Connector| {
         // The service generates short ids, so a record whose id does not fit into an object is not valid.
@@ -112,14 +112,14 @@ pub(super) async fn look(
             |name: String| kept.get(&name).is_some_and(|kept| kept.print.intact && kept.print.digest == desired.digest);
         let written = is_written(names::usual(&owner.name, &desired.identity))
             || is_written(names::by_id(&owner.name, &desired.identity));
-        seen.push(Seen { identity: desired.identity.clone(), digest: desired.digest.clone() });
+        seen.push(ObservedObject { identity: desired.identity.clone(), digest: desired.digest.clone() });
         if load < LARGEST_LOAD && (needed.contains(&desired.identity.id) || !written) {
             load += bounds::size(&desired.status);
             records.insert(seen.len() - 1, desired);
         }
     };
     let extent = paging::each_connector(api, &query(filter), take).await?;
-    Ok(Look { extent, seen, records })
+    Ok(RegistryRead { extent, seen, records })
 }
 
 fn query(filter: &RegistryMirror) -> ConnectorQuery {

@@ -57,7 +57,7 @@ impl MirroredProject {
 
     /// Whether it is being deleted.
     #[must_use]
-    pub fn is_going(&self) -> bool {
+    pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 

@@ -7,14 +7,14 @@ use crate::controllers::reason::Reason;
 
 /// The result of a read, or why there was none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct MirrorReport {
     /// The condition `RegistryMirrored`.
     pub condition: ConditionUpdate,
     /// Number of connectors that match the filter, and of existing objects; `None`: unchanged.
     pub size: Option<(u32, u32)>,
 }
 
-impl Said {
+impl MirrorReport {
     /// Returns the state of a mirror that does not follow the registry now; its objects stay.
     #[must_use]
     pub fn stopped(condition: ConditionUpdate) -> Self {
@@ -24,7 +24,7 @@ impl Said {
 
 /// Returns the state after a read that completed. `most`: the limit in the `ConnectProject`.
 #[must_use]
-pub fn looked(extent: Extent, seen: usize, objects: usize, most: usize) -> Said {
+pub fn looked(extent: Extent, seen: usize, objects: usize, most: usize) -> MirrorReport {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let found = u32::try_from(extent.total).unwrap_or(u32::MAX).max(number(seen));
     let condition = if !extent.whole {
@@ -42,7 +42,7 @@ pub fn looked(extent: Extent, seen: usize, objects: usize, most: usize) -> Said 
     } else {
         ConditionUpdate::new(Reason::Mirrored, format!("Every connector that matches the filter is mirrored: {found}"))
     };
-    Said { condition, size: Some((found, number(objects))) }
+    MirrorReport { condition, size: Some((found, number(objects))) }
 }
 
 #[cfg(test)]
@@ -61,8 +61,13 @@ mod tests {
             ("no total", 0, 3, true, 3, Reason::Mirrored, (3, 3)),
         ] {
             let extent = Extent { total, came, whole };
-            let said = looked(extent, usize::try_from(came).expect("few"), objects, 500);
-            assert_eq!((said.condition.reason, said.size), (reason, Some(size)), "{case}: {}", said.condition.message);
+            let report = looked(extent, usize::try_from(came).expect("few"), objects, 500);
+            assert_eq!(
+                (report.condition.reason, report.size),
+                (reason, Some(size)),
+                "{case}: {}",
+                report.condition.message
+            );
         }
     }
 }

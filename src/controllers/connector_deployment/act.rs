@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use super::decide::{Call, CallKind, LIMIT, Response};
 use super::intent::{self, Target};
 use super::observe::phase;
-use super::status::WantedIdentity;
+use super::status::DesiredIdentity;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::PersistedOperation;
 use crate::controllers::operations::CallResult;
@@ -42,7 +42,7 @@ pub fn without_added(done: &Done, call: &CallKind) -> Option<CallKind> {
 pub async fn send(
     api: &dyn ConnectApi,
     object: &ConnectorDeployment,
-    wanted: &WantedIdentity,
+    wanted: &DesiredIdentity,
     target: Option<&Target>,
     call: &Call,
     values: &Values,
@@ -83,7 +83,7 @@ pub async fn send(
 /// What a draft is made of.
 struct Creation<'a> {
     object: &'a ConnectorDeployment,
-    wanted: &'a WantedIdentity,
+    wanted: &'a DesiredIdentity,
     target: Option<&'a Target>,
     values: &'a Values,
 }

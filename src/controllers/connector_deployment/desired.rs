@@ -8,7 +8,7 @@ use connect_api::model::RetryPolicy;
 use secrecy::{SecretSlice, SecretString};
 
 use super::application_urls::UrlValue;
-use super::decide::Wanted;
+use super::decide::DesiredPayload;
 use super::persisted::{OperationKind, Payload, PersistedState, Source, Sources};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::digest::DigestKey;
@@ -134,8 +134,8 @@ impl Desired {
 
     /// The same without showing any value, as it is remembered and compared.
     #[must_use]
-    pub fn wanted(&self, key: &DigestKey) -> Wanted {
-        Wanted {
+    pub fn wanted(&self, key: &DigestKey) -> DesiredPayload {
+        DesiredPayload {
             payload: Payload {
                 digest: key.digest(&self.values),
                 tags: key.tags(&self.values),

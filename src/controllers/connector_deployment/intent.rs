@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::decide::{Deletion, Intent, Version};
 use super::persisted::{ConnectorName, Identity};
-use super::status::WantedIdentity;
+use super::status::DesiredIdentity;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Project;
 use crate::controllers::digest::hex;
@@ -55,14 +55,14 @@ pub fn kind(object: &ConnectorDeployment) -> &'static str {
 
 /// What the status says of the remote deployment even before it exists.
 #[must_use]
-pub fn wanted_identity(object: &ConnectorDeployment, project: &Project) -> WantedIdentity {
+pub fn desired_identity(object: &ConnectorDeployment, project: &Project) -> DesiredIdentity {
     identity_in(object, project.identity.clone(), &project.region)
 }
 
 /// The same in a remote project whose deployments go to `region` by default.
 #[must_use]
-pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region: &str) -> WantedIdentity {
-    WantedIdentity {
+pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region: &str) -> DesiredIdentity {
+    DesiredIdentity {
         key: key(object),
         kind: object.spec.effective_type(),
         region: object.spec.region.clone().unwrap_or_else(|| region.to_owned()),
@@ -169,7 +169,7 @@ pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -
 #[must_use]
 pub fn intent(
     object: &ConnectorDeployment,
-    wanted: &WantedIdentity,
+    wanted: &DesiredIdentity,
     target: Option<&Target>,
     latest: Option<i64>,
 ) -> Intent {

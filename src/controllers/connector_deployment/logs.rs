@@ -26,7 +26,7 @@ const OLDEST: Duration = Duration::from_hours(29 * 24);
 
 /// What to read of a log.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct LogQuery {
     id: String,
     applications: Vec<String>,
     /// When the operation began that failed: lines from before may hold values that are not known any more.
@@ -50,7 +50,7 @@ pub(super) fn wanted(
     record: Option<&Deployment>,
     outcome: &Outcome,
     now: Timestamp,
-) -> Option<Wanted> {
+) -> Option<LogQuery> {
     let lines = usize::try_from(object.spec.failure_log_lines).unwrap_or_default();
     let ended = before
         .operation
@@ -59,7 +59,7 @@ pub(super) fn wanted(
     let record = record?;
     let failed = matches!(outcome, Outcome::Settled { phase: Phase::Failed, .. });
     let oldest = now.saturating_sub(OLDEST).unwrap_or(Timestamp::MIN);
-    (lines > 0 && failed).then(|| Wanted {
+    (lines > 0 && failed).then(|| LogQuery {
         id: record.id.clone(),
         applications: record.applications.iter().map(|application| application.application_name.clone()).collect(),
         // A clock that was set back since leaves a start in the future.
@@ -69,7 +69,7 @@ pub(super) fn wanted(
 }
 
 /// Reads it, until it has all or [`LONGEST`] is over.
-pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &Wanted, masker: &Masker) -> Log {
+pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &LogQuery, masker: &Masker) -> Log {
     let began = clock.now();
     let (mut entries, mut outage) = (Vec::new(), None);
     for (number, application) in wanted.applications.iter().enumerate() {
@@ -93,7 +93,7 @@ async fn errors(
     api: &dyn ConnectApi,
     clock: &Clock,
     began: Timestamp,
-    wanted: &Wanted,
+    wanted: &LogQuery,
     application: &str,
     found: &mut Vec<LogEntry>,
 ) -> Result<(), String> {

@@ -123,10 +123,11 @@ pub async fn read_remote(
         let record = api.deployment(&selector).await?.map(Arc::new);
         return Ok(Some(RecordRead { at, record, key_held_by: None }));
     };
-    let Some(sighting) = remote.sighting(object_ref, id, newer_than(context.clock.now(), persisted, cache)) else {
+    let Some(polled_record) = remote.polled_record(object_ref, id, newer_than(context.clock.now(), persisted, cache))
+    else {
         return Ok(None);
     };
-    let mut read = RecordRead { at: sighting.at, record: sighting.found, key_held_by: None };
+    let mut read = RecordRead { at: polled_record.at, record: polled_record.found, key_held_by: None };
     let undeploying = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy);
     if read.record.is_none() && !undeploying {
         // Rule 3: who has the key now tells what became of it; what we took down ourselves needs no telling.

@@ -30,7 +30,7 @@ const NAMES_LENGTH: usize = 600;
 
 /// What is the case at the end of a run.
 #[derive(Debug)]
-pub struct Facts<'a> {
+pub struct DeploymentFacts<'a> {
     /// Generation of the resource that the run was about.
     pub generation: i64,
     /// What is remembered.
@@ -46,7 +46,7 @@ pub struct Facts<'a> {
     /// Whether the registry has a newer version of the connector.
     pub newer: Newer,
     /// Key, type and region of the remote deployment, as the resource wants them; `None` if the project is not known.
-    pub wanted: Option<WantedIdentity>,
+    pub wanted: Option<DesiredIdentity>,
     /// The deletion policy in force.
     pub deletion_policy: DeletionPolicy,
     /// The record, as this reconcile saw it.
@@ -63,7 +63,7 @@ pub struct Facts<'a> {
 
 /// What the status says of the remote deployment even before it exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WantedIdentity {
+pub struct DesiredIdentity {
     /// Its key.
     pub key: String,
     /// Its type.
@@ -132,7 +132,11 @@ pub enum Texts<'a> {
 
 /// The new status, from the one before.
 #[must_use]
-pub fn summarize(before: &ConnectorDeploymentStatus, facts: &Facts<'_>, now: Timestamp) -> ConnectorDeploymentStatus {
+pub fn summarize(
+    before: &ConnectorDeploymentStatus,
+    facts: &DeploymentFacts<'_>,
+    now: Timestamp,
+) -> ConnectorDeploymentStatus {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
     status_conversion::store(&mut status, facts.persisted);
@@ -188,7 +192,7 @@ pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStat
     status
 }
 
-fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
+fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Vec<Extra> {
     let unverified = facts.persisted.unverified && facts.secured;
     let (reason, message) = if unverified {
         (
@@ -209,7 +213,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &Facts<'_>) -> Vec<Extra> {
 
 /// What the deployment still has of what is not wanted; whether secured ones are among them is said first, because such a
 /// value is still in force. Unknown while nothing that was sent is remembered.
-fn values_retained(facts: &Facts<'_>) -> Extra {
+fn values_retained(facts: &DeploymentFacts<'_>) -> Extra {
     let type_ = names::VALUES_RETAINED;
     let applied = facts.persisted.applied.as_ref();
     // What this generation removes was not looked for yet, or cannot be.

@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::act::{self, Apis, Done};
 use super::decide::{self, CallKind, Cause, Deletion, Input, Intent, Outcome, Response, Step, TransientState};
 use super::persisted::{OperationKind, PersistedState};
-use super::status::{self, Facts};
+use super::status::{self, StagedFacts};
 use super::{desired, intent, observe, proof, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
@@ -102,7 +102,7 @@ impl RemoteKind for ConnectorStaged {
         self.spec.effective_interval()
     }
 
-    fn contends(&self) -> ClaimRequest {
+    fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
         ClaimRequest {
             project: self.spec.project_ref.name.clone(),
@@ -312,7 +312,7 @@ impl RemoteKind for ConnectorStaged {
     }
 
     fn summarize(reconciler: &Staged<'_>, inputs: StatusInputs<'_, Self>) -> ConnectorStagedStatus {
-        let facts = Facts {
+        let facts = StagedFacts {
             generation: reconciler.generation(),
             persisted: inputs.persisted,
             condition: inputs.condition.clone(),

@@ -24,7 +24,7 @@ use crate::crd::shared::RemoteIdentity;
 
 /// What is the case at the end of a run.
 #[derive(Debug)]
-pub struct Facts<'a> {
+pub struct StagedFacts<'a> {
     /// Generation of the resource that the run was about.
     pub generation: i64,
     /// What is remembered.
@@ -45,7 +45,7 @@ pub struct Facts<'a> {
 
 /// The new status, from the one before.
 #[must_use]
-pub fn summarize(before: &ConnectorStagedStatus, facts: &Facts<'_>, now: Timestamp) -> ConnectorStagedStatus {
+pub fn summarize(before: &ConnectorStagedStatus, facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStatus {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
     status_conversion::store(&mut status, facts.persisted);

@@ -18,7 +18,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         observed: &K::Observed,
         decision: &Decision<K::Persisted, K::Transient, K::CallKind, K::Outcome>,
     ) -> ClaimStatus {
-        let before = self.object.contends();
+        let before = self.object.claim_request();
         let creates = matches!(&decision.step, Step::Send(call) if K::creates(&call.kind));
         if !creates && K::id(&decision.persisted) == before.id.as_deref() {
             return ClaimStatus::Owner;
@@ -37,7 +37,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
 
     /// Leaves the key to its owner. Whatever changes about that enqueues this resource, so nothing is polled meanwhile.
     pub(super) async fn report_key_conflict(&mut self, claim_status: ClaimStatus) -> Result<Next, kube::Error> {
-        let key = self.object.contends().key;
+        let key = self.object.claim_request().key;
         let owner = match claim_status {
             ClaimStatus::HeldBy(owner) => owner,
             ClaimStatus::Unlisted => return self.report_and_wait(None, problem::unlisted(&key), None).await,

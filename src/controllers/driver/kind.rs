@@ -91,7 +91,7 @@ pub trait RemoteKind: Object + ManagedKind {
     /// Time between two observations of a settled resource.
     fn interval(&self) -> Duration;
     /// Which key the resource wants in which project, and what it has begun there (rule 4).
-    fn contends(&self) -> ClaimRequest;
+    fn claim_request(&self) -> ClaimRequest;
     /// Whether the finalizer is needed.
     fn wants_finalizer(&self) -> bool;
     /// Whether the record stays when the resource is deleted.
@@ -310,7 +310,7 @@ impl PersistedOperation {
 /// the `ConnectProject` names.
 #[must_use]
 pub fn identity_changed<K: RemoteKind>(object: &K, now: &RemoteIdentity) -> Option<ConditionUpdate> {
-    let claim = object.contends();
+    let claim = object.claim_request();
     let before = claim.remote.filter(|before| (claim.id.is_some() || claim.operation) && before != now)?;
     let message = format!(
         "This {} was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",

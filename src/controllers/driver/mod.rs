@@ -45,7 +45,7 @@ use super::reason::Reason;
 use super::references::Named;
 use super::refusal;
 use super::remote::{Login, NotAdmitted, Remote};
-use super::work::ReconcileOutcome;
+use super::tracker::ReconcileOutcome;
 use crate::names;
 
 /// Pause before a project that is missing or cannot be read is looked up again; its appearance enqueues earlier.
@@ -244,7 +244,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         }
         // The annotation outlives a status that was lost with a restored backup.
         let annotated = self.object.annotations().contains_key(names::REMOTE_ID);
-        let claim = self.object.contends();
+        let claim = self.object.claim_request();
         self.object.is_orphaned(self.context) || (claim.id.is_none() && !claim.operation && !annotated)
     }
 

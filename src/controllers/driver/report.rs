@@ -102,7 +102,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         identity: &K::Identity,
         condition: ConditionUpdate,
     ) -> Result<Next, kube::Error> {
-        let claim = self.object.contends();
+        let claim = self.object.claim_request();
         if !self.is_deleting() && !claim.operation && K::is_settled(self).await? {
             return Ok(Next::Again(None));
         }

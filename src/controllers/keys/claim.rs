@@ -24,10 +24,10 @@ pub struct Claim {
 
 impl Claim {
     /// Returns the rank; a smaller rank is stronger. The order is: owns the deployment, may have sent an operation,
-    /// owned `there` before a backup was restored, is older, has the smaller namespace and name.
-    fn rank(&self, there: Option<&str>) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &ObjectRef) {
+    /// owned `existing` before a backup was restored, is older, has the smaller namespace and name.
+    fn rank(&self, existing: Option<&str>) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &ObjectRef) {
         let owns = self.id.is_some();
-        let owned = there.is_some() && self.annotated.as_deref() == there;
+        let owned = existing.is_some() && self.annotated.as_deref() == existing;
         (Reverse(owns), Reverse(self.operation), Reverse(owned), self.created, &self.object_ref)
     }
 
@@ -38,15 +38,15 @@ impl Claim {
     }
 }
 
-/// Returns the strongest claim. `there`: id of the remote deployment that has the key, if one was observed.
-pub(super) fn strongest<'a>(all: impl IntoIterator<Item = &'a Claim>, there: Option<&str>) -> Option<&'a Claim> {
-    all.into_iter().min_by(|one, other| one.rank(there).cmp(&other.rank(there)))
+/// Returns the strongest claim. `existing`: id of the remote deployment that has the key, if one was observed.
+pub(super) fn strongest<'a>(all: impl IntoIterator<Item = &'a Claim>, existing: Option<&str>) -> Option<&'a Claim> {
+    all.into_iter().min_by(|one, other| one.rank(existing).cmp(&other.rank(existing)))
 }
 
 /// Returns the strongest of the claims that keep `mine` from the key; `None`: there is none.
-pub fn rival<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>, there: Option<&str>) -> Option<&'a Claim> {
-    let before = |other: &&Claim| other.rank(there) < mine.rank(there) && !mine.is_apart_from(other);
-    strongest(all.into_iter().filter(before), there)
+pub fn rival<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>, existing: Option<&str>) -> Option<&'a Claim> {
+    let before = |other: &&Claim| other.rank(existing) < mine.rank(existing) && !mine.is_apart_from(other);
+    strongest(all.into_iter().filter(before), existing)
 }
 
 /// Returns the claim that keeps `mine` from the key before the remote was read: one that is stronger whether or not the
@@ -142,9 +142,9 @@ mod tests {
         let annotated = claim("two", |claim| claim.annotated = Some("2".into()));
         let plain = claim("one", older);
         let all = [annotated.clone(), plain.clone()];
-        for (there, winner) in [(None, "one"), (Some("1"), "one"), (Some("2"), "two")] {
-            let strongest = strongest(&all, there).map(|claim| claim.object_ref.name.as_str());
-            assert_eq!(strongest, Some(winner), "{there:?}");
+        for (existing, winner) in [(None, "one"), (Some("1"), "one"), (Some("2"), "two")] {
+            let strongest = strongest(&all, existing).map(|claim| claim.object_ref.name.as_str());
+            assert_eq!(strongest, Some(winner), "{existing:?}");
         }
         assert_eq!(rival_unseen(&plain, &all), None, "it may read the remote");
         assert_eq!(rival_unseen(&annotated, &all), None, "so may the other: its deployment may have the key");

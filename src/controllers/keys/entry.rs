@@ -52,7 +52,7 @@ pub struct ClaimRequest {
 impl Entry {
     pub(super) fn of<K: RemoteKind>(object: &K) -> Self {
         let namespace = object.namespace().unwrap_or_default();
-        let ClaimRequest { project, key, remote, id, operation, claims } = object.contends();
+        let ClaimRequest { project, key, remote, id, operation, claims } = object.claim_request();
         let let_go = object.meta().deletion_timestamp.is_some() && !has_finalizer(object);
         Self {
             uid: object.uid().unwrap_or_default(),

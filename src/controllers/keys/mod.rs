@@ -207,7 +207,7 @@ impl KeyOwnership {
         let object_ref = object_ref(object);
         let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {
-            let there = match what {
+            let existing = match what {
                 ClaimReason::TakeOver(_) if index.refused_lists > 0 => {
                     index.early.insert(object_ref);
                     claim_status = ClaimStatus::Unlisted;
@@ -223,7 +223,7 @@ impl KeyOwnership {
                 index.early.insert(object_ref);
                 return BTreeSet::new();
             };
-            let rival = rival(&entry.claim, index.claims(place), there);
+            let rival = rival(&entry.claim, index.claims(place), existing);
             claim_status = rival.map_or(ClaimStatus::Owner, |rival| ClaimStatus::HeldBy(rival.object_ref.clone()));
             if claim_status == ClaimStatus::Owner { index.announce(&object_ref, true) } else { BTreeSet::new() }
         });
@@ -302,7 +302,7 @@ impl Index {
         let left = before.and_then(Entry::place);
         let entered = entry.as_ref().and_then(Entry::place);
         let places: BTreeSet<RemoteKey> = left.iter().chain(&entered).cloned().collect();
-        let first: Vec<_> = places.iter().map(|place| self.firsts(place)).collect();
+        let first: Vec<_> = places.iter().map(|place| self.owners(place)).collect();
         let stays = entry.is_some();
         self.unlink(object_ref, left.as_ref());
         if let Some(entry) = entry {
@@ -312,11 +312,11 @@ impl Index {
         if let Some(place) = entered {
             self.places.entry(place).or_default().insert(object_ref.clone());
         }
-        if !other_id && places.iter().map(|place| self.firsts(place)).eq(first) {
+        if !other_id && places.iter().map(|place| self.owners(place)).eq(first) {
             return BTreeSet::new();
         }
-        let there = places.iter().filter_map(|place| self.places.get(place)).flatten();
-        let mut enqueued: BTreeSet<ObjectRef> = there.filter(|other| *other != object_ref).cloned().collect();
+        let existing = places.iter().filter_map(|place| self.places.get(place)).flatten();
+        let mut enqueued: BTreeSet<ObjectRef> = existing.filter(|other| *other != object_ref).cloned().collect();
         // A resource without competing claims needs no reconcile for this.
         if stays && !enqueued.is_empty() {
             enqueued.insert(object_ref.clone());
@@ -333,16 +333,17 @@ impl Index {
     }
 
     fn claims(&self, place: &RemoteKey) -> impl Iterator<Item = &Claim> {
-        let there = self.places.get(place).into_iter().flatten();
-        let entries = there.filter_map(|object_ref| self.entries.get(object_ref));
+        let existing = self.places.get(place).into_iter().flatten();
+        let entries = existing.filter_map(|object_ref| self.entries.get(object_ref));
         entries.filter(|entry| entry.counts()).map(|entry| &entry.claim)
     }
 
     /// Returns the strongest claims: without a remote record, and for each remote record that an annotation names.
-    fn firsts(&self, place: &RemoteKey) -> BTreeMap<Option<String>, Option<ObjectRef>> {
+    fn owners(&self, place: &RemoteKey) -> BTreeMap<Option<String>, Option<ObjectRef>> {
         let annotated = self.claims(place).map(|claim| claim.annotated.clone());
-        let first = |there: Option<&str>| strongest(self.claims(place), there).map(|claim| claim.object_ref.clone());
-        annotated.chain([None]).map(|there| (there.clone(), first(there.as_deref()))).collect()
+        let first =
+            |existing: Option<&str>| strongest(self.claims(place), existing).map(|claim| claim.object_ref.clone());
+        annotated.chain([None]).map(|existing| (existing.clone(), first(existing.as_deref()))).collect()
     }
 
     fn claim_status(&self, entry: &Entry) -> ClaimStatus {

@@ -49,7 +49,7 @@ impl Scope {
         K: Object + ManagedKind,
     {
         let (store, writer) = reflector::store();
-        let (condition, unreadable) = mpsc::channel(readable::WAITING);
+        let (unreadable_sender, unreadable) = mpsc::channel(readable::WAITING);
         // Projects are read by whatever names them, whoever speaks for them.
         let config = match K::KIND {
             Kind::Project => config(),
@@ -57,7 +57,8 @@ impl Scope {
         };
         let watcher = watcher(self.api::<Guarded<K>>(), config).default_backoff();
         let events = watcher.modify(strip).inspect(self.note_known_objects::<K>());
-        let stream = only_readable(events, store.clone(), condition).reflect(writer).filter_map(self.enqueue_changes());
+        let stream =
+            only_readable(events, store.clone(), unreadable_sender).reflect(writer).filter_map(self.enqueue_changes());
         Watched { stream: stream.boxed(), store, unreadable }
     }
 
@@ -72,7 +73,7 @@ impl Scope {
         let mut refused = false;
         move |event| match event {
             Ok(event) => {
-                if matches!(event, watcher::Event::InitDone) && context.work.listed(&list) && refused {
+                if matches!(event, watcher::Event::InitDone) && context.tracker.listed(&list) && refused {
                     tracing::info!(%list, "the API server lists these again");
                 }
                 for object_ref in known_objects.note(&context, event) {
@@ -83,7 +84,7 @@ impl Scope {
                 if refusal::cannot_be_seen(error) =>
             {
                 known_objects.refused::<K>(&context);
-                if context.work.list_refused(&list) {
+                if context.tracker.list_refused(&list) {
                     refused = true;
                     tracing::warn!(
                         %list, why = status.message,
@@ -109,15 +110,15 @@ impl Scope {
             match event {
                 Ok(event) => {
                     for object_ref in changes.note(&event) {
-                        context.work.changed(&object_ref);
+                        context.tracker.changed(&object_ref);
                         // From here on, so that the resync does not take it for missed.
-                        context.work.event(&object_ref);
+                        context.tracker.event(&object_ref);
                         context.enqueue(object_ref);
                     }
                 }
                 Err(error) => {
                     let kind = K::KIND.as_str();
-                    context.work.watch_interrupted(kind);
+                    context.tracker.watch_interrupted(kind);
                     tracing::warn!(%error, kind, namespace = %watched, "watching is interrupted");
                 }
             }
@@ -139,7 +140,7 @@ impl Scope {
                     Ok(watcher::Event::Delete(object)) => events::mirrored(&context, &object.metadata, true),
                     Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
                     Err(error) => {
-                        context.work.watch_interrupted(Kind::Mirror.as_str());
+                        context.tracker.watch_interrupted(Kind::Mirror.as_str());
                         tracing::warn!(%error, "watching Connector objects is interrupted");
                     }
                 }
@@ -162,7 +163,7 @@ impl Scope {
                 match event {
                     Ok(event) => events::sourced(&context, sources.note(&context.references, &event)),
                     Err(error) => {
-                        context.work.watch_interrupted(if kind == Named::Secret { "Secret" } else { "ConfigMap" });
+                        context.tracker.watch_interrupted(if kind == Named::Secret { "Secret" } else { "ConfigMap" });
                         tracing::warn!(?kind, %error, "watching is interrupted");
                     }
                 }

@@ -21,13 +21,13 @@ pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);
 /// between may answer anything for some seconds.
 const TIMES_NOT_THERE: u32 = 4;
 /// A first failure with a shorter pause is not reported: most are over with the next call.
-const WORTH_TELLING: Duration = Duration::from_secs(10);
+const WORTH_REPORTING: Duration = Duration::from_secs(10);
 
 /// Who makes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     /// The reconcile of a controller.
-    Run,
+    Reconcile,
     /// The poller, which also finds out whether the remote works again.
     Poller,
 }
@@ -38,7 +38,7 @@ pub(super) enum CallScope {
     /// Listing the deployments of the project. Every project with Connect has this list, even if it is empty.
     List,
     /// Reading a deployment, which every decision needs.
-    Look,
+    Read,
     /// Anything else: a refusal concerns the caller alone.
     Other,
     /// The registry, which is optional: a failure concerns the caller alone, whatever it is. If the service throttles
@@ -126,7 +126,7 @@ impl CircuitBreaker {
         client: u64,
     ) -> Result<Permit, &Outage> {
         match &self.outage {
-            Some(outage) if caller == Caller::Run || outage.until > now => Err(outage),
+            Some(outage) if caller == Caller::Reconcile || outage.until > now => Err(outage),
             _ => Ok(Permit { client, round: self.round, at: now, scope }),
         }
     }
@@ -193,7 +193,7 @@ impl CircuitBreaker {
         if self.outage.as_ref().is_some_and(|outage| outage.until >= until) {
             return;
         }
-        self.reported = self.good.is_none() || self.failures > 1 || pause >= WORTH_TELLING;
+        self.reported = self.good.is_none() || self.failures > 1 || pause >= WORTH_REPORTING;
         let since = self.outage.as_ref().map_or(now, |outage| outage.since);
         self.outage = Some(Outage { kind, error: Arc::new(error.clone()), since, until });
     }
@@ -202,7 +202,7 @@ impl CircuitBreaker {
     pub(super) fn health(&self) -> Health {
         match (&self.outage, self.good) {
             (Some(outage), _) if self.reported => Health::Failing(outage.clone()),
-            (_, Some(last_look)) => Health::Good { last_look },
+            (_, Some(last_poll)) => Health::Good { last_poll },
             (_, None) => Health::Unknown,
         }
     }
@@ -226,7 +226,7 @@ fn effect(error: &ApiError, scope: CallScope) -> CallEffect {
     let lonely = match scope {
         CallScope::Extra => effect_on_remote != CallEffect::Answered,
         CallScope::Logs => true,
-        CallScope::List | CallScope::Look | CallScope::Other => false,
+        CallScope::List | CallScope::Read | CallScope::Other => false,
     };
     if lonely { CallEffect::Nothing } else { effect_on_remote }
 }
@@ -254,10 +254,10 @@ fn effect_on_remote(error: &ApiError, scope: CallScope) -> CallEffect {
     let forbidden = status == 403 || codes.contains(&ErrorCode::AuthorizationError);
     match (error.reaction(), scope) {
         (Reaction::Token, _) => CallEffect::Outage(OutageKind::CredentialsRejected),
-        (Reaction::Fix, CallScope::Look | CallScope::List) if forbidden => {
+        (Reaction::Fix, CallScope::Read | CallScope::List) if forbidden => {
             CallEffect::Outage(OutageKind::PermissionMissing)
         }
-        (Reaction::Retry, _) | (_, CallScope::Look | CallScope::List) => unavailable,
+        (Reaction::Retry, _) | (_, CallScope::Read | CallScope::List) => unavailable,
         (Reaction::Verify, CallScope::Other | CallScope::Extra | CallScope::Logs) if status >= 500 || status == 408 => {
             unavailable
         }

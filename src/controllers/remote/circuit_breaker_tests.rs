@@ -7,7 +7,7 @@ fn broken() -> ApiError {
 
 fn permit(circuit_breaker: &CircuitBreaker, now: Timestamp, caller: Caller) -> Permit {
     circuit_breaker
-        .admit(now, caller, CallScope::Look, circuit_breaker.client())
+        .admit(now, caller, CallScope::Read, circuit_breaker.client())
         .expect("the circuit breaker lets this call pass")
 }
 
@@ -23,24 +23,24 @@ fn until(circuit_breaker: &CircuitBreaker) -> Timestamp {
 
 #[test]
 fn an_error_concerns_the_remote_or_the_caller() {
-    use CallScope::{Extra, List, Logs, Look, Other};
+    use CallScope::{Extra, List, Logs, Other, Read};
     use OutageKind::{CredentialsRejected, PermissionMissing, ProjectNotFound, Throttled, Unavailable};
     let outage = CallEffect::Outage;
     for (case, error, scope, expected) in [
         ("no connection", failure(Failure::NotSent), Other, outage(Unavailable)),
-        ("time-out", failure(Failure::NoAnswer), Look, outage(Unavailable)),
-        ("HTML with status 200", failure(Failure::Unreadable), Look, outage(Unavailable)),
+        ("time-out", failure(Failure::NoAnswer), Read, outage(Unavailable)),
+        ("HTML with status 200", failure(Failure::Unreadable), Read, outage(Unavailable)),
         ("gateway", answered(502, None), Other, outage(Unavailable)),
         ("server failed", answered(500, Some(ErrorCode::General)), Other, outage(Unavailable)),
         ("failed after saving, as a 400", answered(400, Some(ErrorCode::General)), Other, CallEffect::Answered),
-        ("404 of a gateway", answered(404, None), Look, outage(Unavailable)),
+        ("404 of a gateway", answered(404, None), Read, outage(Unavailable)),
         (
             "404 of the service to a write",
             answered(404, Some(ErrorCode::ResourceNotFound)),
             Other,
             CallEffect::Answered,
         ),
-        ("404 of the service to a read", answered(404, Some(ErrorCode::ResourceNotFound)), Look, outage(Unavailable)),
+        ("404 of the service to a read", answered(404, Some(ErrorCode::ResourceNotFound)), Read, outage(Unavailable)),
         ("no list", answered(404, Some(ErrorCode::ResourceNotFound)), List, outage(ProjectNotFound)),
         ("no such path", answered(400, Some(ErrorCode::InvalidPathParam)), List, CallEffect::NotThere),
         ("no list, 404 of a gateway", answered(404, None), List, CallEffect::NotThere),
@@ -62,15 +62,15 @@ fn an_error_concerns_the_remote_or_the_caller() {
         ("busy", answered(400, Some(ErrorCode::DeploymentInvalidStatusTransition)), Other, CallEffect::Answered),
         ("conflict", answered(409, Some(ErrorCode::ConcurrentModification)), Other, CallEffect::Answered),
         ("wrong draft", answered(400, Some(ErrorCode::InvalidJsonInput)), Other, CallEffect::Answered),
-        ("a read is refused", answered(400, Some(ErrorCode::InvalidPathParam)), Look, outage(Unavailable)),
-        ("may not read", answered(403, Some(ErrorCode::AuthorizationError)), Look, outage(PermissionMissing)),
-        ("may not read, 403 of a gateway", answered(403, None), Look, outage(PermissionMissing)),
+        ("a read is refused", answered(400, Some(ErrorCode::InvalidPathParam)), Read, outage(Unavailable)),
+        ("may not read", answered(403, Some(ErrorCode::AuthorizationError)), Read, outage(PermissionMissing)),
+        ("may not read, 403 of a gateway", answered(403, None), Read, outage(PermissionMissing)),
         ("may not deploy", answered(403, Some(ErrorCode::AuthorizationError)), Other, CallEffect::Answered),
         ("token refused", answered(401, None), Other, outage(CredentialsRejected)),
-        ("secret refused", failure(Failure::CredentialsRefused), Look, outage(CredentialsRejected)),
+        ("secret refused", failure(Failure::CredentialsRefused), Read, outage(CredentialsRejected)),
         ("throttled", answered(429, None), Other, outage(Throttled)),
-        ("down for a while", retry_after(answered(503, None), 5_000), Look, outage(Throttled)),
-        ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Look, outage(Throttled)),
+        ("down for a while", retry_after(answered(503, None), 5_000), Read, outage(Throttled)),
+        ("throttled for a token", retry_after(failure(Failure::NotSent), 5_000), Read, outage(Throttled)),
         ("the registry fails", answered(500, Some(ErrorCode::General)), Extra, CallEffect::Nothing),
         ("the registry does not answer", failure(Failure::NoAnswer), Extra, CallEffect::Nothing),
         ("the registry answers something unreadable", failure(Failure::Unreadable), Extra, CallEffect::Nothing),
@@ -85,7 +85,7 @@ fn an_error_concerns_the_remote_or_the_caller() {
         ("no logs with this token", answered(401, None), Logs, CallEffect::Nothing),
         ("logs do not come", failure(Failure::NoAnswer), Logs, CallEffect::Nothing),
         ("logs are throttled", answered(429, None), Logs, CallEffect::Nothing),
-        ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Look, outage(Throttled)),
+        ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Read, outage(Throttled)),
     ] {
         assert_eq!(effect(&error, scope), expected, "{case}");
     }
@@ -164,7 +164,7 @@ fn a_list_that_a_gateway_refuses_may_recover() {
 #[test]
 fn calls_that_fail_together_count_as_one_failure() {
     let mut circuit_breaker = CircuitBreaker::default();
-    let permits: Vec<Permit> = (0..16).map(|_| permit(&circuit_breaker, START, Caller::Run)).collect();
+    let permits: Vec<Permit> = (0..16).map(|_| permit(&circuit_breaker, START, Caller::Reconcile)).collect();
     for permit in permits {
         circuit_breaker.failed(permit, &broken(), START, &mut Jitter::new(3));
     }
@@ -176,7 +176,7 @@ fn calls_that_fail_together_count_as_one_failure() {
 fn retry_after_is_kept_to_the_millisecond_whatever_else_is_answered() {
     let mut circuit_breaker = CircuitBreaker::default();
     let (earlier, later_one) =
-        (permit(&circuit_breaker, START, Caller::Run), permit(&circuit_breaker, START, Caller::Run));
+        (permit(&circuit_breaker, START, Caller::Reconcile), permit(&circuit_breaker, START, Caller::Reconcile));
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 7_321), START);
     let end = later(START, Duration::from_millis(7_321));
     assert_eq!(until(&circuit_breaker), end);
@@ -188,10 +188,10 @@ fn retry_after_is_kept_to_the_millisecond_whatever_else_is_answered() {
         BreakerState::Open(end),
         "earlier calls neither close it nor shorten the pause"
     );
-    for caller in [Caller::Run, Caller::Poller] {
-        assert!(circuit_breaker.admit(before, caller, CallScope::Look, 0).is_err());
+    for caller in [Caller::Reconcile, Caller::Poller] {
+        assert!(circuit_breaker.admit(before, caller, CallScope::Read, 0).is_err());
     }
-    assert!(circuit_breaker.admit(end, Caller::Run, CallScope::Look, 0).is_err(), "the poller tries first");
+    assert!(circuit_breaker.admit(end, Caller::Reconcile, CallScope::Read, 0).is_err(), "the poller tries first");
     let probe = permit(&circuit_breaker, end, Caller::Poller);
     circuit_breaker.succeeded(probe);
     assert_eq!(circuit_breaker.position(end), BreakerState::Closed);
@@ -200,13 +200,13 @@ fn retry_after_is_kept_to_the_millisecond_whatever_else_is_answered() {
 #[test]
 fn a_later_retry_after_extends_the_pause_and_a_tiny_one_is_no_hot_loop() {
     let mut circuit_breaker = CircuitBreaker::default();
-    let second = permit(&circuit_breaker, START, Caller::Run);
+    let second = permit(&circuit_breaker, START, Caller::Reconcile);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 2_000), START);
     circuit_breaker.failed(second, &retry_after(answered(429, None), 9_000), START, &mut Jitter::new(3));
     assert_eq!(until(&circuit_breaker), at(9));
 
     let mut circuit_breaker = CircuitBreaker::default();
-    let second = permit(&circuit_breaker, START, Caller::Run);
+    let second = permit(&circuit_breaker, START, Caller::Reconcile);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 9_000), START);
     circuit_breaker.failed(second, &retry_after(answered(429, None), 2_000), START, &mut Jitter::new(3));
     assert_eq!(until(&circuit_breaker), at(9), "and a shorter one does not shorten it");
@@ -223,7 +223,8 @@ fn a_later_retry_after_extends_the_pause_and_a_tiny_one_is_no_hot_loop() {
 #[test]
 fn a_success_closes_a_circuit_breaker_that_one_of_many_calls_opened() {
     let mut circuit_breaker = CircuitBreaker::default();
-    let (good, late) = (permit(&circuit_breaker, START, Caller::Run), permit(&circuit_breaker, START, Caller::Run));
+    let (good, late) =
+        (permit(&circuit_breaker, START, Caller::Reconcile), permit(&circuit_breaker, START, Caller::Reconcile));
     fail(&mut circuit_breaker, &broken(), START);
     circuit_breaker.succeeded(good);
     assert_eq!(circuit_breaker.position(START), BreakerState::Closed);
@@ -236,10 +237,10 @@ fn only_new_credentials_or_a_later_success_end_an_outage_that_needs_a_user() {
     for error in [failure(Failure::CredentialsRefused), answered(403, None)] {
         let mut circuit_breaker = CircuitBreaker::default();
         let (good, earlier) =
-            (permit(&circuit_breaker, START, Caller::Run), permit(&circuit_breaker, START, Caller::Run));
+            (permit(&circuit_breaker, START, Caller::Reconcile), permit(&circuit_breaker, START, Caller::Reconcile));
         circuit_breaker.succeeded(good);
         circuit_breaker.renew();
-        assert_eq!(circuit_breaker.health(), Health::Good { last_look: START }, "{error}: nothing was wrong");
+        assert_eq!(circuit_breaker.health(), Health::Good { last_poll: START }, "{error}: nothing was wrong");
         let earlier = Permit { client: circuit_breaker.client(), round: circuit_breaker.round, ..earlier };
         fail(&mut circuit_breaker, &error, START);
         circuit_breaker.succeeded(earlier);
@@ -250,7 +251,7 @@ fn only_new_credentials_or_a_later_success_end_an_outage_that_needs_a_user() {
             client: circuit_breaker.client(),
             round: circuit_breaker.round,
             at: START,
-            scope: CallScope::Look,
+            scope: CallScope::Read,
         };
         circuit_breaker.renew();
         assert_eq!(
@@ -278,9 +279,9 @@ fn health_reports_lasting_outages() {
     let mut circuit_breaker = CircuitBreaker::default();
     let good = permit(&circuit_breaker, START, Caller::Poller);
     circuit_breaker.succeeded(good);
-    assert_eq!(circuit_breaker.health(), Health::Good { last_look: START });
+    assert_eq!(circuit_breaker.health(), Health::Good { last_poll: START });
     fail(&mut circuit_breaker, &broken(), at(1));
-    assert_eq!(circuit_breaker.health(), Health::Good { last_look: START }, "may be over in a second");
+    assert_eq!(circuit_breaker.health(), Health::Good { last_poll: START }, "may be over in a second");
     fail(&mut circuit_breaker, &broken(), at(2));
     assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.since == at(1)));
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::settings::{Connection, Settings};
-use super::state::{Remote, State};
+use super::state::{Remote, RemoteState};
 use crate::controllers::object_ref::ObjectRef;
 
 impl Remote {
@@ -56,7 +56,7 @@ impl Remote {
     }
 }
 
-impl State {
+impl RemoteState {
     /// Whether the client was made with these settings, apart from the rate.
     fn uses(&self, settings: &Settings) -> bool {
         settings.with_rate(self.settings.requests_per_second) == self.settings

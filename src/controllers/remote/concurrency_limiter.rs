@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use crate::controllers::object_ref::ObjectRef;
 
 /// How long a permit is reserved for an object that was enqueued.
-pub(super) const INVITATION: Duration = Duration::from_secs(2);
+pub(super) const RESERVATION: Duration = Duration::from_secs(2);
 
 /// The permits of one remote.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct ConcurrencyLimiter {
     /// Queued objects that were not enqueued for an outage yet.
     unaware: HashSet<ObjectRef>,
     /// Until when a permit is reserved for each object.
-    invited: HashMap<ObjectRef, Timestamp>,
+    reserved: HashMap<ObjectRef, Timestamp>,
 }
 
 impl ConcurrencyLimiter {
@@ -37,18 +37,18 @@ impl ConcurrencyLimiter {
             queue: VecDeque::new(),
             queued: HashSet::new(),
             unaware: HashSet::new(),
-            invited: HashMap::new(),
+            reserved: HashMap::new(),
         }
     }
 
     fn room(&self) -> usize {
-        self.limit.saturating_sub(self.active + self.invited.len())
+        self.limit.saturating_sub(self.active + self.reserved.len())
     }
 
     /// Grants a permit, or puts the object into the queue.
     pub(super) fn enter(&mut self, object_ref: &ObjectRef, now: Timestamp) -> bool {
-        self.invited.retain(|_, kept_until| *kept_until > now);
-        if self.invited.remove(object_ref).is_some() {
+        self.reserved.retain(|_, kept_until| *kept_until > now);
+        if self.reserved.remove(object_ref).is_some() {
             self.active += 1;
             return true;
         }
@@ -65,7 +65,7 @@ impl ConcurrencyLimiter {
 
     /// Puts the object into the queue; it knows that no permits are granted for now.
     pub(super) fn wait(&mut self, object_ref: &ObjectRef) {
-        self.invited.remove(object_ref);
+        self.reserved.remove(object_ref);
         self.unaware.remove(object_ref);
         if self.queued.insert(object_ref.clone()) {
             self.queue.push_back(object_ref.clone());
@@ -78,15 +78,15 @@ impl ConcurrencyLimiter {
     }
 
     /// Reserves the free permits for the head of the queue; returns the objects to enqueue.
-    pub(super) fn invite(&mut self, now: Timestamp) -> Vec<ObjectRef> {
-        self.invited.retain(|_, kept_until| *kept_until > now);
-        let invited: Vec<ObjectRef> = self.queue.drain(..self.room().min(self.queue.len())).collect();
-        for object_ref in &invited {
+    pub(super) fn admit_next(&mut self, now: Timestamp) -> Vec<ObjectRef> {
+        self.reserved.retain(|_, kept_until| *kept_until > now);
+        let reserved: Vec<ObjectRef> = self.queue.drain(..self.room().min(self.queue.len())).collect();
+        for object_ref in &reserved {
             self.queued.remove(object_ref);
             self.unaware.remove(object_ref);
-            self.invited.insert(object_ref.clone(), later(now, INVITATION));
+            self.reserved.insert(object_ref.clone(), later(now, RESERVATION));
         }
-        invited
+        reserved
     }
 
     /// Returns the queued objects that do not know of the outage yet, each once.
@@ -97,18 +97,18 @@ impl ConcurrencyLimiter {
 
     /// Returns when the next reservation expires, if an object waits for it.
     pub(super) fn next_lapse(&self) -> Option<Timestamp> {
-        if self.queue.is_empty() { None } else { self.invited.values().min().copied() }
+        if self.queue.is_empty() { None } else { self.reserved.values().min().copied() }
     }
 
     /// Removes the object, unless it has a permit.
     pub(super) fn forget(&mut self, object_ref: &ObjectRef) {
-        self.invited.remove(object_ref);
+        self.reserved.remove(object_ref);
         self.unqueue(object_ref);
     }
 
     /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
-        let waiting = self.queue.iter().chain(self.invited.keys());
+        let waiting = self.queue.iter().chain(self.reserved.keys());
         let dismissed: Vec<ObjectRef> = waiting.filter(|object_ref| chosen(object_ref)).cloned().collect();
         for object_ref in &dismissed {
             self.forget(object_ref);
@@ -118,7 +118,7 @@ impl ConcurrencyLimiter {
 
     /// Returns all objects that wait or have a reservation.
     pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
-        self.queue.iter().chain(self.invited.keys())
+        self.queue.iter().chain(self.reserved.keys())
     }
 
     fn unqueue(&mut self, object_ref: &ObjectRef) {

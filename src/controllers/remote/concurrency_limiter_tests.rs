@@ -15,14 +15,14 @@ fn the_queue_is_first_come_first_served_without_duplicates() {
     for number in [5, 3, 5, 4, 3] {
         assert!(!concurrency_limiter.enter(&object_ref(number), START));
     }
-    assert_eq!(concurrency_limiter.invite(START), []);
+    assert_eq!(concurrency_limiter.admit_next(START), []);
     for expected in [5, 3, 4] {
         concurrency_limiter.leave();
-        assert_eq!(concurrency_limiter.invite(START), [object_ref(expected)]);
+        assert_eq!(concurrency_limiter.admit_next(START), [object_ref(expected)]);
         assert!(concurrency_limiter.enter(&object_ref(expected), START));
     }
     concurrency_limiter.leave();
-    assert_eq!(concurrency_limiter.invite(START), []);
+    assert_eq!(concurrency_limiter.admit_next(START), []);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_newcomer_does_not_overtake_a_reservation() {
     let mut concurrency_limiter = full(1);
     assert!(!concurrency_limiter.enter(&object_ref(1), START));
     concurrency_limiter.leave();
-    assert_eq!(concurrency_limiter.invite(START), [object_ref(1)]);
+    assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
     assert!(!concurrency_limiter.enter(&object_ref(2), START));
     assert!(concurrency_limiter.enter(&object_ref(1), START));
 }
@@ -40,10 +40,10 @@ fn a_reservation_expires() {
     let mut concurrency_limiter = full(1);
     assert!(!concurrency_limiter.enter(&object_ref(1), START) && !concurrency_limiter.enter(&object_ref(2), START));
     concurrency_limiter.leave();
-    assert_eq!(concurrency_limiter.invite(START), [object_ref(1)]);
-    assert_eq!(concurrency_limiter.next_lapse(), Some(later(START, INVITATION)));
-    assert_eq!(concurrency_limiter.invite(at(1)), []);
-    assert_eq!(concurrency_limiter.invite(later(START, INVITATION)), [object_ref(2)], "the first one did not ask");
+    assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
+    assert_eq!(concurrency_limiter.next_lapse(), Some(later(START, RESERVATION)));
+    assert_eq!(concurrency_limiter.admit_next(at(1)), []);
+    assert_eq!(concurrency_limiter.admit_next(later(START, RESERVATION)), [object_ref(2)], "the first one did not ask");
     assert!(concurrency_limiter.enter(&object_ref(2), at(2)));
     assert_eq!(concurrency_limiter.next_lapse(), None);
 }
@@ -55,10 +55,10 @@ fn a_forgotten_object_passes_its_reservation_to_the_next() {
         assert!(!concurrency_limiter.enter(&object_ref(number), START));
     }
     concurrency_limiter.leave();
-    assert_eq!(concurrency_limiter.invite(START), [object_ref(1)]);
+    assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
     concurrency_limiter.forget(&object_ref(1));
     concurrency_limiter.forget(&object_ref(2));
-    assert_eq!(concurrency_limiter.invite(START), [object_ref(3)]);
+    assert_eq!(concurrency_limiter.admit_next(START), [object_ref(3)]);
     assert_eq!(concurrency_limiter.dismiss(|_| true), [object_ref(3)]);
     assert!(concurrency_limiter.enter(&object_ref(4), START));
 }
@@ -77,9 +77,9 @@ fn no_more_than_the_limit_get_permits_and_all_do_in_order() {
     while let Some(ended) = running.pop() {
         assert!(running.len() < 4, "{ended} was one of at most 4");
         concurrency_limiter.leave();
-        for invited in concurrency_limiter.invite(START) {
-            assert!(concurrency_limiter.enter(&invited, START));
-            let number = invited.name.trim_start_matches("tax-").parse().expect("names end with the number");
+        for reserved in concurrency_limiter.admit_next(START) {
+            assert!(concurrency_limiter.enter(&reserved, START));
+            let number = reserved.name.trim_start_matches("tax-").parse().expect("names end with the number");
             running.push(number);
             order.push(number);
         }

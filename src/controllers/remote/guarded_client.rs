@@ -45,7 +45,7 @@ impl ConnectApi for GuardedClient {
 
     fn deployment<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Deployment>> {
         let operation = selector.operation("getDeploymentById", "getDeploymentByKey");
-        Box::pin(self.pass(operation, CallScope::Look, || self.client.deployment(selector)))
+        Box::pin(self.pass(operation, CallScope::Read, || self.client.deployment(selector)))
     }
 
     fn create<'a>(&'a self, draft: &'a DeploymentDraft, send_before: Timestamp) -> Answer<'a, Deployment> {

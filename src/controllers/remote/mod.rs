@@ -90,7 +90,7 @@ pub enum Health {
     /// It answers.
     Good {
         /// When the last successful request left.
-        last_look: Timestamp,
+        last_poll: Timestamp,
     },
     /// It is not usable.
     Failing(Outage),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use connect_api::scopes::{self, Right};
 
 use super::Remote;
-use super::state::State;
+use super::state::RemoteState;
 use crate::controllers::object_ref::ObjectRef;
 
 /// The scopes of the newest token, and who depends on them.
@@ -53,7 +53,7 @@ impl Permissions {
     }
 }
 
-impl State {
+impl RemoteState {
     /// Records the scopes of the token in use: an answered call may have fetched another token.
     pub(super) fn note_token(&mut self) {
         let enqueued = self.permissions.note(self.client.granted());

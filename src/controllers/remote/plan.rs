@@ -20,13 +20,13 @@ pub(super) const PAGE: u16 = 100;
 /// Reads by id that are preferred over a LIST while the number of deployments is unknown.
 const FEW: u64 = 3;
 /// Connectors read in one round.
-const OFFERS_AT_ONCE: usize = 8;
+const REGISTRY_READS_AT_ONCE: usize = 8;
 /// How old the number of deployments may become; reading it also checks that the credentials still work.
 pub(super) const COUNT_AGE: Duration = Duration::from_mins(10);
 
 /// The inputs of a plan.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
+pub(super) struct PlanInputs {
     /// The time now.
     pub(super) now: Timestamp,
     /// State of the circuit breaker.
@@ -34,7 +34,7 @@ pub(super) struct Facts {
     /// Number of deployments in the project, and when it was read.
     pub(super) counted: Option<(u64, Timestamp)>,
     /// Whether the poller read connectors last.
-    pub(super) offers_read: bool,
+    pub(super) registry_read: bool,
 }
 
 /// One GET by id, and the objects that need it.
@@ -62,14 +62,14 @@ pub(super) enum Plan {
 }
 
 /// Decides what to read next.
-pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: Facts) -> Plan {
+pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: PlanInputs) -> Plan {
     let failures = match facts.circuit_breaker {
         BreakerState::Open(until) => return Plan::Rest(until),
         BreakerState::HalfOpenForList => return Plan::Count,
         BreakerState::HalfOpen(failures) => failures,
         BreakerState::Closed => 0,
     };
-    let Wanted { mut due, mut soon, next, watched } = wanted(view, facts.now);
+    let PendingRead { mut due, mut soon, next, watched } = wanted(view, facts.now);
     if failures > 0 {
         // Half open: one call only, alternating between a read and a count, so that neither a single bad record nor a
         // failing LIST keeps the circuit breaker open.
@@ -79,8 +79,8 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: Facts) ->
     // Connectors come first, because a reconcile needs them before it observes its deployment. They are read a few at a
     // time, and not twice in a row while deployments are due: a slow registry must not delay polls.
     let mut connectors = registry_cache.due(facts.now);
-    if !connectors.is_empty() && (due.is_empty() || !facts.offers_read) {
-        connectors.truncate(OFFERS_AT_ONCE);
+    if !connectors.is_empty() && (due.is_empty() || !facts.registry_read) {
+        connectors.truncate(REGISTRY_READS_AT_ONCE);
         return Plan::RegistryCache(connectors);
     }
     let count_due = facts.counted.map_or(facts.now, |(_, at)| later(at, COUNT_AGE));
@@ -104,7 +104,7 @@ fn pages(total: u64) -> u64 {
     total.div_ceil(u64::from(PAGE)).clamp(1, u64::from(LARGEST_OFFSET) / u64::from(PAGE) + 1)
 }
 
-struct Wanted {
+struct PendingRead {
     /// Due now, the longest overdue first.
     due: Vec<Read>,
     /// Due within a fifth of its period.
@@ -115,7 +115,7 @@ struct Wanted {
     watched: u64,
 }
 
-fn wanted(view: &View, now: Timestamp) -> Wanted {
+fn wanted(view: &View, now: Timestamp) -> PendingRead {
     /// All objects that poll one id.
     struct Watched<'a> {
         due: Timestamp,
@@ -143,7 +143,7 @@ fn wanted(view: &View, now: Timestamp) -> Wanted {
     };
     let split = chosen.partition_point(|(_, watched)| watched.due <= now);
     let (due, soon) = chosen.split_at(split);
-    Wanted { due: due.iter().map(read).collect(), soon: soon.iter().map(read).collect(), next, watched }
+    PendingRead { due: due.iter().map(read).collect(), soon: soon.iter().map(read).collect(), next, watched }
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ fn few_are_read_by_id_and_many_by_list() {
         let plan = plan(
             &watched(groups),
             &RegistryCache::default(),
-            Facts { now: at(now), circuit_breaker, counted, offers_read: false },
+            PlanInputs { now: at(now), circuit_breaker, counted, registry_read: false },
         );
         assert_eq!(shape(&plan), expected, "{case}");
     }
@@ -75,8 +75,12 @@ fn one_read_serves_all_objects_of_an_id_and_the_longest_waiting_come_first() {
     for (number, watched, seconds) in [(3, 1, 5), (1, 1, 9), (2, 2, 1)] {
         assert!(view.take(&object_ref(number), &id(watched), at(seconds), START).is_none());
     }
-    let facts =
-        Facts { now: at(9), circuit_breaker: BreakerState::Closed, counted: Some((1_000, START)), offers_read: false };
+    let facts = PlanInputs {
+        now: at(9),
+        circuit_breaker: BreakerState::Closed,
+        counted: Some((1_000, START)),
+        registry_read: false,
+    };
     let read = |number, object_refs: &[usize]| Read {
         id: id(number).into(),
         object_refs: object_refs.iter().map(|number| object_ref(*number)).collect(),
@@ -89,7 +93,7 @@ fn connectors_come_before_polls_but_not_while_the_circuit_breaker_is_open() {
     let name = RegistryKey { selector: Selector::Key("tax".into()), staged: false };
     let mut registry_cache = RegistryCache::default();
     assert!(registry_cache.take(&object_ref(0), &name, Duration::from_mins(5), START, at(3)).is_none());
-    for (case, groups, circuit_breaker, offers_read, now, expected) in [
+    for (case, groups, circuit_breaker, registry_read, now, expected) in [
         ("due", &[(4, 0)][..], BreakerState::Closed, false, 3, "connectors 1"),
         ("not twice while polls are due", &[(4, 0)], BreakerState::Closed, true, 3, "list for 4"),
         ("twice while no poll is due", &[(4, 9)], BreakerState::Closed, true, 3, "connectors 1"),
@@ -97,7 +101,7 @@ fn connectors_come_before_polls_but_not_while_the_circuit_breaker_is_open() {
         ("open", &[(4, 0)], BreakerState::Open(at(9)), false, 3, "rest until 9"),
         ("half open", &[(4, 0)], BreakerState::HalfOpen(1), false, 3, "read 1"),
     ] {
-        let facts = Facts { now: at(now), circuit_breaker, counted: Some((100, START)), offers_read };
+        let facts = PlanInputs { now: at(now), circuit_breaker, counted: Some((100, START)), registry_read };
         assert_eq!(shape(&plan(&watched(groups), &registry_cache, facts)), expected, "{case}");
     }
 }
@@ -111,8 +115,12 @@ fn a_round_reads_a_few_connectors_the_longest_waiting_first() {
             registry_cache.take(&object_ref(number), &name(number), Duration::from_mins(5), START, at(seconds));
         assert!(wanted.is_none());
     }
-    let facts =
-        Facts { now: at(60), circuit_breaker: BreakerState::Closed, counted: Some((100, START)), offers_read: false };
+    let facts = PlanInputs {
+        now: at(60),
+        circuit_breaker: BreakerState::Closed,
+        counted: Some((100, START)),
+        registry_read: false,
+    };
     let first: Vec<_> = (12..20).rev().map(name).collect();
     assert_eq!(plan(&View::default(), &registry_cache, facts), Plan::RegistryCache(first));
 }

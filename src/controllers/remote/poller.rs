@@ -27,13 +27,13 @@ enum Paged {
 
 impl Remote {
     /// Polls for ever. A panic ends its round, not the polling.
-    pub(super) async fn look(self: Arc<Self>) {
+    pub(super) async fn poll(self: Arc<Self>) {
         loop {
             let until = match AssertUnwindSafe(self.watched_round()).catch_unwind().await {
                 Ok(Some(until)) => until,
                 Ok(None) => continue,
                 Err(_) => {
-                    self.work.panicked("remote");
+                    self.tracker.panicked("remote");
                     tracing::error!("polling a remote project panicked, which is a bug; it continues after a pause");
                     let now = self.clock.now();
                     self.change(|state| later(now, state.jitter.growing(u32::MAX)))
@@ -43,7 +43,7 @@ impl Remote {
                 // In order, so that the same events have the same effect each time a test runs.
                 biased;
                 () = self.clock.sleep_until(until) => {}
-                () = self.bell.notified() => {}
+                () = self.notify.notified() => {}
             }
         }
     }
@@ -53,7 +53,7 @@ impl Remote {
         let (project, trace_id) = (self.project_key(), trace::Id::random());
         let span = tracing::info_span!("poll", project, %trace_id);
         let round = trace::within(trace_id, self.round()).instrument(span);
-        self.work.watched(|| format!("a poll of project {project}"), round).await
+        self.tracker.watched(|| format!("a poll of project {project}"), round).await
     }
 
     /// Executes one plan; returns until when there is nothing to do, if so.
@@ -82,8 +82,8 @@ impl Remote {
         self.change(|state| {
             let enqueued = match answer {
                 Ok(found) => {
-                    let sighting = PolledRecord { at, found: found.map(Arc::new) };
-                    state.view.see(&object_refs, &id, &sighting, now, &mut state.jitter)
+                    let polled_record = PolledRecord { at, found: found.map(Arc::new) };
+                    state.view.see(&object_refs, &id, &polled_record, now, &mut state.jitter)
                 }
                 Err(_) => state.view.miss(&object_refs, &id, now, &mut state.jitter),
             };

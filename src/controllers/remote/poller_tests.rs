@@ -16,15 +16,15 @@ const SETTLED: PollRate = PollRate::Settled(Duration::from_mins(5));
 /// Registers a pending read of each of these now.
 fn request_reads(bench: &Bench, numbers: impl IntoIterator<Item = usize>) {
     for number in numbers {
-        let sighting = bench.remote.sighting(&object_ref(number), &id(number), bench.clock.now());
-        assert!(sighting.is_none(), "{number} was not read yet");
+        let polled_record = bench.remote.polled_record(&object_ref(number), &id(number), bench.clock.now());
+        assert!(polled_record.is_none(), "{number} was not read yet");
     }
 }
 
 /// Takes the observation of each of these, and polls them at that rate from now on.
 fn take(bench: &Bench, numbers: impl IntoIterator<Item = usize>, pace: PollRate) {
     for number in numbers {
-        assert!(bench.remote.sighting(&object_ref(number), &id(number), START).is_some(), "{number} was read");
+        assert!(bench.remote.polled_record(&object_ref(number), &id(number), START).is_some(), "{number} was read");
         bench.remote.watch(&object_ref(number), &id(number), pace);
     }
 }
@@ -79,7 +79,7 @@ async fn few_are_read_by_id_and_a_404_is_observed_as_absence() {
     request_reads(&bench, [1, 2, 900]);
     bench.settle().await;
     assert_eq!(bench.service.calls(), [COUNT, Call::Get(id(1)), Call::Get(id(2)), Call::Get(id(900))]);
-    let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was read").found;
+    let seen = |number| bench.remote.polled_record(&object_ref(number), &id(number), START).expect("it was read").found;
     assert_eq!(seen(1).map(|found| found.id.clone()), Some(id(1)));
     assert!(seen(900).is_none());
 }
@@ -95,7 +95,7 @@ async fn a_list_proves_presence_only_and_absence_is_read_by_id() {
     let mut calls = bench.service.calls();
     assert_eq!(calls.remove(0), Call::Page { offset: 0, limit: PAGE });
     assert_eq!(calls, [Call::Get(id(5)), Call::Get(id(900))]);
-    let seen = |number| bench.remote.sighting(&object_ref(number), &id(number), START).expect("it was read").found;
+    let seen = |number| bench.remote.polled_record(&object_ref(number), &id(number), START).expect("it was read").found;
     assert!(seen(5).is_some(), "the pages had shifted");
     assert!(seen(900).is_none());
 }
@@ -124,9 +124,9 @@ async fn a_change_enqueues_its_object_and_no_other() {
     bench.service.world().deployments.insert(id(7), 2);
     bench.pass(Duration::from_secs(331)).await;
     assert_eq!(bench.enqueued(), [object_ref(7)]);
-    let sighting = bench.remote.sighting(&object_ref(7), &id(7), at(300)).expect("it is kept until taken");
-    assert_eq!(sighting.found.map(|found| found.version), Some(2));
-    assert!(sighting.at >= at(300) && sighting.at <= at(330));
+    let polled_record = bench.remote.polled_record(&object_ref(7), &id(7), at(300)).expect("it is kept until taken");
+    assert_eq!(polled_record.found.map(|found| found.version), Some(2));
+    assert!(polled_record.at >= at(300) && polled_record.at <= at(330));
 }
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     let probe = bench.settle().await;
     bench.clock.step(between(bench.clock.now(), probe));
     bench.settle().await;
-    assert_eq!(bench.remote.health(), Health::Good { last_look: bench.clock.now() });
+    assert_eq!(bench.remote.health(), Health::Good { last_poll: bench.clock.now() });
     let enqueued = bench.enqueued();
     let place = |object_ref: &ObjectRef| enqueued.iter().position(|enqueued| enqueued == object_ref);
     assert!(enqueued.contains(&project));
@@ -299,7 +299,7 @@ async fn an_unused_reservation_does_not_block_the_queue() {
 #[tokio::test]
 async fn the_resting_poller_is_notified_only_of_what_is_due_earlier() {
     let bench = Bench::new(10, 16);
-    let notified = || bench.remote.bell.notified().now_or_never().is_some();
+    let notified = || bench.remote.notify.notified().now_or_never().is_some();
     assert_eq!(bench.settle().await, at(600));
     bench.remote.watch(&object_ref(1), &id(1), PollRate::Settled(Duration::from_hours(2)));
     assert!(!notified(), "not due before its next round");
@@ -338,7 +338,7 @@ async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
 async fn polling_goes_on_after_a_panic_of_the_client() {
     let bench = Bench::new(10, 16);
     bench.service.world().mood = Mood::Panics;
-    let poller = tokio::spawn(Arc::clone(&bench.remote).look());
+    let poller = tokio::spawn(Arc::clone(&bench.remote).poll());
     until(|| !bench.service.calls().is_empty()).await;
     bench.service.world().mood = Mood::Works;
     until(|| {

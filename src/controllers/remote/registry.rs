@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::work::Work;
+use crate::controllers::tracker::ReconcileTracker;
 
 /// The remotes of all `ConnectProject`s: one for each combination of address, project key and set of credentials,
 /// however many projects share it.
@@ -24,7 +24,7 @@ pub struct Remotes {
     enqueue: UnboundedSender<ObjectRef>,
     concurrency: usize,
     jitter_seed: u64,
-    work: Arc<Work>,
+    tracker: Arc<ReconcileTracker>,
     registry: Mutex<Registry>,
 }
 
@@ -58,7 +58,7 @@ impl Drop for Poller {
 
 impl Remotes {
     /// Creates an empty set. `enqueue` gets every object to reconcile again; `concurrency` is the number of permits of
-    /// each remote, `jitter_seed` the seed of its jitter; `work` is notified of successful answers, and watches for
+    /// each remote, `jitter_seed` the seed of its jitter; `tracker` is notified of successful answers, and watches for
     /// polls that hang.
     #[must_use]
     pub fn new(
@@ -67,9 +67,9 @@ impl Remotes {
         enqueue: UnboundedSender<ObjectRef>,
         concurrency: usize,
         jitter_seed: u64,
-        work: Arc<Work>,
+        tracker: Arc<ReconcileTracker>,
     ) -> Arc<Self> {
-        Arc::new(Self { clock, factory, enqueue, concurrency, jitter_seed, work, registry: Mutex::default() })
+        Arc::new(Self { clock, factory, enqueue, concurrency, jitter_seed, tracker, registry: Mutex::default() })
     }
 
     /// Claims the remote of `project`: opens, joins or updates it. Call it in every reconcile of the project; unchanged
@@ -177,11 +177,11 @@ impl Remotes {
             self.jitter_seed.wrapping_add(registry.opened),
             client,
             settings.clone(),
-            Arc::clone(&self.work),
+            Arc::clone(&self.tracker),
         );
         let remote = Arc::new(remote);
         remote.join(project, settings, None);
-        let tasks = futures::future::join(Arc::clone(&remote).look(), Arc::clone(&remote).verify());
+        let tasks = futures::future::join(Arc::clone(&remote).poll(), Arc::clone(&remote).verify());
         let poller = Poller(tokio::spawn(tasks).abort_handle());
         registry.remotes.push((Arc::clone(&remote), poller));
         remote

@@ -180,7 +180,7 @@ impl RegistryCache {
         }
         entry.known = Some(RegistryEntry { at, found: if current { found } else { before.unwrap_or(found) }, current });
         let interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
-        let wished = entry.waiting.values().min().map_or(Timestamp::MAX, |wish| now.max(*wish));
+        let wished = entry.waiting.values().min().map_or(Timestamp::MAX, |pending_read| now.max(*pending_read));
         entry.due = later(now, jitter.stretch(interval)).min(wished);
         enqueued
     }

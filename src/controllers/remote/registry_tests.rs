@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::controllers::remote::testing::{
-    Factory, Mood, START, Service, failure, id, object_ref, settings, until, work,
+    Factory, Mood, START, Service, failure, id, object_ref, settings, tracker, until,
 };
 use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate};
 use crate::patience::in_time;
@@ -24,7 +24,7 @@ impl Bench {
         let service = Service::new(&clock);
         service.world().deployments = (0..10).map(|number| (id(number), 1)).collect();
         let (enqueue, enqueued) = unbounded_channel();
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), enqueue, 16, 1, work(&clock));
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(service.clone())), enqueue, 16, 1, tracker(&clock));
         Self { clock, service, remotes, enqueued }
     }
 
@@ -136,7 +136,7 @@ async fn new_credentials_close_the_circuit_breaker_and_polling_goes_on() {
     let mut bench = Bench::new();
     bench.service.world().mood = Mood::Fails(failure(Failure::CredentialsRefused));
     let remote = bench.claim(&project("one"), "wrong", 10);
-    assert!(remote.sighting(&object_ref(1), &id(1), START).is_none());
+    assert!(remote.polled_record(&object_ref(1), &id(1), START).is_none());
     assert_eq!(bench.next().await, project("one"));
     assert_eq!(bench.next().await, object_ref(1), "it has to report why it waits");
     assert!(matches!(remote.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
@@ -171,16 +171,16 @@ async fn a_remote_that_hangs_does_not_slow_another() {
     let mut bench = Bench::new();
     bench.service.world().mood = Mood::Hangs;
     let dead = bench.claim(&project("dead"), "secret", 10);
-    assert!(dead.sighting(&object_ref(1), &id(1), START).is_none());
+    assert!(dead.polled_record(&object_ref(1), &id(1), START).is_none());
     until(|| !bench.service.calls().is_empty()).await;
     bench.service.world().mood = Mood::Works;
     let mut other = settings("secret", 10);
     other.project_key = "other".into();
     let alive = bench.remotes.claim(&project("alive"), &other).expect("the settings are valid");
-    assert!(alive.sighting(&object_ref(2), &id(2), START).is_none());
+    assert!(alive.polled_record(&object_ref(2), &id(2), START).is_none());
     while bench.next().await != object_ref(2) {}
-    assert!(alive.sighting(&object_ref(2), &id(2), START).is_some());
-    assert!(dead.sighting(&object_ref(1), &id(1), START).is_none());
+    assert!(alive.polled_record(&object_ref(2), &id(2), START).is_some());
+    assert!(dead.polled_record(&object_ref(1), &id(1), START).is_none());
 }
 
 #[tokio::test]

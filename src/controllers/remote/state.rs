@@ -20,14 +20,14 @@ use super::guarded_client::GuardedClient;
 use super::jitter::Jitter;
 use super::lookups::Lookups;
 use super::permissions::Permissions;
-use super::plan::{COUNT_AGE, Facts, Plan, plan};
+use super::plan::{COUNT_AGE, Plan, PlanInputs, plan};
 use super::registry_cache::RegistryCache;
 use super::view::View;
 use super::{
     Connection, Health, NotAdmitted, Outage, OutageKind, PollRate, PolledRecord, RegistryEntry, RegistryKey, Settings,
 };
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::work::Work;
+use crate::controllers::tracker::ReconcileTracker;
 
 /// Number of remotes that this process has opened; tells them apart, also after they closed.
 static OPENED: AtomicU64 = AtomicU64::new(0);
@@ -44,16 +44,16 @@ pub struct Remote {
     serial: u64,
     pub(super) clock: Clock,
     /// Notified when the poller must plan again.
-    pub(super) bell: Notify,
+    pub(super) notify: Notify,
     /// Notified when a lookup is pending.
-    pub(super) lookup_bell: Notify,
+    pub(super) lookup_notify: Notify,
     enqueue: UnboundedSender<ObjectRef>,
-    pub(super) work: Arc<Work>,
-    state: Mutex<State>,
+    pub(super) tracker: Arc<ReconcileTracker>,
+    state: Mutex<RemoteState>,
 }
 
 /// The state of a remote.
-pub(super) struct State {
+pub(super) struct RemoteState {
     pub(super) circuit_breaker: CircuitBreaker,
     pub(super) concurrency_limiter: ConcurrencyLimiter,
     pub(super) view: View,
@@ -75,7 +75,7 @@ pub(super) struct State {
     /// Until when the poller rests; `None` while it works.
     resting_until: Option<Timestamp>,
     /// Whether the poller read connectors last.
-    offers_read: bool,
+    registry_read: bool,
 }
 
 /// The part of the state whose changes enqueue the claiming projects.
@@ -86,7 +86,7 @@ struct Face {
     total: Option<u64>,
 }
 
-impl State {
+impl RemoteState {
     fn face(&self) -> Face {
         let health = self.circuit_breaker.health();
         let outage = if let Health::Failing(outage) = &health { Some(outage.kind) } else { None };
@@ -106,7 +106,7 @@ impl State {
     }
 
     /// Returns when the poller must act because of the circuit breaker, the queue, a connector or the age of the count.
-    fn next_duty(&self) -> Timestamp {
+    fn next_due(&self) -> Timestamp {
         if let Some(outage) = self.circuit_breaker.outage() {
             return outage.until;
         }
@@ -124,9 +124,9 @@ impl Remote {
         seed: u64,
         client: Arc<dyn Connection>,
         settings: Settings,
-        work: Arc<Work>,
+        tracker: Arc<ReconcileTracker>,
     ) -> Self {
-        let state = State {
+        let state = RemoteState {
             circuit_breaker: CircuitBreaker::default(),
             concurrency_limiter: ConcurrencyLimiter::new(concurrency),
             view: View::default(),
@@ -141,10 +141,18 @@ impl Remote {
             claims: BTreeMap::new(),
             closed: false,
             resting_until: None,
-            offers_read: false,
+            registry_read: false,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
-        Self { serial, clock, bell: Notify::new(), lookup_bell: Notify::new(), enqueue, work, state: Mutex::new(state) }
+        Self {
+            serial,
+            clock,
+            notify: Notify::new(),
+            lookup_notify: Notify::new(),
+            enqueue,
+            tracker,
+            state: Mutex::new(state),
+        }
     }
 
     /// Returns the client. Each call asks the circuit breaker first ([`Failure::HeldBack`] if it is open, with the time
@@ -152,19 +160,19 @@ impl Remote {
     /// reconcile.
     #[must_use]
     pub fn api(self: &Arc<Self>) -> Arc<dyn ConnectApi> {
-        Arc::new(self.guarded_client(Caller::Run))
+        Arc::new(self.guarded_client(Caller::Reconcile))
     }
 
     /// Returns the same client for the registry of connectors.
     #[must_use]
     pub fn registry(self: &Arc<Self>) -> Arc<dyn RegistryApi> {
-        Arc::new(self.guarded_client(Caller::Run))
+        Arc::new(self.guarded_client(Caller::Reconcile))
     }
 
     /// Returns the same client for staged connectors.
     #[must_use]
     pub fn staged(self: &Arc<Self>) -> Arc<dyn StagedApi> {
-        Arc::new(self.guarded_client(Caller::Run))
+        Arc::new(self.guarded_client(Caller::Reconcile))
     }
 
     /// Requests a permit. A refused object joins the queue, once, and is enqueued when it may try again.
@@ -211,7 +219,7 @@ impl Remote {
     /// Takes an observation of `id` by a request that left at `newer_than` or later. If there is none, registers a
     /// pending read (for `newer_than`, if that is in the future), and `object_ref` is enqueued once the read is done.
     #[must_use]
-    pub fn sighting(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
+    pub fn polled_record(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
         let now = self.clock.now();
         self.schedule(object_ref, |state| {
             if state.closed {
@@ -298,16 +306,16 @@ impl Remote {
             let mut plan = plan(
                 &state.view,
                 &state.registry_cache,
-                Facts {
+                PlanInputs {
                     now,
                     circuit_breaker: state.circuit_breaker.position(now),
                     counted: state.counted,
-                    offers_read: state.offers_read,
+                    registry_read: state.registry_read,
                 },
             );
-            state.offers_read = matches!(plan, Plan::RegistryCache(_));
+            state.registry_read = matches!(plan, Plan::RegistryCache(_));
             if let Plan::Rest(until) = &mut plan {
-                *until = state.next_duty().min(*until);
+                *until = state.next_due().min(*until);
                 state.resting_until = Some(*until);
             }
             plan
@@ -353,7 +361,7 @@ impl Remote {
                 None => {
                     state.circuit_breaker.succeeded(permit);
                     for project in state.claims.keys() {
-                        self.work.inventory.looked(project, now);
+                        self.tracker.inventory.polled(project, now);
                     }
                 }
                 Some(error) => state.circuit_breaker.failed(permit, error, now, &mut state.jitter),
@@ -376,24 +384,24 @@ impl Remote {
     }
 
     /// Changes when `object_ref` is polled.
-    fn schedule<T>(&self, object_ref: &ObjectRef, change: impl FnOnce(&mut State) -> T) -> T {
+    fn schedule<T>(&self, object_ref: &ObjectRef, change: impl FnOnce(&mut RemoteState) -> T) -> T {
         self.change_for(Some(object_ref), change)
     }
 
     /// Changes the state, then enqueues the affected objects, and notifies the poller if it must act earlier than
     /// planned.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut RemoteState) -> T) -> T {
         self.change_for(None, change)
     }
 
-    fn change_for<T>(&self, object_ref: Option<&ObjectRef>, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change_for<T>(&self, object_ref: Option<&ObjectRef>, change: impl FnOnce(&mut RemoteState) -> T) -> T {
         let mut state = self.lock();
         let before = state.face();
         let result = change(&mut state);
         let now = self.clock.now();
         if state.circuit_breaker.position(now) == BreakerState::Closed {
-            let invited = state.concurrency_limiter.invite(now);
-            state.enqueue.extend(invited);
+            let reserved = state.concurrency_limiter.admit_next(now);
+            state.enqueue.extend(reserved);
         }
         let after = state.face();
         if after != before {
@@ -401,7 +409,7 @@ impl Remote {
             if turned {
                 state.log_health();
             }
-            let State { claims, enqueue, concurrency_limiter, view, registry_cache, .. } = &mut *state;
+            let RemoteState { claims, enqueue, concurrency_limiter, view, registry_cache, .. } = &mut *state;
             enqueue.extend(claims.keys().cloned());
             if turned && after.outage.is_some() {
                 // No permits and no reads from now on: the objects that wait for one have to report why.
@@ -411,10 +419,10 @@ impl Remote {
             }
         }
         let due = object_ref.and_then(|object_ref| state.view.due(object_ref));
-        let first = due.map_or(state.next_duty(), |due| due.min(state.next_duty()));
+        let first = due.map_or(state.next_due(), |due| due.min(state.next_due()));
         if state.resting_until.is_some_and(|until| first < until) {
             state.resting_until = None;
-            self.bell.notify_one();
+            self.notify.notify_one();
         }
         for object_ref in mem::take(&mut state.enqueue) {
             // The receiver is gone only when the operator shuts down.
@@ -424,7 +432,7 @@ impl Remote {
     }
 
     /// Locks the state. A panic elsewhere leaves nothing half-done that matters: missing observations are read again.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RemoteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{ConnectFactory, Connection, Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::work::Work;
+use crate::controllers::tracker::ReconcileTracker;
 use crate::metrics::Metrics;
 
 /// The time at which every test begins.
@@ -314,8 +314,8 @@ pub(super) struct Bench {
 }
 
 /// Returns a tracker whose metrics no test reads.
-pub(super) fn work(clock: &Clock) -> Arc<Work> {
-    Work::new(clock.clone(), Metrics::new(clock.now()))
+pub(super) fn tracker(clock: &Clock) -> Arc<ReconcileTracker> {
+    ReconcileTracker::new(clock.clone(), Metrics::new(clock.now()))
 }
 
 impl Bench {
@@ -325,7 +325,8 @@ impl Bench {
         service.world().deployments = (0..deployments).map(|number| (id(number), 1)).collect();
         let (enqueue, enqueued) = unbounded_channel();
         let client: Arc<dyn Connection> = service.clone();
-        let remote = Remote::new(clock.clone(), enqueue, concurrency, 7, client, settings("secret", 10), work(&clock));
+        let remote =
+            Remote::new(clock.clone(), enqueue, concurrency, 7, client, settings("secret", 10), tracker(&clock));
         Self { clock, service, remote: Arc::new(remote), enqueued }
     }
 

@@ -46,7 +46,7 @@ impl Remote {
             state.lookups.take(object_ref, lookup, newer_than, interval, now)
         });
         if seen.is_none() {
-            self.lookup_bell.notify_one();
+            self.lookup_notify.notify_one();
         }
         seen
     }
@@ -60,7 +60,7 @@ impl Remote {
             state.lookups.next() < before
         });
         if sooner {
-            self.lookup_bell.notify_one();
+            self.lookup_notify.notify_one();
         }
     }
 
@@ -76,7 +76,7 @@ impl Remote {
                 Ok(Some(until)) => until,
                 Ok(None) => continue,
                 Err(_) => {
-                    self.work.panicked("remote");
+                    self.tracker.panicked("remote");
                     tracing::error!("the lookup of resources panicked, which is a bug; it continues after a pause");
                     let now = self.clock.now();
                     self.change(|state| later(now, state.jitter.growing(u32::MAX)))
@@ -86,7 +86,7 @@ impl Remote {
                 // In order, so that the same events have the same effect each time a test runs.
                 biased;
                 () = self.clock.sleep_until(until) => {}
-                () = self.lookup_bell.notified() => {}
+                () = self.lookup_notify.notified() => {}
             }
         }
     }
@@ -96,7 +96,7 @@ impl Remote {
         let (project, trace_id) = (self.project_key(), trace::Id::random());
         let span = tracing::info_span!("lookup", project, %trace_id);
         let round = trace::within(trace_id, self.lookups()).instrument(span);
-        self.work.watched(|| format!("a lookup in project {project}"), round).await
+        self.tracker.watched(|| format!("a lookup in project {project}"), round).await
     }
 
     /// Looks up what is due; returns until when there is nothing to do, if so.

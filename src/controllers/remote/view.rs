@@ -72,11 +72,11 @@ impl Entry {
     }
 
     /// Records an observation; returns whether the object is to be enqueued.
-    fn see(&mut self, sighting: PolledRecord, now: Timestamp, jitter: &mut Jitter, hasher: &RandomState) -> bool {
+    fn see(&mut self, polled_record: PolledRecord, now: Timestamp, jitter: &mut Jitter, hasher: &RandomState) -> bool {
         (self.misses, self.aware) = (0, false);
         // Older than what the waiting reconcile needs, or than what it will find: it would discard this one.
-        let useless = self.wish.is_some_and(|wish| sighting.at < wish)
-            || self.news.as_ref().is_some_and(|news| news.at > sighting.at);
+        let useless = self.wish.is_some_and(|wish| polled_record.at < wish)
+            || self.news.as_ref().is_some_and(|news| news.at > polled_record.at);
         let wished = self.wish.is_some() && !useless;
         if wished {
             self.wish = None;
@@ -85,10 +85,10 @@ impl Entry {
         if useless {
             return false;
         }
-        let fingerprint = fingerprint(sighting.found.as_deref(), hasher);
+        let fingerprint = fingerprint(polled_record.found.as_deref(), hasher);
         let changed = self.seen.replace(fingerprint) != Some(fingerprint);
         if wished || changed || self.news.is_some() {
-            self.news = Some(Box::new(sighting));
+            self.news = Some(Box::new(polled_record));
         }
         wished || changed
     }
@@ -155,14 +155,14 @@ impl View {
         &mut self,
         object_refs: &[ObjectRef],
         id: &str,
-        sighting: &PolledRecord,
+        polled_record: &PolledRecord,
         now: Timestamp,
         jitter: &mut Jitter,
     ) -> Vec<ObjectRef> {
         let Self { entries, hasher } = self;
         let seen = |object_ref: &&ObjectRef| {
             let entry = entries.get_mut(*object_ref).filter(|entry| *entry.id == *id);
-            entry.is_some_and(|entry| entry.see(sighting.clone(), now, jitter, hasher))
+            entry.is_some_and(|entry| entry.see(polled_record.clone(), now, jitter, hasher))
         };
         object_refs.iter().filter(seen).cloned().collect()
     }
@@ -180,8 +180,8 @@ impl View {
         let mut enqueued = Vec::new();
         for (object_ref, entry) in entries.iter_mut() {
             if let Some(deployment) = found.get(&*entry.id) {
-                let sighting = PolledRecord { at, found: Some(Arc::clone(deployment)) };
-                if entry.see(sighting, now, jitter, hasher) {
+                let polled_record = PolledRecord { at, found: Some(Arc::clone(deployment)) };
+                if entry.see(polled_record, now, jitter, hasher) {
                     enqueued.push(object_ref.clone());
                 }
             }

@@ -22,14 +22,14 @@ impl Watching {
     }
 
     /// Whether that observation enqueues object 1.
-    fn see(&mut self, sighting: &PolledRecord) -> bool {
-        let enqueued = self.view.see(&[object_ref(1)], &id(1), sighting, sighting.at, &mut self.jitter);
+    fn see(&mut self, polled_record: &PolledRecord) -> bool {
+        let enqueued = self.view.see(&[object_ref(1)], &id(1), polled_record, polled_record.at, &mut self.jitter);
         !enqueued.is_empty()
     }
 
     fn take(&mut self, newer_than: u64, now: u64) -> Option<i64> {
-        let sighting = self.view.take(&object_ref(1), &id(1), at(newer_than), at(now))?;
-        Some(sighting.found.map_or(0, |found| found.version))
+        let polled_record = self.view.take(&object_ref(1), &id(1), at(newer_than), at(now))?;
+        Some(polled_record.found.map_or(0, |found| found.version))
     }
 
     fn due(&self) -> Timestamp {

@@ -104,7 +104,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 connector_deployment::status::Newer::No
             };
             let masker = Masker::new([]);
-            let facts = connector_deployment::status::Facts {
+            let facts = connector_deployment::status::DeploymentFacts {
                 generation: GENERATION,
                 persisted: &persisted,
                 condition,
@@ -123,7 +123,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             json!(connector_deployment::status::summarize(&ConnectorDeploymentStatus::default(), &facts, now))
         }
         "ConnectorStaged" => {
-            let facts = connector_staged::status::Facts {
+            let facts = connector_staged::status::StagedFacts {
                 generation: GENERATION,
                 persisted: &connector_staged::persisted::PersistedState::default(),
                 condition,
@@ -141,13 +141,13 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
         _ => {
             let mirror = if beside {
                 let condition = ConditionUpdate::new(Reason::RegistryReadInPart, "so it is");
-                connect_project::status::Mirror::Known(connect_operator::controllers::connector::status::Said::stopped(
-                    condition,
-                ))
+                connect_project::status::Mirror::Known(
+                    connect_operator::controllers::connector::status::MirrorReport::stopped(condition),
+                )
             } else {
                 connect_project::status::Mirror::Absent
             };
-            let facts = connect_project::status::Facts {
+            let facts = connect_project::status::ProjectFacts {
                 generation: GENERATION,
                 identity: RemoteIdentity { api_url: "https://connect.test".to_owned(), project_key: "demo".to_owned() },
                 health: Err(condition.clone()),

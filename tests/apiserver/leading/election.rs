@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use clock::Clock;
 use connect_api::Fence;
-use connect_operator::leader::{Election, LeaseName, Lost, Scope, State, Timing, fenced};
+use connect_operator::leader::{Election, LeadershipState, LeaseName, Lost, Scope, Timing, fenced};
 use connect_operator::names;
 use http::{Request, Response};
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ const LEASE: &str = "tax";
 /// One that campaigns.
 struct Replica {
     election: Option<Election>,
-    state: State,
+    state: LeadershipState,
     fence: Fence,
     clock: Clock,
     ticking: JoinHandle<()>,

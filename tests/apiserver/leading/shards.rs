@@ -13,7 +13,7 @@ use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::connect_factory::HttpFactory;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::project_quota::ProjectLimits;
-use connect_operator::controllers::work::Work;
+use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::controllers::{manager, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::leader::{Election, LeaseName, Scope, Timing};
@@ -65,7 +65,7 @@ impl Install {
         }
         let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
-        let work = Work::new(clock.clone(), Arc::clone(&metrics));
+        let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
         let around = ClientContext { observer: metrics, ..ClientContext::plain(clock.clone()) };
         let actions =
             HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
@@ -82,7 +82,7 @@ impl Install {
             digest_key: DigestKey::new([7; 32]),
             factory: Arc::new(factory),
             actions: Arc::new(actions),
-            work,
+            tracker,
             default_deletion_policy: None,
             jitter_seed: 1,
         };

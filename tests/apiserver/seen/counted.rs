@@ -34,10 +34,10 @@ fn resources(kind: &str, state: &str, reason: &str) -> String {
 #[tokio::test]
 async fn a_life_of_a_deployment_is_counted_as_it_happened() {
     let mut shop = Shop::live().await;
-    let work = shop.work.clone().expect("an operator runs");
+    let tracker = shop.tracker.clone().expect("an operator runs");
     let deployed = resources("ConnectorDeployment", "Ready", "Deployed");
     let available = resources("ConnectProject", "Ready", "Available");
-    let created = until(&work, "created", |samples| {
+    let created = until(&tracker, "created", |samples| {
         value(samples, &deployed) == 1.0 && value(samples, "connect_operator_sent_to_live_seconds_count") == 1.0
     })
     .await;
@@ -48,7 +48,7 @@ async fn a_life_of_a_deployment_is_counted_as_it_happened() {
     assert_eq!(kinds, 2, "one deployment and one project: {created:#?}");
 
     shop.put_secret(SECRET, &[("token", "another-token-of-the-shop")]).await;
-    let redeployed = until(&work, "redeployed", |samples| {
+    let redeployed = until(&tracker, "redeployed", |samples| {
         value(samples, "connect_operator_sent_to_live_seconds_count") == 2.0 && value(samples, &deployed) == 1.0
     })
     .await;
@@ -62,7 +62,7 @@ async fn a_life_of_a_deployment_is_counted_as_it_happened() {
     shop.delete().await;
     shop.until_gone().await;
     let counted = |name: &String| name.starts_with("connect_operator_resources{kind=\"ConnectorDeployment\"");
-    let gone = until(&work, "gone", |samples| !samples.keys().any(counted)).await;
+    let gone = until(&tracker, "gone", |samples| !samples.keys().any(counted)).await;
     assert_eq!(value(&gone, "connect_operator_sent_to_live_seconds_count"), 2.0, "taking down is no deploying");
     assert_eq!(value(&gone, "connect_operator_change_to_sent_seconds_count"), 2.0);
     assert_eq!(value(&gone, "connect_operator_oldest_operation_seconds{kind=\"ConnectorDeployment\"}"), 0.0);
@@ -74,21 +74,21 @@ async fn a_life_of_a_deployment_is_counted_as_it_happened() {
     );
     assert!(value(&gone, &since) < 60.0 && gone.contains_key(&since));
     shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
-    let empty = until(&work, "nothing left", |samples| !samples.contains_key(&since)).await;
+    let empty = until(&tracker, "nothing left", |samples| !samples.contains_key(&since)).await;
     assert!(empty.keys().all(|name| !name.starts_with("connect_operator_resources{")), "{empty:#?}");
     let depths = |samples: &BTreeMap<String, f64>| -> Vec<f64> {
         let depths = samples.iter().filter(|(name, _)| name.starts_with("connect_operator_workqueue_depth"));
         depths.map(|(_, depth)| *depth).collect()
     };
-    until(&work, "nothing waits", |samples| depths(samples) == [0.0; 5]).await;
+    until(&tracker, "nothing waits", |samples| depths(samples) == [0.0; 5]).await;
     shop.stop_operator().await;
-    assert_eq!(requests(&scrape(&work)), calls(&shop), "each call that the remote counted, and no other");
+    assert_eq!(requests(&scrape(&tracker)), calls(&shop), "each call that the remote counted, and no other");
 }
 
 #[tokio::test]
 async fn refusals_pauses_and_lost_answers_are_counted_by_what_they_were() {
     let shop = Shop::live().await;
-    let work = shop.work.clone().expect("an operator runs");
+    let tracker = shop.tracker.clone().expect("an operator runs");
     let code = |code: &str| {
         format!("connect_operator_remote_requests_total{{operation=\"updateDeploymentById\",code=\"{code}\"}}")
     };
@@ -102,15 +102,15 @@ async fn refusals_pauses_and_lost_answers_are_counted_by_what_they_were() {
     ] {
         fault(answer);
         shop.annotate(connect_operator::names::REDEPLOY_REQUESTED_AT, &number.to_string()).await;
-        until(&work, label, |samples| value(samples, &code(label)) == 1.0).await;
-        until(&work, "served in the end", |samples| value(samples, &code("201")) == f64::from(number)).await;
+        until(&tracker, label, |samples| value(samples, &code(label)) == 1.0).await;
+        until(&tracker, "served in the end", |samples| value(samples, &code("201")) == f64::from(number)).await;
     }
     let headers = [("Retry-After".to_owned(), "1".to_owned())].into();
     fault(FaultAnswer { headers, ..FaultAnswer::text(429, "later") });
     shop.annotate(connect_operator::names::REDEPLOY_REQUESTED_AT, "3").await;
-    let end = until(&work, "throttled", |samples| value(samples, "connect_operator_throttled_total") == 1.0).await;
+    let end = until(&tracker, "throttled", |samples| value(samples, "connect_operator_throttled_total") == 1.0).await;
     assert_eq!(value(&end, &code("429")), 1.0);
-    until(&work, "served in the end", |samples| value(samples, &code("201")) == 3.0).await;
+    until(&tracker, "served in the end", |samples| value(samples, &code("201")) == 3.0).await;
 }
 
 #[tokio::test]
@@ -125,12 +125,12 @@ async fn a_failed_deployment_shows_as_stalled_and_what_a_restart_finds_is_shown_
     shop.annotate(connect_operator::names::REDEPLOY_REQUESTED_AT, "1").await;
     shop.until_reason("RedeployFailed").await;
     let stalled = resources("ConnectorDeployment", "Stalled", "RedeployFailed");
-    let work = shop.work.clone().expect("an operator runs");
-    let failed = until(&work, "failed", |samples| value(samples, &stalled) == 1.0).await;
+    let tracker = shop.tracker.clone().expect("an operator runs");
+    let failed = until(&tracker, "failed", |samples| value(samples, &stalled) == 1.0).await;
     assert_eq!(value(&failed, "connect_operator_sent_to_live_seconds_count"), 1.0, "only what got live");
     shop.stop_operator().await;
     shop.start_operator();
-    let work = shop.work.clone().expect("an operator runs");
-    let again = until(&work, "found again", |samples| value(samples, &stalled) == 1.0).await;
+    let tracker = shop.tracker.clone().expect("an operator runs");
+    let again = until(&tracker, "found again", |samples| value(samples, &stalled) == 1.0).await;
     assert_eq!(value(&again, "connect_operator_sent_to_live_seconds_count"), 0.0);
 }

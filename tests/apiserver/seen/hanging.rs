@@ -10,7 +10,7 @@ use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, listen};
 use connect_operator::controllers::action_factory::ActionFactory;
-use connect_operator::controllers::work::LONGEST_SILENCE;
+use connect_operator::controllers::tracker::LONGEST_SILENCE;
 use dev_server::{Fault, FaultAnswer, Options};
 use jiff::Timestamp;
 use serde_json::json;
@@ -45,8 +45,8 @@ async fn a_run_whose_call_never_ends_fails_livez_and_nothing_else() {
     let (called, mut calls) = unbounded_channel();
     shop.actions = Some(Arc::new(Never(called)));
     shop.start_operator();
-    let work = shop.work.clone().expect("an operator runs");
-    let health = Health::new(work);
+    let tracker = shop.tracker.clone().expect("an operator runs");
+    let health = Health::new(tracker);
     health.set_stage(Stage::Leads);
     let check = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck", "metadata": {"name": "hangs"},
@@ -81,15 +81,15 @@ async fn hours_without_the_remote_do_not_fail_livez() {
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     shop.dev.fault(Fault { answer: FaultAnswer { drop: true, ..FaultAnswer::default() }, ..Fault::default() }).unwrap();
-    let work = shop.work.clone().expect("an operator runs");
-    let health = Health::new(Arc::clone(&work));
+    let tracker = shop.tracker.clone().expect("an operator runs");
+    let health = Health::new(Arc::clone(&tracker));
     health.set_stage(Stage::Leads);
     shop.annotate(connect_operator::names::REDEPLOY_REQUESTED_AT, "1").await;
     for _ in 0..24 {
         pass(&shop.clock, COARSE, Duration::from_mins(5)).await;
         assert!(health.livez().passed && health.readyz().passed, "{}{}", health.livez().text, health.readyz().text);
     }
-    let since = super::scrape(&work);
+    let since = super::scrape(&tracker);
     let since = since.iter().find(|(name, _)| name.starts_with("connect_operator_project_seconds_since_look{"));
     assert!(since.is_some_and(|(_, seconds)| *seconds > 7_000.0), "{since:?}");
 }

@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use connect_operator::controllers::work::Work;
+use connect_operator::controllers::tracker::ReconcileTracker;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::patience::in_time;
 
 /// The samples of a scrape by name and labels, as they are written.
-pub(crate) fn scrape(work: &Work) -> BTreeMap<String, f64> {
+pub(crate) fn scrape(work: &ReconcileTracker) -> BTreeMap<String, f64> {
     let page = work.metrics().encode();
     let samples = page.lines().filter(|line| !line.starts_with('#'));
     samples
@@ -32,7 +32,7 @@ pub(crate) fn scrape(work: &Work) -> BTreeMap<String, f64> {
 
 /// Returns a scrape once it is as wanted.
 pub(crate) async fn until(
-    work: &Work,
+    work: &ReconcileTracker,
     what: &str,
     is: impl Fn(&BTreeMap<String, f64>) -> bool,
 ) -> BTreeMap<String, f64> {

@@ -117,9 +117,9 @@ async fn rule_27_the_slot_that_becomes_free_first_goes_to_the_namespace_that_hol
 
 /// Returns once an event waits for a reconcile of this object.
 async fn until_waiting(shop: &Shop, subject: ObjectRef) {
-    let work = shop.work.clone().expect("an operator runs");
+    let tracker = shop.tracker.clone().expect("an operator runs");
     let waiting = async {
-        while !work.not_waiting(std::slice::from_ref(&subject)).is_empty() {
+        while !tracker.not_waiting(std::slice::from_ref(&subject)).is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };

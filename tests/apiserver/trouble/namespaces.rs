@@ -40,15 +40,15 @@ async fn a_namespace_that_cannot_be_listed_holds_up_no_other_and_is_told() {
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
-    let work = shop.work.clone().unwrap();
-    until("every list is there or refused", || work.lists().is_ok()).await;
+    let tracker = shop.tracker.clone().unwrap();
+    until("every list is there or refused", || tracker.lists().is_ok()).await;
     let kinds = ["ActionCheck", "ConnectProject", "Connector", "ConnectorDeployment", "ConnectorStaged"];
-    let mut refused = work.refused_lists();
+    let mut refused = tracker.refused_lists();
     refused.sort();
     assert_eq!(refused, kinds.map(|kind| format!("{kind} in namespace {}", yard.namespace)));
     let metric =
         format!("connect_operator_lists_refused{{kind=\"ConnectorDeployment\",namespace=\"{}\"}} 1", yard.namespace);
-    assert!(work.metrics().encode().contains(&metric));
+    assert!(tracker.metrics().encode().contains(&metric));
 
     // From now on it may be listed, and it counts.
     let mut other = shop.deployment();
@@ -56,6 +56,6 @@ async fn a_namespace_that_cannot_be_listed_holds_up_no_other_and_is_told() {
     yard.apply(&other).await.unwrap();
     allow(&shop.sandbox, &yard).await;
     yard.until_reason(NAME, "ProjectMissing").await;
-    until("nothing is refused any more", || work.refused_lists().is_empty()).await;
-    assert!(!work.metrics().encode().contains("connect_operator_lists_refused{"));
+    until("nothing is refused any more", || tracker.refused_lists().is_empty()).await;
+    assert!(!tracker.metrics().encode().contains("connect_operator_lists_refused{"));
 }

@@ -114,7 +114,7 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_go_on()
         shop.until_reason("Deployed").await;
     };
     meanwhile(&shop.clock, FINE, panicked).await;
-    let page = shop.work.as_ref().unwrap().metrics().encode();
+    let page = shop.tracker.as_ref().unwrap().metrics().encode();
     for kind in ["ActionCheck", "ConnectProject", "ConnectorDeployment"] {
         assert!(page.contains(&format!("connect_operator_panics_total{{kind=\"{kind}\"}}")), "{page}");
         assert!(

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clock::later;
 use connect_operator::controllers::connector_deployment::decide::{
-    Ahead, Cause, Change, Decision, Deletion, Input, Intent, Pause, Refused, Response, Resting, TransientState,
-    Version, Wanted, decide,
+    Ahead, Cause, Change, Decision, Deletion, DesiredPayload, Input, Intent, Pause, Refused, Response, Resting,
+    TransientState, Version, decide,
 };
 use connect_operator::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationKind, OperationState,
@@ -38,7 +38,7 @@ const PHASES: [Phase; 8] = [
 pub(crate) struct Inputs {
     pub(crate) persisted: PersistedState,
     pub(crate) intent: Intent,
-    pub(crate) wanted: Option<Wanted>,
+    pub(crate) wanted: Option<DesiredPayload>,
     pub(crate) observation: Observation,
     pub(crate) transient: TransientState,
     pub(crate) now: Timestamp,
@@ -177,10 +177,10 @@ impl Make<'_, '_> {
         Payload { digest: self.digest(), tags: self.tags(), sources }
     }
 
-    fn wanted(&mut self) -> Option<Wanted> {
+    fn wanted(&mut self) -> Option<DesiredPayload> {
         let payload = self.payload();
         let secured = self.bytes.flag();
-        (!self.bytes.flag()).then_some(Wanted { payload, secured })
+        (!self.bytes.flag()).then_some(DesiredPayload { payload, secured })
     }
 
     fn operation(&mut self) -> Operation {

@@ -4,7 +4,7 @@ use connect_api::Selector;
 use connect_operator::controllers::conditions::ConditionUpdate;
 use connect_operator::controllers::connector_deployment::decide::Deletion;
 use connect_operator::controllers::connector_deployment::intent::{
-    Target, deletion, intent, kind, target, wanted_identity,
+    Target, deletion, desired_identity, intent, kind, target,
 };
 use connect_operator::controllers::connector_deployment::persisted::ConnectorName;
 use connect_operator::controllers::context::Project;
@@ -39,7 +39,7 @@ fn defaults_stand_in_for_what_is_not_written() {
         ("written", json!({"type": "production", "region": "us-east-2.aws"}), "production", "us-east-2.aws"),
     ] {
         let object = resource(&spec);
-        let wanted = wanted_identity(&object, &project());
+        let wanted = desired_identity(&object, &project());
         assert_eq!(kind(&object), kind_of, "{case}");
         assert_eq!(wanted.region, region, "{case}");
         assert_eq!(wanted.key, "shop_tax", "{case}");
@@ -169,7 +169,7 @@ fn rule_23_an_install_may_have_another_default_which_what_is_written_comes_befor
 fn each_wish_of_the_spec_arrives_in_the_intent() {
     let of = |spec: Value| {
         let object = resource(&spec);
-        intent(&object, &wanted_identity(&object, &project()), target(&object, None).ok().as_ref(), Some(9))
+        intent(&object, &desired_identity(&object, &project()), target(&object, None).ok().as_ref(), Some(9))
     };
     let plain = of(json!({}));
     assert!(!(plain.adopt || plain.observe_only || plain.suspended || plain.correct_drift || plain.version.follow));
@@ -195,7 +195,7 @@ fn rules_3_and_11_annotations_are_read_and_long_ones_cut() {
     let annotations = [(names::REMOTE_ID, "id".to_owned()), (names::REDEPLOY_REQUESTED_AT, "é".repeat(300))];
     object.metadata.annotations = Some(annotations.map(|(name, value)| (name.to_owned(), value)).into());
     object.metadata.generation = Some(5);
-    let intent = intent(&object, &wanted_identity(&object, &project()), None, None);
+    let intent = intent(&object, &desired_identity(&object, &project()), None, None);
     assert_eq!(intent.remote_id.as_deref(), Some("id"));
     assert_eq!(intent.redeploy_request, Some("é".repeat(256)), "what a status may keep");
     assert_eq!(intent.generation, 5);

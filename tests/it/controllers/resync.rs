@@ -16,7 +16,7 @@ use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::resync::{INTERVAL, resync};
-use connect_operator::controllers::work::Work;
+use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
@@ -54,7 +54,7 @@ fn context(clock: &Clock) -> (Arc<Context>, UnboundedReceiver<ObjectRef>) {
             extra_ca_pem: None,
         }),
         actions: Arc::new(HttpActionFactory { allowed_hosts, around, extra_ca_pem: None }),
-        work: Work::new(clock.clone(), Metrics::new(clock.now())),
+        tracker: ReconcileTracker::new(clock.clone(), Metrics::new(clock.now())),
         jitter_seed: 1,
     };
     let (enqueue, enqueued) = mpsc::unbounded_channel();

@@ -7,7 +7,7 @@ use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
-    Comparison, Facts, Newer, Release, Texts, WantedIdentity, summarize,
+    Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, summarize,
 };
 use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::reason::Reason;
@@ -23,8 +23,8 @@ use super::record;
 
 const SECRET: &str = "a-token-that-nobody-may-see";
 
-fn wanted(project_key: &str) -> WantedIdentity {
-    WantedIdentity {
+fn wanted(project_key: &str) -> DesiredIdentity {
+    DesiredIdentity {
         key: "shop_tax".into(),
         kind: DeploymentType::Sandbox,
         region: "europe-west1.gcp".into(),
@@ -33,8 +33,8 @@ fn wanted(project_key: &str) -> WantedIdentity {
 }
 
 /// What is the case when nothing is: live, nothing seen in this run.
-fn facts(persisted: &PersistedState) -> Facts<'_> {
-    Facts {
+fn facts(persisted: &PersistedState) -> DeploymentFacts<'_> {
+    DeploymentFacts {
         generation: 4,
         persisted,
         condition: ConditionUpdate::new(Reason::Deployed, "Deployed"),
@@ -52,14 +52,14 @@ fn facts(persisted: &PersistedState) -> Facts<'_> {
     }
 }
 
-fn after(facts: &Facts<'_>) -> ConnectorDeploymentStatus {
+fn after(facts: &DeploymentFacts<'_>) -> ConnectorDeploymentStatus {
     summarize(&ConnectorDeploymentStatus::default(), facts, Timestamp::UNIX_EPOCH)
 }
 
 /// The status after a look at a record, with these texts.
 fn shown(record: &Deployment, texts: Texts<'_>) -> ConnectorDeploymentStatus {
     let persisted = PersistedState::default();
-    after(&Facts { record: ObservedRecord::Present(record), texts, ..facts(&persisted) })
+    after(&DeploymentFacts { record: ObservedRecord::Present(record), texts, ..facts(&persisted) })
 }
 
 fn finding(title: &str, message: &str, at: &str) -> Value {
@@ -84,8 +84,11 @@ fn what_was_seen_is_shown_and_what_is_gone_is_not() {
     assert_eq!(status.report.len(), 1);
 
     let persisted = PersistedState::default();
-    let gone =
-        summarize(&status, &Facts { record: ObservedRecord::Absent, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
+    let gone = summarize(
+        &status,
+        &DeploymentFacts { record: ObservedRecord::Absent, ..facts(&persisted) },
+        Timestamp::UNIX_EPOCH,
+    );
     assert_eq!((gone.deployment_status, gone.version, gone.connector), (None, None, None));
     assert!(gone.applications.is_empty() && gone.report.is_empty());
 
@@ -101,7 +104,7 @@ fn a_url_that_does_not_show_is_the_one_that_this_deployment_showed_last() {
         let persisted = PersistedState { id: Some(record.id.clone()), ..persisted.clone() };
         summarize(
             before,
-            &Facts { record: ObservedRecord::Present(record), ..facts(&persisted) },
+            &DeploymentFacts { record: ObservedRecord::Present(record), ..facts(&persisted) },
             Timestamp::UNIX_EPOCH,
         )
     };
@@ -163,12 +166,15 @@ fn a_report_is_shown_newest_first_and_within_bounds() {
 fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
     let record = record("Deployed", &json!([]));
     let (persisted, masker) = (PersistedState::default(), Masker::new([]));
-    let facts =
-        || Facts { record: ObservedRecord::Present(&record), texts: Texts::Masked(&masker), ..facts(&persisted) };
+    let facts = || DeploymentFacts {
+        record: ObservedRecord::Present(&record),
+        texts: Texts::Masked(&masker),
+        ..facts(&persisted)
+    };
     let first = summarize(&ConnectorDeploymentStatus::default(), &facts(), Timestamp::UNIX_EPOCH);
     let later = Timestamp::from_second(86_400).unwrap();
     assert_eq!(summarize(&first, &facts(), later), first);
-    let failed = Facts { condition: ConditionUpdate::new(Reason::DeploymentFailed, "no"), ..facts() };
+    let failed = DeploymentFacts { condition: ConditionUpdate::new(Reason::DeploymentFailed, "no"), ..facts() };
     assert_ne!(summarize(&first, &failed, later), first);
 }
 
@@ -181,7 +187,7 @@ fn conditions_beside_the_main_ones_are_always_there() {
     let (known, unverified) =
         (PersistedState::default(), PersistedState { unverified: true, ..PersistedState::default() });
     let newer = Newer::Yes { running: release(1), latest: release(2) };
-    let compared = |comparison| Facts { comparison, ..facts(&known) };
+    let compared = |comparison| DeploymentFacts { comparison, ..facts(&known) };
     let (nothing_retained, retained) = (applied(&[]), applied(&["OLD", ""]));
     // Drifted, UpdateAvailable, SecretsUnverified, Suspended, ValuesRetained.
     for (case, facts, expected) in [
@@ -199,19 +205,19 @@ fn conditions_beside_the_main_ones_are_always_there() {
         ("drifted", compared(Comparison::Different), ["True ValuesDiffer", "", "", "", ""]),
         ("ignored", compared(Comparison::Ignored), ["False Ignored", "", "", "", ""]),
         ("not compared", compared(Comparison::None), ["Unknown NotCompared", "", "", "", ""]),
-        ("a newer version", Facts { newer, ..facts(&known) }, ["", "True NewerVersion", "", "", ""]),
+        ("a newer version", DeploymentFacts { newer, ..facts(&known) }, ["", "True NewerVersion", "", "", ""]),
         (
             "the registry was not read",
-            Facts { newer: Newer::Unknown, ..facts(&known) },
+            DeploymentFacts { newer: Newer::Unknown, ..facts(&known) },
             ["", "Unknown RegistryNotRead", "", "", ""],
         ),
         ("unverified", facts(&unverified), ["", "", "True NotSentFromHere", "", ""]),
         (
             "unverified, without secrets",
-            Facts { secured: false, ..facts(&unverified) },
+            DeploymentFacts { secured: false, ..facts(&unverified) },
             ["", "", "False NothingUnverified", "", ""],
         ),
-        ("suspended", Facts { suspended: true, ..facts(&known) }, ["", "", "", "True Suspended", ""]),
+        ("suspended", DeploymentFacts { suspended: true, ..facts(&known) }, ["", "", "", "True Suspended", ""]),
         ("nothing is retained", facts(&nothing_retained), ["", "", "", "", "False NothingRetained"]),
         ("a value is retained", facts(&retained), ["", "", "", "", "True NotInSpec"]),
     ] {
@@ -264,7 +270,7 @@ fn rule_19_reconciling_and_stalled_are_there_only_while_true() {
         ("running", ConditionUpdate::new(Reason::Creating, ""), Some(names::RECONCILING)),
         ("a person has to act", ConditionUpdate::new(Reason::KeyTaken, ""), Some(names::STALLED)),
     ] {
-        let status = after(&Facts { condition, ..facts(&known) });
+        let status = after(&DeploymentFacts { condition, ..facts(&known) });
         let main = |condition: &&str| [names::RECONCILING, names::STALLED].contains(condition);
         let types: Vec<_> = status.conditions.iter().map(|condition| condition.type_.as_str()).filter(main).collect();
         assert_eq!(types, Vec::from_iter(expected), "{case}");
@@ -299,7 +305,7 @@ fn rule_3_the_project_that_holds_a_deployment_is_fixed_once_something_of_ours_ma
     ] {
         let nothing = PersistedState::default();
         let before = after(&facts(&nothing));
-        let facts = Facts { wanted: Some(wanted("other")), ..facts(&persisted) };
+        let facts = DeploymentFacts { wanted: Some(wanted("other")), ..facts(&persisted) };
         let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH);
         assert_eq!(status.remote.unwrap().project_key, expected, "{case}");
     }
@@ -310,7 +316,7 @@ fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
     let (persisted, record) = (PersistedState::default(), record("Failed", &json!([])));
     let failed = || ConditionUpdate::new(Reason::DeploymentFailed, "no");
     let lines = (0..50).map(|number| format!("{number} {}", "z".repeat(2_000))).collect();
-    let first = after(&Facts {
+    let first = after(&DeploymentFacts {
         condition: failed(),
         lines: Some(lines),
         record: ObservedRecord::Present(&record),
@@ -324,7 +330,8 @@ fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
         ("another try", ConditionUpdate::new(Reason::Redeploying, ""), ObservedRecord::Present(&record), false),
         ("gone", ConditionUpdate::new(Reason::RemoteDisappeared, ""), ObservedRecord::Absent, false),
     ] {
-        let status = summarize(&first, &Facts { condition, record: seen, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
+        let status =
+            summarize(&first, &DeploymentFacts { condition, record: seen, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
         assert_eq!(!status.last_log_lines.is_empty(), stay, "{case}");
     }
 }
@@ -333,7 +340,8 @@ fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
 fn messages_are_cut_and_requests_are_kept() {
     let persisted = PersistedState { handled_redeploy: Some("monday".into()), ..PersistedState::default() };
     let long = ConditionUpdate::new(Reason::RequestRejected, "é".repeat(3_000));
-    let status = after(&Facts { condition: long, handled_reconcile: Some("now".into()), ..facts(&persisted) });
+    let status =
+        after(&DeploymentFacts { condition: long, handled_reconcile: Some("now".into()), ..facts(&persisted) });
     assert!(status.conditions.iter().all(|condition| condition.message.len() <= 1024));
     assert_eq!(status.handled_reconcile_request.as_deref(), Some("now"));
     assert_eq!(status.handled_redeploy_request.as_deref(), Some("monday"));
@@ -345,7 +353,7 @@ fn messages_are_cut_and_requests_are_kept() {
 fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
     let persisted = PersistedState::default();
     let said = |before: &ConnectorDeploymentStatus, newer: Newer| {
-        let status = summarize(before, &Facts { newer, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
+        let status = summarize(before, &DeploymentFacts { newer, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
         let condition = status.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE).cloned();
         let condition = condition.expect("it is always there");
         (status, (condition.status, condition.reason, condition.message))

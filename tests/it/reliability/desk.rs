@@ -16,7 +16,7 @@ use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
 use connect_operator::controllers::connector_deployment::decide::{
-    AppliedResponse, Cause, Input, Outcome, Response, Step, TransientState, Wanted, apply_response, decide,
+    AppliedResponse, Cause, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
 };
 use connect_operator::controllers::connector_deployment::desired::{self, Content, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
@@ -24,7 +24,7 @@ use connect_operator::controllers::connector_deployment::observe::{self, RecordR
 use connect_operator::controllers::connector_deployment::persisted::{
     OperationKind, OperationState, PersistedState, Source,
 };
-use connect_operator::controllers::connector_deployment::status::WantedIdentity;
+use connect_operator::controllers::connector_deployment::status::DesiredIdentity;
 use connect_operator::controllers::connector_deployment::status_conversion::store;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::driver::PersistedOperation;
@@ -34,7 +34,7 @@ use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{
     ConnectFactory, Connection, NotAdmitted, Outage, Remote, Remotes, Settings,
 };
-use connect_operator::controllers::work::Work;
+use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::metrics::Metrics;
@@ -70,12 +70,12 @@ fn limits(takes_time: bool) -> Limits {
 }
 
 /// A clock that stands still, but for the turns of requests, which go by it too: without them one would wait for ever.
-pub(super) async fn at_a_standstill<T>(clock: &Clock, work: impl Future<Output = T>) -> T {
-    let mut work = pin!(work);
+pub(super) async fn at_a_standstill<T>(clock: &Clock, tracker: impl Future<Output = T>) -> T {
+    let mut tracker = pin!(tracker);
     loop {
         tokio::select! {
             biased;
-            result = &mut work => return result,
+            result = &mut tracker => return result,
             () = tokio::time::sleep(Duration::from_millis(20)) => clock.step(Duration::from_micros(100)),
         }
     }
@@ -113,7 +113,7 @@ pub(super) struct Desk {
     pub(super) remote: Arc<Remote>,
     /// Past the gate, for looks whose fate is no part of a test.
     pub(super) client: Arc<HttpConnect>,
-    pub(super) identity: WantedIdentity,
+    pub(super) identity: DesiredIdentity,
     pub(super) persisted: PersistedState,
     pub(super) options: Options,
     address: SocketAddr,
@@ -178,8 +178,8 @@ impl Desk {
         };
         let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
         let (enqueue, mut enqueued) = unbounded_channel();
-        let work = Work::new(clock.clone(), Metrics::new(clock.now()));
-        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), enqueue, 16, 7, work);
+        let tracker = ReconcileTracker::new(clock.clone(), Metrics::new(clock.now()));
+        let remotes = Remotes::new(clock.clone(), Arc::new(Factory(Arc::clone(&client))), enqueue, 16, 7, tracker);
         let claimed = Settings {
             api_url: dev.url(),
             auth_url: dev.url(),
@@ -195,7 +195,7 @@ impl Desk {
             enqueued.recv().await;
         }
         let (object, address) = (resource("info"), dev.address());
-        let identity = WantedIdentity {
+        let identity = DesiredIdentity {
             key: intent::key(&object),
             kind: object.spec.effective_type(),
             region: "europe-west1.gcp".into(),
@@ -389,7 +389,7 @@ impl Desk {
         desired::from_spec(&self.object.spec, &contents, None).expect("nothing is missing")
     }
 
-    fn wanted(&self, desired: &Desired) -> Wanted {
+    fn wanted(&self, desired: &Desired) -> DesiredPayload {
         desired.wanted(&self.digest_key)
     }
 }

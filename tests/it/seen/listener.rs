@@ -9,8 +9,8 @@ use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, Listening, listen};
 use connect_operator::controllers::lists::List;
 use connect_operator::controllers::object_ref::Kind;
-use connect_operator::controllers::work::{LONGEST_PAUSE, Work};
-use connect_operator::leader::State;
+use connect_operator::controllers::tracker::{LONGEST_PAUSE, ReconcileTracker};
+use connect_operator::leader::LeadershipState;
 use connect_operator::metrics::Metrics;
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -20,7 +20,7 @@ use crate::patience::in_time;
 
 struct Bench {
     clock: Clock,
-    work: Arc<Work>,
+    tracker: Arc<ReconcileTracker>,
     metrics: Arc<Metrics>,
     health: Arc<Health>,
 }
@@ -29,9 +29,9 @@ impl Bench {
     fn new() -> Self {
         let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
         let metrics = Metrics::new(clock.now());
-        let work = Work::new(clock.clone(), Arc::clone(&metrics));
-        let health = Health::new(Arc::clone(&work));
-        Self { clock, work, metrics, health }
+        let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
+        let health = Health::new(Arc::clone(&tracker));
+        Self { clock, tracker, metrics, health }
     }
 
     async fn listen(&self, addresses: Addresses) -> Listening {
@@ -122,7 +122,7 @@ async fn probes_name_each_check() {
     assert_eq!(get("/livez").await, condition("200", alive));
 
     bench.health.set_stage(Stage::StandsBy);
-    bench.health.set_election(State::alone(bench.clock.clone()));
+    bench.health.set_election(LeadershipState::alone(bench.clock.clone()));
     let standby = "[+]ping ok\n[+]crds ok\n[+]election ok\nreadyz check passed\n";
     assert_eq!((get("/readyz").await, leader()), (condition("200", standby), false));
 
@@ -130,14 +130,14 @@ async fn probes_name_each_check() {
     let new = "[+]ping ok\n[+]crds ok\n[-]first-lists failed: the controllers have not started\nreadyz check failed\n";
     assert_eq!((get("/readyz").await, leader()), (condition("503", new), true));
     let list = |namespace: &str| List { kind: Kind::Deployment, namespace: Some(namespace.to_owned()) };
-    bench.work.start([list("shop"), list("yard")]);
-    bench.work.listed(&list("shop"));
-    bench.work.list_refused(&list("yard"));
+    bench.tracker.start([list("shop"), list("yard")]);
+    bench.tracker.listed(&list("shop"));
+    bench.tracker.list_refused(&list("yard"));
     let in_part = "[+]ping ok\n[+]crds ok\n[+]first-lists ok\n\
                    [!]first-lists: the API server refuses to list ConnectorDeployment in namespace yard\n\
                    readyz check passed\n";
     assert_eq!(get("/readyz").await, condition("200", in_part));
-    bench.work.listed(&list("yard"));
+    bench.tracker.listed(&list("yard"));
     let ready = "[+]ping ok\n[+]crds ok\n[+]first-lists ok\nreadyz check passed\n";
     assert_eq!(get("/readyz").await, condition("200", ready));
     bench.clock.step(LONGEST_PAUSE + Duration::from_secs(1));

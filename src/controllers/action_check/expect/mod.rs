@@ -39,13 +39,13 @@ const LONGEST_LIST: usize = 700;
 #[derive(Debug)]
 pub struct Compiled<'e> {
     expected: &'e Expectation,
-    headers: Vec<Wanted<'e>>,
-    body: Vec<(Path, Wanted<'e>)>,
+    headers: Vec<Assertion<'e>>,
+    body: Vec<(Path, Assertion<'e>)>,
 }
 
 /// The condition that a value has to meet.
 #[derive(Debug)]
-enum Wanted<'e> {
+enum Assertion<'e> {
     Exists(bool),
     Equals(Cow<'e, Value>),
     Matches(Regex),
@@ -59,16 +59,16 @@ pub fn compile(expected: &Expectation) -> Result<Compiled<'_>, String> {
     let (mut headers, mut body) = (Vec::new(), Vec::new());
     for (index, HeaderAssertion { exists, equals, matches, .. }) in expected.headers.iter().enumerate() {
         let equals = equals.as_ref().map(|text| Cow::Owned(Value::from(text.as_str())));
-        let wanted = Wanted::of(*exists, equals, matches.as_deref());
+        let wanted = Assertion::of(*exists, equals, matches.as_deref());
         headers.push(wanted.map_err(|why| format!("expect.headers[{index}]{why}"))?);
     }
     for (index, BodyAssertion { json_path, exists, equals, matches }) in expected.body.iter().enumerate() {
         let path = Path::read(json_path).map_err(|why| format!("expect.body[{index}].jsonPath: {why}"))?;
-        let wanted = Wanted::of(*exists, equals.as_ref().map(Cow::Borrowed), matches.as_deref());
+        let wanted = Assertion::of(*exists, equals.as_ref().map(Cow::Borrowed), matches.as_deref());
         body.push((path, wanted.map_err(|why| format!("expect.body[{index}]{why}"))?));
     }
     let own = headers.iter().chain(body.iter().map(|(_, wanted)| wanted));
-    let own = own.filter(|wanted| matches!(wanted, Wanted::Matches(_))).count();
+    let own = own.filter(|wanted| matches!(wanted, Assertion::Matches(_))).count();
     let patterns = own + body.iter().map(|(path, _)| path.patterns.len()).sum::<usize>();
     if patterns > MOST_PATTERNS {
         return Err(format!("expect: it has {patterns} regular expressions, {MOST_PATTERNS} are allowed"));
@@ -76,7 +76,7 @@ pub fn compile(expected: &Expectation) -> Result<Compiled<'_>, String> {
     Ok(Compiled { expected, headers, body })
 }
 
-impl<'e> Wanted<'e> {
+impl<'e> Assertion<'e> {
     fn of(exists: Option<bool>, equals: Option<Cow<'e, Value>>, matches: Option<&str>) -> Result<Self, String> {
         match (exists, equals, matches) {
             (Some(exists), None, None) => Ok(Self::Exists(exists)),
@@ -183,7 +183,7 @@ fn not_json(status: u16) -> String {
 }
 
 /// Returns a sentence about an assertion that is not met, or could not be evaluated.
-fn says(what: &str, wanted: &Wanted<'_>, met: Option<bool>) -> String {
+fn says(what: &str, wanted: &Assertion<'_>, met: Option<bool>) -> String {
     let words = wanted.words();
     match met {
         Some(_) => format!("{what} must {words}"),
@@ -192,27 +192,27 @@ fn says(what: &str, wanted: &Wanted<'_>, met: Option<bool>) -> String {
 }
 
 /// Whether a header meets the condition; several fields of one name are one list (RFC 9110 section 5.2).
-fn header(headers: &HeaderMap, name: &str, wanted: &Wanted<'_>, budget: &mut Budget) -> Result<Option<bool>, Stop> {
+fn header(headers: &HeaderMap, name: &str, wanted: &Assertion<'_>, budget: &mut Budget) -> Result<Option<bool>, Stop> {
     let values: Vec<_> = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
     if values.is_empty() {
-        return Ok(Some(matches!(wanted, Wanted::Exists(false))));
+        return Ok(Some(matches!(wanted, Assertion::Exists(false))));
     }
     wanted.is_met_by(&Json::Text(values.join(", ").into()), budget).map(Some)
 }
 
 /// Whether a path selects at least one value and all of them meet the condition; `None`: unknown, because the budget
 /// ran out.
-fn in_body<'j>(path: &'j Path, json: &'j Json<'j>, wanted: &Wanted<'_>, budget: &mut Budget) -> Option<bool> {
+fn in_body<'j>(path: &'j Path, json: &'j Json<'j>, wanted: &Assertion<'_>, budget: &mut Budget) -> Option<bool> {
     let (mut any, mut all) = (false, true);
     let seen = select::select(path, json, budget, &mut |value, budget| {
         any = true;
         all = wanted.is_met_by(value, budget)?;
-        if all && !matches!(wanted, Wanted::Exists(_)) { Ok(()) } else { Err(Stop::Enough) }
+        if all && !matches!(wanted, Assertion::Exists(_)) { Ok(()) } else { Err(Stop::Enough) }
     });
     seen.ok()?;
     Some(match wanted {
-        Wanted::Exists(wanted) => any == *wanted,
-        Wanted::Equals(_) | Wanted::Matches(_) => any && all,
+        Assertion::Exists(wanted) => any == *wanted,
+        Assertion::Equals(_) | Assertion::Matches(_) => any && all,
     })
 }
 

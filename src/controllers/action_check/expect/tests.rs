@@ -169,7 +169,7 @@ fn arbitrary_texts_are_parsed_or_rejected_within_the_stack_of_a_check() {
         texts.push(format!("$[?{}@.a{}]", function.repeat(7), ")".repeat(7)));
         texts.push(format!("$[?{}@.a{}]", function.repeat(80), ")".repeat(80)));
     }
-    let work = move || {
+    let tracker = move || {
         let body = format!("{}1{}", "[".repeat(120), "]".repeat(120));
         for text in &texts {
             let expected = expectation(json!({"body": [{"jsonPath": text, "exists": true}]}));
@@ -181,5 +181,5 @@ fn arbitrary_texts_are_parsed_or_rejected_within_the_stack_of_a_check() {
     };
     // A quarter of a check's stack, although a debug build needs much more.
     let thread = std::thread::Builder::new().stack_size(crate::controllers::action_check::STACK / 4);
-    thread.spawn(work).expect("a thread").join().expect("no panic");
+    thread.spawn(tracker).expect("a thread").join().expect("no panic");
 }

@@ -8,7 +8,7 @@ use super::super::persisted::{
     Applied, Observation, ObservedDeployment, OperationKind, PersistedState, Phase, Sources,
 };
 use super::input::serve;
-use super::{CallKind, Change, Decision, GATHER, GATHER_AT_MOST, Input, LAG, LIMIT, Outcome, TOO_LONG, Wanted};
+use super::{CallKind, Change, Decision, DesiredPayload, GATHER, GATHER_AT_MOST, Input, LAG, LIMIT, Outcome, TOO_LONG};
 use super::{recreating, retained};
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace};
@@ -91,7 +91,7 @@ fn found(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
     decision
 }
 
-fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted) -> Decision {
+fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
     let mut persisted = PersistedState { id: Some(observed.id.clone()), ..PersistedState::default() };
     serve(&mut persisted, input.intent.redeploy_request.as_ref());
     let tags = &wanted.payload.tags;
@@ -153,7 +153,7 @@ fn present(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
 }
 
 /// Rule 7: what is desired against what was applied.
-fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted) -> Decision {
+fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
     let applied = input.persisted.applied.as_ref();
     let known = applied.and_then(|applied| applied.digest.as_ref());
     let (differs, removed) = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
@@ -221,7 +221,12 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted) ->
 }
 
 /// What is to be noted without sending anything: what is wanted now if only something was `removed`, and what is retained.
-fn noted(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted, removed: bool) -> Option<PersistedState> {
+fn noted(
+    input: &Input<'_>,
+    observed: &ObservedDeployment,
+    wanted: &DesiredPayload,
+    removed: bool,
+) -> Option<PersistedState> {
     let before = input.persisted.applied.as_ref()?;
     before.sent.as_ref()?;
     let payload = &wanted.payload;
@@ -244,7 +249,7 @@ enum Rehash {
 
 /// Rule 7: the digest was made under another key, so it says nothing. The same sources in the same versions hold the
 /// same values; without sources it is rule 13.
-fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted) -> Rehash {
+fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Rehash {
     let Some(applied) = &input.persisted.applied else { return Rehash::Changed };
     let unknown = applied.sources.is_empty();
     let same = if unknown {
@@ -287,7 +292,7 @@ impl Drift {
     }
 }
 
-fn drift(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &Wanted) -> Drift {
+fn drift(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Drift {
     let mut drift = Drift::default();
     let Some(applied) = applied.filter(|applied| applied.sent.is_some()) else { return drift };
     for (item, now) in wanted.payload.tags.differences(&observed.values).iter() {
@@ -305,7 +310,7 @@ fn drift(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &Want
 
 /// The values of which the remote shows others than those that were sent, since our last operation ended.
 #[must_use]
-pub fn not_applied(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &Wanted) -> Vec<Item> {
+pub fn not_applied(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Vec<Item> {
     let Drift { foreign_installs: _, at_once, normalised } = drift(applied, observed, wanted);
     at_once.into_iter().chain(normalised).collect()
 }
@@ -350,7 +355,12 @@ fn version(input: &Input<'_>, observed: &ObservedDeployment) -> Update {
 }
 
 /// Rule 9: what changed within [`GATHER`] becomes one redeploy. Rule 8: it carries every value and the version read.
-fn redeploy(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted, update_connector: bool) -> Decision {
+fn redeploy(
+    input: &Input<'_>,
+    observed: &ObservedDeployment,
+    wanted: &DesiredPayload,
+    update_connector: bool,
+) -> Decision {
     if let Some(waits) = gather(input, wanted) {
         return waits;
     }
@@ -372,7 +382,7 @@ fn redeploy(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted, u
 }
 
 /// Why a change is not sent yet: it was refused, or more changes may follow.
-pub(super) fn gather(input: &Input<'_>, wanted: &Wanted) -> Option<Decision> {
+pub(super) fn gather(input: &Input<'_>, wanted: &DesiredPayload) -> Option<Decision> {
     let asked = input.cause(wanted);
     if let Some(held) = input.held(Some(&asked)) {
         return Some(held);

@@ -9,7 +9,9 @@ use super::super::persisted::{
     Applied, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState, Phase,
 };
 use super::retained;
-use super::{ABSENCE, Call, CallKind, Cause, Decision, Input, Outcome, Refused, Resting, Step, TransientState, Wanted};
+use super::{
+    ABSENCE, Call, CallKind, Cause, Decision, DesiredPayload, Input, Outcome, Refused, Resting, Step, TransientState,
+};
 use crate::controllers::operations::{self, Gone, left};
 use crate::controllers::tags::{Tags, UNKNOWN};
 
@@ -73,7 +75,7 @@ impl Input<'_> {
     }
 
     /// A new operation that starts now.
-    pub(super) fn operation(&self, kind: OperationKind, wanted: Option<&Wanted>) -> Operation {
+    pub(super) fn operation(&self, kind: OperationKind, wanted: Option<&DesiredPayload>) -> Operation {
         Operation {
             kind,
             state: OperationState::Planned,
@@ -111,7 +113,7 @@ impl Input<'_> {
     }
 
     /// What is asked for now.
-    pub(super) fn cause(&self, wanted: &Wanted) -> Cause {
+    pub(super) fn cause(&self, wanted: &DesiredPayload) -> Cause {
         Cause {
             digest: wanted.payload.digest.clone(),
             generation: self.intent.generation,
@@ -143,7 +145,7 @@ impl Input<'_> {
 
     /// Rule 5: gone is what answers 404 twice, [`ABSENCE`] apart, and not while a write of ours may be under way.
     pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
-        Gone::judge(self.since_write(), quiet_after, self.transient.absent_since, self.now)
+        Gone::evaluate(self.since_write(), quiet_after, self.transient.absent_since, self.now)
     }
 
     /// Waits for the second 404.

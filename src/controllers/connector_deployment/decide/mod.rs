@@ -101,7 +101,7 @@ impl Version {
 
 /// The desired values, without showing any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DesiredPayload {
     /// Digests and sources of what would be sent.
     pub payload: Payload,
     /// Whether there are secured values among them.
@@ -232,7 +232,7 @@ pub struct Input<'a> {
     /// What people asked for.
     pub intent: &'a Intent,
     /// The desired values; `None` if they cannot be known now.
-    pub wanted: Option<&'a Wanted>,
+    pub wanted: Option<&'a DesiredPayload>,
     /// What is seen.
     pub observation: &'a Observation,
     /// What this process has seen before.

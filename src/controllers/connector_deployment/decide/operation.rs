@@ -12,7 +12,7 @@ use super::super::persisted::{
 };
 use super::input::{ended, forget_digest, serve};
 use super::recreating;
-use super::{CallKind, Decision, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, Step, TOO_LONG, Wanted};
+use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, Step, TOO_LONG};
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace, repeat_after};
 
@@ -36,7 +36,7 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
 }
 
 /// Whether what would be sent now is what the operation sends.
-fn unchanged(operation: &Operation, wanted: &Wanted) -> bool {
+fn unchanged(operation: &Operation, wanted: &DesiredPayload) -> bool {
     operation.payload.as_ref().is_some_and(|payload| payload.digest.compare(&wanted.payload.digest) == Comparison::Same)
 }
 
@@ -57,7 +57,7 @@ fn running(input: &Input<'_>, operation: &Operation, again: Duration) -> Decisio
 }
 
 /// Writes the operation again, with a new start, and sends its call again.
-fn again(input: &Input<'_>, operation: &Operation, wanted: &Wanted, call: CallKind) -> Decision {
+fn again(input: &Input<'_>, operation: &Operation, wanted: &DesiredPayload, call: CallKind) -> Decision {
     if let Some(held) = input.held(Some(&input.cause(wanted))) {
         return held;
     }
@@ -213,7 +213,7 @@ fn is_needless(
     input: &Input<'_>,
     operation: &Operation,
     observed: &ObservedDeployment,
-    wanted: &Wanted,
+    wanted: &DesiredPayload,
     call: &CallKind,
 ) -> bool {
     let moves = matches!(call, CallKind::Redeploy { update_connector: true, .. });
@@ -239,7 +239,7 @@ fn renew(
     input: &Input<'_>,
     operation: &Operation,
     observed: &ObservedDeployment,
-    wanted: &Wanted,
+    wanted: &DesiredPayload,
     new: bool,
 ) -> Decision {
     if let Some(held) = input.held(Some(&input.cause(wanted))) {

@@ -7,11 +7,11 @@ use super::super::persisted::{
     Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
 };
 use super::taking_down::{self, Purpose};
-use super::{CallKind, Decision, Input, LAG, LIMIT, Outcome, Wanted, idle};
+use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, idle};
 use crate::controllers::operations::Gone;
 
 /// What is wanted less than the deployment has.
-pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &Wanted) -> Decision {
+pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
     if let Some(other) = idle::other_version(input) {
         return input.no_op(other, None);
     }
@@ -37,11 +37,11 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     }
 }
 
-fn purpose(input: &Input<'_>, wanted: &Wanted) -> Purpose {
+fn purpose(input: &Input<'_>, wanted: &DesiredPayload) -> Purpose {
     Purpose { kind: OperationKind::Recreate, call: |id| CallKind::Recreate { id }, cause: Some(input.cause(wanted)) }
 }
 
-fn create(input: &Input<'_>, wanted: &Wanted) -> Decision {
+fn create(input: &Input<'_>, wanted: &DesiredPayload) -> Decision {
     if let Some(other) = idle::other_version(input) {
         return input.no_op(other, None);
     }

@@ -2,7 +2,7 @@
 //! that nothing can be taken away by leaving it out (contract section 6.1).
 
 use super::super::persisted::{Applied, ObservedDeployment};
-use super::Wanted;
+use super::DesiredPayload;
 use crate::controllers::digest::Comparison;
 use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, NOTHING, Tags};
 
@@ -67,7 +67,7 @@ fn unwanted(wanted: &Tags, observed: &ObservedDeployment) -> Vec<Item> {
 
 /// Whether everything that is wanted is there as it was sent, so that a redeploy would change nothing: what differs is only
 /// what is not wanted any more, or what is wanted again and was retained.
-pub(super) fn is_all_there(applied: &Applied, wanted: &Wanted, observed: &ObservedDeployment) -> bool {
+pub(super) fn is_all_there(applied: &Applied, wanted: &DesiredPayload, observed: &ObservedDeployment) -> bool {
     let Some(sent) = &applied.sent else { return false };
     let tags = &wanted.payload.tags;
     if sent.iter().any(|(item, _)| !tags.has(item) && item.is_replaced_by(tags)) {
@@ -93,7 +93,7 @@ pub(super) fn is_all_there(applied: &Applied, wanted: &Wanted, observed: &Observ
 /// Whether everything that is wanted was applied, as far as that can be told without the remote: what was applied may be
 /// more, such as defaults in place of what was removed.
 #[must_use]
-pub fn holds(applied: &Applied, wanted: &Wanted) -> bool {
+pub fn holds(applied: &Applied, wanted: &DesiredPayload) -> bool {
     let Some(digest) = &applied.digest else { return false };
     let sent = |(item, tag): (&Item, &str)| applied.sent.as_ref().is_some_and(|sent| sent.get(item) == Some(tag));
     match digest.compare(&wanted.payload.digest) {

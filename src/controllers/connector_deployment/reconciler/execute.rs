@@ -7,7 +7,7 @@ use clock::{between, later};
 use connect_api::ApiError;
 
 use super::super::act::{self, Done};
-use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, Outcome, Response, Wanted};
+use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
 use super::super::persisted::{OperationKind, OperationState, Phase};
 use super::super::status::Comparison;
 use super::super::{applications, logs, observe, outputs, verification};
@@ -89,12 +89,12 @@ impl Deployment<'_> {
 
     /// Counts a resource that has settled, and measures how long its operation took until the deployment was live.
     fn note_settled(&self, before: &ConnectorDeploymentStatus, inputs: &Inputs, decision: &Decision, reason: Reason) {
-        self.context.work.settled(self.object_ref, reason);
+        self.context.tracker.settled(self.object_ref, reason);
         let deploys = |kind| matches!(kind, OperationType::Create | OperationType::Redeploy);
         let sent = before.operation.as_ref().filter(|operation| deploys(operation.operation_type));
         let live = decision.persisted.applied.as_ref().is_some_and(|applied| applied.outcome == Phase::Deployed);
         if let Some(sent) = sent.filter(|_| live && decision.persisted.operation.is_none()) {
-            self.context.work.live(sent.started_at.0, inputs.read.at);
+            self.context.tracker.live(sent.started_at.0, inputs.read.at);
         }
     }
 
@@ -144,7 +144,7 @@ impl Deployment<'_> {
         }
         let deploys = matches!(call.kind, CallKind::Create { .. } | CallKind::Redeploy { .. });
         if deploys && matches!(done.response, Response::Accepted { .. } | Response::Unknown) {
-            self.context.work.sent(self.object_ref);
+            self.context.tracker.sent(self.object_ref);
         }
         let now = self.context.clock.now();
         self.cache.own.last_call = Some(now);
@@ -154,7 +154,7 @@ impl Deployment<'_> {
         (done, applied)
     }
 
-    fn cause(&self, wanted: &Wanted, latest: Option<i64>) -> decide::Cause {
+    fn cause(&self, wanted: &DesiredPayload, latest: Option<i64>) -> decide::Cause {
         let (generation, request) = self.asked_for();
         decide::Cause { digest: wanted.payload.digest.clone(), generation, request, latest }
     }

@@ -11,7 +11,7 @@ use super::super::desired;
 use super::super::intent::Target;
 use super::super::observe::{self, RecordRead};
 use super::super::registered::Registered;
-use super::super::status::WantedIdentity;
+use super::super::status::DesiredIdentity;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::crd::ManagementPolicy;
@@ -22,7 +22,7 @@ impl Deployment<'_> {
     /// Reads the values, unless nothing can depend on them.
     pub(super) async fn inputs(
         &mut self,
-        wanted: WantedIdentity,
+        wanted: DesiredIdentity,
         target: Option<Target>,
         registered: Registered,
         read: RecordRead,

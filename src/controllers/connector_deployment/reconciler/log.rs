@@ -4,7 +4,7 @@ use connect_api::ConnectApi;
 use kube::runtime::events::EventType;
 
 use super::super::decide::Decision;
-use super::super::logs::{self, Log, Wanted};
+use super::super::logs::{self, Log, LogQuery};
 use super::super::status::{Comparison, Texts};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::ObservedRecord;
@@ -22,7 +22,7 @@ impl Deployment<'_> {
         api: &dyn ConnectApi,
         inputs: &Inputs,
         decision: &Decision,
-        wanted: &Wanted,
+        wanted: &LogQuery,
         (condition, comparison): (ConditionUpdate, Comparison),
     ) -> Result<(), kube::Error> {
         let Texts::Masked(masker) = self.texts(inputs, &decision.persisted) else { return Ok(()) };

@@ -26,13 +26,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use self::registered::Obstacle;
 use super::act::Done;
 use super::cache::Cache;
-use super::decide::{self, Call, CallKind, Decision, Input, Intent, Outcome, Response, Step, TransientState, Wanted};
+use super::decide::{
+    self, Call, CallKind, Decision, DesiredPayload, Input, Intent, Outcome, Response, Step, TransientState,
+};
 use super::desired::{self, Declared, Desired};
 use super::intent::{self, Target};
 use super::observe::{self, RecordRead};
 use super::persisted::{OperationKind, PersistedState};
 use super::registered::Registered;
-use super::status::{Comparison, WantedIdentity};
+use super::status::{Comparison, DesiredIdentity};
 use super::{act, status, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
@@ -52,11 +54,11 @@ type Deployment<'a> = Reconciler<'a, ConnectorDeployment>;
 
 /// What is known before a decision.
 pub struct Inputs {
-    wanted: WantedIdentity,
+    wanted: DesiredIdentity,
     /// What the registry says about the connector.
     registered: Registered,
     desired: Result<Desired, ConditionUpdate>,
-    payload: Option<Wanted>,
+    payload: Option<DesiredPayload>,
     masker: Masker,
     target: Option<Target>,
     /// What the version declares that runs, or that a move leads to which is due by itself; `None`: not known.
@@ -95,7 +97,7 @@ impl RemoteKind for ConnectorDeployment {
     type Outcome = Outcome;
     type Response = Response;
     type Record = Record;
-    type Identity = WantedIdentity;
+    type Identity = DesiredIdentity;
     type Target = Option<Target>;
     type Observed = Inputs;
     type Cache = Cache;
@@ -141,7 +143,7 @@ impl RemoteKind for ConnectorDeployment {
         self.spec.effective_interval()
     }
 
-    fn contends(&self) -> ClaimRequest {
+    fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
         let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
         ClaimRequest {
@@ -164,15 +166,15 @@ impl RemoteKind for ConnectorDeployment {
         intent::deletion(self, context.default_deletion_policy) == Some(decide::Deletion::Orphan)
     }
 
-    fn identity(&self, project: &Project) -> WantedIdentity {
-        intent::wanted_identity(self, project)
+    fn identity(&self, project: &Project) -> DesiredIdentity {
+        intent::desired_identity(self, project)
     }
 
-    fn remote_identity(identity: &WantedIdentity) -> &RemoteIdentity {
+    fn remote_identity(identity: &DesiredIdentity) -> &RemoteIdentity {
         &identity.remote
     }
 
-    fn identity_of(inputs: &Inputs) -> &WantedIdentity {
+    fn identity_of(inputs: &Inputs) -> &DesiredIdentity {
         &inputs.wanted
     }
 
@@ -227,7 +229,7 @@ impl RemoteKind for ConnectorDeployment {
     async fn observe(
         reconciler: &mut Deployment<'_>,
         remote: &Arc<Remote>,
-        identity: WantedIdentity,
+        identity: DesiredIdentity,
         target: Option<Target>,
     ) -> Result<Observing<Self>, kube::Error> {
         let persisted = reconciler.persisted();
@@ -259,7 +261,7 @@ impl RemoteKind for ConnectorDeployment {
         let intent = Intent { deletion: reconciler.deletion(), ..intent };
         let persisted = reconciler.persisted();
         let now = reconciler.context.clock.now();
-        let decide = |transient: &TransientState, wanted: Option<&Wanted>| {
+        let decide = |transient: &TransientState, wanted: Option<&DesiredPayload>| {
             decide::decide(&Input {
                 persisted: &persisted,
                 intent: &intent,
@@ -339,7 +341,7 @@ impl RemoteKind for ConnectorDeployment {
     fn note_written(_: &Deployment<'_>, _: &Inputs, _: &PersistedState) {}
 
     fn note_reported(reconciler: &Deployment<'_>, condition: &ConditionUpdate) {
-        reconciler.context.work.settled(reconciler.object_ref, condition.reason);
+        reconciler.context.tracker.settled(reconciler.object_ref, condition.reason);
     }
 
     async fn is_settled(reconciler: &Deployment<'_>) -> Result<bool, kube::Error> {

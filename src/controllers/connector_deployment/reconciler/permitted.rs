@@ -30,7 +30,7 @@ impl Deployment<'_> {
         let reason = condition.reason;
         let record = ObservedRecord::of(inputs.record());
         self.patch_status(inputs, &persisted, condition, record, Details::default()).await?;
-        self.context.work.settled(self.object_ref, reason);
+        self.context.tracker.settled(self.object_ref, reason);
         let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval());
         if let Some(id) = &persisted.id {
             let pace = PollRate::Settled(self.object.spec.effective_interval());

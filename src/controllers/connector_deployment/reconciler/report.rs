@@ -5,7 +5,7 @@ use connect_api::model::Deployment as Record;
 use super::super::application_urls;
 use super::super::decide::{self, Decision, Outcome};
 use super::super::persisted::{Applied, PersistedState};
-use super::super::status::{self, Facts, Newer, Release, Texts};
+use super::super::status::{self, DeploymentFacts, Newer, Release, Texts};
 use super::super::{desired, intent, observe};
 use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::driver::{ObservedRecord, StatusInputs};
@@ -97,7 +97,7 @@ impl Deployment<'_> {
         let spec = &self.object.spec;
         let inputs = status.observed;
         let payload = inputs.and_then(|inputs| inputs.payload.as_ref());
-        let facts = Facts {
+        let facts = DeploymentFacts {
             generation: self.generation(),
             persisted: status.persisted,
             condition: status.condition.clone(),

@@ -114,7 +114,7 @@ impl Input<'_> {
 
     /// Rule 5.
     pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
-        Gone::judge(self.since_write(), quiet_after, self.transient.absent_since, self.now)
+        Gone::evaluate(self.since_write(), quiet_after, self.transient.absent_since, self.now)
     }
 
     /// Waits for the second 404.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::controllers::connector_deployment::decide::{
-    Call, Cause, Change, Decision, Input, Intent, Outcome, Resting, Step, TransientState, Version, Wanted, decide,
+    Call, Cause, Change, Decision, DesiredPayload, Input, Intent, Outcome, Resting, Step, TransientState, Version,
+    decide,
 };
 use crate::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationKind, OperationState,
@@ -59,18 +60,18 @@ pub(super) fn tags(values: &[(&str, &str)]) -> Tags {
 }
 
 /// What would be sent if `A` had this value, beside this secret.
-pub(super) fn wanted(value: &str, secret: &str) -> Wanted {
+pub(super) fn wanted(value: &str, secret: &str) -> DesiredPayload {
     wanting(&[("A", value)], &[("T", secret)])
 }
 
 /// What would be sent if these plain and these secured values were wanted.
-pub(super) fn wanting(plain: &[(&str, &str)], secured: &[(&str, &str)]) -> Wanted {
+pub(super) fn wanting(plain: &[(&str, &str)], secured: &[(&str, &str)]) -> DesiredPayload {
     let mut tags = tags(plain);
     for (key, value) in secured {
         tags.set(Item::secured("service", key), *value);
     }
     let digest = Digest::parse(&format!("key:{plain:?}-{secured:?}"));
-    Wanted { payload: Payload { digest, tags, sources: Sources::default() }, secured: !secured.is_empty() }
+    DesiredPayload { payload: Payload { digest, tags, sources: Sources::default() }, secured: !secured.is_empty() }
 }
 
 pub(super) fn observed(phase: Phase) -> ObservedDeployment {
@@ -112,7 +113,7 @@ pub(super) fn operation(kind: OperationKind, payload: Option<Payload>) -> Operat
 pub(super) struct Scene {
     pub(super) persisted: PersistedState,
     pub(super) intent: Intent,
-    pub(super) wanted: Option<Wanted>,
+    pub(super) wanted: Option<DesiredPayload>,
     pub(super) observation: Observation,
     pub(super) transient: TransientState,
 }
@@ -169,7 +170,7 @@ impl Scene {
         Self::redeploying_to(wanted("1", "other"))
     }
 
-    fn redeploying_to(wanted: Wanted) -> Self {
+    fn redeploying_to(wanted: DesiredPayload) -> Self {
         let mut scene = Self::live();
         scene.persisted.operation = Some(Operation {
             from_version: Some(5),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, status_conversion, visible, wanting};
-use crate::controllers::connector_deployment::decide::{Outcome, Wanted};
+use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome};
 use crate::controllers::connector_deployment::desired::{Declared, DeclaredKeys};
 use crate::controllers::connector_deployment::persisted::{Observation, ObservedDeployment, OperationKind, Phase};
 use crate::controllers::digest::Digest;
@@ -21,7 +21,7 @@ fn u() -> Item {
     Item::secured("service", "U")
 }
 
-fn all() -> Wanted {
+fn all() -> DesiredPayload {
     wanting(&[("A", "1"), ("B", "2")], &[("T", "secret"), ("U", "other")])
 }
 
@@ -37,7 +37,7 @@ pub(super) fn live() -> Scene {
     scene
 }
 
-pub(super) fn wants(scene: &mut Scene, wanted: Wanted) {
+pub(super) fn wants(scene: &mut Scene, wanted: DesiredPayload) {
     scene.wanted = Some(wanted);
     gathered(scene);
 }
@@ -47,11 +47,11 @@ pub(super) fn observed(scene: &mut Scene) -> &mut ObservedDeployment {
     observed
 }
 
-pub(super) fn without_b() -> Wanted {
+pub(super) fn without_b() -> DesiredPayload {
     wanting(&[("A", "1")], &[("T", "secret"), ("U", "other")])
 }
 
-pub(super) fn without_u() -> Wanted {
+pub(super) fn without_u() -> DesiredPayload {
     wanting(&[("A", "1"), ("B", "2")], &[("T", "secret")])
 }
 
@@ -273,7 +273,7 @@ fn rule_8_a_redeploy_for_another_reason_leaves_the_removed_behind() {
 }
 
 /// A policy with these members beside `A` and `B`, wanted or sent.
-fn with_policy(members: &[(&'static str, &str)]) -> (Wanted, VisibleValues) {
+fn with_policy(members: &[(&'static str, &str)]) -> (DesiredPayload, VisibleValues) {
     let mut values = visible(&[("A", "1"), ("B", "2")]);
     let service = values.applications.get_mut("service").expect("it is there");
     service.retry_policy = members.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();

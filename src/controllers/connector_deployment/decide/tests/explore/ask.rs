@@ -6,7 +6,7 @@ use super::world::{ConditionUpdate, Deployment, Resource, Status, Verb};
 use super::{Explorer, NOW};
 use crate::controllers::connector_deployment::decide::tests::build::{self, identity, intent, visible};
 use crate::controllers::connector_deployment::decide::{
-    Call, CallKind, Deletion, Input, Intent, Outcome, Step, Wanted, decide,
+    Call, CallKind, Deletion, DesiredPayload, Input, Intent, Outcome, Step, decide,
 };
 use crate::controllers::connector_deployment::persisted::{
     Observation, ObservedDeployment, PersistedState, Phase, Source, Sources,
@@ -62,7 +62,7 @@ pub(super) fn phase(status: Status) -> Phase {
 
 impl Explorer {
     /// `second`: whether the second value is wanted.
-    pub(super) fn wanted(&self, (value, second): (u8, bool), secret: u8, key: u8) -> Wanted {
+    pub(super) fn wanted(&self, (value, second): (u8, bool), secret: u8, key: u8) -> DesiredPayload {
         let mut wanted = build::wanted(&value.to_string(), &secret.to_string());
         let more = if second { "-second" } else { "" };
         wanted.payload.digest = Digest::parse(&format!("key-{key}:{value}-{secret}{more}"));

@@ -3,7 +3,9 @@
 
 use super::settings::Rule;
 use super::{CAP, NOW};
-use crate::controllers::connector_deployment::decide::{ABSENCE, Decision, Intent, Step, TransientState, Wanted};
+use crate::controllers::connector_deployment::decide::{
+    ABSENCE, Decision, DesiredPayload, Intent, Step, TransientState,
+};
 use crate::controllers::connector_deployment::persisted::{
     Applied, Observation, OperationKind, OperationState, PersistedState,
 };
@@ -17,7 +19,7 @@ pub(super) fn before(
     intent: &mut Intent,
     transient: &mut TransientState,
     observation: &Observation,
-    wanted: Option<&Wanted>,
+    wanted: Option<&DesiredPayload>,
 ) {
     let old = NOW - CAP;
     match (rule, &mut persisted.operation, &mut persisted.applied, observation) {

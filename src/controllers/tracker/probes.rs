@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{LONGEST_PAUSE, LONGEST_SILENCE, Running, Work};
+use super::{LONGEST_PAUSE, LONGEST_SILENCE, ReconcileTracker, Running};
 use crate::controllers::object_ref::Kind;
 
-impl Work {
+impl ReconcileTracker {
     /// Whether every first list is there that the API server does not refuse, or how many are.
     ///
     /// # Errors

@@ -15,20 +15,20 @@ use super::{LeaseName, Timing};
 
 /// The installs that have claimed objects, and the objects that this install leaves to them. `S` identifies an object.
 #[derive(Debug)]
-pub struct Others<S> {
+pub struct OtherInstalls<S> {
     installs: BTreeMap<LeaseName, Install<S>>,
 }
 
 #[derive(Debug)]
 struct Install<S> {
-    sight: Sight,
+    sight: LeaseState,
     /// The objects that this install leaves to it.
     left: BTreeMap<S, Object>,
 }
 
 /// What is known of a Lease.
 #[derive(Debug)]
-enum Sight {
+enum LeaseState {
     /// It was not read yet.
     Unread,
     /// Reading it failed, for this reason.
@@ -36,7 +36,7 @@ enum Sight {
     /// It does not exist.
     Absent,
     /// It has had this record since `at`.
-    Seen { spec: LeaseSpec, scope: Scope, at: Duration, living: bool },
+    Known { spec: LeaseSpec, scope: Scope, at: Duration, living: bool },
 }
 
 /// The properties of an object that decide which install works on it.
@@ -50,7 +50,7 @@ pub struct Object {
 
 /// Whether this install may work on an object that another install has claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Availability {
     /// Yes: no other install will.
     Free,
     /// Not yet: the Lease was not read. The object is left alone until then.
@@ -62,26 +62,26 @@ pub enum Standing {
     },
 }
 
-impl<S> Default for Others<S> {
+impl<S> Default for OtherInstalls<S> {
     fn default() -> Self {
         Self { installs: BTreeMap::new() }
     }
 }
 
-impl<S: Ord + Clone> Others<S> {
+impl<S: Ord + Clone> OtherInstalls<S> {
     /// Returns whether this install may work on an object that `claimed_by` has claimed. If not, keeps the object until
     /// it may.
-    pub fn standing(&mut self, claimed_by: &LeaseName, subject: &S, object: Object) -> Standing {
+    pub fn availability(&mut self, claimed_by: &LeaseName, subject: &S, object: Object) -> Availability {
         let install = self.installs.entry(claimed_by.clone()).or_insert_with(Install::unknown);
         if install.is_free(&object) {
             install.left.remove(subject);
-            return Standing::Free;
+            return Availability::Free;
         }
         install.left.insert(subject.clone(), object);
         match &install.sight {
-            Sight::Unread => Standing::Unknown,
-            Sight::Unreadable(why) => Standing::Taken { unreadable: Some(why.clone()) },
-            Sight::Absent | Sight::Seen { .. } => Standing::Taken { unreadable: None },
+            LeaseState::Unread => Availability::Unknown,
+            LeaseState::Unreadable(why) => Availability::Taken { unreadable: Some(why.clone()) },
+            LeaseState::Absent | LeaseState::Known { .. } => Availability::Taken { unreadable: None },
         }
     }
 
@@ -102,18 +102,18 @@ impl<S: Ord + Clone> Others<S> {
     /// them, so that their conditions report it; later those that this install may now work on.
     pub fn saw(&mut self, name: &LeaseName, read: Result<Option<(LeaseSpec, Scope)>, String>, at: Duration) -> Vec<S> {
         let Some(install) = self.installs.get_mut(name) else { return Vec::new() };
-        let first = matches!(install.sight, Sight::Unread);
+        let first = matches!(install.sight, LeaseState::Unread);
         install.sight = match read {
-            Err(why) => Sight::Unreadable(why),
-            Ok(None) => Sight::Absent,
+            Err(why) => LeaseState::Unreadable(why),
+            Ok(None) => LeaseState::Absent,
             Ok(Some((spec, scope))) => {
                 let since = match &install.sight {
-                    Sight::Seen { spec: before, at, .. } if *before == spec => *at,
+                    LeaseState::Known { spec: before, at, .. } if *before == spec => *at,
                     _ => at,
                 };
                 let over = election::promised(&spec, Timing::default().lease) <= at.saturating_sub(since);
                 let living = election::holder(&spec).is_some() && !over;
-                Sight::Seen { spec, scope, at: since, living }
+                LeaseState::Known { spec, scope, at: since, living }
             }
         };
         let woken = install.left.iter().filter(|(_, object)| first || install.is_free(object));
@@ -129,18 +129,18 @@ impl<S: Ord + Clone> Others<S> {
 
 impl<S> Install<S> {
     fn unknown() -> Self {
-        Self { sight: Sight::Unread, left: BTreeMap::new() }
+        Self { sight: LeaseState::Unread, left: BTreeMap::new() }
     }
 
     fn is_free(&self, object: &Object) -> bool {
         match &self.sight {
-            Sight::Unread | Sight::Unreadable(_) => false,
-            Sight::Absent => true,
-            Sight::Seen { scope, living, .. } => !living || !scope.works_on(&object.namespace, &object.labels),
+            LeaseState::Unread | LeaseState::Unreadable(_) => false,
+            LeaseState::Absent => true,
+            LeaseState::Known { scope, living, .. } => !living || !scope.works_on(&object.namespace, &object.labels),
         }
     }
 }
 
 #[cfg(test)]
-#[path = "others_tests.rs"]
+#[path = "other_installs_tests.rs"]
 mod tests;

@@ -39,7 +39,7 @@ pub const LONGEST_PAUSE: Duration = Duration::from_mins(2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileOutcome {
     /// The resource exists, and its Ready condition has this reason, if it has one.
-    Said(Option<Reason>),
+    Reported(Option<Reason>),
     /// The resource no longer exists, or its deletion can proceed.
     Gone,
     /// The resource changed meanwhile; it is reconciled again.
@@ -62,7 +62,7 @@ impl ReconcileOutcome {
 
     fn label(self) -> &'static str {
         match self {
-            Self::Said(reason) => reason.map_or("None", Reason::as_str),
+            Self::Reported(reason) => reason.map_or("None", Reason::as_str),
             Self::Gone => "Gone",
             Self::Conflict => "Conflict",
             Self::ClusterError => "ClusterError",
@@ -89,17 +89,17 @@ fn settles(reason: Reason) -> bool {
 }
 
 /// The queued and running reconciles, and the resources that exist.
-pub struct Work {
+pub struct ReconcileTracker {
     clock: Clock,
     metrics: Arc<Metrics>,
     /// The resources that exist.
     pub inventory: Arc<Inventory>,
-    state: Mutex<State>,
+    state: Mutex<TrackerState>,
     /// Time of the last heartbeat on [`Clock::elapsed`], in milliseconds.
     beat: AtomicU64,
 }
 
-impl fmt::Debug for Work {
+impl fmt::Debug for ReconcileTracker {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Work")
     }
@@ -107,7 +107,7 @@ impl fmt::Debug for Work {
 
 /// The tracked state. All times are on [`Clock::elapsed`].
 #[derive(Default)]
-struct State {
+struct TrackerState {
     /// Queued resources, with the time of the first event since their last reconcile began.
     waiting: HashMap<ObjectRef, Duration>,
     running: HashMap<u64, Running>,
@@ -135,7 +135,7 @@ struct Running {
     enqueued: Arc<AtomicU64>,
 }
 
-impl Work {
+impl ReconcileTracker {
     /// Creates a state without queued or running reconciles, which reports to `metrics`.
     #[must_use]
     pub fn new(clock: Clock, metrics: Arc<Metrics>) -> Arc<Self> {
@@ -195,7 +195,7 @@ impl Work {
     /// Returns the initial lists that the API server refuses, as messages.
     #[must_use]
     pub fn refused_lists(&self) -> Vec<String> {
-        self.lock().lists.kubernetes_error_backoff().map(ToString::to_string).collect()
+        self.lock().lists.refused_lists().map(ToString::to_string).collect()
     }
 
     /// Writes the heartbeat of the loop that polls this future. Never returns.
@@ -289,7 +289,7 @@ impl Work {
         }
         state.kinds.entry(kind).or_default().running += 1;
         state.began.insert(object_ref.clone(), at);
-        Began { work: Arc::clone(self), object_ref: object_ref.clone(), at }
+        Began { tracker: Arc::clone(self), object_ref: object_ref.clone(), at }
     }
 
     /// Returns the resources among `object_refs` that are not queued.
@@ -300,7 +300,7 @@ impl Work {
     }
 
     /// Runs a future that must not hang, and records each time that it is polled.
-    pub async fn watched<T>(self: &Arc<Self>, what: impl FnOnce() -> String, work: impl Future<Output = T>) -> T {
+    pub async fn watched<T>(self: &Arc<Self>, what: impl FnOnce() -> String, tracker: impl Future<Output = T>) -> T {
         let enqueued = Arc::new(AtomicU64::new(millis(self.clock.elapsed())));
         let number = {
             let mut state = self.lock();
@@ -309,16 +309,16 @@ impl Work {
             state.running.insert(number, Running { what: what(), enqueued: Arc::clone(&enqueued) });
             number
         };
-        let _forgotten = Forgotten { work: self, number };
-        let mut work = pin!(work);
+        let _forgotten = Forgotten { tracker: self, number };
+        let mut tracker = pin!(tracker);
         poll_fn(|context| {
             enqueued.store(millis(self.clock.elapsed()), Ordering::Relaxed);
-            work.as_mut().poll(context)
+            tracker.as_mut().poll(context)
         })
         .await
     }
 
-    fn take(&self, state: &mut State, object_ref: &ObjectRef) -> Option<Duration> {
+    fn take(&self, state: &mut TrackerState, object_ref: &ObjectRef) -> Option<Duration> {
         let since = state.waiting.remove(object_ref)?;
         let of_kind = state.kinds.entry(object_ref.kind).or_default();
         of_kind.waiting = of_kind.waiting.saturating_sub(1);
@@ -328,14 +328,14 @@ impl Work {
     }
 
     /// Locks the state. A panic of another holder leaves at worst a wrong number.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TrackerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A reconcile in progress. It ends when this value is dropped, so also when its future is dropped.
 pub struct Began {
-    work: Arc<Work>,
+    tracker: Arc<ReconcileTracker>,
     object_ref: ObjectRef,
     /// Start on [`Clock::elapsed`].
     at: Duration,
@@ -344,29 +344,29 @@ pub struct Began {
 impl Began {
     /// Runs the reconcile, with a new trace id.
     pub async fn run<T>(self, run: impl Future<Output = (T, ReconcileOutcome)>) -> T {
-        let (work, kind, began) = (Arc::clone(&self.work), self.object_ref.kind, self.at);
+        let (tracker, kind, began) = (Arc::clone(&self.tracker), self.object_ref.kind, self.at);
         let ObjectRef { namespace, name, .. } = &self.object_ref;
         let trace_id = trace::Id::random();
         let span = tracing::info_span!("reconcile", kind = kind.as_str(), namespace, name, %trace_id);
         let run = async {
             let (value, ended) = run.await;
-            let duration = work.clock.elapsed().saturating_sub(began);
+            let duration = tracker.clock.elapsed().saturating_sub(began);
             tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the reconcile ended");
             (value, ended)
         };
         let run = trace::within(trace_id, run).instrument(span);
         let (value, ended) =
-            work.watched(|| format!("the reconcile of {} {}", kind.as_str(), self.object_ref), run).await;
+            tracker.watched(|| format!("the reconcile of {} {}", kind.as_str(), self.object_ref), run).await;
         drop(self);
-        work.metrics.ended(kind.as_str(), ended.label(), work.clock.elapsed().saturating_sub(began));
+        tracker.metrics.ended(kind.as_str(), ended.label(), tracker.clock.elapsed().saturating_sub(began));
         value
     }
 }
 
 impl Drop for Began {
     fn drop(&mut self) {
-        let now = self.work.clock.elapsed();
-        let mut state = self.work.lock();
+        let now = self.tracker.clock.elapsed();
+        let mut state = self.tracker.lock();
         state.began.remove(&self.object_ref);
         let of_kind = state.kinds.entry(self.object_ref.kind).or_default();
         of_kind.running = of_kind.running.saturating_sub(1);
@@ -376,13 +376,13 @@ impl Drop for Began {
 
 /// Removes a future from the running ones when it is dropped, whether it completed or not.
 struct Forgotten<'w> {
-    work: &'w Work,
+    tracker: &'w ReconcileTracker,
     number: u64,
 }
 
 impl Drop for Forgotten<'_> {
     fn drop(&mut self) {
-        self.work.lock().running.remove(&self.number);
+        self.tracker.lock().running.remove(&self.number);
     }
 }
 
@@ -391,5 +391,5 @@ fn millis(time: Duration) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "work_tests.rs"]
+#[path = "tracker_tests.rs"]
 mod tests;

@@ -97,7 +97,7 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
 /// Removes the objects of a project that is about to be deleted, for clusters without garbage collection, such as one
 /// without a controller manager. If the operator may not see them, they do not block the deletion.
 ///
-/// Errors of the API server.
+/// # Errors
 /// Those of the API server.
 pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), kube::Error> {
     if project.status.as_ref().is_none_or(|status| status.registry.is_none()) {

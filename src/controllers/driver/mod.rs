@@ -79,16 +79,11 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
         Err(error) => Err(error),
     };
     let ended = object::ended(&outcome, reason);
-    let action = match object::conclude(&context, &object_ref, outcome) {
-        Some(action) => {
-            K::caches(&context).keep(&object_ref, cache);
-            action
-        }
-        None => {
-            gone::<K>(&context, &object_ref);
-            Action::await_change()
-        }
+    let Some(action) = object::conclude(&context, &object_ref, outcome) else {
+        gone::<K>(&context, &object_ref);
+        return (Action::await_change(), ended);
     };
+    K::caches(&context).keep(&object_ref, cache);
     (action, ended)
 }
 

@@ -8,6 +8,8 @@ use jiff::Timestamp;
 
 use clock::{between, later};
 
+use super::problem;
+
 /// L: the time limit of a request. A call is sent only while less than this has passed since `startedAt`.
 pub const LIMIT: Duration = Duration::from_secs(30);
 /// How long a read after a write may still show what was before.
@@ -64,15 +66,51 @@ pub struct Call<K> {
     pub first: bool,
 }
 
-/// What came back from a call. `A`: what it means; `R`: a record of the API.
+/// What the response to a call means for the change that was asked for. `A`: the record that an accepted call shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Response<A> {
+    /// Accepted.
+    Accepted(A),
+    /// Nothing happened, and the input has to change; of an update with several actions some may have been taken
+    /// (contract section 6).
+    Refused,
+    /// Nothing happened, and the same call may work soon: busy, another version, throttled, not sent.
+    Retryable,
+    /// Nothing happened: the key exists.
+    Duplicate,
+    /// The record does not exist.
+    NotFound,
+    /// The change may have happened.
+    Unknown,
+}
+
+/// What came back from a call. `A`: what an accepted call shows; `R`: a record of the API.
 #[derive(Debug)]
 pub struct CallResult<A, R> {
     /// What it means.
-    pub response: A,
+    pub response: Response<A>,
     /// The record in the response.
     pub record: Option<R>,
     /// The error, if it was one.
     pub error: Option<ApiError>,
+}
+
+impl<A, R> CallResult<A, R> {
+    /// The result of a call that failed. `brings_key`: only a create brings a key along, which may exist.
+    #[must_use]
+    pub fn failed(error: ApiError, brings_key: bool) -> Self {
+        let response = match problem::classify(&error) {
+            Response::Duplicate if !brings_key => Response::Refused,
+            response => response,
+        };
+        Self { response, record: None, error: Some(error) }
+    }
+
+    /// The result of a call that was answered without a record, or not sent at all.
+    #[must_use]
+    pub fn without_record(response: Response<A>, error: Option<ApiError>) -> Self {
+        Self { response, record: None, error }
+    }
 }
 
 /// What the answer to a call comes to.

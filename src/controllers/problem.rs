@@ -10,6 +10,7 @@ use connect_api::{ApiError, ErrorCode, Reaction};
 
 use super::conditions::ConditionUpdate;
 use super::object_ref::ObjectRef;
+use super::operations::Response;
 use super::reason::{ConditionState, Reason};
 use super::remote::{Outage, OutageKind};
 
@@ -115,35 +116,20 @@ pub fn project_missing(name: &str) -> ConditionUpdate {
     ConditionUpdate::new(Reason::ProjectMissing, format!("ConnectProject {name} is missing in this namespace"))
 }
 
-/// What an error says of the change that was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorClass {
-    /// It may have happened.
-    Unknown,
-    /// Nothing happened: the key exists.
-    Duplicate,
-    /// Nothing happened, and the input has to change.
-    Refused,
-    /// Nothing happened, and the same may work soon: busy, another version, throttled, not sent.
-    Retryable,
-    /// What was to be changed is not there.
-    NotFound,
-}
-
-/// What an error says of the change that was asked for.
+/// Classifies an error by what it says about the change that was asked for; never as accepted.
 #[must_use]
-pub fn classify(error: &ApiError) -> ErrorClass {
+pub fn classify<A>(error: &ApiError) -> Response<A> {
     if error.effect() == Effect::Unknown {
-        return ErrorClass::Unknown;
+        return Response::Unknown;
     }
     if error.code() == Some(&ErrorCode::DuplicateField) {
-        return ErrorClass::Duplicate;
+        return Response::Duplicate;
     }
     match error.reaction() {
-        Reaction::Fix | Reaction::Token => ErrorClass::Refused,
-        Reaction::Retry | Reaction::Refetch | Reaction::Wait => ErrorClass::Retryable,
-        Reaction::Gone => ErrorClass::NotFound,
-        Reaction::Verify => ErrorClass::Unknown,
+        Reaction::Fix | Reaction::Token => Response::Refused,
+        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Response::Retryable,
+        Reaction::Gone => Response::NotFound,
+        Reaction::Verify => Response::Unknown,
     }
 }
 

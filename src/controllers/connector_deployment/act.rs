@@ -12,19 +12,19 @@ use connect_api::scopes::Right;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
-use super::decide::{Call, CallKind, LIMIT, Response};
+use super::decide::{Accepted, Call, CallKind, LIMIT, Response};
 use super::intent::{self, Target};
 use super::observe::phase;
 use super::status::DesiredIdentity;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::PersistedOperation;
 use crate::controllers::operations::CallResult;
-use crate::controllers::problem::{self, ErrorClass};
+use crate::controllers::problem;
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::ConnectorDeployment;
 
 /// What came of a call.
-pub type Done = CallResult<Response, Deployment>;
+pub type Done = CallResult<Accepted, Deployment>;
 
 /// A move to another version was rejected because it names an application that this version adds, which some services may
 /// take and others not (contract section 6.1): the same call for the applications that the deployment has. Nothing has
@@ -69,14 +69,8 @@ pub async fn send(
     };
     match answer {
         Ok(Some(record)) => accepted(record),
-        Ok(None) => Done { response: Response::NotFound, record: None, error: None },
-        Err(error) => match failed(error) {
-            // Only a create brings a key along.
-            Done { response: Response::Duplicate, record, error } => {
-                Done { response: Response::Refused, record, error }
-            }
-            done => done,
-        },
+        Ok(None) => Done::without_record(Response::NotFound, None),
+        Err(error) => Done::failed(error, false),
     }
 }
 
@@ -98,17 +92,17 @@ async fn create(
 ) -> Done {
     let Creation { object, wanted, target, values } = creation;
     let Some(connector) = target.map(Target::reference) else {
-        return Done { response: Response::Retryable, record: None, error: None };
+        return Done::without_record(Response::Retryable, None);
     };
     match api.deployment(&Selector::Key(wanted.key.clone())).await {
         Ok(Some(found)) if gone != Some(found.id.as_str()) => {
             // For an operation from before it may be ours: the next look decides.
             let answer = if first { Response::Duplicate } else { Response::Unknown };
-            return Done { response: answer, record: None, error: None };
+            return Done::without_record(answer, None);
         }
         Ok(_) => {}
         // Nothing was sent yet in this attempt.
-        Err(error) => return Done { response: Response::Retryable, record: None, error: Some(error) },
+        Err(error) => return Done::without_record(Response::Retryable, Some(error)),
     }
     let draft = DeploymentDraft {
         key: Some(wanted.key.clone()),
@@ -120,24 +114,13 @@ async fn create(
     };
     match api.create(&draft, send_before).await {
         Ok(record) => accepted(record),
-        Err(error) => failed(error),
+        Err(error) => Done::failed(error, true),
     }
 }
 
 fn accepted(record: Deployment) -> Done {
-    let response = Response::Accepted { id: record.id.clone(), phase: phase(&record.status) };
+    let response = Response::Accepted(Accepted { id: record.id.clone(), phase: phase(&record.status) });
     Done { response, record: Some(record), error: None }
-}
-
-fn failed(error: ApiError) -> Done {
-    let response = match problem::classify(&error) {
-        ErrorClass::Unknown => Response::Unknown,
-        ErrorClass::Duplicate => Response::Duplicate,
-        ErrorClass::Refused => Response::Refused,
-        ErrorClass::Retryable => Response::Retryable,
-        ErrorClass::NotFound => Response::NotFound,
-    };
-    Done { response, record: None, error: Some(error) }
 }
 
 /// What to tell people of a call that did not work. `suspects`: the rights whose lack explains a refusal, the likeliest

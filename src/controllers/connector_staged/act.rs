@@ -3,18 +3,18 @@
 use clock::later;
 use connect_api::model::{ConnectorStaged as Record, ConnectorUpdate, ConnectorUpdateAction};
 use connect_api::registry::StagedApi;
-use connect_api::{ApiError, ConnectApi, Selector};
+use connect_api::{ConnectApi, Selector};
 use jiff::Timestamp;
 
 use super::decide::{Call, CallKind, Response};
+use super::persisted::ObservedConnector;
 use super::{desired, observe};
 use crate::controllers::driver::PersistedOperation;
 use crate::controllers::operations::{CallResult, LIMIT};
-use crate::controllers::problem::{self, ErrorClass};
 use crate::crd::ConnectorStagedSpec;
 
 /// What came back.
-pub type Done = CallResult<Response, Record>;
+pub type Done = CallResult<ObservedConnector, Record>;
 
 /// The two sides of the client that a run needs.
 #[derive(Clone, Copy)]
@@ -52,14 +52,8 @@ pub async fn send(
     };
     match answer {
         Ok(Some(record)) => accepted(spec, record),
-        Ok(None) => Done { response: Response::NotFound, record: None, error: None },
-        Err(error) => match failed(error) {
-            // Only a create brings a key along.
-            Done { response: Response::Duplicate, record, error } => {
-                Done { response: Response::Refused, record, error }
-            }
-            done => done,
-        },
+        Ok(None) => Done::without_record(Response::NotFound, None),
+        Err(error) => Done::failed(error, false),
     }
 }
 
@@ -69,29 +63,18 @@ async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_be
         Ok(Some(_)) => {
             // For an operation from before it may be ours: the next look decides.
             let answer = if first { Response::Duplicate } else { Response::Unknown };
-            return Done { response: answer, record: None, error: None };
+            return Done::without_record(answer, None);
         }
         Ok(None) => {}
         // Nothing was sent yet in this attempt.
-        Err(error) => return Done { response: Response::Retryable, record: None, error: Some(error) },
+        Err(error) => return Done::without_record(Response::Retryable, Some(error)),
     }
     match apis.changes.stage(&desired::draft(spec), send_before).await {
         Ok(record) => accepted(spec, record),
-        Err(error) => failed(error),
+        Err(error) => Done::failed(error, true),
     }
 }
 
 fn accepted(spec: &ConnectorStagedSpec, record: Record) -> Done {
     Done { response: Response::Accepted(observe::held_against(spec, &record)), record: Some(record), error: None }
-}
-
-fn failed(error: ApiError) -> Done {
-    let response = match problem::classify(&error) {
-        ErrorClass::Unknown => Response::Unknown,
-        ErrorClass::Duplicate => Response::Duplicate,
-        ErrorClass::Refused => Response::Refused,
-        ErrorClass::Retryable => Response::Retryable,
-        ErrorClass::NotFound => Response::NotFound,
-    };
-    Done { response, record: None, error: Some(error) }
 }

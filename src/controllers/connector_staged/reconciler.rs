@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::act::{self, Apis, Done};
 use super::decide::{self, CallKind, Cause, Deletion, Input, Intent, Outcome, Response, Step, TransientState};
-use super::persisted::{OperationKind, PersistedState};
+use super::persisted::{ObservedConnector, OperationKind, PersistedState};
 use super::status::{self, StagedFacts};
 use super::{desired, intent, observe, proof, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
@@ -54,7 +54,7 @@ impl RemoteKind for ConnectorStaged {
     type Transient = TransientState;
     type CallKind = CallKind;
     type Outcome = Outcome;
-    type Response = Response;
+    type Accepted = ObservedConnector;
     type Record = Record;
     type Identity = RemoteIdentity;
     type Target = ();

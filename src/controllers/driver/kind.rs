@@ -38,7 +38,7 @@ pub type AppliedOf<K> = AppliedResponse<<K as RemoteKind>::Persisted, <K as Remo
 
 /// What came back from a call of this kind.
 pub type CallResult<K> =
-    crate::controllers::operations::CallResult<<K as RemoteKind>::Response, <K as RemoteKind>::Record>;
+    crate::controllers::operations::CallResult<<K as RemoteKind>::Accepted, <K as RemoteKind>::Record>;
 
 /// A kind whose resources each stand for one record of the Connect API, which is created, changed and deleted.
 pub trait RemoteKind: Object + ManagedKind {
@@ -54,8 +54,8 @@ pub trait RemoteKind: Object + ManagedKind {
     type CallKind: Clone + Send + Sync;
     /// What the decision table reports.
     type Outcome: Send + Sync;
-    /// What the remote answers to a call.
-    type Response: Send + Sync;
+    /// What an accepted call shows of the record.
+    type Accepted: Send + Sync;
     /// The record of the Connect API.
     type Record: Send + Sync;
     /// What identifies the record.

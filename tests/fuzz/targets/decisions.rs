@@ -181,7 +181,7 @@ fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &Appl
     match &outcome.persisted.operation {
         None => assert!(call.first, "a refusal of a repeated call says nothing of the first: {}", condition()),
         Some(operation) => {
-            let accepted = matches!(answer, Response::Accepted { .. });
+            let accepted = matches!(answer, Response::Accepted(_));
             assert_eq!(operation.state == OperationState::Accepted, accepted, "{}", condition());
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clock::later;
 use connect_operator::controllers::connector_deployment::decide::{
-    Ahead, Cause, Change, Decision, Deletion, DesiredPayload, Input, Intent, Pause, Refused, Response, Resting,
-    TransientState, Version, decide,
+    Accepted, Ahead, Cause, Change, Decision, Deletion, DesiredPayload, Input, Intent, Pause, Refused, Response,
+    Resting, TransientState, Version, decide,
 };
 use connect_operator::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationKind, OperationState,
@@ -90,7 +90,7 @@ pub(crate) fn answer(bytes: &mut Bytes<'_>) -> Response {
     let id = bytes.one(&IDS).to_owned();
     let phase = bytes.one(&PHASES);
     bytes.one(&[
-        Response::Accepted { id, phase },
+        Response::Accepted(Accepted { id, phase }),
         Response::Refused,
         Response::Retryable,
         Response::Duplicate,

@@ -251,7 +251,7 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
     let condition =
         condition.unwrap_or_else(|| status::ready_condition(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
     let knows = match (&done.response, desk.status_conversion()) {
-        (Response::Accepted { .. }, Some(OperationState::Accepted)) => Knows::Worked,
+        (Response::Accepted(_), Some(OperationState::Accepted)) => Knows::Worked,
         (Response::NotFound, _) if outcome.remove_finalizer => Knows::Absent,
         (_, None) if outcome.key_taken => Knows::KeyTaken,
         (_, None) if outcome.transient.refused.is_some() => Knows::Refused,

@@ -350,7 +350,7 @@ impl Desk {
     pub(super) fn after(&self, (done, outcome): &(Done, AppliedResponse)) -> Duration {
         let refused = outcome.transient.refused.as_ref().is_some_and(|refused| refused.cause.is_some());
         match (&done.response, outcome.transient.pause, &done.error) {
-            (Response::Accepted { .. }, ..) => Duration::from_secs(3),
+            (Response::Accepted(_), ..) => Duration::from_secs(3),
             _ if outcome.key_taken || refused => INTERVAL,
             (_, Some(pause), _) => between(self.clock.now(), pause.until),
             (_, None, Some(error)) => problem::pause(1).max(error.retry_after.unwrap_or_default()),

@@ -6,26 +6,16 @@ use super::super::persisted::{OperationKind, OperationState, PersistedState, Pha
 use super::{Call, Cause, Pause, Refused, TransientState};
 use crate::controllers::operations;
 
-/// What came back.
+/// What the response to a call means.
+pub type Response = operations::Response<Accepted>;
+
+/// A deployment as the response to an accepted call shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Response {
-    /// Accepted; the deployment as the answer shows it.
-    Accepted {
-        /// Its id.
-        id: String,
-        /// Where it is in its life.
-        phase: Phase,
-    },
-    /// Nothing happened, and the input has to change.
-    Refused,
-    /// Nothing happened, and the same may work soon: busy, another version, throttled, not sent.
-    Retryable,
-    /// The key exists.
-    Duplicate,
-    /// There is no such deployment.
-    NotFound,
-    /// It may have happened.
-    Unknown,
+pub struct Accepted {
+    /// Its id.
+    pub id: String,
+    /// Where it is in its life.
+    pub phase: Phase,
 }
 
 /// What an answer comes to.
@@ -52,7 +42,7 @@ pub fn apply_response(
     let takes_down = matches!(kind, OperationKind::Undeploy | OperationKind::Recreate);
     let cause = cause.filter(|_| kind != OperationKind::Undeploy);
     match answer {
-        Response::Accepted { id, phase } => {
+        Response::Accepted(Accepted { id, phase }) => {
             operation.state = OperationState::Accepted;
             operation.seen_busy |= phase.is_busy();
             if kind == OperationKind::Create {

@@ -143,7 +143,7 @@ impl Deployment<'_> {
             done = send(named(&without)).await;
         }
         let deploys = matches!(call.kind, CallKind::Create { .. } | CallKind::Redeploy { .. });
-        if deploys && matches!(done.response, Response::Accepted { .. } | Response::Unknown) {
+        if deploys && matches!(done.response, Response::Accepted(_) | Response::Unknown) {
             self.context.tracker.sent(self.object_ref);
         }
         let now = self.context.clock.now();
@@ -168,7 +168,7 @@ impl Deployment<'_> {
             self.cache.backoff.worked();
             let now = self.context.clock.now();
             // The view tells of every change; what does not change at all has to be looked at too, and then only once.
-            let busy = matches!(&done.response, Response::Accepted { phase, .. } if phase.is_busy());
+            let busy = matches!(&done.response, Response::Accepted(accepted) if accepted.phase.is_busy());
             let pace = if busy { PollRate::Busy { since: now } } else { PollRate::Settled(interval) };
             if let Some(id) = &applied.persisted.id {
                 remote.watch(self.object_ref, id, pace);

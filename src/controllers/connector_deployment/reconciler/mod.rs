@@ -26,9 +26,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use self::registered::Obstacle;
 use super::act::Done;
 use super::cache::Cache;
-use super::decide::{
-    self, Call, CallKind, Decision, DesiredPayload, Input, Intent, Outcome, Response, Step, TransientState,
-};
+use super::decide::{self, Call, CallKind, Decision, DesiredPayload, Input, Intent, Outcome, Step, TransientState};
 use super::desired::{self, Declared, Desired};
 use super::intent::{self, Target};
 use super::observe::{self, RecordRead};
@@ -95,7 +93,7 @@ impl RemoteKind for ConnectorDeployment {
     type Transient = TransientState;
     type CallKind = CallKind;
     type Outcome = Outcome;
-    type Response = Response;
+    type Accepted = decide::Accepted;
     type Record = Record;
     type Identity = DesiredIdentity;
     type Target = Option<Target>;

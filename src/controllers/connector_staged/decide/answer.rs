@@ -7,23 +7,8 @@ use super::input::note_taken;
 use super::{Call, Cause, Refused, TransientState};
 use crate::controllers::operations::{self, Pause};
 
-/// What came back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Response {
-    /// Accepted; the connector as the answer shows it.
-    Accepted(ObservedConnector),
-    /// Nothing happened, and the input has to change; of an update with several actions some may have been taken
-    /// (contract section 6).
-    Refused,
-    /// Nothing happened, and the same may work soon: busy, another version, throttled, not sent.
-    Retryable,
-    /// The key exists.
-    Duplicate,
-    /// There is no such connector.
-    NotFound,
-    /// It may have happened.
-    Unknown,
-}
+/// What the response to a call means; an accepted one shows the connector.
+pub type Response = operations::Response<ObservedConnector>;
 
 /// What an answer comes to.
 pub type AppliedResponse = operations::AppliedResponse<PersistedState, TransientState>;

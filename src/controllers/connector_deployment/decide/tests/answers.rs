@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::build::{NOW, Scene, Stored, ago, operation, status_conversion, wanted};
 use crate::controllers::connector_deployment::decide::{
-    AppliedResponse, Call, CallKind, Cause, Pause, Refused, Response, TransientState, apply_response,
+    Accepted, AppliedResponse, Call, CallKind, Cause, Pause, Refused, Response, TransientState, apply_response,
 };
 use crate::controllers::connector_deployment::persisted::{OperationKind, PersistedState, Phase};
 
@@ -39,7 +39,7 @@ fn take_in(kind: OperationKind, first: bool, answer: &Response, transient: &Tran
 }
 
 fn accepted(phase: Phase) -> Response {
-    Response::Accepted { id: "id-7".into(), phase }
+    Response::Accepted(Accepted { id: "id-7".into(), phase })
 }
 
 /// What an answer leads to.

@@ -10,7 +10,9 @@ use super::world::{
     Broken, ConditionUpdate, Deployment, Operator, Reading, Request, Resource, Run, Stage, Verb, World,
 };
 use super::{Explorer, NOW, OPERATORS};
-use crate::controllers::connector_deployment::decide::{Call, CallKind, Cause, LIMIT, Response, apply_response};
+use crate::controllers::connector_deployment::decide::{
+    Accepted, Call, CallKind, Cause, LIMIT, Response, apply_response,
+};
 use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState};
 
 impl Operator {
@@ -200,7 +202,9 @@ impl Explorer {
         }
         for (effect, mut next) in arrive(&self.settings, world, run.call) {
             let answer = match effect {
-                Effect::Done => Response::Accepted { id: name(next.remote.id), phase: phase(next.remote.status) },
+                Effect::Done => {
+                    Response::Accepted(Accepted { id: name(next.remote.id), phase: phase(next.remote.status) })
+                }
                 Effect::Duplicate => Response::Duplicate,
                 Effect::Busy => Response::Retryable,
                 Effect::NotFound => Response::NotFound,

@@ -6,12 +6,11 @@
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use super::tags::{GLOBAL, Item, Tags};
-use super::values::{ApplicationValues, Values, retry_policy_members};
+use super::values::{Values, retry_policy_members};
 
 /// Length of a digest key in bytes: the output size of SHA-256 (RFC 2104 section 3).
 pub const KEY_LENGTH: usize = 32;
@@ -69,26 +68,13 @@ impl DigestKey {
         Digest { key: self.name.clone(), hash: hex(&hash.finalize().into_bytes()) }
     }
 
-    /// Returns a tag for each of these values; the tags of secured values depend on this key.
-    ///
-    /// # Panics
-    /// Never: HMAC takes a key of any length (RFC 2104 section 2).
+    /// Returns a short digest of one secured value at this place.
     #[must_use]
     #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
-    pub fn tags(&self, values: &Values) -> Tags {
-        let mut tags = Tags::visible(&values.visible());
-        let mut add = |place: &str, values: &ApplicationValues| {
-            for (key, value) in &values.secured {
-                let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
-                feed(&mut hash, &["tag", place, key, value.expose_secret()]);
-                tags.set(Item::secured(place, key), hex(&hash.finalize().into_bytes()[..4]));
-            }
-        };
-        for (name, application) in &values.applications {
-            add(name, application);
-        }
-        add(GLOBAL, &values.global);
-        tags
+    pub(super) fn of_secured(&self, place: &str, key: &str, value: &SecretString) -> String {
+        let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
+        feed(&mut hash, &["tag", place, key, value.expose_secret()]);
+        hex(&hash.finalize().into_bytes()[..4])
     }
 }
 
@@ -161,6 +147,7 @@ pub fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::controllers::values::ApplicationValues;
     use std::collections::BTreeMap;
 
     use connect_api::model::RetryPolicy;
@@ -235,22 +222,5 @@ mod tests {
         let written = first.digest(&same).to_string();
         assert_eq!(Digest::parse(&written), first.digest(&same));
         assert_eq!(Digest::parse("no key").compare(&first.digest(&same)), Comparison::Unknown);
-    }
-
-    #[test]
-    fn the_tag_of_a_secured_value_is_made_under_the_key_and_that_of_a_visible_one_is_not() {
-        let (one, other) = (DigestKey::new([1; KEY_LENGTH]), DigestKey::new([2; KEY_LENGTH]));
-        let given = values(&[("A", "1")], &[("T", "secret")], Some("0 5 * * *"));
-        let (tags, again) = (one.tags(&given), other.tags(&given));
-        for (item, same) in [
-            (Item::standard("service", "A"), true),
-            (Item::schedule("service"), true),
-            (Item::secured("service", "T"), false),
-        ] {
-            assert!(tags.has(&item), "{item}");
-            assert_eq!(tags.get(&item) == again.get(&item), same, "{item}");
-        }
-        let rotated = one.tags(&values(&[("A", "1")], &[("T", "another")], Some("0 5 * * *")));
-        assert_ne!(tags.get(&Item::secured("service", "T")), rotated.get(&Item::secured("service", "T")));
     }
 }

@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use connect_api::ApiError;
+use connect_api::error::Effect;
+use connect_api::{ApiError, ErrorCode, Reaction};
 use jiff::Timestamp;
 
 use clock::{between, later};
-
-use super::problem;
 
 /// L: the time limit of a request. A call is sent only while less than this has passed since `startedAt`.
 pub const LIMIT: Duration = Duration::from_secs(30);
@@ -95,11 +94,28 @@ pub struct CallResult<A, R> {
     pub error: Option<ApiError>,
 }
 
+/// Classifies an error by what it says about the change that was asked for; never as accepted.
+#[must_use]
+fn classify<A>(error: &ApiError) -> Response<A> {
+    if error.effect() == Effect::Unknown {
+        return Response::Unknown;
+    }
+    if error.code() == Some(&ErrorCode::DuplicateField) {
+        return Response::Duplicate;
+    }
+    match error.reaction() {
+        Reaction::Fix | Reaction::Token => Response::Refused,
+        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Response::Retryable,
+        Reaction::Gone => Response::NotFound,
+        Reaction::Verify => Response::Unknown,
+    }
+}
+
 impl<A, R> CallResult<A, R> {
     /// The result of a call that failed. `brings_key`: only a create brings a key along, which may exist.
     #[must_use]
     pub fn failed(error: ApiError, brings_key: bool) -> Self {
-        let response = match problem::classify(&error) {
+        let response = match classify(&error) {
             Response::Duplicate if !brings_key => Response::Refused,
             response => response,
         };

@@ -4,13 +4,12 @@
 
 use std::time::Duration;
 
-use connect_api::error::{Effect, Failure};
+use connect_api::error::Failure;
 use connect_api::scopes::{self, Right};
 use connect_api::{ApiError, ErrorCode, Reaction};
 
 use super::conditions::ConditionUpdate;
 use super::object_ref::ObjectRef;
-use super::operations::Response;
 use super::reason::{ConditionState, Reason};
 use super::remote::{Outage, OutageKind};
 
@@ -114,23 +113,6 @@ pub fn unlisted(key: &str) -> ConditionUpdate {
 #[must_use]
 pub fn project_missing(name: &str) -> ConditionUpdate {
     ConditionUpdate::new(Reason::ProjectMissing, format!("ConnectProject {name} is missing in this namespace"))
-}
-
-/// Classifies an error by what it says about the change that was asked for; never as accepted.
-#[must_use]
-pub fn classify<A>(error: &ApiError) -> Response<A> {
-    if error.effect() == Effect::Unknown {
-        return Response::Unknown;
-    }
-    if error.code() == Some(&ErrorCode::DuplicateField) {
-        return Response::Duplicate;
-    }
-    match error.reaction() {
-        Reaction::Fix | Reaction::Token => Response::Refused,
-        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Response::Retryable,
-        Reaction::Gone => Response::NotFound,
-        Reaction::Verify => Response::Unknown,
-    }
 }
 
 /// What to tell people of a call that did not work; `None`: it passes by itself, and the next look decides. `key_exists`:

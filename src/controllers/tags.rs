@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-use super::digest::{feed, hex};
-use super::values::{RETRY_STRATEGY, VisibleValues};
+use super::digest::{DigestKey, feed, hex};
+use super::values::{ApplicationValues, RETRY_STRATEGY, Values, VisibleValues};
 
 /// Stands for all applications in place of an application name.
 pub const GLOBAL: &str = "";
@@ -103,6 +103,22 @@ impl std::fmt::Display for Item {
 pub struct Tags(BTreeMap<Item, String>);
 
 impl Tags {
+    /// Returns a tag for each of these values; the tags of secured values depend on `key`.
+    #[must_use]
+    pub fn of_values(values: &Values, key: &DigestKey) -> Self {
+        let mut tags = Self::visible(&values.visible());
+        let mut add = |place: &str, values: &ApplicationValues| {
+            for (name, value) in &values.secured {
+                tags.set(Item::secured(place, name), key.of_secured(place, name, value));
+            }
+        };
+        for (name, application) in &values.applications {
+            add(name, application);
+        }
+        add(GLOBAL, &values.global);
+        tags
+    }
+
     /// Returns the tags of visible values.
     #[must_use]
     pub fn visible(values: &VisibleValues) -> Self {
@@ -263,6 +279,7 @@ fn visible_tag(item: &Item, text: &str) -> String {
 mod tests {
     use super::super::values::VisibleApplication;
     use super::*;
+    use crate::controllers::digest::KEY_LENGTH;
 
     fn visible(standard: &[(&str, &str)], schedule: Option<&str>) -> VisibleValues {
         let application = VisibleApplication {
@@ -345,5 +362,32 @@ mod tests {
         let other = Tags::visible(&global);
         assert_ne!(one.iter().next().map(|(_, tag)| tag), other.iter().next().map(|(_, tag)| tag));
         assert_eq!(other.iter().next().map(|(item, _)| item.to_string()).as_deref(), Some("globalConfiguration/A"));
+    }
+
+    #[test]
+    fn the_tag_of_a_secured_value_is_made_under_the_key_and_that_of_a_visible_one_is_not() {
+        let (one, other) = (DigestKey::new([1; KEY_LENGTH]), DigestKey::new([2; KEY_LENGTH]));
+        let given = of_service("secret");
+        let (tags, again) = (Tags::of_values(&given, &one), Tags::of_values(&given, &other));
+        for (item, same) in [
+            (Item::standard("service", "A"), true),
+            (Item::schedule("service"), true),
+            (Item::secured("service", "T"), false),
+        ] {
+            assert!(tags.has(&item), "{item}");
+            assert_eq!(tags.get(&item) == again.get(&item), same, "{item}");
+        }
+        let rotated = Tags::of_values(&of_service("another"), &one);
+        assert_ne!(tags.get(&Item::secured("service", "T")), rotated.get(&Item::secured("service", "T")));
+    }
+
+    fn of_service(token: &str) -> Values {
+        let service = ApplicationValues {
+            standard: [("A".to_owned(), "1".to_owned())].into(),
+            secured: [("T".to_owned(), token.to_owned().into())].into(),
+            schedule: Some("0 5 * * *".to_owned()),
+            ..ApplicationValues::default()
+        };
+        Values { applications: [("service".to_owned(), service)].into(), ..Values::default() }
     }
 }

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use url::{Host, Url};
 
 use super::answers::refused;
-use super::catalogue::is_key;
 use super::http::Shared;
+use super::names::is_key;
 use super::refusal::Refusal;
 use connect_api::ErrorCode;
 

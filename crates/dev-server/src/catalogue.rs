@@ -9,11 +9,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::connector::ConnectorDefinition;
+use super::names::is_key;
 use super::staged::KnownRepository;
-
-/// The five regions of contract section 1.
-pub const REGIONS: [&str; 5] =
-    ["europe-west1.gcp", "us-central1.gcp", "australia-southeast1.gcp", "us-east-2.aws", "eu-central-1.aws"];
 
 /// The content of a dev server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -149,12 +146,6 @@ impl Catalogue {
         }
         Ok(())
     }
-}
-
-/// Whether a text is a valid key (contract section 4.1).
-pub(super) fn is_key(text: &str, longest: usize) -> bool {
-    (2..=longest).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
 /// Derives the id from the key, so that it is the same after each start and files can refer to it.

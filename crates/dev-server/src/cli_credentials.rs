@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::catalogue::REGIONS;
 use super::http::Shared;
+use super::names::REGIONS;
 use super::state_file::write_private;
 
 /// Folder of the credentials, below the home folder.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::{REGIONS, is_key};
+use super::names::{REGIONS, is_key};
 use super::resources::ScriptResource;
 use connect_api::model::{
     ApplicationType, Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, DeployedConnector,

@@ -10,7 +10,7 @@ mod staged;
 use serde_json::{Map, Value};
 
 use self::reader::{Reader, present};
-use super::catalogue::is_key;
+use super::names::is_key;
 use super::refusal::{Refusal, cut};
 use connect_api::ErrorCode;
 use connect_api::model::{DeploymentDraft, DeploymentType, RedeployAction};

@@ -4,7 +4,7 @@
 //! doubled or trailing `/` has no effect.
 
 use super::actions::ActionRoute;
-use super::catalogue::is_key;
+use super::names::is_key;
 use super::refusal::{Refusal, cut};
 use connect_api::commerce::{ResourceKind, ResourceName};
 use connect_api::routes::KEY_PREFIX;

@@ -11,8 +11,9 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::assets::{PROGRAMS, Step};
+use super::assets::PROGRAMS;
 use super::running_build::RunningBuild;
+use super::step::Step;
 use super::{Error, versions};
 
 /// Number of lines of a failed build that an error shows.

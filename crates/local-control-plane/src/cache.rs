@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::archive::{self, Archive};
-use super::assets::{Assets, Step};
+use super::assets::Assets;
 use super::build::Workshop;
 use super::download::download;
 use super::running_build::remove;
+use super::step::Step;
 use super::{Error, versions};
 use clock::Clock;
 

@@ -15,7 +15,7 @@ use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
 use super::archive::Archive;
-use super::assets::Step;
+use super::step::Step;
 use clock::Clock;
 
 /// Time limit for the first response, including DNS, connection and TLS handshake. Without network, the build starts

@@ -15,6 +15,7 @@ mod cache;
 mod conversation;
 mod download;
 mod error;
+mod find;
 mod flags;
 mod guardian;
 mod identity;
@@ -26,6 +27,7 @@ mod patience;
 mod ports;
 mod protocol;
 mod running_build;
+mod step;
 pub mod versions;
 
 use std::path::{Path, PathBuf};
@@ -37,10 +39,11 @@ use kube::{Api, Client, Config};
 
 use clock::Clock;
 
-pub use assets::{Assets, Step};
+pub use assets::Assets;
 pub use error::Error;
 pub use guardian::{GRACE, guard};
 pub use protocol::Process;
+pub use step::Step;
 
 use conversation::Conversation;
 use identity::Identity;

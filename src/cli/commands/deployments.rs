@@ -18,7 +18,7 @@ use crate::crd::parse_duration;
 
 use super::output::{Output, Section, or_dash};
 use super::project::Project;
-use super::{Failed, Get, Name, export, first};
+use super::{Failed, Get, Name, absent, export, first};
 
 /// Pause between two reads of a log that is followed.
 const FOLLOW: Duration = Duration::from_secs(3);
@@ -103,10 +103,6 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
         Command::Export(export) => export::run(export).await?,
     }
     Ok(())
-}
-
-pub(super) fn absent(selector: Selector) -> Failed {
-    Failed::Absent { what: "deployment", selector, list: "deployments list" }
 }
 
 fn table<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Section {

@@ -17,10 +17,7 @@ use crate::cli::printing::print;
 use crate::names;
 
 use super::project::{Known, Project};
-use super::{Failed, first};
-
-/// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
-const LONGEST_NAME: usize = 63;
+use super::{Failed, LONGEST_NAME, first, label};
 
 /// Print manifests of existing deployments.
 ///
@@ -46,7 +43,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     });
     let there: BTreeSet<&str> = found.iter().filter_map(|deployment| deployment.key.as_deref()).collect();
     if let Some(key) = arguments.keys.iter().find(|key| !there.contains(key.as_str())) {
-        return Err(super::deployments::absent(connect_api::Selector::Key(key.clone())));
+        return Err(super::absent(connect_api::Selector::Key(key.clone())));
     }
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);
@@ -159,15 +156,6 @@ fn key_of_secret(key: &str) -> String {
     key.chars()
         .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
         .collect()
-}
-
-/// Converts a key to an object name (RFC 1123 label).
-pub(super) fn label(key: &str) -> String {
-    let letters =
-        key.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
-    let text: String = letters.take(LONGEST_NAME).collect();
-    let text = text.trim_matches('-');
-    if text.is_empty() { "deployment".to_owned() } else { text.to_owned() }
 }
 
 /// Returns the name, with a number appended if it is taken.

@@ -27,6 +27,9 @@ use futures::stream::Stream;
 use self::output::Output;
 use self::project::Project;
 
+/// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
+const LONGEST_NAME: usize = 63;
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failed {
@@ -106,4 +109,18 @@ struct Get {
 async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option<usize>) -> Result<Vec<T>, ApiError> {
     use futures::StreamExt as _;
     results.take(most.unwrap_or(usize::MAX)).try_collect().await
+}
+
+/// A deployment that does not exist.
+fn absent(selector: Selector) -> Failed {
+    Failed::Absent { what: "deployment", selector, list: "deployments list" }
+}
+
+/// Converts a key to an object name (RFC 1123 label).
+fn label(key: &str) -> String {
+    let letters =
+        key.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
+    let text: String = letters.take(LONGEST_NAME).collect();
+    let text = text.trim_matches('-');
+    if text.is_empty() { "deployment".to_owned() } else { text.to_owned() }
 }

@@ -13,7 +13,7 @@ use kube::Api;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use super::export::label;
+use super::label;
 use crate::cli::{CaFileError, cluster, completion, read_ca_file};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;

@@ -295,7 +295,8 @@ fn rewrite(
         let visible = applied.sent.as_ref().is_some_and(|sent| sent.shows_the_same(&wanted.payload.tags));
         // Tags of secured values depend on the key, too.
         if let Some(sent) = &mut applied.sent {
-            let again = known.map_or_else(|| wanted.payload.tags.clone(), |known| spare.tags(&known.values));
+            let again =
+                known.map_or_else(|| wanted.payload.tags.clone(), |known| Tags::of_values(&known.values, spare));
             uncertain |= known.is_none() && wanted.secured;
             sent.take_secured(&again);
         }

@@ -49,7 +49,7 @@ fn desired(object: &ConnectorDeployment) -> Desired {
 /// The digest of the values for this level, and their tags.
 fn digests(level: &str) -> (String, Value) {
     let desired = desired(&resource(level, &json!({})));
-    let tags = key().tags(&desired.values);
+    let tags = Tags::of_values(&desired.values, &key());
     let standard: serde_json::Map<_, _> = tags.iter().map(|(item, tag)| (item.key.clone(), json!(tag))).collect();
     (key().digest(&desired.values).to_string(), json!([{"application": "service", "standard": standard}]))
 }

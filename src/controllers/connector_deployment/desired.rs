@@ -138,7 +138,7 @@ impl Desired {
         DesiredPayload {
             payload: Payload {
                 digest: key.digest(&self.values),
-                tags: key.tags(&self.values),
+                tags: Tags::of_values(&self.values, key),
                 sources: Sources::of(&self.sources),
             },
             secured: self.values.secrets().next().is_some(),

@@ -29,6 +29,7 @@ mod plan;
 mod poller;
 mod registry;
 mod registry_cache;
+mod rights;
 mod settings;
 mod state;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::reader::{Reader, present};
 use super::{json, typed, without_nulls};
-use crate::catalogue::{REGIONS, is_key};
+use crate::names::{REGIONS, is_key};
 use crate::refusal::{Refusal, cut};
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, IntegrationType};
 

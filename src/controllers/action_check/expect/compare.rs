@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use jsonpath_rust::parser::model::Literal;
 use serde_json::Number;
 
+use super::budget::{Budget, Stop};
 use super::json::Json;
-use super::select::{Budget, Stop};
 
 /// Bytes that are compared in one step.
 pub(super) const COMPARED: usize = 64;

@@ -4,6 +4,7 @@
 //! size of the answer, the form of paths and patterns (`path.rs`, `pattern.rs`), and the steps of all assertions
 //! together (`select.rs`).
 
+mod budget;
 mod compare;
 pub mod json;
 pub mod path;
@@ -17,10 +18,10 @@ use http::HeaderMap;
 use regex::Regex;
 use serde_json::Value;
 
+use self::budget::{Budget, Stop};
 use self::compare::same_number;
 use self::json::Json;
 use self::path::Path;
-use self::select::{Budget, Stop};
 use crate::controllers::conditions::cut;
 use crate::crd::{BodyAssertion, Expectation, HeaderAssertion};
 

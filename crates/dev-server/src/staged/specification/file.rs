@@ -3,8 +3,8 @@
 use super::findings::{Findings, Members, Path};
 use super::node::{Kind, Node};
 use super::schedule::is_schedule;
-use crate::catalogue::is_key;
 use crate::checks::wrong_retry_policy;
+use crate::names::is_key;
 use crate::refusal::cut;
 use connect_api::model::{ApplicationType, RetryPolicy};
 

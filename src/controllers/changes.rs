@@ -10,8 +10,7 @@ use std::mem;
 
 use kube::runtime::watcher::Event;
 
-use super::events::{self, what_people_change};
-use super::managed_kind::ManagedKind;
+use super::managed_kind::{ManagedKind, object_ref, user_changes};
 use super::object_ref::ObjectRef;
 
 /// The objects that the watch of one kind has shown, each with a hash of what users can change.
@@ -29,7 +28,7 @@ impl Changes {
             // A list that failed halfway is followed by another `Init`.
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
-                self.listed.insert(events::object_ref(object), what_people_change(object));
+                self.listed.insert(object_ref(object), user_changes(object));
             }
             Event::InitDone => {
                 let before = mem::replace(&mut self.seen, mem::take(&mut self.listed));
@@ -37,13 +36,13 @@ impl Changes {
                 return news.map(|(object_ref, _)| object_ref.clone()).collect();
             }
             Event::Apply(object) => {
-                let (object_ref, change) = (events::object_ref(object), what_people_change(object));
+                let (object_ref, change) = (object_ref(object), user_changes(object));
                 if self.seen.insert(object_ref.clone(), change) != Some(change) {
                     return vec![object_ref];
                 }
             }
             Event::Delete(object) => {
-                self.seen.remove(&events::object_ref(object));
+                self.seen.remove(&object_ref(object));
             }
         }
         Vec::new()

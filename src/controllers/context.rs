@@ -2,8 +2,8 @@
 //!
 //! Nothing in it must survive a restart. Next: the folder of each kind, whose `reconcile` gets it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use clock::Clock;
 use kube::runtime::events::{Event, EventType, Recorder};
@@ -20,17 +20,16 @@ use super::digest::DigestKey;
 use super::driver::LocalCaches;
 use super::foreign_installs::ForeignInstalls;
 use super::keys::KeyOwnership;
+use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
-use super::panics::Panics;
 use super::project_quota::ProjectQuota;
 use super::reason::ConditionState;
 use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
 use super::requeue_timers::RequeueTimers;
-use super::resync::Given;
 use super::secret;
 use super::series::Series;
-use super::staged_connectors::StagedConnectors;
+use super::staged_connectors::StagedConnector;
 use super::tracker::ReconcileTracker;
 use crate::crd::DeletionPolicy;
 use crate::crd::shared::RemoteIdentity;
@@ -65,7 +64,7 @@ pub struct Context {
     /// Which `ConnectProject`s are worked with.
     pub project_quota: ProjectQuota,
     /// What each `ConnectProject` came to.
-    pub projects: Projects,
+    pub projects: ObjectMap<Project>,
     /// Copies of the credentials of each `ConnectProject`.
     pub copies: Copies,
     /// What is remembered between the runs of a `ConnectorDeployment`.
@@ -74,17 +73,17 @@ pub struct Context {
     /// What is remembered between the runs of a `ConnectorStaged`.
     pub staged_caches: LocalCaches<connector_staged::decide::TransientState, ()>,
     /// What each `ConnectorStaged` came to.
-    pub staged: StagedConnectors,
+    pub staged: ObjectMap<StagedConnector>,
     /// What is remembered of each mirror of the registry.
     pub mirrors: Mirrors,
     /// What other installs work on.
     pub foreign_installs: ForeignInstalls,
     /// When to run again.
     pub requeue_timers: Arc<RequeueTimers>,
-    /// What the last reconcile of each resource was given.
-    pub given: Given,
-    /// Whose last reconcile panicked.
-    pub panics: Panics,
+    /// A hash of the object that the last reconcile of each resource was given (`resync.rs`).
+    pub given: ObjectMap<u64>,
+    /// Consecutive reconciles of each resource that panicked (`panics.rs`).
+    pub panics: ObjectMap<u32>,
     /// What waits and what runs, what exists, and the metrics that come of it.
     pub tracker: Arc<ReconcileTracker>,
     /// Subjects that are to run again.
@@ -160,10 +159,6 @@ impl Context {
     }
 }
 
-/// What each `ConnectProject` came to, as its own controller found out.
-#[derive(Default)]
-pub struct Projects(Mutex<BTreeMap<ObjectRef, Project>>);
-
 /// A `ConnectProject` as its controller found it.
 #[derive(Clone)]
 pub struct Project {
@@ -179,43 +174,18 @@ pub struct Project {
     pub login: Option<Login>,
 }
 
-impl Projects {
-    /// What this project came to; `None`: it was not looked at yet, or does not exist.
+impl Project {
+    /// Whether this tells the users of a project nothing that `before` did not.
     #[must_use]
-    pub fn get(&self, project: &ObjectRef) -> Option<Project> {
-        self.lock().get(project).cloned()
-    }
-
-    /// Remembers what a project came to. Returns whether that is news to its users.
-    pub fn set(&self, object_ref: &ObjectRef, project: Project) -> bool {
-        let mut projects = self.lock();
-        let same = projects.get(object_ref).is_some_and(|before| {
-            before.identity == project.identity
-                && before.region == project.region
-                && before.http_api_url == project.http_api_url
-                && before.login == project.login
-                && match (&before.remote, &project.remote) {
-                    (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
-                    (Err(one), Err(other)) => one == other,
-                    _ => false,
-                }
-        });
-        projects.insert(object_ref.clone(), project);
-        !same
-    }
-
-    /// Forgets a project that is gone.
-    pub fn forget(&self, object_ref: &ObjectRef) {
-        self.lock().remove(object_ref);
-    }
-
-    /// Every project that is known.
-    #[must_use]
-    pub fn object_refs(&self) -> Vec<ObjectRef> {
-        self.lock().keys().cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Project>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn is_same(&self, before: &Self) -> bool {
+        before.identity == self.identity
+            && before.region == self.region
+            && before.http_api_url == self.http_api_url
+            && before.login == self.login
+            && match (&before.remote, &self.remote) {
+                (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
+                (Err(one), Err(other)) => one == other,
+                _ => false,
+            }
     }
 }

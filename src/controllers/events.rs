@@ -3,19 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use kube::runtime::watcher;
-use kube::{Resource, ResourceExt};
 
 use super::context::Context;
-use super::managed_kind::ManagedKind;
+use super::managed_kind::{ManagedKind, created, object_ref};
 use super::object_ref::{Kind, ObjectRef};
 use super::references::Named;
 use super::sources::Users;
 use super::{action_check, connect_project, connector, driver};
 use crate::crd::{ConnectorDeployment, ConnectorStaged};
-use crate::names;
 
 /// Forgets everything about a subject that is gone.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
@@ -64,31 +62,6 @@ pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     if context.mirrors.event(&mirror, name, version, gone) {
         context.enqueue(mirror);
     }
-}
-
-/// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
-pub fn strip<K: Resource>(object: &mut K) {
-    object.managed_fields_mut().clear();
-    object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
-}
-
-/// A number for what people change of an object, and for the object itself: another one of the same name has another. A
-/// write of ours changes the status or our own annotation, and leaves it as it is; that somebody took our finalizer away
-/// changes it.
-#[must_use]
-pub fn what_people_change<K: Resource>(object: &K) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let meta = object.meta();
-    let mut hasher = DefaultHasher::new();
-    meta.uid.hash(&mut hasher);
-    (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
-    let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
-    // That we set it ourselves, before there is anything to hold, needs no run of its own.
-    (!held && object.annotations().contains_key(names::REMOTE_ID)).hash(&mut hasher);
-    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
-        meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 /// Which objects exist, so that those are noticed that went while nobody watched, and those that come back: an object whose
@@ -233,12 +206,6 @@ fn settle<K: ManagedKind>(context: &Context) {
     }
 }
 
-/// When the API server stored it first; every object that it shows says so.
-#[must_use]
-pub fn created<K: Resource>(object: &K) -> Timestamp {
-    object.meta().creation_timestamp.as_ref().map_or(Timestamp::MAX, |at| at.0)
-}
-
 /// Whether the list of a kind says who wants which key. Checks and mirrors want none, so nobody waits for theirs.
 fn wants_keys<K: ManagedKind>() -> bool {
     !matches!(K::KIND, Kind::Check | Kind::Mirror)
@@ -246,9 +213,4 @@ fn wants_keys<K: ManagedKind>() -> bool {
 
 fn is_check(object_ref: &ObjectRef) -> bool {
     object_ref.kind == Kind::Check
-}
-
-/// The resource that an object is.
-pub fn object_ref<K: ManagedKind>(object: &K) -> ObjectRef {
-    ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }

@@ -1,32 +1,22 @@
 //! Objects of other installs: an object that another live install has claimed (`status.controller`) is not reconciled,
 //! which is reported once.
 //!
-//! The only thing written for such an object is an Event, because two installs must not compete for one status.
-//! `leader/other_installs.rs` decides whether another install is alive and selects an object. This module reads its Lease, one
-//! read for all objects that are left to it, and enqueues the objects that this install may reconcile again.
+//! `leader/other_installs.rs` decides whether another install is alive and selects an object; `foreign_leases.rs` reads its
+//! Lease, one read for all objects that are left to it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::ResourceExt;
-use kube::api::Api;
 use tokio::sync::Notify;
 
-use super::conditions::ConditionUpdate;
-use super::context::Context;
 use super::managed_kind::ManagedKind;
 use super::object_ref::{Kind, ObjectRef};
-use super::reason::Reason;
 use crate::leader::other_installs::{Availability, Object, OtherInstalls};
 use crate::leader::scope::Labels;
 use crate::leader::{LeaseName, Scope};
 
-/// Pause between two reads of the Leases of installs that objects are left to.
-const LOOK_AGAIN: Duration = Duration::from_secs(3);
-/// Time limit for reading a Lease.
-const LOOK_LIMIT: Duration = Duration::from_secs(10);
 /// Requeue delay of a resource that depends on one of another install, whose changes enqueue nothing here.
 pub const FOREIGN_AGAIN: Duration = Duration::from_secs(30);
 
@@ -34,13 +24,13 @@ pub const FOREIGN_AGAIN: Duration = Duration::from_secs(30);
 pub struct ForeignInstalls {
     mine: Option<String>,
     scope: Scope,
-    other_installs: Mutex<OtherInstalls<ObjectRef>>,
+    pub(super) other_installs: Mutex<OtherInstalls<ObjectRef>>,
     /// The install that each object was reported to be left to.
     said: Mutex<BTreeMap<ObjectRef, String>>,
     /// Observed projects, and whether this install selects them.
     projects: Mutex<BTreeMap<ObjectRef, bool>>,
     /// Notified when there is a Lease to read.
-    asked: Notify,
+    pub(super) asked: Notify,
 }
 
 impl ForeignInstalls {
@@ -97,7 +87,7 @@ impl ForeignInstalls {
     }
 
     /// Returns the install that an object is left to; `None`: this install reconciles it.
-    fn left_to<K: ManagedKind>(&self, object_ref: &ObjectRef, object: &K) -> Option<Left> {
+    pub(super) fn left_to<K: ManagedKind>(&self, object_ref: &ObjectRef, object: &K) -> Option<Left> {
         let claimed = object.controller().filter(|claimed| self.mine.as_deref() != Some(claimed));
         // An install writes the name of a Lease; any other value does not count as a claim.
         let Some(install) = claimed.and_then(|claimed| claimed.parse::<LeaseName>().ok()) else {
@@ -124,30 +114,17 @@ impl ForeignInstalls {
     }
 
     /// Records that an object is left to `install`. Returns whether this was not yet reported.
-    fn is_news(&self, object_ref: &ObjectRef, install: &LeaseName) -> bool {
+    pub(super) fn is_news(&self, object_ref: &ObjectRef, install: &LeaseName) -> bool {
         let install = install.to_string();
         lock(&self.said).insert(object_ref.clone(), install.clone()) != Some(install)
     }
 }
 
 /// An object that is left to another install.
-struct Left {
-    install: LeaseName,
+pub(super) struct Left {
+    pub(super) install: LeaseName,
     /// Message for users; `None`: the Lease was not read yet.
-    message: Option<String>,
-}
-
-/// Returns whether an object is left to another install, and reports that once in an Event and in the log.
-pub async fn is_left<K: ManagedKind>(context: &Context, object_ref: &ObjectRef, object: &K) -> bool {
-    let Some(Left { install, message }) = context.foreign_installs.left_to(object_ref, object) else { return false };
-    // Of a project and its mirror, only the project reports it.
-    if let Some(message) = message.filter(|_| object_ref.kind != Kind::Mirror)
-        && context.foreign_installs.is_news(object_ref, &install)
-    {
-        tracing::warn!(object = %object_ref, kind = ?object_ref.kind, %install, "left alone: {message}");
-        context.event(object, "Reconcile", &ConditionUpdate::new(Reason::ManagedElsewhere, message)).await;
-    }
-    true
+    pub(super) message: Option<String>,
 }
 
 fn message(install: &LeaseName, unreadable: Option<&str>) -> String {
@@ -166,48 +143,6 @@ fn message(install: &LeaseName, unreadable: Option<&str>) -> String {
     }
 }
 
-/// Polls the Leases of installs that objects are left to, as long as there are any. Never returns.
-pub async fn follow(context: Arc<Context>) {
-    let foreign_installs = &context.foreign_installs;
-    loop {
-        let leases = lock(&foreign_installs.other_installs).to_look_at();
-        for lease in &leases {
-            let Some(read) = look(&context, lease).await else { continue };
-            let enqueued = lock(&foreign_installs.other_installs).saw(lease, read, context.clock.elapsed());
-            for object_ref in enqueued {
-                context.enqueue(object_ref);
-            }
-        }
-        if leases.is_empty() {
-            foreign_installs.asked.notified().await;
-        } else {
-            context.clock.sleep(LOOK_AGAIN).await;
-        }
-    }
-}
-
-/// Reads a Lease. The inner error is for users: the API server refuses the read. `None`: the read failed for a reason
-/// that passes, so nothing is known.
-async fn look(context: &Context, name: &LeaseName) -> Option<Result<Option<(LeaseSpec, Scope)>, String>> {
-    let api = Api::<Lease>::namespaced(context.client.clone(), &name.namespace);
-    let read = tokio::select! {
-        read = api.get_opt(&name.name) => read,
-        () = context.clock.sleep(LOOK_LIMIT) => return None,
-    };
-    match read {
-        Ok(None) => Some(Ok(None)),
-        Ok(Some(lease)) => {
-            let scope = Scope::told_by(lease.annotations());
-            Some(Ok(Some((lease.spec.unwrap_or_default(), scope))))
-        }
-        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => Some(Err(status.message.clone())),
-        Err(error) => {
-            tracing::debug!(lease = %name, %error, "the Lease of another install cannot be read now");
-            None
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

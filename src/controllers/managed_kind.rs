@@ -1,43 +1,15 @@
-//! The kinds that have a controller: what is noted of an object, how it is reconciled, and how many reconciles run at once.
-//!
-//! A new kind is one more `impl` of both traits here, and a line in `manager.rs`, which watches it.
-
-use std::future::Future;
-use std::sync::Arc;
+//! The kinds that are watched: what is noted of an object, and what every object has. Pure.
 
 use jiff::Timestamp;
-use kube::Resource;
 use kube::core::object::HasStatus;
-use kube::runtime::controller::Action;
+use kube::{Resource, ResourceExt as _};
 
-use super::conditions::ConditionUpdate;
 use super::connector::project::MirroredProject;
-use super::context::Context;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
-use super::object::Object;
-use super::object_ref::Kind;
-use super::tracker::ReconcileOutcome;
-use super::{action_check, connect_project, connector, driver, events, panics};
+use super::object_ref::{Kind, ObjectRef};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
-
-/// Reconciles of this kind at once, in all namespaces together; [`super::fair_queue`] says whose.
-#[must_use]
-pub(super) fn slots(kind: Kind) -> usize {
-    match kind {
-        // A thousand resources that change at the same time need no memory for a thousand reconciles. Most wait for the cluster;
-        // of one remote project only as many get further as `run --concurrency` says.
-        Kind::Deployment => 128,
-        // Each reads a Secret of up to 1 MiB and writes its copy, and makes no call of its own: more would only wait for the
-        // API server, with their Secrets in memory.
-        Kind::Project => 32,
-        // Makers have few staged connectors. Each check waits for a frontend, and keeps its answer in memory for a moment.
-        Kind::Staged | Kind::Check => 16,
-        // Each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
-        Kind::Mirror => 2,
-    }
-}
 
 /// A kind that is watched and reconciled.
 pub trait ManagedKind: Resource<DynamicType = ()> {
@@ -54,27 +26,9 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
     fn controller(&self) -> Option<&str>;
 }
 
-/// How a kind is reconciled.
-pub(super) trait Reconciled: Object + ManagedKind {
-    /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
-
-    /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
-    ///
-    /// # Errors
-    /// Those of the API server.
-    fn report_panic(
-        object: &Self,
-        context: &Context,
-        condition: &ConditionUpdate,
-    ) -> impl Future<Output = Result<(), kube::Error>> + Send {
-        panics::report(object, context, condition)
-    }
-}
-
 /// A kind with conditions of its own. `$note`: what it notes; `$started_at`: when the operation in its status began.
 macro_rules! managed_kind {
-    ($kind:ident, $variant:ident, $module:ident, $note:expr, $started_at:expr) => {
+    ($kind:ident, $variant:ident, $note:expr, $started_at:expr) => {
         impl ManagedKind for $kind {
             const KIND: Kind = Kind::$variant;
 
@@ -93,27 +47,18 @@ macro_rules! managed_kind {
                 self.status.as_ref()?.controller.as_deref()
             }
         }
-
-        impl Reconciled for $kind {
-            fn reconcile(
-                object: Arc<Self>,
-                context: Arc<Context>,
-            ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
-                $module::reconcile(object, context)
-            }
-        }
     };
 }
 
-managed_kind!(ConnectorDeployment, Deployment, driver, |deployment, keys| keys.saw(deployment), |status| {
+managed_kind!(ConnectorDeployment, Deployment, |deployment, keys| keys.saw(deployment), |status| {
     status.operation.as_ref().map(|operation| operation.started_at.0)
 });
-managed_kind!(ConnectorStaged, Staged, driver, |staged, keys| keys.saw(staged), |status| {
+managed_kind!(ConnectorStaged, Staged, |staged, keys| keys.saw(staged), |status| {
     status.operation.as_ref().map(|operation| operation.started_at.0)
 });
-managed_kind!(ConnectProject, Project, connect_project, |project, keys| keys.saw_project(project), |_| None);
+managed_kind!(ConnectProject, Project, |project, keys| keys.saw_project(project), |_| None);
 // A check claims no key.
-managed_kind!(ActionCheck, Check, action_check, |_, _| {}, |_| None);
+managed_kind!(ActionCheck, Check, |_, _| {}, |_| None);
 
 impl ManagedKind for MirroredProject {
     const KIND: Kind = Kind::Mirror;
@@ -132,14 +77,38 @@ impl ManagedKind for MirroredProject {
     }
 }
 
-impl Reconciled for MirroredProject {
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
-        connector::reconcile(object, context)
-    }
+/// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
+pub fn strip<K: Resource>(object: &mut K) {
+    object.managed_fields_mut().clear();
+    object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
+}
 
-    /// Its project reports it.
-    async fn report_panic(object: &Self, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
-        connector::stopped(context, &events::object_ref(object), condition.clone());
-        Ok(())
+/// A number for what people change of an object, and for the object itself: another one of the same name has another. A
+/// write of ours changes the status or our own annotation, and leaves it as it is; that somebody took our finalizer away
+/// changes it.
+#[must_use]
+pub fn user_changes<K: Resource>(object: &K) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let meta = object.meta();
+    let mut hasher = DefaultHasher::new();
+    meta.uid.hash(&mut hasher);
+    (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
+    let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
+    // That we set it ourselves, before there is anything to hold, needs no run of its own.
+    (!held && object.annotations().contains_key(names::REMOTE_ID)).hash(&mut hasher);
+    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
+        meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }
+    hasher.finish()
+}
+
+/// When the API server stored it first; every object that it shows says so.
+#[must_use]
+pub fn created<K: Resource>(object: &K) -> Timestamp {
+    object.meta().creation_timestamp.as_ref().map_or(Timestamp::MAX, |at| at.0)
+}
+
+/// The resource that an object is.
+pub fn object_ref<K: ManagedKind>(object: &K) -> ObjectRef {
+    ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }

@@ -30,27 +30,28 @@ use super::action_factory::ActionFactory;
 use super::connect_project::copy::{self, Copies};
 use super::connector::memory::Mirrors;
 use super::connector::project::MirroredProject;
-use super::context::{Context, Projects};
+use super::context::Context;
 use super::digest::DigestKey;
-use super::driver::LocalCaches;
 use super::events;
 use super::fair_queue::FairQueue;
-use super::foreign_installs::{self, ForeignInstalls};
+use super::foreign_installs::ForeignInstalls;
+use super::foreign_leases;
 use super::keys::KeyOwnership;
 use super::lists::List;
-use super::managed_kind::{self, Reconciled};
+use super::managed_kind::object_ref;
 use super::object::Object;
+use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
-use super::panics::{self, Panics};
+use super::panics;
 use super::project_quota::{ProjectLimits, ProjectQuota};
 use super::readable;
+use super::reconciled::{self, Reconciled};
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
 use super::requeue_timers::RequeueTimers;
-use super::resync::{Given, resync};
+use super::resync::{self, resync};
 use super::secret;
 use super::series::Series;
-use super::staged_connectors::StagedConnectors;
 use super::tracker::ReconcileTracker;
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::{LeaseName, Scope as Works};
@@ -125,16 +126,16 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         // Each scope has a list of deployments, one of staged connectors and one of projects.
         keys: KeyOwnership::new(3 * scopes, enqueue.clone()),
         project_quota: ProjectQuota::new(options.project_limits, scopes, enqueue.clone()),
-        projects: Projects::default(),
+        projects: ObjectMap::default(),
         copies: Copies::new(options.operator_namespace.clone()),
-        deployment_caches: LocalCaches::default(),
-        staged_caches: LocalCaches::default(),
-        staged: StagedConnectors::default(),
+        deployment_caches: ObjectMap::default(),
+        staged_caches: ObjectMap::default(),
+        staged: ObjectMap::default(),
         mirrors: Mirrors::default(),
         foreign_installs: ForeignInstalls::new(options.install.as_ref(), options.scope.clone()),
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
-        given: Given::default(),
-        panics: Panics::default(),
+        given: ObjectMap::default(),
+        panics: ObjectMap::default(),
         tracker: Arc::clone(&options.tracker),
         enqueue: enqueue.clone(),
     })
@@ -150,7 +151,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let context = context(&options, scopes.len(), &enqueue);
     let clock = options.clock.clone();
     let (requeue_timers, tracker) = (Arc::clone(&context.requeue_timers), Arc::clone(&context.tracker));
-    let foreign_installs = foreign_installs::follow(Arc::clone(&context));
+    let foreign_installs = foreign_leases::follow(Arc::clone(&context));
     tracker
         .start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
@@ -199,7 +200,7 @@ async fn dispatch(
     mut ended: UnboundedReceiver<ObjectRef>,
     routes: BTreeMap<Option<String>, Route>,
 ) {
-    let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(managed_kind::slots(kind)))));
+    let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(reconciled::slots(kind)))));
     let route = |object_ref: &ObjectRef| {
         let route = routes.get(&None).or_else(|| routes.get(&Some(object_ref.namespace.clone())))?;
         route.get(&object_ref.kind)
@@ -347,9 +348,9 @@ impl Scope {
 /// Reconciles an object, with metrics and a trace id. The object is recorded before anything else happens, so that a
 /// change from here on leads to the next reconcile.
 fn observed<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
-    context.given.note(&*object);
+    resync::note(&context.given, &*object);
     let tracker = Arc::clone(&context.tracker);
-    let began = tracker.begin(&events::object_ref(&*object));
+    let began = tracker.begin(&object_ref(&*object));
     async move { began.run(panics::contained(object, context)).await }
 }
 

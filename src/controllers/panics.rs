@@ -10,9 +10,8 @@
 //! released when its guard is dropped. Before anything is sent, the operation is in the status, whoever sends it next.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -24,12 +23,11 @@ use serde_json::{Value, json};
 
 use super::conditions::{ConditionUpdate, with_main};
 use super::context::Context;
-use super::events;
-use super::managed_kind::{ManagedKind, Reconciled};
+use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
-use super::object_ref::ObjectRef;
 use super::problem;
 use super::reason::Reason;
+use super::reconciled::Reconciled;
 use super::tracker::ReconcileOutcome;
 use crate::names;
 
@@ -56,38 +54,9 @@ fn place(location: &Location<'_>) -> String {
     format!("{file}:{}:{}", location.line(), location.column())
 }
 
-/// Number of consecutive reconciles of each resource that panicked.
-#[derive(Debug, Default)]
-pub struct Panics(Mutex<HashMap<ObjectRef, u32>>);
-
-impl Panics {
-    /// Counts a panic; returns the number of panics in a row.
-    fn count(&self, object_ref: &ObjectRef) -> u32 {
-        let mut panics = self.lock();
-        let count = panics.entry(object_ref.clone()).or_default();
-        *count = count.saturating_add(1);
-        *count
-    }
-
-    /// Resets the count: a reconcile ended without a panic, or the resource no longer exists.
-    pub fn forget(&self, object_ref: &ObjectRef) {
-        self.lock().remove(object_ref);
-    }
-
-    /// Returns every resource whose last reconcile panicked.
-    #[must_use]
-    pub fn object_refs(&self) -> Vec<ObjectRef> {
-        self.lock().keys().cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectRef, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Reconciles an object and catches a panic.
 pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = events::object_ref(&*object);
+    let object_ref = object_ref(&*object);
     let reconcile = K::reconcile(Arc::clone(&object), Arc::clone(&context));
     if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
         context.panics.forget(&object_ref);
@@ -101,7 +70,12 @@ pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Contex
     if let Err(error) = K::report_panic(&object, &context, &condition).await {
         tracing::warn!(%error, "the panic cannot be reported in the status");
     }
-    let pause = problem::pause(context.panics.count(&object_ref));
+    let panics = context.panics.with(|panics| {
+        let count = panics.entry(object_ref.clone()).or_default();
+        *count = count.saturating_add(1);
+        *count
+    });
+    let pause = problem::pause(panics);
     context.requeue_timers.set(&object_ref, Some(pause));
     (Action::await_change(), ReconcileOutcome::Panicked)
 }
@@ -125,7 +99,7 @@ pub(super) async fn report<K: Object + ManagedKind>(
     context: &Context,
     condition: &ConditionUpdate,
 ) -> Result<(), kube::Error> {
-    let object_ref = events::object_ref(object);
+    let object_ref = object_ref(object);
     let kind = ApiResource::erase::<K>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &object_ref.namespace, &kind);
     // The reconcile may have written the object before it panicked, so its own copy may be outdated.

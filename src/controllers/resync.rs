@@ -5,16 +5,15 @@
 //! logs a warning. It does not read from the API server, so it cannot find what a watch has not shown.
 //! Next: `changes.rs`, which should miss no change.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::runtime::reflector::Store;
 
 use super::context::Context;
-use super::events::{self, what_people_change};
-use super::managed_kind::ManagedKind;
+use super::managed_kind::{ManagedKind, object_ref, user_changes};
 use super::object::Object;
+use super::object_map::ObjectMap;
 use super::object_ref::ObjectRef;
 use super::remote::Jitter;
 
@@ -23,43 +22,23 @@ pub const INTERVAL: Duration = Duration::from_mins(5);
 /// Maximum number of resources that a warning names.
 const NAMED: usize = 5;
 
-/// The object that the last reconcile was given, for each object, as a hash that changes when users change it.
-#[derive(Debug, Default)]
-pub struct Given(Mutex<HashMap<ObjectRef, u64>>);
+/// Records that a reconcile begins with this object, as a hash that changes when users change it.
+pub fn note<K: ManagedKind>(given: &ObjectMap<u64>, object: &K) {
+    given.insert(&object_ref(object), user_changes(object));
+}
 
-impl Given {
-    /// Records that a reconcile begins with this object.
-    pub fn note<K: ManagedKind>(&self, object: &K) {
-        self.lock().insert(events::object_ref(object), what_people_change(object));
-    }
-
-    /// Forgets an object that no longer exists.
-    pub fn forget(&self, object_ref: &ObjectRef) {
-        self.lock().remove(object_ref);
-    }
-
-    /// Returns every object that was reconciled.
-    #[must_use]
-    pub fn object_refs(&self) -> Vec<ObjectRef> {
-        self.lock().keys().cloned().collect()
-    }
-
-    /// Returns the objects that differ from what their last reconcile was given, or had no reconcile, in order.
-    #[must_use]
-    pub fn outdated<K: ManagedKind>(&self, objects: &[Arc<K>]) -> Vec<ObjectRef> {
-        let given = self.lock();
+/// Returns the objects that differ from what their last reconcile was given, or had no reconcile, in order.
+#[must_use]
+pub fn outdated<K: ManagedKind>(given: &ObjectMap<u64>, objects: &[Arc<K>]) -> Vec<ObjectRef> {
+    let mut outdated: Vec<_> = given.with(|given| {
         let outdated = |object: &Arc<K>| {
-            let object_ref = events::object_ref(&**object);
-            (given.get(&object_ref) != Some(&what_people_change(&**object))).then_some(object_ref)
+            let object_ref = object_ref(&**object);
+            (given.get(&object_ref) != Some(&user_changes(&**object))).then_some(object_ref)
         };
-        let mut outdated: Vec<_> = objects.iter().filter_map(outdated).collect();
-        outdated.sort();
-        outdated
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectRef, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+        objects.iter().filter_map(outdated).collect()
+    });
+    outdated.sort();
+    outdated
 }
 
 /// Compares periodically and enqueues outdated objects. Never returns. `seed`: seed of the jitter.
@@ -72,7 +51,7 @@ pub async fn resync<K: Object + ManagedKind>(store: Store<K>, context: Arc<Conte
 }
 
 fn compare<K: ManagedKind>(objects: &[Arc<K>], context: &Context) {
-    let outdated = context.given.outdated(objects);
+    let outdated = outdated(&context.given, objects);
     let missed = context.tracker.not_waiting(&outdated);
     if !missed.is_empty() {
         let resources: Vec<_> = missed.iter().take(NAMED).map(ToString::to_string).collect();

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use connect_operator::controllers::changes::Changes;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::events::{self, KnownObjects, strip};
-use connect_operator::controllers::managed_kind::ManagedKind;
+use connect_operator::controllers::events::{self, KnownObjects};
+use connect_operator::controllers::managed_kind::{ManagedKind, object_ref, strip};
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::sources::Sources;
@@ -101,7 +101,7 @@ where
         let Some(change) = change else { return Vec::new() };
         self.cursor = change.version;
         let object = parse::<K>(&change.object);
-        let object_ref = events::object_ref(&object);
+        let object_ref = object_ref(&object);
         if change.deleted {
             self.store.remove(&object_ref);
             self.note(context, &Event::Delete(object))
@@ -121,7 +121,7 @@ where
         let mut run = Vec::new();
         for object in listing.rest.drain(..PAGE.min(listing.rest.len())) {
             run.extend(self.note(context, &Event::InitApply(object.clone())));
-            listing.arrived.insert(events::object_ref(&object), Arc::new(object));
+            listing.arrived.insert(object_ref(&object), Arc::new(object));
         }
         self.listing = Some(listing);
         run

@@ -18,7 +18,7 @@ use connect_operator::controllers::object_ref::{Kind as Subjects, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tracker::ReconcileTracker;
-use connect_operator::controllers::{connect_project, driver, events, secret};
+use connect_operator::controllers::{connect_project, driver, events, resync, secret};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
@@ -267,17 +267,17 @@ impl Operator {
         let task = match object_ref.kind {
             Subjects::Deployment => self.deployments.get(&object_ref).map(|object| {
                 let run = (object_ref.clone(), object.uid().unwrap_or_default());
-                context.given.note(&*object);
+                resync::note(&context.given, &*object);
                 tokio::spawn(RUN.scope(run, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
             Subjects::Staged => self.staged.get(&object_ref).map(|object| {
                 let run = (object_ref.clone(), object.uid().unwrap_or_default());
-                context.given.note(&*object);
+                resync::note(&context.given, &*object);
                 tokio::spawn(RUN.scope(run, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
             Subjects::Project => self.projects.get(&object_ref).map(|object| {
                 let run = (object_ref.clone(), object.uid().unwrap_or_default());
-                context.given.note(&*object);
+                resync::note(&context.given, &*object);
                 tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context).map(|(action, _)| action)))
             }),
             // The histories have no checks and no mirrors.
@@ -296,9 +296,9 @@ impl Operator {
     /// Who changed since the last run of theirs began, of those whose watches lack nothing; what is queued runs yet.
     pub(crate) fn outdated(&self) -> Vec<ObjectRef> {
         let given = &self.context.given;
-        let mut outdated = given.outdated(&self.deployments.state());
-        outdated.extend(given.outdated(&self.staged.state()));
-        outdated.extend(given.outdated(&self.projects.state()));
+        let mut outdated = resync::outdated(given, &self.deployments.state());
+        outdated.extend(resync::outdated(given, &self.staged.state()));
+        outdated.extend(resync::outdated(given, &self.projects.state()));
         outdated.retain(|object_ref| !self.queue.contains(object_ref));
         outdated
     }

@@ -22,7 +22,8 @@ use self::act::Prepared;
 use self::decide::{DesiredCall, Step};
 use super::conditions::{self, ConditionUpdate};
 use super::context::Context;
-use super::foreign_installs::{self, FOREIGN_AGAIN};
+use super::foreign_installs::FOREIGN_AGAIN;
+use super::foreign_leases;
 use super::object::{self, AFTER_CONFLICT};
 use super::object_ref::ObjectRef;
 use super::patch::write_status;
@@ -44,7 +45,7 @@ const WRITES: u32 = 10;
 pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
-    if foreign_installs::is_left(&context, &object_ref, &*object).await {
+    if foreign_leases::is_left(&context, &object_ref, &*object).await {
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }

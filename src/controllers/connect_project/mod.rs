@@ -29,8 +29,8 @@ use super::conditions::{self, ConditionUpdate};
 use super::connector;
 use super::connector::memory::Outcome;
 use super::context::{Context, Project};
-use super::events;
-use super::foreign_installs;
+use super::foreign_leases;
+use super::managed_kind::created;
 use super::object;
 use super::object_ref::{Kind, ObjectRef};
 use super::patch::write_status;
@@ -75,7 +75,7 @@ async fn reconcile_project(
 ) -> Result<ReconcileOutcome, kube::Error> {
     let api = Api::<ConnectProject>::namespaced(context.client.clone(), &object_ref.namespace);
     let speaks = context.foreign_installs.selects(object.labels())
-        && !foreign_installs::is_left(context, object_ref, &*object).await;
+        && !foreign_leases::is_left(context, object_ref, &*object).await;
     let users = if object.metadata.deletion_timestamp.is_some() {
         match remove_finalizer_when_unused(&api, &object, context, object_ref).await? {
             Use::None => return Ok(ReconcileOutcome::Gone),
@@ -91,7 +91,7 @@ async fn reconcile_project(
     context.tracker.inventory.used(object_ref);
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(object_ref, [(Named::Secret, secret)].into());
-    let admission = context.project_quota.admission(object_ref, events::created(&*object));
+    let admission = context.project_quota.admission(object_ref, created(&*object));
     if admission == Admission::Unknown {
         return Ok(ReconcileOutcome::Reported(None));
     }
@@ -138,8 +138,7 @@ async fn report_kubernetes_error(
     request: &str,
     error: kube::Error,
 ) -> Result<ReconcileOutcome, kube::Error> {
-    if !context.foreign_installs.selects(object.labels())
-        || foreign_installs::is_left(context, object_ref, object).await
+    if !context.foreign_installs.selects(object.labels()) || foreign_leases::is_left(context, object_ref, object).await
     {
         return Err(error);
     }
@@ -241,7 +240,8 @@ fn publish(
     let region = object.spec.region.clone();
     let http_api_url = object.spec.effective_http_api_url();
     let project = Project { identity: identity(object), region, http_api_url, remote: remote.clone(), login };
-    if context.projects.set(object_ref, project) {
+    let before = context.projects.insert(object_ref, project.clone());
+    if !before.is_some_and(|before| project.is_same(&before)) {
         context.enqueue_users(Named::Project, &object_ref.namespace, &object_ref.name);
         if object.spec.registry.is_some() {
             context.enqueue(ObjectRef::mirror(&object_ref.namespace, &object_ref.name));

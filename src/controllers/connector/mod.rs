@@ -38,7 +38,7 @@ use self::project::MirroredProject;
 use self::status::MirrorReport;
 use super::conditions::ConditionUpdate;
 use super::context::{Context, Project};
-use super::foreign_installs;
+use super::foreign_leases;
 use super::object_ref::ObjectRef;
 use super::problem;
 use super::reason::{ConditionState, Reason};
@@ -68,7 +68,7 @@ pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (
         context: &context,
         object_ref: &object_ref,
     };
-    if foreign_installs::is_left(&context, &object_ref, &*run.object).await {
+    if foreign_leases::is_left(&context, &object_ref, &*run.object).await {
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }

@@ -159,7 +159,7 @@ impl RemoteKind for ConnectorStaged {
     }
 
     fn forget(context: &Context, object_ref: &ObjectRef) {
-        if context.staged.forget(object_ref) {
+        if context.staged.forget(object_ref).is_some() {
             context.enqueue_users(Named::Staged, &object_ref.namespace, &object_ref.name);
         }
     }
@@ -392,7 +392,7 @@ impl Staged<'_> {
     }
 
     fn note(&self, state: &StagedConnector) {
-        if self.context.staged.set(self.object_ref, state) {
+        if self.context.staged.insert(self.object_ref, state.clone()).as_ref() != Some(state) {
             self.context.enqueue_users(Named::Staged, &self.object_ref.namespace, &self.object_ref.name);
         }
     }

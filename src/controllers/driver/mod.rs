@@ -27,6 +27,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
 
+use self::cache::local_cache;
 pub use self::cache::{LocalCache, LocalCaches};
 pub use self::kind::{
     AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,
@@ -35,9 +36,9 @@ pub use self::kind::{
 use super::backoff::Asked;
 use super::conditions;
 use super::context::{Context, Project};
-use super::events;
-use super::foreign_installs;
+use super::foreign_leases;
 use super::keys::ClaimStatus;
+use super::managed_kind::object_ref;
 use super::object::{self, Next, has_finalizer, is_ours};
 use super::object_ref::ObjectRef;
 use super::problem;
@@ -55,13 +56,14 @@ const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 
 /// Reconciles one resource and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
 pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = events::object_ref(&*cached);
-    let mut cache = K::caches(&context).of(&object_ref, cached.meta().uid.as_deref().unwrap_or_default());
+    let object_ref = object_ref(&*cached);
+    let uid = cached.meta().uid.as_deref().unwrap_or_default();
+    let mut cache = local_cache(K::caches(&context), &object_ref, uid);
     context.requeue_timers.set(&object_ref, None);
     let mut reason = None;
     let outcome = match object::current(&context.client, cached, &mut cache.written).await {
         // Another install works on it. That install's end enqueues it.
-        Ok(Some(object)) if is_ours(&*object) && foreign_installs::is_left(&context, &object_ref, &*object).await => {
+        Ok(Some(object)) if is_ours(&*object) && foreign_leases::is_left(&context, &object_ref, &*object).await => {
             Ok(Next::Gone)
         }
         Ok(Some(object)) if is_ours(&*object) => {
@@ -83,7 +85,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
         gone::<K>(&context, &object_ref);
         return (Action::await_change(), ended);
     };
-    K::caches(&context).keep(&object_ref, cache);
+    K::caches(&context).insert(&object_ref, cache);
     (action, ended)
 }
 

@@ -14,9 +14,9 @@ use tokio::sync::mpsc::{self, Receiver};
 
 use super::Scope;
 use crate::controllers::changes::Changes;
-use crate::controllers::events::{self, KnownObjects, strip};
+use crate::controllers::events::{self, KnownObjects};
 use crate::controllers::lists::{List, PAGE};
-use crate::controllers::managed_kind::ManagedKind;
+use crate::controllers::managed_kind::{ManagedKind, strip};
 use crate::controllers::object::Object;
 use crate::controllers::object_ref::Kind;
 use crate::controllers::readable::{self, Guarded, only_readable};

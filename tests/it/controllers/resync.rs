@@ -15,7 +15,7 @@ use connect_operator::controllers::events;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::project_quota::ProjectLimits;
-use connect_operator::controllers::resync::{INTERVAL, resync};
+use connect_operator::controllers::resync::{INTERVAL, note, resync};
 use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::leader::Scope;
@@ -76,7 +76,7 @@ async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_
     for name in ["as-it-was", "edited", "never-ran"] {
         let object = named(name, 1);
         if name != "never-ran" {
-            context.given.note(&object);
+            note(&context.given, &object);
         }
         writer.apply_watcher_event(&Event::Apply(object));
     }
@@ -99,8 +99,8 @@ async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_
     assert!(enqueued.is_empty());
 
     // One has run since, the other one is gone.
-    context.given.note(&named("edited", 2));
-    context.given.note(&named("never-ran", 1));
+    note(&context.given, &named("edited", 2));
+    note(&context.given, &named("never-ran", 1));
     events::gone(&context, &never_ran);
     writer.apply_watcher_event(&Event::Delete(named("never-ran", 1)));
     for _ in 0..100 {

@@ -1,0 +1,85 @@
+//! The kinds that have a controller: how an object is reconciled, and how many reconciles run at once.
+//!
+//! A new kind is one more `impl` here and in `managed_kind.rs`, and a line in `manager.rs`, which watches it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use kube::runtime::controller::Action;
+
+use super::conditions::ConditionUpdate;
+use super::connector::project::MirroredProject;
+use super::context::Context;
+use super::managed_kind::{ManagedKind, object_ref};
+use super::object::Object;
+use super::object_ref::Kind;
+use super::tracker::ReconcileOutcome;
+use super::{action_check, connect_project, connector, driver, panics};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+
+/// Reconciles of this kind at once, in all namespaces together; [`super::fair_queue`] says whose.
+#[must_use]
+pub(super) fn slots(kind: Kind) -> usize {
+    match kind {
+        // A thousand resources that change at the same time need no memory for a thousand reconciles. Most wait for the cluster;
+        // of one remote project only as many get further as `run --concurrency` says.
+        Kind::Deployment => 128,
+        // Each reads a Secret of up to 1 MiB and writes its copy, and makes no call of its own: more would only wait for the
+        // API server, with their Secrets in memory.
+        Kind::Project => 32,
+        // Makers have few staged connectors. Each check waits for a frontend, and keeps its answer in memory for a moment.
+        Kind::Staged | Kind::Check => 16,
+        // Each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
+        Kind::Mirror => 2,
+    }
+}
+
+/// How a kind is reconciled.
+pub(super) trait Reconciled: Object + ManagedKind {
+    /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
+
+    /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    fn report_panic(
+        object: &Self,
+        context: &Context,
+        condition: &ConditionUpdate,
+    ) -> impl Future<Output = Result<(), kube::Error>> + Send {
+        panics::report(object, context, condition)
+    }
+}
+
+macro_rules! reconciled {
+    ($($kind:ident by $module:ident),*) => {
+        $(impl Reconciled for $kind {
+            fn reconcile(
+                object: Arc<Self>,
+                context: Arc<Context>,
+            ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
+                $module::reconcile(object, context)
+            }
+        })*
+    };
+}
+
+reconciled!(
+    ConnectorDeployment by driver,
+    ConnectorStaged by driver,
+    ConnectProject by connect_project,
+    ActionCheck by action_check
+);
+
+impl Reconciled for MirroredProject {
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
+        connector::reconcile(object, context)
+    }
+
+    /// Its project reports it.
+    async fn report_panic(object: &Self, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+        connector::stopped(context, &object_ref(object), condition.clone());
+        Ok(())
+    }
+}

@@ -42,7 +42,6 @@ use super::managed_kind::object_ref;
 use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
-use super::panics;
 use super::project_quota::{ProjectLimits, ProjectQuota};
 use super::readable;
 use super::reconciled::{self, Reconciled};
@@ -351,7 +350,7 @@ fn observed<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> impl Future
     resync::note(&context.given, &*object);
     let tracker = Arc::clone(&context.tracker);
     let began = tracker.begin(&object_ref(&*object));
-    async move { began.run(panics::contained(object, context)).await }
+    async move { began.run(reconciled::contained(object, context)).await }
 }
 
 fn receive<K: Object>(

@@ -10,13 +10,10 @@
 //! released when its guard is dropped. Before anything is sent, the operation is in the status, whoever sends it next.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, Location};
-use std::sync::Arc;
+use std::panic::Location;
 
-use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
-use kube::runtime::controller::Action;
 use kube::{Resource as _, ResourceExt as _};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -25,10 +22,9 @@ use super::conditions::{ConditionUpdate, with_main};
 use super::context::Context;
 use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
-use super::problem;
+use super::object_map::ObjectMap;
+use super::object_ref::ObjectRef;
 use super::reason::Reason;
-use super::reconciled::Reconciled;
-use super::tracker::ReconcileOutcome;
 use crate::names;
 
 thread_local! {
@@ -54,33 +50,22 @@ fn place(location: &Location<'_>) -> String {
     format!("{file}:{}:{}", location.line(), location.column())
 }
 
-/// Reconciles an object and catches a panic.
-pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = object_ref(&*object);
-    let reconcile = K::reconcile(Arc::clone(&object), Arc::clone(&context));
-    if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
-        context.panics.forget(&object_ref);
-        return done;
-    }
-    // This is still the thread of the panic, because nothing was awaited since.
-    let place = PLACE.take();
-    context.tracker.panicked(K::KIND.as_str());
-    let condition = condition(place.as_deref());
-    tracing::error!("{}", condition.message);
-    if let Err(error) = K::report_panic(&object, &context, &condition).await {
-        tracing::warn!(%error, "the panic cannot be reported in the status");
-    }
-    let panics = context.panics.with(|panics| {
+/// Returns the source location of the last panic of this thread.
+pub(super) fn last_place() -> Option<String> {
+    PLACE.take()
+}
+
+/// Counts a panic of a reconcile of this object; returns the number of panics in a row.
+pub(super) fn count(panics: &ObjectMap<u32>, object_ref: &ObjectRef) -> u32 {
+    panics.with(|panics| {
         let count = panics.entry(object_ref.clone()).or_default();
         *count = count.saturating_add(1);
         *count
-    });
-    let pause = problem::pause(panics);
-    context.requeue_timers.set(&object_ref, Some(pause));
-    (Action::await_change(), ReconcileOutcome::Panicked)
+    })
 }
 
-fn condition(place: Option<&str>) -> ConditionUpdate {
+/// The condition of an object whose reconcile panicked.
+pub(super) fn condition(place: Option<&str>) -> ConditionUpdate {
     let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
     let message = format!(
         "A bug of the operator ended this reconcile{place}. The operator retries with exponential backoff; please report \

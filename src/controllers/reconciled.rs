@@ -3,8 +3,10 @@
 //! A new kind is one more `impl` here and in `managed_kind.rs`, and a line in `manager.rs`, which watches it.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use kube::runtime::controller::Action;
 
 use super::conditions::ConditionUpdate;
@@ -14,7 +16,7 @@ use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
 use super::object_ref::Kind;
 use super::tracker::ReconcileOutcome;
-use super::{action_check, connect_project, connector, driver, panics};
+use super::{action_check, connect_project, connector, driver, panics, problem};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
 /// Reconciles of this kind at once, in all namespaces together; [`super::fair_queue`] says whose.
@@ -82,4 +84,25 @@ impl Reconciled for MirroredProject {
         connector::stopped(context, &object_ref(object), condition.clone());
         Ok(())
     }
+}
+
+/// Reconciles an object and catches a panic.
+pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = object_ref(&*object);
+    let reconcile = K::reconcile(Arc::clone(&object), Arc::clone(&context));
+    if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
+        context.panics.forget(&object_ref);
+        return done;
+    }
+    // This is still the thread of the panic, because nothing was awaited since.
+    let place = panics::last_place();
+    context.tracker.panicked(K::KIND.as_str());
+    let condition = panics::condition(place.as_deref());
+    tracing::error!("{}", condition.message);
+    if let Err(error) = K::report_panic(&object, &context, &condition).await {
+        tracing::warn!(%error, "the panic cannot be reported in the status");
+    }
+    let pause = problem::pause(panics::count(&context.panics, &object_ref));
+    context.requeue_timers.set(&object_ref, Some(pause));
+    (Action::await_change(), ReconcileOutcome::Panicked)
 }

@@ -16,12 +16,10 @@ use super::connector_configuration::{ApplicationConfiguration, ConfigurationValu
 use super::connector_deployment_status::ConnectorDeploymentStatus;
 use super::duration::parse_duration;
 use super::outputs::Outputs;
+use super::policies::{AdoptionPolicy, DEFAULT_INTERVAL, DeletionPolicy, DeploymentType};
 use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
 use super::verify::{ReadyWhen, Verify};
-
-/// Poll interval for a settled deployment whose spec sets no `interval`.
-pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(5);
 
 /// The connector to deploy, the target project, the values and the policies.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -306,19 +304,6 @@ impl WantedConnector {
     }
 }
 
-/// Type of a deployment, spelled as in the API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(transform = schema::leave_description_to_the_field)]
-pub enum DeploymentType {
-    /// Deployment of a staged connector.
-    Preview,
-    /// Deployment of a published connector for testing.
-    Sandbox,
-    /// Deployment of a published connector for production.
-    Production,
-}
-
 /// Whether a deployment follows new versions of its connector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum UpdatePolicy {
@@ -337,26 +322,6 @@ pub enum ManagementPolicy {
     Full,
     /// The operator only reads and reports.
     ObserveOnly,
-}
-
-/// Policy for an existing remote object of the same key that this object did not create.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum AdoptionPolicy {
-    /// Change nothing.
-    #[default]
-    Never,
-    /// Manage it from now on.
-    Adopt,
-}
-
-/// Policy for the remote object when the Kubernetes object is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = schema::leave_description_to_the_field)]
-pub enum DeletionPolicy {
-    /// It is deleted.
-    Delete,
-    /// It stays.
-    Orphan,
 }
 
 /// Policy for visible values that are changed outside of this object.

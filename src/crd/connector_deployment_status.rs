@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::connector_deployment::{DeletionPolicy, DeploymentType};
+use super::policies::{DeletionPolicy, DeploymentType};
 use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN, is_default};
 

@@ -9,9 +9,9 @@ use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::connector_deployment::{AdoptionPolicy, DEFAULT_INTERVAL, DeletionPolicy};
 use super::connector_staged_status::ConnectorStagedStatus;
 use super::duration::parse_duration;
+use super::policies::{AdoptionPolicy, DEFAULT_INTERVAL, DeletionPolicy};
 use super::schema;
 use super::shared::{NamedRef, ProjectRef, is_default};
 

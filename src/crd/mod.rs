@@ -20,7 +20,9 @@ pub mod connector_staged;
 pub mod connector_staged_status;
 pub mod duration;
 pub mod frontend;
+pub mod generate;
 pub mod outputs;
+pub mod policies;
 pub mod schema;
 pub mod shared;
 pub mod verify;
@@ -40,8 +42,8 @@ pub use connector_configuration::{
     SecretSource, SecuredValue, SecuredValueSource, StandardValue, StandardValueSource,
 };
 pub use connector_deployment::{
-    AdoptionPolicy, ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, DeploymentType, Drift, DriftPolicy,
-    IgnoredValue, ManagementPolicy, RemovedValues, UpdatePolicy, WantedConnector,
+    ConnectorDeployment, ConnectorDeploymentSpec, Drift, DriftPolicy, IgnoredValue, ManagementPolicy, RemovedValues,
+    UpdatePolicy, WantedConnector,
 };
 pub use connector_deployment_status::{
     Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Inputs, Operation, OperationState,
@@ -56,7 +58,8 @@ pub use connector_staged_status::{
 };
 pub use duration::{InvalidDuration, parse_duration};
 pub use frontend::{Frontend, FrontendPreset};
+pub use generate::{all, yaml};
 pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};
-pub use schema::{all, yaml};
+pub use policies::{AdoptionPolicy, DeletionPolicy, DeploymentType};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};
 pub use verify::{ReadyWhen, VerifiedResource, Verify};

@@ -30,7 +30,7 @@ pub(super) fn compare_templates() {
     ONCE.call_once(|| {
         for crd in crd::all() {
             let path = format!("{FOLDER}/{}.yaml", crd.metadata.name.clone().unwrap());
-            assert_golden(&path, &template(&crd::schema::to_yaml(&crd)));
+            assert_golden(&path, &template(&crd::generate::to_yaml(&crd)));
         }
     });
 }

@@ -1,5 +1,5 @@
-//! What an event of the cluster ends, and whom it wakes: what every driver of the runs needs, be it [`super::manager`]
-//! on a real watch, or a test that delivers the events itself, late, twice or not at all.
+//! What an event of a watch removes from memory, and which resources it enqueues. Every driver of reconciles uses it:
+//! [`super::manager`] on a real watch, or a test that delivers the events itself, late, twice or not at all.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use super::{action_check, connect_project, connector, driver};
 use crate::crd::{ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
-/// Forgets everything about a subject that is gone.
+/// Forgets everything about a resource that no longer exists.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.foreign_installs.forget(object_ref);
     context.tracker.gone(object_ref);
@@ -38,25 +38,26 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
     }
 }
 
-/// The same for one that an event says is gone: others may have its key from now on (rule 4).
+/// Forgets a resource that an event reports as deleted. From now on another resource can own its key (rule 4).
 pub fn ended(context: &Context, object_ref: &ObjectRef) {
     context.keys.gone(object_ref);
     gone(context, object_ref);
-    // A run that is under way may remember it again; the one after it finds nothing, and forgets it.
+    // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
     context.enqueue(object_ref.clone());
 }
 
-/// A Secret or a ConfigMap that these name was written or removed.
+/// Enqueues the resources that name a Secret or ConfigMap that was written or removed.
 pub fn sourced(context: &Context, users: Users) {
     for user in users.changed {
         context.tracker.changed(&user);
         context.enqueue(user);
     }
-    // Nothing is sent for what is missing, so it is no change that waits to be sent.
+    // Nothing is sent while the object is missing, so this does not count as a change that waits to be sent.
     users.missing.into_iter().for_each(|user| context.enqueue(user));
 }
 
-/// A Connector object was written or removed, by us or by somebody else: its mirror runs if it does not know of it.
+/// Handles a Connector object that was written or removed, by this operator or by others. Enqueues its mirror if the
+/// mirror does not know of the change.
 pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
     let mirror = ObjectRef::mirror(meta.namespace.as_deref().unwrap_or_default(), project);
@@ -66,15 +67,15 @@ pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     }
 }
 
-/// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
+/// Removes what no reconcile needs before an object is stored: managed fields, and kubectl's copy of the manifest.
 pub fn strip<K: Resource>(object: &mut K) {
     object.managed_fields_mut().clear();
     object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
 }
 
-/// A number for what people change of an object, and for the object itself: another one of the same name has another. A
-/// write of ours changes the status or our own annotation, and leaves it as it is; that somebody took our finalizer away
-/// changes it.
+/// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
+/// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody
+/// else's removal of our finalizer changes it.
 #[must_use]
 pub fn what_people_change<K: Resource>(object: &K) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -83,7 +84,7 @@ pub fn what_people_change<K: Resource>(object: &K) -> u64 {
     meta.uid.hash(&mut hasher);
     (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
     let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
-    // That we set it ourselves, before there is anything to hold, needs no run of its own.
+    // Adding the finalizer comes before there is a remote record to protect, and needs no reconcile of its own.
     (!held && object.annotations().contains_key(names::REMOTE_ID)).hash(&mut hasher);
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
@@ -91,19 +92,21 @@ pub fn what_people_change<K: Resource>(object: &K) -> u64 {
     hasher.finish()
 }
 
-/// Which objects exist, so that those are noticed that went while nobody watched, and those that come back: an object whose
-/// labels take it to another install and back again is as it was when it was seen before.
+/// The objects of one watch. Detects objects that were deleted while no watch was open, and objects that return: an
+/// object whose labels move it to another install and back looks the same as when it was last observed.
 pub struct KnownObjects {
     namespace: Option<String>,
     listed: Option<BTreeSet<ObjectRef>>,
-    /// What is here, if labels say so; otherwise what was once seen stays.
+    /// The objects that this install selects now, if it is a shard; otherwise an object that was observed once stays in
+    /// it.
     here: BTreeSet<ObjectRef>,
-    /// Who runs once the list that is being read is complete: reconciles read from a store that shows nothing of it before.
+    /// Objects to enqueue once the list in progress is complete: until then the store that reconciles read from shows
+    /// nothing of it.
     later: Vec<ObjectRef>,
     first: First,
 }
 
-/// How the first list stands.
+/// The state of the first list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
     Awaited,
@@ -112,13 +115,14 @@ enum First {
 }
 
 impl KnownObjects {
-    /// `namespace`: the only one that is watched.
+    /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
     #[must_use]
     pub fn new(namespace: Option<String>) -> Self {
         Self { namespace, listed: None, here: BTreeSet::new(), later: Vec::new(), first: First::Awaited }
     }
 
-    /// The objects that this event says are gone. What is there has its claim before any run sees it.
+    /// Processes an event; returns the objects that it shows to be deleted. Records the claim of an object before any
+    /// reconcile sees the object.
     pub fn note<K: ManagedKind>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<ObjectRef> {
         match event {
             watcher::Event::Init => self.listed = Some(BTreeSet::new()),
@@ -143,7 +147,7 @@ impl KnownObjects {
                     Kind::Mirror => context.mirrors.object_refs(),
                     Kind::Check => context.references.object_refs().into_iter().filter(is_check).collect(),
                 });
-                // What is counted is one of these too, unless it never ran.
+                // Objects that are counted in metrics belong to these too, unless they were never reconciled.
                 let counted = context.tracker.inventory.object_refs();
                 known.extend(counted.into_iter().filter(|object_ref| object_ref.kind == K::KIND));
                 let here = |object_ref: &ObjectRef| {
@@ -171,7 +175,7 @@ impl KnownObjects {
 }
 
 impl KnownObjects {
-    /// The API server refuses the list. If it is the first one, nobody waits for it any more.
+    /// Processes a refused list. If it is the first one, nothing waits for it any more.
     pub fn refused<K: ManagedKind>(&mut self, context: &Context) {
         if self.first == First::Awaited {
             self.first = First::Refused;
@@ -184,9 +188,9 @@ impl KnownObjects {
         }
     }
 
-    /// Takes note of an object, and enqueues the checks that come after it or take their frontend from it, and the staged
-    /// connectors that wait for it: what it has applied, and what passed, is in its status, and a project's frontend is for
-    /// checks only, so these changes wake nobody else.
+    /// Records an object. Enqueues the checks that come after it or take their frontend from it, and the staged
+    /// connectors that wait for it. These depend on its status (what it has applied, which check passed) or on a
+    /// project's frontend, which no other resource uses, so nothing else is enqueued.
     fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let object_ref = object_ref(object);
@@ -217,7 +221,7 @@ impl KnownObjects {
     }
 }
 
-/// A first list is complete, which some wait for.
+/// Releases what waits for the first list of this kind.
 fn listed<K: ManagedKind>(context: &Context) {
     if wants_keys::<K>() {
         context.keys.listed();
@@ -233,13 +237,13 @@ fn settle<K: ManagedKind>(context: &Context) {
     }
 }
 
-/// When the API server stored it first; every object that it shows says so.
+/// Returns when the API server created the object; every object that it returns has this time.
 #[must_use]
 pub fn created<K: Resource>(object: &K) -> Timestamp {
     object.meta().creation_timestamp.as_ref().map_or(Timestamp::MAX, |at| at.0)
 }
 
-/// Whether the list of a kind says who wants which key. Checks and mirrors want none, so nobody waits for theirs.
+/// Whether objects of the kind claim keys. Checks and mirrors claim none, so no claim waits for their lists.
 fn wants_keys<K: ManagedKind>() -> bool {
     !matches!(K::KIND, Kind::Check | Kind::Mirror)
 }
@@ -248,7 +252,7 @@ fn is_check(object_ref: &ObjectRef) -> bool {
     object_ref.kind == Kind::Check
 }
 
-/// The resource that an object is.
+/// Returns the reference to an object.
 pub fn object_ref<K: ManagedKind>(object: &K) -> ObjectRef {
     ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }

@@ -1,6 +1,7 @@
-//! The kinds that have a controller: what is noted of an object, how it is reconciled, and how many reconciles run at once.
+//! The kinds that have a controller: what the operator records of an object, how it reconciles it, and how many
+//! reconciles run at once.
 //!
-//! A new kind is one more `impl` of both traits here, and a line in `manager.rs`, which watches it.
+//! A new kind needs an `impl` of both traits here, and a line in `manager.rs`, which watches it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,41 +23,44 @@ use super::{action_check, connect_project, connector, driver, events, panics};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
-/// Reconciles of this kind at once, in all namespaces together; [`super::fair_queue`] says whose.
+/// Returns the maximum number of concurrent reconciles of this kind, in all namespaces together. [`super::fair_queue`]
+/// distributes them over namespaces.
 #[must_use]
 pub(super) fn slots(kind: Kind) -> usize {
     match kind {
-        // A thousand resources that change at the same time need no memory for a thousand reconciles. Most wait for the cluster;
-        // of one remote project only as many get further as `run --concurrency` says.
+        // A thousand resources that change at the same time need no memory for a thousand reconciles. Most wait for the
+        // API server; `run --concurrency` bounds how many of one remote project get further.
         Kind::Deployment => 128,
-        // Each reads a Secret of up to 1 MiB and writes its copy, and makes no call of its own: more would only wait for the
-        // API server, with their Secrets in memory.
+        // Each reads a Secret of up to 1 MiB and writes its copy, and makes no call to the remote: more would only wait
+        // for the API server, with their Secrets in memory.
         Kind::Project => 32,
-        // Makers have few staged connectors. Each check waits for a frontend, and keeps its answer in memory for a moment.
+        // Connector developers have few staged connectors. Each check waits for a frontend, and keeps its response in
+        // memory for a moment.
         Kind::Staged | Kind::Check => 16,
-        // Each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
+        // Each reads its registry page by page, and needs a few megabytes meanwhile.
         Kind::Mirror => 2,
     }
 }
 
 /// A kind that is watched and reconciled.
 pub trait ManagedKind: Resource<DynamicType = ()> {
-    /// Which one.
+    /// The kind.
     const KIND: Kind;
 
-    /// Notes an object that was seen, for those that claim keys (rule 4).
+    /// Records an observed object and the key that it claims (rule 4).
     fn note(&self, keys: &KeyOwnership);
 
-    /// What the status reports, to be counted; `None`: there is nothing to count.
+    /// Returns what the status reports, for metrics; `None`: the object is not counted.
     fn reported_state(&self) -> Option<ReportedState>;
 
-    /// The install that works on the object, if one has claimed it (rule 26).
+    /// Returns the install that works on the object, if one has claimed it (rule 26).
     fn controller(&self) -> Option<&str>;
 }
 
 /// How a kind is reconciled.
 pub(super) trait Reconciled: Object + ManagedKind {
-    /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
+    /// Reconciles an object; returns what follows and the outcome. Never fails: an error becomes a condition or a
+    /// retry.
     fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
 
     /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
@@ -72,7 +76,8 @@ pub(super) trait Reconciled: Object + ManagedKind {
     }
 }
 
-/// A kind with conditions of its own. `$note`: what it notes; `$started_at`: when the operation in its status began.
+/// Implements both traits for a kind with conditions of its own. `$note`: records its claim; `$started_at`: when the
+/// operation in its status began.
 macro_rules! managed_kind {
     ($kind:ident, $variant:ident, $module:ident, $note:expr, $started_at:expr) => {
         impl ManagedKind for $kind {
@@ -121,7 +126,7 @@ impl ManagedKind for MirroredProject {
     /// A mirror claims no key.
     fn note(&self, _: &KeyOwnership) {}
 
-    /// Only what is mirrored, or was.
+    /// Counted only while the project mirrors the registry or may still have mirrored objects.
     fn reported_state(&self) -> Option<ReportedState> {
         let status = self.status.as_ref().filter(|_| self.spec.registry.is_some() || self.may_have_objects())?;
         Some(ReportedState::of(&status.conditions, names::REGISTRY_MIRRORED, None))
@@ -137,7 +142,7 @@ impl Reconciled for MirroredProject {
         connector::reconcile(object, context)
     }
 
-    /// Its project reports it.
+    /// The status of its project reports the panic.
     async fn report_panic(object: &Self, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
         connector::stopped(context, &events::object_ref(object), condition.clone());
         Ok(())

@@ -1,4 +1,5 @@
-//! Every state that the operator can write, as objects: each kind with each reason, made by the code that makes statuses.
+//! Every state that the operator can write, as objects: each kind with each reason, made by the code that writes
+//! statuses.
 
 use connect_api::mask::Masker;
 use connect_operator::controllers::conditions::{ConditionUpdate, conditions};
@@ -21,20 +22,20 @@ const GENERATION: i64 = 3;
 
 /// An object as Flux and Argo CD see it.
 pub(crate) struct State {
-    /// Which one it is, for people.
+    /// Its name, for messages.
     pub(crate) name: String,
-    /// What it means for whoever waits.
+    /// What it means for a client that waits.
     pub(crate) means: Means,
     /// The object.
     pub(crate) object: Value,
 }
 
-/// What a state means for whoever waits.
+/// What a state means for a client that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
-    /// The operator has said it of what is wanted now.
+    /// The operator has reported this state for the current generation.
     Said(ConditionState),
-    /// The operator has not seen what is wanted now.
+    /// The operator has not observed the current generation.
     NotSeenYet,
     /// It is being deleted.
     BeingDeleted,
@@ -54,7 +55,7 @@ pub(crate) fn all() -> Vec<State> {
         all.push(State {
             name: format!("{kind} that was just created"),
             means: Means::NotSeenYet,
-            // What the default of the schema makes of an object without a status.
+            // An object without a status, with the default of the schema.
             object: object(kind, 1, &json!({"observedGeneration": UNSEEN})),
         });
         for reason in [Reason::Deployed, Reason::DeploymentFailed, Reason::Creating] {
@@ -89,7 +90,8 @@ fn object(kind: &str, generation: i64, status: &Value) -> Value {
     })
 }
 
-/// The status that the operator writes for this reason; `beside`: with every condition that may stand beside the main ones.
+/// The status that the operator writes for this reason; `beside`: with every condition that may exist beside the main
+/// ones.
 fn status(kind: &str, reason: Reason, beside: bool) -> Value {
     let (now, condition) = (Timestamp::UNIX_EPOCH, ConditionUpdate::new(reason, "so it is"));
     match kind {
@@ -160,7 +162,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             };
             let status = connect_project::status::summarize(&ConnectProjectStatus::default(), &facts, now);
             let same = conditions(&[], &condition, Vec::new(), GENERATION, now);
-            assert_eq!(status.conditions[..same.len()], same, "{reason} is told as it is");
+            assert_eq!(status.conditions[..same.len()], same, "{reason} is reported unchanged");
             json!(status)
         }
     }

@@ -1,4 +1,4 @@
-//! `wait`, as a process: how it ends, and what it says.
+//! `wait`, as a process: its exit codes and its output.
 
 use std::process::Output;
 
@@ -23,12 +23,12 @@ async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[tokio::test]
-async fn it_ends_when_it_is_ready_when_a_person_is_needed_and_when_the_time_is_over() {
+async fn wait_ends_when_ready_when_stalled_and_at_its_timeout() {
     let shop = Shop::open().await;
     let (code, said) = wait(&shop, &["deployment/tax"]).await;
     assert!(code == Some(1) && said.contains("deployment/tax: it does not exist in the namespace"), "{said}");
 
-    // Its Secret is not there, which may come by itself.
+    // Its Secret does not exist, which may change.
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("SecretMissing").await;
     let limit = format!("{}s", brief().as_secs().max(1));

@@ -1,15 +1,15 @@
-//! Commands as people type them, with what they print.
+//! Commands as users type them, with their output.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// Runs a command to its end; fails with all that it printed if it fails.
+/// Runs a command to its end and returns its output; a failure panics with all of its output.
 pub(crate) fn run(command: &mut Command) -> String {
     let output = finish(command, None);
     said(command, &output)
 }
 
-/// The same with something on its standard input.
+/// Runs a command with this standard input.
 pub(crate) fn feed(command: &mut Command, input: &str) -> String {
     let output = finish(command, Some(input));
     said(command, &output)

@@ -1,4 +1,4 @@
-//! Scopes that the token lacks: nothing is sent, the message names them, and another token heals it.
+//! Scopes that the token lacks: nothing is sent, the message names them, and another token resolves it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::manifests::with_spec;
 use crate::shop::{CREDENTIALS, PROJECT, Shop};
 
-/// A shop whose API clients have the scopes of their names.
+/// A shop whose API clients have the scopes that their names indicate.
 async fn open() -> Shop {
     let client = |id: &str, scopes: &[&str]| json!({"id": id, "secret": "dev-secret", "scopes": scopes});
     let clients = json!({"clients": [
@@ -38,7 +38,7 @@ fn with_api_client(shop: &Shop) -> Value {
     )
 }
 
-/// Counts of creates, redeploys and deletes.
+/// Number of creates, redeploys and deletes.
 fn sent(shop: &Shop) -> [u64; 3] {
     ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation))
 }
@@ -69,7 +69,7 @@ async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
     assert!(told.contains("manage_connectors_deployments:demo"), "{told}");
 }
 
-/// Returns once a token is in use that has such a scope.
+/// Returns once a token with such a scope is in use.
 async fn until_scope(shop: &Shop, scope: &str) {
     shop.until_project(&format!("a token with {scope} is in use"), |project| {
         project.status.as_ref().is_some_and(|status| status.scopes.iter().any(|it| it.starts_with(scope)))
@@ -77,7 +77,7 @@ async fn until_scope(shop: &Shop, scope: &str) {
     .await;
 }
 
-/// Returns once a token is in use that may only look.
+/// Returns once a read-only token is in use.
 async fn view_only(shop: &Shop) {
     use_client(shop, "viewer").await;
     until_scope(shop, "view_connectors_dep").await;
@@ -99,7 +99,11 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
         told.contains("manage_connectors_deployments:demo, which is needed to create, redeploy and delete"),
         "{told}"
     );
-    assert_eq!(lacks.status.unwrap().deployment_status.as_deref(), Some("Deployed"), "what is live is still shown");
+    assert_eq!(
+        lacks.status.unwrap().deployment_status.as_deref(),
+        Some("Deployed"),
+        "the live state is still reported"
+    );
     assert_eq!(sent(&shop), [1, 0, 0]);
     use_client(&shop, "deployer").await;
     shop.until_reason("Deployed").await;
@@ -107,7 +111,7 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
 
     view_only(&shop).await;
     shop.delete().await;
-    shop.until("it says why it stays", |object| message(object).starts_with("Nothing is sent")).await;
+    shop.until("the reason why it is not deleted", |object| message(object).starts_with("Nothing is sent")).await;
     assert_eq!(sent(&shop), [1, 1, 0]);
     use_client(&shop, "deployer").await;
     shop.until_gone().await;

@@ -1,4 +1,5 @@
-//! Secrets that are there and may not be used: the resource says which and why, nothing is sent, and it goes on once one may.
+//! Secrets that exist and may not be used: the resource reports which one and why, nothing is sent, and it continues
+//! once it may.
 
 use connect_operator::controllers::secret::Policy;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
@@ -13,7 +14,7 @@ use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 const CHECK: &str = "cart";
 
-/// A check whose header comes from the Secret of the deployment.
+/// A check with a header from the Secret of the deployment.
 fn check(shop: &Shop) -> Value {
     let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);
     json!({
@@ -28,7 +29,7 @@ async fn label(shop: &Shop, secret: &str) {
 }
 
 #[tokio::test]
-async fn the_token_of_a_service_account_is_sent_nowhere() {
+async fn a_service_account_token_is_sent_nowhere() {
     let mut shop = Shop::without_operator(options(), stepped()).await;
     let token = |name: &str, data: Value| -> Secret {
         let account = json!({"kubernetes.io/service-account.name": "default"});
@@ -64,7 +65,7 @@ async fn the_token_of_a_service_account_is_sent_nowhere() {
 }
 
 #[tokio::test]
-async fn where_a_label_is_asked_for_a_secret_is_used_once_it_has_it() {
+async fn with_a_required_label_a_secret_is_used_once_it_has_it() {
     let mut shop = Shop::without_operator(options(), stepped()).await;
     shop.secrets = Policy { require_label: true };
     shop.operator_namespace = shop.sandbox.another().await.namespace;
@@ -88,7 +89,7 @@ async fn where_a_label_is_asked_for_a_secret_is_used_once_it_has_it() {
     until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     until_says::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
 
-    // Rule 24: the copy needs no label, and is enough to end with.
+    // Rule 24: the copy needs no label, and suffices for the deletion.
     let copies = kube::Api::<Secret>::namespaced(shop.sandbox.client.clone(), &shop.operator_namespace);
     assert_eq!(copies.list_metadata(&ListParams::default()).await.unwrap().items.len(), 1);
     shop.sandbox.succeed(&["delete", "ctp", PROJECT, "--wait=false"], "").await;

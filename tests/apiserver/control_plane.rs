@@ -174,7 +174,7 @@ async fn a_restarted_apiserver_has_the_same_address_and_data() {
     let ended = cluster.process_id(Process::ApiServer).await.expect_err("it was stopped");
     let Error::Ended { how, .. } = &ended else { panic!("{ended}") };
     assert_eq!(how, "exit status: 0", "an open watch does not delay the shutdown");
-    maps.get("kept").await.expect_err("nobody listens");
+    maps.get("kept").await.expect_err("the server is stopped");
 
     cluster.start_apiserver().await.expect("started");
     maps.get("kept").await.expect("the same client finds the same data");
@@ -226,8 +226,8 @@ async fn a_program_that_ends_while_starting_is_reported_with_its_log_and_leaves_
     let mut options = options().await;
     options.assets.kube_apiserver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/kube-apiserver-ends").into();
     let error = LocalCluster::start(options).await.expect_err("it ended").to_string();
-    let said = "kube-apiserver ended by itself (exit status: 3); the end of its log:\nworking in ";
-    let folder = error.strip_prefix(said).unwrap_or_else(|| panic!("{error}"));
+    let expected = "kube-apiserver ended by itself (exit status: 3); the end of its log:\nworking in ";
+    let folder = error.strip_prefix(expected).unwrap_or_else(|| panic!("{error}"));
     assert!(folder.contains("connect-operator-") && !Path::new(folder).exists(), "{folder}");
 }
 
@@ -303,6 +303,6 @@ async fn the_terminal_does_not_reach_a_cluster_and_a_terminated_guardian_cleans_
     }
     kill_process(pid(cluster.guardian_id()), Signal::TERM).expect("it runs");
     in_time(remains.vanish()).await.expect("nothing remains");
-    let error = cluster.start_etcd().await.expect_err("nobody answers");
+    let error = cluster.start_etcd().await.expect_err("no guardian");
     assert!(matches!(error, Error::Guardian { .. }), "{error}");
 }

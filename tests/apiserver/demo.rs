@@ -164,7 +164,7 @@ async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
     ]
     .map(|text| line(text).replace(" -w", ""));
     let output = Command::new("/bin/sh").args(["-euc", &commands.join("\n")]).output().await.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     for shown in [
         "demo-connector   Deployed   True",
@@ -172,9 +172,9 @@ async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
         "1.1.0   Published   Granted   True",
         "addToCart",
     ] {
-        assert!(said.contains(shown), "{shown}: {said}");
+        assert!(printed.contains(shown), "{shown}: {printed}");
     }
-    assert_eq!(said.matches("patched").count(), 3, "{said}");
+    assert_eq!(printed.matches("patched").count(), 3, "{printed}");
 
     demo.terminate();
     let (status, _, stderr) = demo.end().await;
@@ -316,7 +316,7 @@ async fn finalize_a_namespace(client: &Client) {
         .applied_objects()
         .try_filter(|namespace| std::future::ready(namespace.metadata.deletion_timestamp.is_some()));
     let deleted = in_time(Box::pin(deleted).next()).await.expect("a deleted namespace");
-    let mut namespace = deleted.expect("the watch goes on").expect("the watch works");
+    let mut namespace = deleted.expect("the watch continues").expect("the watch works");
     assert!(namespace.name_any().starts_with("connect-operator-demo-"));
     let left = [
         left::<ActionCheck>(client, &namespace).await,

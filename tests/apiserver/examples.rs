@@ -66,21 +66,21 @@ async fn the_steps_of_getting_started_work_as_written() {
     let (shop, shell) = with_nothing().await;
     let blocks = blocks(&page);
     let (environment, steps) = blocks.split_first().expect("the page begins with the environment");
-    let mut said = String::new();
+    let mut printed = String::new();
     for step in steps {
         // A plan with changes exits with 2.
         let code = if step.starts_with("connect-operator plan") { 2 } else { 0 };
-        said += &shell.run("docs/getting-started.md", &format!("{environment}{step}"), code).await;
+        printed += &shell.run("docs/getting-started.md", &format!("{environment}{step}"), code).await;
     }
     for shown in
         ["demo-pipeline", "API_TOKEN", "+ ConnectorDeployment", "deployment/tax: Deployed", "ObserveOnly", "cartId"]
     {
-        assert!(said.contains(shown), "{shown}:\n{said}");
+        assert!(printed.contains(shown), "{shown}:\n{printed}");
     }
     let (_, shown) = page.split_once("```text\n").expect("the output of the plan");
     let shown = shell.here(shown.split_once("```").expect("its end").0);
-    assert!(said.contains(&shown), "{shown}\n{said}");
-    assert!(!said.contains("my-first-token") && !said.contains("my-next-token"), "{said}");
+    assert!(printed.contains(&shown), "{shown}\n{printed}");
+    assert!(!printed.contains("my-first-token") && !printed.contains("my-next-token"), "{printed}");
     let sent =
         ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation));
     assert_eq!(sent, [1, 1, 1]);

@@ -119,12 +119,12 @@ async fn the_rights_of_the_page_suffice_for_a_whole_lifecycle_in_a_watched_names
     let shop = Shop::without_operator(quick(), Clock::system()).await;
     let own = Sandbox::new().await;
     let client = account(&own, &shop.sandbox).await;
-    a_whole_life(&shop, &own, client, &[&shop.sandbox.namespace]).await;
+    a_whole_lifecycle(&shop, &own, client, &[&shop.sandbox.namespace]).await;
 }
 
 /// Runs the operator as `client` with its own objects in `own`: from its start, over everything that it does for a
 /// shop, to the deletion of its project. `watched`: empty for all namespaces.
-pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, watched: &[&str]) {
+pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client, watched: &[&str]) {
     let served = async {
         while !served_crds::missing(&client).await.unwrap().is_empty() {
             Clock::system().sleep(Duration::from_millis(100)).await;

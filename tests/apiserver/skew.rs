@@ -90,13 +90,13 @@ async fn with_older_crds_the_operator_waits_and_with_newer_ones_it_keeps_unknown
 
     shop.sandbox.install(newer()).await;
     shop.until_reason("Deployed").await;
-    keeps_what_it_does_not_know(&shop).await;
-    leaves_alone_what_it_does_not_understand(&shop).await;
+    keeps_unknown_fields(&shop).await;
+    does_not_reconcile_unreadable_objects(&shop).await;
     operator.kill().await.unwrap();
     read_on.await.unwrap();
 }
 
-async fn keeps_what_it_does_not_know(shop: &Shop) {
+async fn keeps_unknown_fields(shop: &Shop) {
     let of_tomorrow = json!({"status": {"ofTomorrow": "kept"}});
     let deployments: Api<ConnectorDeployment> = shop.api();
     let written = PatchParams::default();
@@ -113,10 +113,10 @@ async fn keeps_what_it_does_not_know(shop: &Shop) {
 
 /// After a rollback, one object has a value that only a newer version knows: the others are reconciled, and so is this
 /// one once it is valid again.
-async fn leaves_alone_what_it_does_not_understand(shop: &Shop) {
+async fn does_not_reconcile_unreadable_objects(shop: &Shop) {
     let policy = |policy: &str| json!({"spec": {"connector": {"updatePolicy": policy}}});
     shop.sandbox.change(&shop.deployment(), &policy("Weekly")).await.unwrap();
-    let note = told(shop, "NotUnderstood").await;
+    let note = first_note(shop, "NotUnderstood").await;
     assert!(note.contains("Weekly") && note.contains("Update the operator"), "{note}");
 
     // Both use this Secret; the redeploy of the other one shows that its change has arrived.
@@ -144,7 +144,7 @@ fn is_redeployed(object: &ConnectorDeployment) -> bool {
 }
 
 /// The note of the first Event with this reason.
-async fn told(shop: &Shop, reason: &str) -> String {
+async fn first_note(shop: &Shop, reason: &str) -> String {
     let events = watcher::watcher(shop.api::<Event>(), watcher::Config::default());
     let notes = events.try_filter_map(|event| {
         let note = match event {

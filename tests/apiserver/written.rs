@@ -68,9 +68,9 @@ impl Shell {
             .output();
         let output = in_time(output).await;
         let output = output.unwrap_or_else(|_| panic!("{place} does not end: {lines}")).unwrap();
-        let [said, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-        assert_eq!(output.status.code(), Some(code), "{place}: {lines}\n{said}{error}");
-        said
+        let [printed, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(output.status.code(), Some(code), "{place}: {lines}\n{printed}{error}");
+        printed
     }
 }
 

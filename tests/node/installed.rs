@@ -19,19 +19,19 @@ pub(crate) fn with_the_defaults(node: &Node) {
     node.make_restricted_namespace(NAMESPACE);
     let installed = Installed::install(node, &[&hosts(&["shop"])]);
     installed.both_replicas_serve_and_one_leads();
-    installed.its_token_opens_nothing_else("shop");
+    installed.its_token_has_no_other_rights("shop");
     let shop = Shop::open(node, "shop");
     shop.quickstart();
     assert_eq!((shop.creates(), shop.redeploys()), (1, 0), "live after one create");
     shop.rotate("the-second-token");
     shop.redeployed(1);
-    installed.another_takes_over_when_the_pod_of_the_leader_goes();
+    installed.another_replica_takes_over_from_a_deleted_leader_pod();
     shop.rotate("the-third-token");
     shop.redeployed(2);
-    installed.changes_version_while_something_runs(&shop);
-    installed.leaves_everything_when_it_goes(&shop);
+    installed.changes_version_during_a_redeploy(&shop);
+    installed.keeps_all_resources_when_uninstalled(&shop);
     let installed = Installed::install(node, &[&hosts(&["shop"])]);
-    installed.is_removed_with_all_that_it_made(&shop);
+    installed.is_removed_with_all_its_objects(&shop);
     node.kubectl(&["delete", "namespace", "shop", NAMESPACE]);
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn in_some_namespaces(node: &Node) {
     node.apply("other", &other.manifests());
     watched.quickstart();
     assert_eq!((watched.creates(), other.creates()), (1, 0), "only the watched namespace is reconciled");
-    installed.its_token_opens_nothing_else("watched");
+    installed.its_token_has_no_other_rights("watched");
     assert_eq!(installed.may("get", "secrets", "other"), "no");
     node.kubectl(&["--namespace", "watched", "delete", "cdep,ctp", "--all", &timeout_option()]);
     assert_eq!(watched.deployments(), 0, "taken down");
@@ -62,8 +62,8 @@ impl<'a> Installed<'a> {
         let image = [format!("image.repository={}", node.repository), format!("image.tag={}", node.tag)];
         let values = image.into_iter().chain(values.iter().map(|value| (*value).to_owned())).collect();
         let installed = Self { node, values };
-        let said = installed.release("install", &[]);
-        assert!(said.contains("ConnectProject"), "the notes name the next step: {said}");
+        let printed = installed.release("install", &[]);
+        assert!(printed.contains("ConnectProject"), "the notes name the next step: {printed}");
         node.helm(&["test", RELEASE, "--namespace", NAMESPACE, &timeout_option()]);
         installed
     }
@@ -130,7 +130,7 @@ impl<'a> Installed<'a> {
     }
 
     /// Asserts what a holder of the token of its pods can do.
-    fn its_token_opens_nothing_else(&self, shop: &str) {
+    fn its_token_has_no_other_rights(&self, shop: &str) {
         for (verb, what, namespace, answer) in [
             ("get", "secrets", shop, "yes"),
             ("create", "secrets", shop, "no"),
@@ -153,7 +153,7 @@ impl<'a> Installed<'a> {
 
     /// The kubelet sends SIGTERM first, and the leader releases its Lease; `tests/storm/leader_killed.rs` tests `kill
     /// -9`.
-    fn another_takes_over_when_the_pod_of_the_leader_goes(&self) {
+    fn another_replica_takes_over_from_a_deleted_leader_pod(&self) {
         let leader = self.node.until("leader", |_| self.leader());
         self.node.kubectl(&["--namespace", NAMESPACE, "delete", "pod", &leader, "--force", "--grace-period=0"]);
         self.node.until("other leader", |_| self.leader().filter(|other| *other != leader));
@@ -168,7 +168,7 @@ impl<'a> Installed<'a> {
     }
 
     /// An upgrade and a rollback in the middle of a redeploy: each change is deployed once.
-    fn changes_version_while_something_runs(&self, shop: &Shop<'_>) {
+    fn changes_version_during_a_redeploy(&self, shop: &Shop<'_>) {
         let before = shop.redeploys();
         shop.rotate("the-token-of-an-upgrade");
         self.release("upgrade", &["podAnnotations.upgraded=once", "logFormat=text"]);
@@ -180,10 +180,10 @@ impl<'a> Installed<'a> {
     }
 
     /// `helm uninstall` removes only the operator, and says so; a new installation continues where it ended.
-    fn leaves_everything_when_it_goes(&self, shop: &Shop<'_>) {
+    fn keeps_all_resources_when_uninstalled(&self, shop: &Shop<'_>) {
         let before = (shop.creates(), shop.redeploys());
-        let said = self.uninstall();
-        assert!(said.contains("kept") && said.contains("connectordeployments"), "{said}");
+        let printed = self.uninstall();
+        assert!(printed.contains("kept") && printed.contains("connectordeployments"), "{printed}");
         assert_eq!(self.node.get(shop.namespace, &["cdep", "tax"])["status"]["deploymentStatus"], "Deployed");
         assert_eq!(shop.deployments(), 1, "still live");
         let again = Self::install(self.node, &self.values.iter().map(String::as_str).collect::<Vec<_>>());
@@ -195,7 +195,7 @@ impl<'a> Installed<'a> {
     }
 
     /// The commands of docs/operations/uninstall.md, in order.
-    fn is_removed_with_all_that_it_made(&self, shop: &Shop<'_>) {
+    fn is_removed_with_all_its_objects(&self, shop: &Shop<'_>) {
         let kinds = "connectordeployments,connectorstageds,actionchecks";
         self.node.kubectl(&["delete", kinds, "--all", "--all-namespaces", &timeout_option()]);
         self.node.kubectl(&["delete", "connectprojects", "--all", "--all-namespaces", &timeout_option()]);

@@ -33,8 +33,8 @@ async fn is_taken(sandbox: &Sandbox, case: &str, manifests: &[Value]) {
     let arguments = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict"];
     let arguments = [&["--namespace="][..], &arguments, &["--filename", "-"]].concat();
     let output = sandbox.kubectl(&arguments, &text(&manifests)).await;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !said.contains("Warning"), "{case}: {said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !printed.contains("Warning"), "{case}: {printed}");
     let taken = String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.contains("dry run")).count();
     assert_eq!(taken, manifests.len(), "{case}");
 }
@@ -78,8 +78,11 @@ async fn every_pod_is_admitted_where_restricted_is_enforced() {
             sandbox.succeed(&create, &pod.to_string()).await;
             pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = json!(true);
             let refused = sandbox.kubectl(&create, &pod.to_string()).await;
-            let said = String::from_utf8_lossy(&refused.stderr);
-            assert!(said.contains("violates PodSecurity \"restricted:latest\""), "the standard is enforced: {said}");
+            let printed = String::from_utf8_lossy(&refused.stderr);
+            assert!(
+                printed.contains("violates PodSecurity \"restricted:latest\""),
+                "the standard is enforced: {printed}"
+            );
         }
         assert_eq!(pods, 2, "{set}: the operator, and the test");
     }

@@ -13,7 +13,7 @@ use tower::BoxError;
 
 use crate::cluster::Sandbox;
 use crate::helm;
-use crate::security::{a_whole_life, client_of, quick};
+use crate::security::{a_whole_lifecycle, client_of, quick};
 use crate::shop::Shop;
 
 /// Granted rights that these tests do not use, each with the reason.
@@ -138,7 +138,7 @@ async fn roles_in_named_namespaces_suffice_for_a_whole_lifecycle_and_each_right_
     let watched = shop.sandbox.namespace.clone();
     let given = give(&own, &format!("watchNamespaces={{{watched}}},outputs.enabled=true")).await;
     let (client, asked) = noting(client_of(&own).await, &own.namespace);
-    a_whole_life(&shop, &own, client, &[&watched]).await;
+    a_whole_lifecycle(&shop, &own, client, &[&watched]).await;
     all_were_needed(&given, &asked.lock().unwrap());
 }
 
@@ -149,7 +149,7 @@ async fn the_cluster_role_suffices_for_a_whole_lifecycle_in_any_namespace_and_ea
     let shop = Shop::on(own.another().await, quick(), Clock::system()).await;
     let given = give(&own, "outputs.enabled=true").await;
     let (client, asked) = noting(client_of(&own).await, &own.namespace);
-    a_whole_life(&shop, &own, client, &[]).await;
+    a_whole_lifecycle(&shop, &own, client, &[]).await;
     all_were_needed(&given, &asked.lock().unwrap());
 }
 

@@ -62,6 +62,6 @@ async fn nothing_differs(how: &str) {
 }
 
 async fn differs_in_nothing(shell: &Shell, how: &str, file: &str) {
-    let said = shell.run(file, &format!("kubectl diff {how} -f examples/{file}"), 0).await;
-    assert_eq!(said, "", "{file}");
+    let printed = shell.run(file, &format!("kubectl diff {how} -f examples/{file}"), 0).await;
+    assert_eq!(printed, "", "{file}");
 }

@@ -31,11 +31,11 @@ fn flux_reads_the_intended_status_of_every_state_of_every_kind() {
             assert_eq!(verdict.message, "so it is", "{}", state.name);
         }
     }
-    what_the_page_says(&states, &verdicts);
+    assert_page(&states, &verdicts);
 }
 
 /// Asserts that the kstatus column of the page is right for each row of a reason.
-fn what_the_page_says(states: &[states::State], verdicts: &[Verdict]) {
+fn assert_page(states: &[states::State], verdicts: &[Verdict]) {
     let mut rows = 0;
     let mut kind = "";
     for line in PAGE.lines() {

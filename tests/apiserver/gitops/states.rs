@@ -48,8 +48,12 @@ pub(crate) fn all() -> Vec<State> {
         for reason in Reason::ALL {
             for beside in [false, true] {
                 let name = format!("{kind} {reason}{}", if beside { " with more conditions" } else { "" });
-                let said = Means::Said(reason.state());
-                all.push(State { name, means: said, object: object(kind, GENERATION, &status(kind, *reason, beside)) });
+                let written = Means::Said(reason.state());
+                all.push(State {
+                    name,
+                    means: written,
+                    object: object(kind, GENERATION, &status(kind, *reason, beside)),
+                });
             }
         }
         all.push(State {
@@ -59,14 +63,14 @@ pub(crate) fn all() -> Vec<State> {
             object: object(kind, 1, &json!({"observedGeneration": UNSEEN})),
         });
         for reason in [Reason::Deployed, Reason::DeploymentFailed, Reason::Creating] {
-            let said = status(kind, reason, false);
-            let changed = object(kind, GENERATION + 1, &said);
+            let written = status(kind, reason, false);
+            let changed = object(kind, GENERATION + 1, &written);
             all.push(State {
                 name: format!("{kind} {reason}, changed since"),
                 means: Means::NotSeenYet,
                 object: changed,
             });
-            let mut deleted = object(kind, GENERATION, &said);
+            let mut deleted = object(kind, GENERATION, &written);
             deleted["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
             all.push(State { name: format!("{kind} {reason}, deleted"), means: Means::BeingDeleted, object: deleted });
         }

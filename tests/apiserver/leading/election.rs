@@ -179,7 +179,7 @@ async fn until(sandbox: &Sandbox, what: &str, is: impl Fn(&Lease) -> bool) -> Le
 async fn one_of_many_replicas_leads_and_records_the_scope_of_its_install() {
     let stage = Stage::new().await;
     let replicas: Vec<_> = (0..4).map(|number| Replica::start(&stage, &format!("replica-{number}"))).collect();
-    let lease = until(&stage, "somebody leads", |lease| lease.spec.is_some()).await;
+    let lease = until(&stage, "one replica leads", |lease| lease.spec.is_some()).await;
     for replica in &replicas {
         // Each has read it at least twice.
         let from = replica.clock.elapsed();

@@ -231,13 +231,13 @@ async fn rule_26_an_object_of_a_live_install_is_not_reconciled_which_is_reported
     let before = shop.get().await.resource_version();
     let second = Install::start(&shop, &home, "second", "team=tax").await;
     let other = Install::start_as(&shop, &home, None, "").await;
-    let said = async {
+    let both = async {
         // One for the deployment and one for the project, by each install that leaves them.
         while shop.events("ManagedElsewhere").await.len() < 2 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    in_time(said).await.expect("the Events are written in time");
+    in_time(both).await.expect("the Events are written in time");
     for note in shop.events("ManagedElsewhere").await {
         assert!(note.contains(&first.name.to_string()) && note.contains("--selector"), "{note}");
     }

@@ -44,7 +44,7 @@ async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_repo
         counted.writes()
     );
     assert_eq!(size(&project), (Some(2_000), Some(500)));
-    let (status, _, message) = told(&project, names::REGISTRY_MIRRORED).unwrap();
+    let (status, _, message) = reported(&project, names::REGISTRY_MIRRORED).unwrap();
     assert_eq!((status.as_str(), message.contains("2000") && message.contains("500")), ("True", true), "{message}");
     let first: Vec<String> = (0..500).map(|number| format!("shop.connector-{number:04}")).collect();
     assert_eq!(names_of(&shop).await, first);

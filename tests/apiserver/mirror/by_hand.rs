@@ -29,11 +29,12 @@ async fn a_change_by_hand_is_restored_and_reported() {
             .await;
         assert_eq!(back.metadata.uid, before[name].metadata.uid);
     }
-    let said = until_said(&shop).await;
+    let notes = until_reported(&shop).await;
     assert!(
-        said.iter()
+        notes
+            .iter()
             .all(|note| note.starts_with("This Connector was changed by hand, and the operator has restored it")),
-        "{said:?}"
+        "{notes:?}"
     );
 }
 
@@ -49,8 +50,8 @@ async fn a_deleted_object_comes_back() {
         object.uid() != old && object.status == status
     })
     .await;
-    let said = until_said(&shop).await;
-    assert!(said[0].starts_with("This Connector was deleted by hand"), "{said:?}");
+    let notes = until_reported(&shop).await;
+    assert!(notes[0].starts_with("This Connector was deleted by hand"), "{notes:?}");
 }
 
 #[tokio::test]
@@ -70,7 +71,7 @@ async fn changes_made_while_no_operator_ran_are_restored_too() {
     shop.until_object("shop.a", "it is restored", move |object: &Connector| object.status == wanted).await;
     shop.until_object("shop.b", "owned again", |object: &Connector| !object.owner_references().is_empty()).await;
     until_there_are(&shop, &["shop.a", "shop.b"]).await;
-    until_said(&shop).await;
+    until_reported(&shop).await;
 }
 
 #[tokio::test]
@@ -91,7 +92,7 @@ async fn labels_and_annotations_of_users_are_kept() {
 }
 
 /// Returns the notes of the Events once there is one; an Event is written after the change that it reports.
-async fn until_said(shop: &Shop) -> Vec<String> {
+async fn until_reported(shop: &Shop) -> Vec<String> {
     until_so(shop, "an Event", async || !shop.events("ChangedByHand").await.is_empty()).await;
     shop.events("ChangedByHand").await
 }

@@ -14,7 +14,7 @@ async fn the_registry_can_be_browsed_with_kubectl() {
     assert_eq!(there, *BUILT_IN);
     let count = u32::try_from(there.len()).unwrap();
     assert_eq!(size(&project), (Some(count), Some(count)));
-    assert_eq!(told(&project, "Ready").map(|told| told.1), Some("Available".into()));
+    assert_eq!(reported(&project, "Ready").map(|reported| reported.1), Some("Available".into()));
     let table = shop.sandbox.succeed(&["get", "connectors"], "").await;
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["NAME", "KEY", "VERSION", "TYPES", "CERTIFIED", "REGIONS"]);
@@ -81,7 +81,7 @@ async fn projects_whose_filters_overlap_have_objects_of_their_own() {
     let all = ["other.a", "other.my-key--31e15662", "shop.a", "shop.my-key--31e15662"];
     until_there_are(&shop, &all).await;
     shop.until_object("other", "it is mirrored", |project: &ConnectProject| {
-        told(project, names::REGISTRY_MIRRORED).is_some_and(|told| told.1 == "Mirrored")
+        reported(project, names::REGISTRY_MIRRORED).is_some_and(|reported| reported.1 == "Mirrored")
     })
     .await;
     shop.stop_operator().await;
@@ -101,7 +101,8 @@ async fn objects_are_deleted_and_created_again_with_the_filter() {
     let shop = Shop::open().await;
     mirror(&shop, everything()).await;
     shop.sandbox.change(&shop.project(), &json!({"spec": {"registry": null}})).await.unwrap();
-    let project = shop.until_project("no mirror", |project| told(project, names::REGISTRY_MIRRORED).is_none()).await;
+    let project =
+        shop.until_project("no mirror", |project| reported(project, names::REGISTRY_MIRRORED).is_none()).await;
     assert_eq!(project.status.unwrap().registry, None);
     assert_eq!(names_of(&shop).await, Vec::<String>::new());
     mirror(&shop, json!({"text": "warn"})).await;

@@ -43,12 +43,14 @@ fn everything() -> Value {
 
 /// Returns the project once RegistryMirrored has this reason.
 async fn until_mirrored(shop: &Shop, reason: &str) -> ConnectProject {
-    shop.until_project(reason, |project| told(project, names::REGISTRY_MIRRORED).is_some_and(|told| told.1 == reason))
-        .await
+    shop.until_project(reason, |project| {
+        reported(project, names::REGISTRY_MIRRORED).is_some_and(|reported| reported.1 == reason)
+    })
+    .await
 }
 
 /// Status, reason and message of a condition.
-fn told(project: &ConnectProject, type_: &str) -> Option<(String, String, String)> {
+fn reported(project: &ConnectProject, type_: &str) -> Option<(String, String, String)> {
     let conditions = &project.status.as_ref()?.conditions;
     let found = conditions.iter().find(|condition| condition.type_ == type_)?;
     Some((found.status.clone(), found.reason.clone(), found.message.clone()))

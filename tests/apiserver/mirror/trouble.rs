@@ -23,7 +23,7 @@ async fn deployments_continue_without_permission_to_read_the_registry() {
     shop.put_secret(CREDENTIALS, &[("clientId", "deployer"), ("clientSecret", "deployer-secret")]).await;
     shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
     let project = until_mirrored(&shop, "PermissionMissing").await;
-    let (status, _, message) = told(&project, names::REGISTRY_MIRRORED).unwrap();
+    let (status, _, message) = reported(&project, names::REGISTRY_MIRRORED).unwrap();
     assert_eq!(status, "False");
     assert!(message.contains("searchConnectors"), "{message}");
 
@@ -34,9 +34,9 @@ async fn deployments_continue_without_permission_to_read_the_registry() {
     })
     .await;
     let project =
-        shop.until_project("ready", |project| told(project, "Ready").is_some_and(|it| it.1 == "Available")).await;
-    assert_eq!(told(&project, "Stalled"), None);
-    assert_eq!(told(&project, names::REGISTRY_MIRRORED).map(|it| it.1), Some("PermissionMissing".into()));
+        shop.until_project("ready", |project| reported(project, "Ready").is_some_and(|it| it.1 == "Available")).await;
+    assert_eq!(reported(&project, "Stalled"), None);
+    assert_eq!(reported(&project, names::REGISTRY_MIRRORED).map(|it| it.1), Some("PermissionMissing".into()));
     assert_eq!(names_of(&shop).await, Vec::<String>::new());
 
     // With credentials that have the permission, it continues at once.
@@ -59,8 +59,8 @@ async fn an_error_between_pages_removes_nothing_and_opens_no_circuit_breaker() {
     shop.dev.fault(Fault::of("searchConnectors", FaultAnswer::text(503, "down"))).unwrap();
     look(&shop).await;
     let project = until_mirrored(&shop, "ServiceUnavailable").await;
-    assert_eq!(told(&project, names::REGISTRY_MIRRORED).map(|it| it.0), Some("False".into()));
-    assert_eq!(told(&project, "Ready").map(|it| it.1), Some("Available".into()));
+    assert_eq!(reported(&project, names::REGISTRY_MIRRORED).map(|it| it.0), Some("False".into()));
+    assert_eq!(reported(&project, "Ready").map(|it| it.1), Some("Available".into()));
     assert_eq!(size(&project), (Some(150), Some(150)));
     assert_eq!(versions(&shop).await, before);
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;

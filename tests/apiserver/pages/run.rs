@@ -30,15 +30,15 @@ async fn the_steps_of_getting_started_with_a_project_work_as_written() {
     shell.write("tax.yaml", &deployment[0].text);
     shell.write("credentials.env", "clientId=dev-client\nclientSecret=dev-secret\n");
     shell.write("token", "first-token-of-the-shop");
-    let mut said = String::new();
+    let mut printed = String::new();
     for step in steps.iter().filter(|step| !step.text.contains("connect-operator run")) {
         for command in step.text.lines() {
             // A plan with changes exits with 2.
             let code = if command.starts_with("connect-operator plan") { 2 } else { 0 };
-            said += &shell.run(&step.place(), command, code).await;
+            printed += &shell.run(&step.place(), command, code).await;
         }
     }
-    assert!(said.contains("demo-connector") && said.contains("+ ConnectorDeployment"), "{said}");
+    assert!(printed.contains("demo-connector") && printed.contains("+ ConnectorDeployment"), "{printed}");
     assert_eq!([shop.calls("createDeployment"), shop.calls("updateDeploymentById")], [1, 1]);
 }
 

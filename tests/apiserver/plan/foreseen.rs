@@ -54,13 +54,13 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
         assert_eq!(deployment["key"], format!("{}_{NAME}", shop.sandbox.namespace), "{case}");
         assert_eq!(planned["changes"], code == 2, "{case}");
     }
-    let said = plan_as(&shop, &shop.sandbox.kubeconfig(), &[with_level(&shop, "debug", &json!({}))], &[]).await;
+    let printed = plan_as(&shop, &shop.sandbox.kubeconfig(), &[with_level(&shop, "debug", &json!({}))], &[]).await;
     let namespace = &shop.sandbox.namespace;
     let expected = format!(
         "~ ConnectorDeployment {namespace}/tax: is redeployed\n    ~ service LOG_LEVEL: \"info\" -> \"debug\"\n\
          Plan: 0 to create, 1 to redeploy, 0 to adopt, 0 unchanged.\n"
     );
-    assert_eq!(said.output, expected, "a pipe has no colours");
+    assert_eq!(printed.output, expected, "a pipe has no colours");
 }
 
 #[tokio::test]

@@ -23,10 +23,10 @@ async fn rule_05_an_absent_deployment_is_created_again_with_drift_policy_correct
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
     shop.finish("Deployed").await;
-    let first = status(&shop.look_again().await).id.expect("an id");
+    let first = status(&shop.reconcile_again().await).id.expect("an id");
     shop.clock.step(LATE);
     shop.dev.world().remove(&first, shop.dev.now()).unwrap();
-    assert_eq!(ready(&shop.look_again().await).1, "ServiceUnavailable", "one 404 proves nothing");
+    assert_eq!(ready(&shop.reconcile_again().await).1, "ServiceUnavailable", "one 404 proves nothing");
     assert_eq!(shop.sent(), [1, 0, 0]);
     shop.pass(APART).await;
     let second = shop.finish("Deployed").await;
@@ -45,7 +45,7 @@ async fn rule_05_two_404s_with_a_success_between_them_prove_nothing() {
     shop.clock.step(LATE);
     for _ in 0..3 {
         shop.dev.fault(Fault::of("getDeploymentById", not_there())).unwrap();
-        assert_eq!(ready(&shop.look_again().await).1, "ServiceUnavailable");
+        assert_eq!(ready(&shop.reconcile_again().await).1, "ServiceUnavailable");
         shop.dev.clear_faults();
         shop.pass(APART).await;
         shop.until_reason("Deployed").await;
@@ -63,7 +63,7 @@ async fn rule_05_reads_by_id_that_are_wrong_for_long_change_nothing_at_the_remot
         shop.clock.step(LATE);
         // LIST and reads by key return it still.
         shop.dev.fault(Fault::of("getDeploymentById", not_there())).unwrap();
-        shop.look_again().await;
+        shop.reconcile_again().await;
         shop.pass(APART).await;
         // Meanwhile the most recent read decides what is reported: a LIST that contains it proves that it exists.
         shop.pass(APART).await;

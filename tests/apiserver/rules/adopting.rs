@@ -150,7 +150,7 @@ async fn rule_13_an_exported_manifest_sends_nothing_until_its_secret_has_its_key
 #[tokio::test]
 async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
     let mut shop = Leaping::live().await;
-    let id = status(&shop.look_again().await).id.expect("an id");
+    let id = status(&shop.reconcile_again().await).id.expect("an id");
     shop.lose().await;
     let mut restored = with_spec(shop.deployment(), &level("debug"));
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id, names::REDEPLOY_REQUESTED_AT: "long ago"});
@@ -167,7 +167,7 @@ async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
 #[tokio::test]
 async fn rule_03_a_restored_backup_that_is_deleted_before_its_first_reconcile_is_undeployed() {
     let mut shop = Leaping::live().await;
-    let id = status(&shop.look_again().await).id.expect("an id");
+    let id = status(&shop.reconcile_again().await).id.expect("an id");
     shop.lose().await;
     let mut restored = shop.deployment();
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
@@ -191,10 +191,10 @@ async fn rule_03_a_project_that_is_changed_back_continues_as_before() {
         shop.tear_out_project().await;
         shop.until_reason("ProjectMissing").await;
         shop.sandbox.apply(&project).await.unwrap();
-        let told = shop.until_reason(reason).await;
-        assert_eq!(status(&told).remote.map(|remote| remote.api_url), Some(shop.dev.url()));
+        let reported = shop.until_reason(reason).await;
+        assert_eq!(status(&reported).remote.map(|remote| remote.api_url), Some(shop.dev.url()));
     }
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 

@@ -172,7 +172,7 @@ async fn rule_02_a_deployment_that_is_found_after_a_lost_response_is_owned() {
     let id = shop.dev.world().id_of("demo", &shop.key(), shop.dev.now());
     assert_eq!(status(&live).id, id);
     assert_eq!(shop.sent(), [1, 0, 0]);
-    let unverified = condition(&live, names::SECRETS_UNVERIFIED).expect("nobody saw the secrets arrive");
+    let unverified = condition(&live, names::SECRETS_UNVERIFIED).expect("the secrets are unverified");
     assert_eq!(unverified.status, "True");
 }
 
@@ -234,7 +234,7 @@ async fn rule_02_a_deployment_that_does_not_match_after_a_lost_response_is_not_o
     shop.apply_deployment(&json!({})).await;
     shop.until_calls("createDeployment", 1).await;
     shop.make_elsewhere("debug");
-    assert_eq!(ready(&shop.pass(QUIET).await), ("Unknown", "Creating"), "ours may still come");
+    assert_eq!(ready(&shop.pass(QUIET).await), ("Unknown", "Creating"), "the create may still arrive");
     let taken = shop.pass(QUIET).await;
     assert_eq!(ready(&taken), ("False", "KeyTaken"));
     assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
@@ -244,7 +244,7 @@ async fn rule_02_a_deployment_that_does_not_match_after_a_lost_response_is_not_o
 #[tokio::test]
 async fn rule_03_once_the_id_is_known_every_call_uses_it() {
     let shop = Leaping::live().await;
-    let live = shop.look_again().await;
+    let live = shop.reconcile_again().await;
     let id = status(&live).id.expect("an id");
     assert_eq!(live.annotations().get(names::REMOTE_ID), Some(&id));
     let by_key = shop.calls("getDeploymentByKey");
@@ -311,7 +311,7 @@ async fn rule_03_a_project_that_names_another_remote_touches_nothing() {
 #[tokio::test]
 async fn rule_03_a_restored_backup_finds_its_deployment_by_the_annotation() {
     let mut shop = Leaping::live().await;
-    let id = status(&shop.look_again().await).id.expect("an id");
+    let id = status(&shop.reconcile_again().await).id.expect("an id");
     shop.lose().await;
     let mut restored = shop.deployment();
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});

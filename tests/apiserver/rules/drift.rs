@@ -66,7 +66,7 @@ impl Leaping {
 async fn rule_16_drift_is_reported_and_not_corrected_by_default() {
     let shop = Leaping::under("Detect", Options::default()).await;
     shop.set_level_elsewhere("debug");
-    shop.look_again().await;
+    shop.reconcile_again().await;
     shop.until("drifted", is_drifted).await;
     shop.pass(INTERVAL).await;
 
@@ -81,7 +81,7 @@ async fn rule_16_only_values_that_were_sent_drift() {
     for policy in ["Detect", "Correct"] {
         let shop = Leaping::under(policy, Options::default()).await;
         shop.set_elsewhere("FEATURES", "of-somebody-else");
-        let seen = shop.look_again().await;
+        let seen = shop.reconcile_again().await;
         assert!(!is_drifted(&seen), "{policy}: {:?}", seen.status);
         let seen = shop.pass(INTERVAL).await;
         assert!(!is_drifted(&seen), "{policy}: {:?}", seen.status);
@@ -132,8 +132,8 @@ async fn rule_16_a_value_that_differs_after_an_operation_is_sent_once_more_and_t
             shop.pass(DEPLOYING).await;
             shop.redeployed("ValuesNotApplied").await;
         }
-        let told = shop.pass(INTERVAL).await;
-        assert_eq!(ready(&told), ("False", "ValuesNotApplied"), "{policy}");
+        let reported = shop.pass(INTERVAL).await;
+        assert_eq!(ready(&reported), ("False", "ValuesNotApplied"), "{policy}");
         shop.pass(INTERVAL).await;
         assert_eq!(shop.sent(), [1, redeploys, 0], "{policy}");
     }
@@ -152,7 +152,7 @@ async fn rule_16_of_a_retry_policy_only_sent_members_that_reads_return_are_compa
         shop.sandbox.apply(&with_spec(shop.deployment(), &retrying(&sent))).await.unwrap();
         shop.finish("Deployed").await;
         shop.deploy_elsewhere(&json!({"applicationName": "order-events", "retryPolicy": theirs}));
-        shop.look_again().await;
+        shop.reconcile_again().await;
         let seen = shop.pass(INTERVAL).await;
         assert_eq!(is_drifted(&seen), drifts, "{case}: {:?}", seen.status);
         assert_eq!(shop.sent(), [1, 0, 0], "{case}");
@@ -174,11 +174,11 @@ async fn rule_16_a_foreign_redeploy_after_a_failed_one_does_not_make_it_ready() 
     shop.until_reason("RedeployFailed").await;
 
     shop.set_level_elsewhere("debug");
-    let told = shop.look_again().await;
+    let reported = shop.reconcile_again().await;
     let there = shop.dev.world().all(shop.dev.now()).remove(0);
     assert_eq!(there.status, DeploymentStatus::Deployed);
-    assert_eq!(ready(&told).0, "False", "{:?}", told.status);
-    assert!(is_drifted(&told), "{:?}", told.status);
+    assert_eq!(ready(&reported).0, "False", "{:?}", reported.status);
+    assert!(is_drifted(&reported), "{:?}", reported.status);
     shop.pass(INTERVAL).await;
     assert_eq!(ready(&shop.get().await).0, "False");
     assert_eq!(shop.sent(), [1, 1, 0]);
@@ -194,9 +194,9 @@ async fn rule_16_a_revision_that_the_record_names_is_a_rollback() {
     let now = shop.dev.now();
     shop.dev.world().rollback_elsewhere(&id, now).expect("an earlier revision exists");
     shop.dev.world().finish(&id, now).expect("it ends");
-    let told = shop.look_again().await;
-    assert_eq!(condition(&told, names::DRIFTED).map(|drifted| drifted.reason.as_str()), Some("RolledBack"));
-    assert!(is(&told, names::SECRETS_UNVERIFIED), "{:?}", told.status);
+    let reported = shop.reconcile_again().await;
+    assert_eq!(condition(&reported, names::DRIFTED).map(|drifted| drifted.reason.as_str()), Some("RolledBack"));
+    assert!(is(&reported, names::SECRETS_UNVERIFIED), "{:?}", reported.status);
     shop.pass(INTERVAL).await;
     assert_eq!(shop.shown("LOG_LEVEL").as_deref(), Some("info"), "it is not corrected");
     assert_eq!(shop.sent(), [1, 1, 0]);

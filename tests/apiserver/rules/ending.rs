@@ -204,7 +204,7 @@ async fn rule_24_an_output_that_cannot_be_written_into_a_terminating_namespace_i
     shop.begin_to_end().await;
     shop.delete_all(&[Content::ConfigMaps]).await;
     // A reconcile that fails does not record the request as handled.
-    let looked = shop.look_again().await;
+    let looked = shop.reconcile_again().await;
     assert_eq!(ready(&looked), ("True", "Deployed"));
     shop.delete_all(&SECRETS_FIRST).await;
     shop.until_calls("deleteDeploymentById", 1).await;

@@ -131,7 +131,7 @@ async fn rule_04_one_owns_the_key_and_the_other_changes_nothing_until_it_is_gone
     // It is deleted at once, and the deployment of the other one stays.
     delete(&shop.sandbox, "second").await;
     until_gone(&shop.sandbox, "second").await;
-    assert_eq!(ready(&shop.look_again().await), ("True", "Deployed"));
+    assert_eq!(ready(&shop.reconcile_again().await), ("True", "Deployed"));
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     // It continues without a change once it is the only claimant.
@@ -261,7 +261,7 @@ async fn rule_04_a_backup_restored_into_another_namespace_waits_for_the_owner() 
     // Deleting the copy must not undeploy what the original owns.
     delete(&other, NAME).await;
     until_gone(&other, NAME).await;
-    assert_eq!(ready(&shop.look_again().await), ("True", "Deployed"));
+    assert_eq!(ready(&shop.reconcile_again().await), ("True", "Deployed"));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 

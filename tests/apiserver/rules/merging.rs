@@ -119,11 +119,11 @@ async fn rule_08_a_removed_value_without_a_default_is_retained_and_reported_with
     assert_eq!(retained(&live), None);
 
     shop.change(&spec(&all[..1], &["API_TOKEN"])).await;
-    let told = shop.until("retained", |object| retained(object).is_some()).await;
-    let message = retained(&told).unwrap();
+    let reported = shop.until("retained", |object| retained(object).is_some()).await;
+    let message = retained(&reported).unwrap();
     assert!(message.contains("service/SIGN_KEY (secured), service/FEATURES"), "{message}");
     assert!(message.contains("revoke"), "{message}");
-    assert_eq!(ready(&told), ("True", "Deployed"));
+    assert_eq!(ready(&reported), ("True", "Deployed"));
     let later = shop.pass(Duration::from_mins(10)).await;
     assert_eq!(retained(&later), Some(message));
     assert!(condition(&later, names::DRIFTED).is_none_or(|condition| condition.status == "False"));
@@ -136,8 +136,8 @@ async fn rule_08_a_removed_value_without_a_default_is_retained_and_reported_with
 
     // A redeploy for another reason removes nothing either.
     shop.change(&spec(&[("LOG_LEVEL", "warn")], &["API_TOKEN"])).await;
-    let told = shop.redeployed("Deployed").await;
-    assert!(retained(&told).is_some_and(|message| message.contains("FEATURES") && message.contains("SIGN_KEY")));
+    let reported = shop.redeployed("Deployed").await;
+    assert!(retained(&reported).is_some_and(|message| message.contains("FEATURES") && message.contains("SIGN_KEY")));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
     assert!(plain(&shop).contains(&("FEATURES".to_owned(), "cart".to_owned())));
@@ -210,7 +210,7 @@ async fn rule_08_a_removed_value_recreates_the_deployment_by_policy() {
     assert_eq!(retained(&again), None);
     assert!(plain(&shop).iter().all(|(key, _)| key != "FEATURES"), "{:?}", plain(&shop));
     shop.pass(Duration::from_mins(10)).await;
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.sent(), [2, 0, 1], "one recreation and no redeploy");
 }
 
@@ -225,11 +225,11 @@ async fn rule_08_a_deployment_that_lacks_applications_is_reported_and_redeployed
     shop.apply_deployment(&wanted).await;
     shop.until_reason("Adopting").await;
     shop.pass(QUIET).await;
-    let told = shop.until_reason("ApplicationMissing").await;
-    assert_eq!(ready(&told).0, "False");
-    let said = &condition(&told, names::READY).unwrap().message;
-    assert!(said.contains("enabler") && said.contains("delete this resource"), "{said}");
-    assert!(condition(&told, names::STALLED).is_some());
+    let reported = shop.until_reason("ApplicationMissing").await;
+    assert_eq!(ready(&reported).0, "False");
+    let why = &condition(&reported, names::READY).unwrap().message;
+    assert!(why.contains("enabler") && why.contains("delete this resource"), "{why}");
+    assert!(condition(&reported, names::STALLED).is_some());
     assert_eq!(shop.sent(), [0, 0, 0]);
 
     shop.change(&json!({"spec": level("debug")})).await;
@@ -237,7 +237,7 @@ async fn rule_08_a_deployment_that_lacks_applications_is_reported_and_redeployed
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 1, 0], "one redeploy, which is not refused");
     assert!(plain(&shop).contains(&("LOG_LEVEL".to_owned(), "debug".to_owned())));
-    assert!(status(&told).id.is_some());
+    assert!(status(&reported).id.is_some());
 }
 
 #[tokio::test]
@@ -245,11 +245,11 @@ async fn rule_08_values_that_reads_return_differently_are_reported_and_not_sent_
     let variant = Variant { normalise: Normalise::Trim, ..Variant::default() };
     let shop = Leaping::with(Options { variant, ..Options::default() }).await;
     shop.apply_deployment(&service(&[("LOG_LEVEL", "info"), ("FEATURES", " a-feature ")], &["API_TOKEN"])).await;
-    let told = shop.finish("ValuesNotApplied").await;
-    assert_eq!(ready(&told).0, "False");
-    let said = &condition(&told, names::READY).unwrap().message;
-    assert!(said.contains("service/FEATURES") && !said.contains("LOG_LEVEL"), "{said}");
-    assert!(!said.contains("a-feature"), "{said}");
+    let reported = shop.finish("ValuesNotApplied").await;
+    assert_eq!(ready(&reported).0, "False");
+    let why = &condition(&reported, names::READY).unwrap().message;
+    assert!(why.contains("service/FEATURES") && !why.contains("LOG_LEVEL"), "{why}");
+    assert!(!why.contains("a-feature"), "{why}");
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     shop.change(&spec(&[("LOG_LEVEL", "info"), ("FEATURES", "a-feature")], &["API_TOKEN"])).await;

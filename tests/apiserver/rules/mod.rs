@@ -1,7 +1,7 @@
 //! The rules of the design by number, on a real API server: what users see in the cluster and what reaches the remote.
 //!
 //! The clock follows the machine's and is stepped by tests, for operator and remote alike, so that nothing waits for
-//! minutes. "Nothing happens" is proven by a reconcile that must come after it ([`Leaping::look_again`]).
+//! minutes. "Nothing happens" is proven by a reconcile that must come after it ([`Leaping::reconcile_again`]).
 
 mod absence;
 mod adopting;
@@ -143,12 +143,12 @@ impl Leaping {
     /// Lets time pass, then requests a reconcile, and returns the deployment once it was handled.
     pub(crate) async fn pass(&self, time: Duration) -> ConnectorDeployment {
         self.clock.step(time);
-        self.look_again().await
+        self.reconcile_again().await
     }
 
     /// Requests a reconcile with a new read of the remote; returns the deployment once it was handled. Reconciles of
     /// one resource run one after the other, so everything that was due before has happened.
-    pub(crate) async fn look_again(&self) -> ConnectorDeployment {
+    pub(crate) async fn reconcile_again(&self) -> ConnectorDeployment {
         // An observation is not used twice.
         self.clock.step(TICK);
         let request = format!("look-{}", self.looks.fetch_add(1, Ordering::Relaxed));

@@ -17,8 +17,8 @@ const FOR_EVER: u64 = 60_000;
 
 fn assert_unknown_while_it_runs(versions: &[ConnectorDeployment]) {
     let running = versions.iter().filter(|object| status(object).operation.is_some());
-    let told: Vec<_> = running.map(|object| ready(object).0).collect();
-    assert!(!told.is_empty() && told.iter().all(|status| *status == "Unknown"), "{told:?}");
+    let reported: Vec<_> = running.map(|object| ready(object).0).collect();
+    assert!(!reported.is_empty() && reported.iter().all(|status| *status == "Unknown"), "{reported:?}");
 }
 
 #[tokio::test]

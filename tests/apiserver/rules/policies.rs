@@ -33,9 +33,9 @@ async fn rule_20_observing_reads_no_secret_sends_nothing_and_is_deleted_at_once(
 
     let now = shop.dev.now();
     shop.dev.world().set_status(&id, DeploymentStatus::Failed, now).unwrap();
-    assert_eq!(ready(&shop.look_again().await), ("False", "DeploymentFailed"));
+    assert_eq!(ready(&shop.reconcile_again().await), ("False", "DeploymentFailed"));
     shop.dev.world().redeploy_elsewhere(&id, &RedeployAction::default(), now).unwrap();
-    assert_eq!(ready(&shop.look_again().await).0, "Unknown");
+    assert_eq!(ready(&shop.reconcile_again().await).0, "Unknown");
     shop.pass(DEPLOYING).await;
     shop.until_reason("Observed").await;
 
@@ -56,7 +56,7 @@ async fn rule_20_an_observed_deployment_need_not_exist() {
     shop.until_reason("RemoteDisappeared").await;
     shop.make_elsewhere("info");
     shop.clock.step(Duration::from_mins(6));
-    shop.look_again().await;
+    shop.reconcile_again().await;
     shop.until_reason("Observed").await;
     assert_eq!(shop.sent(), [0, 0, 0]);
 }
@@ -86,7 +86,7 @@ async fn rule_20_a_suspended_resource_observes_and_sends_nothing() {
     shop.until_reason("Suspended").await;
     let id = status(&live).id.expect("an id");
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
-    assert_eq!(status(&shop.look_again().await).version, Some(2));
+    assert_eq!(status(&shop.reconcile_again().await).version, Some(2));
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.delete().await;
@@ -110,7 +110,7 @@ async fn rule_20_suspending_during_an_operation_keeps_polling_to_its_end() {
 #[tokio::test]
 async fn rule_20_while_the_remote_is_unavailable_the_project_reports_it_and_settled_resources_are_not_written() {
     let shop = Leaping::live().await;
-    let before = shop.look_again().await;
+    let before = shop.reconcile_again().await;
     shop.dev.fault(Fault { answer: FaultAnswer::text(503, "out of order"), ..Fault::default() }).unwrap();
     shop.clock.step(Duration::from_mins(6));
     let away = |project: &connect_operator::crd::ConnectProject| {
@@ -150,7 +150,7 @@ async fn rule_20_a_restart_while_the_remote_is_unavailable_keeps_settled_states(
         let mut shop = Leaping::open().await;
         shop.apply_deployment(&level(wanted)).await;
         shop.finish(reason).await;
-        let before = shop.look_again().await;
+        let before = shop.reconcile_again().await;
         shop.stop_operator().await;
         shop.dev.fault(Fault { answer: FaultAnswer::text(503, "out of order"), ..Fault::default() }).unwrap();
         let tokens = shop.calls("token");
@@ -229,7 +229,7 @@ async fn rule_21_from_apply_to_ready_each_write_is_a_change_and_five_suffice() {
 #[tokio::test]
 async fn rule_21_a_second_deployment_causes_no_write_of_the_first() {
     let shop = Leaping::live().await;
-    let before = shop.look_again().await;
+    let before = shop.reconcile_again().await;
     let mut other = shop.deployment();
     other["metadata"]["name"] = json!("other");
     shop.sandbox.apply(&other).await.unwrap();

@@ -98,7 +98,7 @@ async fn rule_24_a_project_is_deleted_once_no_resource_names_it() {
     shop.sandbox.apply(&other).await.unwrap();
     shop.change(&json!({"spec": {"projectRef": {"name": "other"}}})).await;
     until_project_gone(&shop, &project).await;
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.copies().await.len(), 1, "the copy of the other project");
 }
@@ -125,7 +125,7 @@ async fn rule_24_an_unused_project_is_deleted_at_once() {
 async fn rule_24_the_copy_does_not_replace_credentials_that_are_deleted_alone() {
     let mut shop = Leaping::live().await;
     delete_credentials(&shop).await;
-    shop.until_project("said", |project| ready_of(project).0 == "SecretMissing").await;
+    shop.until_project("reported", |project| ready_of(project).0 == "SecretMissing").await;
     shop.delete().await;
     shop.until_reason("ProjectNotReady").await;
     // Nor after a restart.
@@ -163,7 +163,7 @@ async fn rule_24_the_copy_follows_the_credentials_and_is_written_only_on_changes
     shop.apply_deployment(&json!({})).await;
     shop.finish("Deployed").await;
     shop.put_secret(CREDENTIALS, &[GOOD[0], GOOD[1], scoped[2], ("note", "another one")]).await;
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.copies().await[0].resource_version(), second.resource_version(), "a restart writes nothing");
 
     // A change while the operator does not run is copied after its start.
@@ -183,9 +183,9 @@ async fn rule_24_a_copy_that_cannot_be_written_is_reported_and_blocks_nothing_el
     shop.start_operator();
     shop.put_secret(CREDENTIALS, &GOOD).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
-    let said = shop.until_project("said", |project| ready_of(project).0 == "CredentialsNotKept").await;
-    assert!(ready_of(&said).1.contains(&shop.operator_namespace), "{said:?}");
-    assert!(ready_of(&said).1.contains("get, list, create, patch and delete Secrets"), "{said:?}");
+    let reported = shop.until_project("reported", |project| ready_of(project).0 == "CredentialsNotKept").await;
+    assert!(ready_of(&reported).1.contains(&shop.operator_namespace), "{reported:?}");
+    assert!(ready_of(&reported).1.contains("get, list, create, patch and delete Secrets"), "{reported:?}");
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
@@ -223,7 +223,7 @@ async fn rule_24_copies_of_projects_that_were_deleted_without_the_operator_are_r
     let second = shop.until_project("it exists", |_| true).await;
     assert_eq!(copies[0].name_any(), format!("connect-project-{}", second.uid().unwrap()));
     assert!(operators.get_opt("connect-project-mine").await.unwrap().is_some(), "not a copy of the operator");
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 0, 0], "the deployment is found again");
 }
 

@@ -106,12 +106,12 @@ async fn rule_07_each_change_of_a_retry_policy_is_one_redeploy_whether_reads_ret
         without["configurations"][1]["securedConfiguration"] =
             pipeline("", "", "")["configurations"][1]["securedConfiguration"].clone();
         shop.change(&json!({"spec": without})).await;
-        let told = shop
+        let reported = shop
             .until("retained", |object| {
                 condition(object, names::VALUES_RETAINED).is_some_and(|condition| condition.status == "True")
             })
             .await;
-        let message = &condition(&told, names::VALUES_RETAINED).expect("the condition exists").message;
+        let message = &condition(&reported, names::VALUES_RETAINED).expect("the condition exists").message;
         assert!(message.contains("order-events (retryPolicy)"), "{message}");
         shop.pass(Duration::from_mins(10)).await;
         assert_eq!(shop.sent(), [1, 1, 0], "{retry_policies:?}");
@@ -126,7 +126,7 @@ async fn rule_07_a_digest_under_another_key_is_recomputed_and_redeploys_only_if_
     let first = digest(&shop.get().await);
     shop.stop_operator().await;
     shop.start_operator_with_digest_key([8; 32]);
-    let second = digest(&shop.look_again().await);
+    let second = digest(&shop.reconcile_again().await);
     assert_ne!(first, second);
     assert_eq!(shop.sent(), [1, 0, 0]);
 
@@ -135,7 +135,7 @@ async fn rule_07_a_digest_under_another_key_is_recomputed_and_redeploys_only_if_
     shop.start_operator();
     let third = digest(&shop.redeployed("Deployed").await);
     assert_ne!(second, third);
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
@@ -174,7 +174,7 @@ async fn rule_09_changes_within_two_seconds_become_one_redeploy() {
     shop.pass(Duration::from_millis(1_500)).await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     // The change of the Secret enqueues a reconcile of its own; the one after it includes that change.
-    shop.look_again().await;
+    shop.reconcile_again().await;
     shop.pass(Duration::from_millis(1_500)).await;
     assert_eq!(shop.sent(), [1, 0, 0], "3 s after the first change, 1.5 s after the last");
     shop.pass(Duration::from_millis(700)).await;
@@ -224,9 +224,9 @@ async fn rule_09_changes_while_the_remote_is_busy_become_one_redeploy_after_it()
 }
 
 /// Asserts that nothing was written except a reconcile request and its handling, and that nothing was sent.
-async fn nothing_but_a_look(shop: &Leaping, history: &mut History, what: &str) {
+async fn nothing_but_a_reconcile(shop: &Leaping, history: &mut History, what: &str) {
     let before = shop.sent();
-    let end = shop.look_again().await;
+    let end = shop.reconcile_again().await;
     let handled = status(&end).handled_reconcile_request;
     let versions = history.until(|object| status(object).handled_reconcile_request == handled).await;
     let asked = versions
@@ -245,7 +245,7 @@ async fn nothing_but_a_look(shop: &Leaping, history: &mut History, what: &str) {
 #[tokio::test]
 async fn rule_10_a_change_of_no_value_sends_nothing_and_writes_nothing() {
     let mut shop = Leaping::live().await;
-    shop.look_again().await;
+    shop.reconcile_again().await;
     let mut history = shop.history().await;
 
     // A change of the Secret enqueues a reconcile, which reads the remote.
@@ -258,14 +258,14 @@ async fn rule_10_a_change_of_no_value_sends_nothing_and_writes_nothing() {
         shop.clock.step(Duration::from_secs(1));
         shop.api::<Secret>().patch(SECRET, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
         shop.until_so(what, || shop.looks() > looks).await;
-        nothing_but_a_look(&shop, &mut history, what).await;
+        nothing_but_a_reconcile(&shop, &mut history, what).await;
     }
 
     let looks = shop.looks();
     shop.stop_operator().await;
     shop.start_operator();
     shop.until_so("a read after the restart", || shop.looks() > looks).await;
-    nothing_but_a_look(&shop, &mut history, "a restart").await;
+    nothing_but_a_reconcile(&shop, &mut history, "a restart").await;
 
     // The poll at the interval, which begins at the end of the previous reconcile.
     let looks = shop.looks();
@@ -274,11 +274,11 @@ async fn rule_10_a_change_of_no_value_sends_nothing_and_writes_nothing() {
         shop.looks() > looks
     })
     .await;
-    nothing_but_a_look(&shop, &mut history, "the interval").await;
+    nothing_but_a_reconcile(&shop, &mut history, "the interval").await;
 
     shop.change(&json!({"metadata": {"labels": {"team": "tax"}}})).await;
     history.until(|object| object.metadata.labels.is_some()).await;
-    nothing_but_a_look(&shop, &mut history, "labels").await;
+    nothing_but_a_reconcile(&shop, &mut history, "labels").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
@@ -295,18 +295,18 @@ async fn rule_10_a_restart_writes_nothing_whatever_the_condition_is() {
         shop.put_config_map("theirs", &[("key", "value")]).await;
         shop.apply_deployment(&change).await;
         shop.finish(reason).await;
-        let before = shop.look_again().await;
+        let before = shop.reconcile_again().await;
         let looks = shop.looks();
         shop.stop_operator().await;
         shop.start_operator();
         shop.until_so("a read after the restart", || shop.looks() > looks).await;
         let mut history = shop.history().await;
-        let after = shop.look_again().await;
+        let after = shop.reconcile_again().await;
         let handled = status(&after).handled_reconcile_request;
         let versions = history.until(|object| status(object).handled_reconcile_request == handled).await;
         assert_eq!(versions.len(), 2, "{reason}: the request, and its handling");
-        let told = |object: &ConnectorDeployment| status(object).conditions;
-        assert_eq!(told(&after), told(&before), "{reason}");
+        let reported = |object: &ConnectorDeployment| status(object).conditions;
+        assert_eq!(reported(&after), reported(&before), "{reason}");
         assert_eq!(shop.events(reason).await.len(), 1, "{reason} is reported once");
         assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
     }
@@ -367,13 +367,13 @@ async fn rule_11_a_reconcile_request_reads_the_remote_at_once() {
     let shop = Leaping::live().await;
     shop.slow_down();
     let looks = shop.looks();
-    let seen = shop.look_again().await;
+    let seen = shop.reconcile_again().await;
     assert_eq!(shop.looks(), looks + 1);
     assert_eq!(ready(&seen), ("True", "Deployed"));
     // A foreign change is observed at once, long before the end of the interval.
     let id = status(&seen).id.expect("an id");
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
-    assert_eq!(status(&shop.look_again().await).version, status(&seen).version.map(|version| version + 1));
+    assert_eq!(status(&shop.reconcile_again().await).version, status(&seen).version.map(|version| version + 1));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 

@@ -149,5 +149,5 @@ async fn rule_14_later_whole_objects_win_and_explicit_values_win_over_all() {
     shop.redeployed("Deployed").await;
     assert_eq!(plain(&shop)[1], pair("LOG_LEVEL", "info"));
     assert_eq!(shop.sent(), [1, 2, 0]);
-    assert_eq!(shop.events("KeysNotDeclared").await.len(), 1, "said once");
+    assert_eq!(shop.events("KeysNotDeclared").await.len(), 1, "reported once");
 }

@@ -205,7 +205,7 @@ async fn kubectl_shows_the_columns_and_waits_for_ready() {
     let projects = get(&["get", "ctp"]).await;
     assert_eq!(projects[0], ["NAME", "PROJECT", "REGION", "READY", "REASON", "DEPLOYMENTS", "AGE"]);
     assert_eq!(projects[1][..6], ["shop", "demo", "europe-west1.gcp", "True", "Available", "1"]);
-    assert!(get(&["get", "connect"]).await.len() >= 4, "the category holds every kind");
+    assert!(get(&["get", "connect"]).await.len() >= 4, "the category contains every kind");
     let waited = get(&["wait", "--for=condition=Ready", "cdep/tax", &timeout_option()]).await;
     assert_eq!(waited.len(), 1);
 }

@@ -125,7 +125,7 @@ async fn rule_08_applications_get_the_urls_of_each_other_with_one_redeploy_also_
         // It is deleted outside the operator and created again: other URLs, one redeploy.
         let first = there(&shop);
         shop.dev.world().remove(&first.id, shop.dev.now()).unwrap();
-        shop.look_again().await;
+        shop.reconcile_again().await;
         shop.pass(APART).await;
         resolves(&shop).await;
         assert_ne!(url(&there(&shop), "service"), url(&first, "service"));
@@ -163,8 +163,8 @@ async fn rule_08_an_application_without_a_url_keeps_it_unready_and_sends_nothing
 async fn rule_08_the_url_of_an_application_that_never_has_one_is_rejected_before_anything_is_sent() {
     let shop = open(ApplicationType::Event, Variant::default()).await;
     shop.apply_deployment(&peers()).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
+    let reported = shop.until_reason("ConfigurationInvalid").await;
     let why = "service/PEER_URL is to be the URL of application admin, which is of type event and never has one";
-    assert!(message(&told).contains(why), "{}", message(&told));
+    assert!(message(&reported).contains(why), "{}", message(&reported));
     assert_eq!(shop.sent(), [0, 0, 0]);
 }

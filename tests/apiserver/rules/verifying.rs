@@ -16,7 +16,7 @@ fn verified() -> Value {
 }
 
 /// Status, reason and message of the condition `Verified`.
-fn said(object: &ConnectorDeployment) -> (&str, &str, &str) {
+fn verification(object: &ConnectorDeployment) -> (&str, &str, &str) {
     condition(object, names::VERIFIED)
         .map_or(("", "", ""), |condition| (&condition.status, &condition.reason, &condition.message))
 }
@@ -30,7 +30,11 @@ async fn with_script(creation: Creation, spec: &Value, reason: &str) -> (Leaping
     let shop = Leaping::open().await;
     shop.apply_deployment(spec).await;
     let running = shop.until("an operation is accepted", is_accepted).await;
-    assert!(spec["readyWhen"] != "Verified" || said(&running).1 == "NotChecked", "{:?}", said(&running));
+    assert!(
+        spec["readyWhen"] != "Verified" || verification(&running).1 == "NotChecked",
+        "{:?}",
+        verification(&running)
+    );
     let id = status(&running).id.expect("an id");
     shop.dev.world().plan_resources(&id, Some(creation), shop.dev.now()).unwrap();
     shop.pass(DEPLOYING).await;
@@ -41,7 +45,7 @@ async fn with_script(creation: Creation, spec: &Value, reason: &str) -> (Leaping
 #[tokio::test]
 async fn rule_17_verified_is_ready_once_the_named_extension_points_to_the_deployment() {
     let (shop, live) = with_script(Creation::Created, &verified(), "Deployed").await;
-    let (state, reason, found) = said(&live);
+    let (state, reason, found) = verification(&live);
     assert_eq!((state, reason), ("True", "Verified"));
     assert!(found.contains(KEY) && message(&live).contains(KEY), "{found}; {}", message(&live));
 
@@ -54,7 +58,7 @@ async fn rule_17_verified_is_ready_once_the_named_extension_points_to_the_deploy
     shop.dev.world().remove_resource("demo", ScriptResourceType::Extension, KEY).unwrap();
     shop.clock.step(Duration::from_mins(6));
     let lost = shop.until_reason("NotVerified").await;
-    assert_eq!(said(&lost).1, "NotFound");
+    assert_eq!(verification(&lost).1, "NotFound");
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
@@ -64,7 +68,7 @@ async fn rule_17_a_missing_extension_keeps_it_unready_until_it_appears() {
     assert_eq!(ready(&live), ("False", "NotVerified"));
     assert!(condition(&live, names::STALLED).is_none() && condition(&live, names::RECONCILING).is_none());
     assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"), "the deployment did not fail");
-    let (state, reason, found) = said(&live);
+    let (state, reason, found) = verification(&live);
     assert_eq!((state, reason), ("False", "NotFound"));
     assert!(found.contains(&format!("Extension {KEY} does not exist")), "{found}");
     assert!(message(&live).contains(found), "{}", message(&live));
@@ -73,14 +77,14 @@ async fn rule_17_a_missing_extension_keeps_it_unready_until_it_appears() {
     shop.dev.world().create_resources(&id, Creation::Created, shop.dev.now()).unwrap();
     shop.clock.step(Duration::from_mins(1));
     let live = shop.until_reason("Deployed").await;
-    assert_eq!(said(&live).0, "True");
+    assert_eq!(verification(&live).0, "True");
     assert_eq!(shop.sent(), [1, 0, 0], "no redeploy");
 }
 
 #[tokio::test]
 async fn rule_17_an_extension_with_another_destination_is_no_proof() {
     let (shop, live) = with_script(Creation::Elsewhere, &verified(), "NotVerified").await;
-    let (state, reason, found) = said(&live);
+    let (state, reason, found) = verification(&live);
     assert_eq!((state, reason), ("False", "WrongDestination"));
     assert!(found.contains("elsewhere.example") && found.contains("application service"), "{found}");
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -102,7 +106,7 @@ async fn rule_17_a_topic_is_compared_too() {
     }))
     .await;
     let live = shop.finish("Deployed").await;
-    let (state, _, found) = said(&live);
+    let (state, _, found) = verification(&live);
     assert_eq!(state, "True", "{found}");
     assert!(found.contains("Extension demo-intake") && found.contains("Subscription demo-orders"), "{found}");
 }
@@ -116,10 +120,14 @@ async fn rule_17_after_a_redeploy_it_is_verified_again() {
     shop.until_reason("Redeploying").await;
     shop.clock.step(super::GATHER);
     let running = shop.until("an operation is accepted", is_accepted).await;
-    assert_eq!((said(&running).0, said(&running).1), ("Unknown", "NotChecked"), "an earlier result does not count");
+    assert_eq!(
+        (verification(&running).0, verification(&running).1),
+        ("Unknown", "NotChecked"),
+        "an earlier result does not count"
+    );
     shop.pass(DEPLOYING).await;
     let live = shop.until_reason("NotVerified").await;
-    assert_eq!(said(&live).1, "NotFound");
+    assert_eq!(verification(&live).1, "NotFound");
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
@@ -138,7 +146,7 @@ async fn rule_17_a_missing_scope_is_named_and_other_credentials_can_provide_it()
 
     shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "dev-secret")]).await;
     let live = shop.until_reason("PermissionMissing").await;
-    let found = said(&live).2;
+    let found = verification(&live).2;
     assert!(found.contains("manage_extensions:demo") && found.contains("to read Extensions"), "{found}");
     shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "another-secret-of-the-shop")]).await;
     let live = shop.until_reason("CredentialsRejected").await;
@@ -158,15 +166,15 @@ async fn rule_17_an_unavailable_http_api_stops_nothing_else() {
     shop.clock.step(Duration::from_mins(6));
     shop.until_calls("getExtensionByKey", before + 2).await;
     let live = shop.pass(Duration::from_secs(1)).await;
-    assert_eq!((ready(&live).1, said(&live).1), ("Deployed", "Verified"), "the settled result stays");
+    assert_eq!((ready(&live).1, verification(&live).1), ("Deployed", "Verified"), "the settled result stays");
 
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until_reason("Redeploying").await;
     shop.clock.step(super::GATHER);
     let live = shop.finish("NotChecked").await;
-    let unread = |object: &ConnectorDeployment| said(object).2.contains("cannot be looked up");
+    let unread = |object: &ConnectorDeployment| verification(object).2.contains("cannot be looked up");
     let live = if unread(&live) { live } else { shop.until("the cause", unread).await };
-    assert_eq!((ready(&live).0, said(&live).0), ("Unknown", "Unknown"));
+    assert_eq!((ready(&live).0, verification(&live).0), ("Unknown", "Unknown"));
     assert_eq!(shop.sent(), [1, 1, 0], "the Connect API is called as before");
     shop.dev.clear_faults();
     shop.clock.step(Duration::from_mins(1));
@@ -178,7 +186,7 @@ async fn rule_17_by_default_ready_does_not_wait_for_it_and_warnings_are_always_r
     let spec = json!({"verify": {"extensions": [{"key": KEY}]}});
     let (shop, live) = with_script(Creation::Omitted, &spec, "Deployed").await;
     assert_eq!(message(&live), "Deployed", "the message does not claim that it works");
-    shop.until("the condition", |object| said(object).1 == "NotFound").await;
+    shop.until("the condition", |object| verification(object).1 == "NotFound").await;
 
     let warning = |more: Value| {
         let mut spec =

@@ -26,14 +26,14 @@ fn version(version: i64) -> Value {
 #[tokio::test]
 async fn rule_15_a_pinned_deployment_reports_a_newer_version_and_moves_when_the_spec_names_it() {
     let shop = Leaping::live().await;
-    assert!(!is(&shop.look_again().await, names::UPDATE_AVAILABLE));
+    assert!(!is(&shop.reconcile_again().await, names::UPDATE_AVAILABLE));
     assert_eq!(publish(&shop), 2);
     // Without any change, the registry is read at the interval.
     shop.clock.step(INTERVAL);
-    let told = shop.until("newer version", |object| is(object, names::UPDATE_AVAILABLE)).await;
-    assert_eq!(ready(&told), ("True", "Deployed"));
-    let said = condition(&told, names::UPDATE_AVAILABLE).unwrap();
-    assert!(said.message.contains("Version 2 (tag ") && said.message.contains("runs"), "{}", said.message);
+    let reported = shop.until("newer version", |object| is(object, names::UPDATE_AVAILABLE)).await;
+    assert_eq!(ready(&reported), ("True", "Deployed"));
+    let update = condition(&reported, names::UPDATE_AVAILABLE).unwrap();
+    assert!(update.message.contains("Version 2 (tag ") && update.message.contains("runs"), "{}", update.message);
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.change(&version(2)).await;
@@ -69,13 +69,13 @@ async fn rule_12_a_newer_connector_version_does_not_wait_for_the_pause_after_a_r
     shop.dev.fault(Fault::of("updateDeploymentById", refused)).unwrap();
     shop.change(&json!({"metadata": {"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}}})).await;
     shop.until("refused", |object| ready(object).1 == "ConfigurationInvalid").await;
-    let told = shop.clock.now();
+    let reported = shop.clock.now();
     shop.dev.clear_faults();
     publish(&shop);
     shop.clock.step(INTERVAL);
     let moved = shop.redeployed("Deployed").await;
     assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
-    let took = shop.clock.now().duration_since(told).as_mins();
+    let took = shop.clock.now().duration_since(reported).as_mins();
     assert!(took < 10, "{took} minutes: the new version accepts what the previous one refused");
 }
 
@@ -97,7 +97,7 @@ async fn rule_15_a_version_that_is_not_the_latest_waits_until_it_is() {
 #[tokio::test]
 async fn rule_15_a_version_can_be_named_right_after_it_was_published() {
     let shop = Leaping::live().await;
-    shop.look_again().await;
+    shop.reconcile_again().await;
     // The cached registry entry does not have this version yet, which is not reported.
     publish(&shop);
     let mut history = shop.history().await;
@@ -114,14 +114,14 @@ async fn rule_15_an_outdated_version_cannot_be_deployed_and_the_possible_one_is_
     publish(&shop);
     publish(&shop);
     shop.change(&version(2)).await;
-    let told = shop.until_reason("ConnectorVersionUnavailable").await;
-    assert!(message(&told).contains("only deploys version 3"));
+    let reported = shop.until_reason("ConnectorVersionUnavailable").await;
+    assert!(message(&reported).contains("only deploys version 3"));
     shop.change(&version(3)).await;
     shop.redeployed("Deployed").await;
     // The manifest is reverted: no redeploy goes back to a former version.
     shop.change(&version(1)).await;
-    let told = shop.until_reason("ConnectorVersionMismatch").await;
-    assert!(message(&told).contains("set connector.version to 3"));
+    let reported = shop.until_reason("ConnectorVersionMismatch").await;
+    assert!(message(&reported).contains("set connector.version to 3"));
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
@@ -150,8 +150,8 @@ async fn rule_15_a_version_with_new_required_values_is_not_followed_before_they_
     };
     shop.dev.world().raise_connector("demo-connector", false, add).unwrap();
     shop.clock.step(INTERVAL);
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    let message = message(&told);
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    let message = message(&reported);
     assert!(message.contains("wants a value for the secured SIGNING_KEY"), "{message}");
     assert_eq!(shop.sent(), [1, 0, 0]);
 
@@ -177,9 +177,9 @@ async fn rule_15_the_last_registry_entry_stays_while_the_registry_is_unavailable
     shop.clock.step(INTERVAL);
     shop.until("newer version", |object| is(object, names::UPDATE_AVAILABLE)).await;
     shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
-    let told = shop.pass(INTERVAL).await;
-    assert_eq!(ready(&told), ("True", "Deployed"), "deployments continue");
-    assert!(is(&told, names::UPDATE_AVAILABLE));
+    let reported = shop.pass(INTERVAL).await;
+    assert_eq!(ready(&reported), ("True", "Deployed"), "deployments continue");
+    assert!(is(&reported, names::UPDATE_AVAILABLE));
 }
 
 /// Lets the deployment follow to version 2, and rolls it back to version 1 outside the operator; returns once that has
@@ -193,7 +193,7 @@ async fn rolled_back(shop: &Leaping, drift: &str) -> connect_operator::crd::Conn
     shop.redeployed("Deployed").await;
     let id = status(&live).id.expect("an id");
     shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("an earlier revision exists");
-    shop.look_again().await;
+    shop.reconcile_again().await;
     shop.pass(DEPLOYING).await
 }
 
@@ -201,12 +201,12 @@ async fn rolled_back(shop: &Leaping, drift: &str) -> connect_operator::crd::Conn
 async fn rule_16_a_foreign_rollback_is_reported_and_not_corrected_by_detect() {
     let mut shop = Leaping::open().await;
     rolled_back(&shop, "Detect").await;
-    let told = shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
-    let drifted = condition(&told, names::DRIFTED).unwrap();
+    let reported = shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
+    let drifted = condition(&reported, names::DRIFTED).unwrap();
     assert_eq!(drifted.reason, "RolledBack");
     assert!(drifted.message.contains("rolled the deployment back to revision"), "{}", drifted.message);
-    assert_eq!(ready(&told), ("True", "Deployed"));
-    assert!(is(&told, names::SECRETS_UNVERIFIED), "secured values of the revision cannot be read");
+    assert_eq!(ready(&reported), ("True", "Deployed"));
+    assert!(is(&reported, names::SECRETS_UNVERIFIED), "secured values of the revision cannot be read");
     shop.stop_operator().await;
     shop.start_operator();
     shop.pass(INTERVAL).await;
@@ -243,7 +243,7 @@ async fn rule_16_a_change_after_a_rollback_follows_again_with_every_application(
     shop.redeployed("Deployed").await;
     let id = status(&live).id.expect("an id");
     shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("an earlier revision exists");
-    shop.look_again().await;
+    shop.reconcile_again().await;
     shop.pass(DEPLOYING).await;
     shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;

@@ -68,10 +68,10 @@ async fn a_tag_of_a_local_repository_is_read_published_and_followed() {
 
     change(&shop, &json!({"spec": {"repository": {"tag": "v3"}}})).await;
     let refused = until_reason(&shop, "RepositoryInvalid").await;
-    let told = message(&refused);
+    let reported = message(&refused);
     assert!(
-        told.contains("connect.yaml at tag 'v3'") && told.contains("line 1"),
-        "the message names the mistake: {told}"
+        reported.contains("connect.yaml at tag 'v3'") && reported.contains("line 1"),
+        "the message names the mistake: {reported}"
     );
     assert_eq!(record(&shop).repository.tag, "v2", "the record stays");
 }

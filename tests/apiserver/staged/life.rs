@@ -85,10 +85,10 @@ async fn a_pending_certification_is_reported_with_its_remarks_and_changes_contin
     shop.dev.world().comment_on_staged(&id, "reviewers", "The logo is missing", shop.dev.now()).unwrap();
     let asked = json!({"metadata": {"annotations": {"connect-operator.io/reconcile-requested-at": "now"}}});
     change(&shop, &asked).await;
-    let told = shop
+    let reported = shop
         .until_object("kit", "the remark", |object: &ConnectorStaged| message(object).contains("The logo is missing"))
         .await;
-    let comments = told.status.unwrap().certification_comments;
+    let comments = reported.status.unwrap().certification_comments;
     assert_eq!(comments.iter().map(|comment| comment.project.as_str()).collect::<Vec<_>>(), ["reviewers"]);
 
     change(&shop, &json!({"spec": {"creator": {"logoUrl": "https://example.com/logo.png"}}})).await;

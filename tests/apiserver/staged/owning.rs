@@ -46,8 +46,8 @@ async fn rule_4_of_two_with_one_key_one_owns_it() {
     let mut second = with_spec(kit(), &json!({"name": "Second", "deletionPolicy": "Delete"}));
     second["metadata"]["name"] = json!("second");
     shop.sandbox.apply(&second).await.unwrap();
-    let told = shop.until_object("second", "the conflict", |object: &ConnectorStaged| has(object, "Stalled")).await;
-    assert!(message(&told).contains(&format!("ConnectorStaged {}/kit has the key kit", shop.sandbox.namespace)));
+    let reported = shop.until_object("second", "the conflict", |object: &ConnectorStaged| has(object, "Stalled")).await;
+    assert!(message(&reported).contains(&format!("ConnectorStaged {}/kit has the key kit", shop.sandbox.namespace)));
     shop.api::<ConnectorStaged>().delete("second", &DeleteParams::default()).await.unwrap();
     let gone = wait::await_condition(shop.api::<ConnectorStaged>(), "second", |object: Option<&ConnectorStaged>| {
         object.is_none()

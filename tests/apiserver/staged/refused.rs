@@ -73,9 +73,13 @@ async fn a_change_that_no_update_can_make_is_refused_with_a_reason() {
     apply(&shop, &json!({"supportedRegions": ["europe-west1.gcp"]})).await;
     until_reason(&shop, "Staged").await;
     change(&shop, &json!({"spec": {"supportedRegions": []}})).await;
-    let told = until_reason(&shop, "CannotBeChanged").await;
-    assert!(has(&told, "Stalled"));
-    assert!(message(&told).contains("name at least one (the remote has europe-west1.gcp)"), "{}", message(&told));
+    let reported = until_reason(&shop, "CannotBeChanged").await;
+    assert!(has(&reported, "Stalled"));
+    assert!(
+        message(&reported).contains("name at least one (the remote has europe-west1.gcp)"),
+        "{}",
+        message(&reported)
+    );
     assert_eq!(updates(&shop), 0);
     let renamed = with_spec(kit(), &json!({"key": "other", "supportedRegions": ["europe-west1.gcp"]}));
     let error = shop.sandbox.apply(&renamed).await.unwrap_err();

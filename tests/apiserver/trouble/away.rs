@@ -8,7 +8,7 @@ use connect_operator::names;
 use dev_server::{DevServer, FaultAnswer, FaultEffect, Options};
 use tokio::net::TcpListener;
 
-use super::faults::life_with;
+use super::faults::lifecycle_with;
 use super::pace::{FINE, meanwhile, pass, stepped};
 use crate::shop::{SECRET, Shop};
 
@@ -21,13 +21,13 @@ async fn nothing_is_sent_before_retry_after_is_over() {
     let asked = |status| FaultAnswer::text(status, "").with_header("Retry-After", "20");
     let rows = [("429", asked(429)), ("503", asked(503))];
     let lives = rows.map(|(case, answer)| async move {
-        let calls = life_with((case, FaultEffect::Before, answer)).await;
-        let told: Vec<_> = calls.iter().filter(|call| call.status.to_string() == case).collect();
-        assert!(told.len() >= 5, "{case}: at each operation");
-        for told in told {
-            let too_early = |at| between(told.at, at) > UNDER_WAY && between(told.at, at) < pause;
+        let calls = lifecycle_with((case, FaultEffect::Before, answer)).await;
+        let answered: Vec<_> = calls.iter().filter(|call| call.status.to_string() == case).collect();
+        assert!(answered.len() >= 5, "{case}: at each operation");
+        for answered in answered {
+            let too_early = |at| between(answered.at, at) > UNDER_WAY && between(answered.at, at) < pause;
             let early: Vec<_> = calls.iter().filter(|call| too_early(call.at)).collect();
-            assert!(early.is_empty(), "{case} to {} at {}: {early:?}", told.operation, told.at);
+            assert!(early.is_empty(), "{case} to {} at {}: {early:?}", answered.operation, answered.at);
         }
     });
     futures::future::join_all(lives).await;

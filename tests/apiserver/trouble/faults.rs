@@ -8,7 +8,7 @@ use connect_api::model::DeploymentStatus;
 use dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
 use serde_json::json;
 
-use super::pace::{FINE, meanwhile, most_in_10_seconds, pass, stepped, told, until_called};
+use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until_called};
 use crate::patience::brief;
 use crate::shop::{SECRET, Shop};
 
@@ -36,7 +36,7 @@ fn json_text(status: u16, text: &str) -> FaultAnswer {
 }
 
 /// Runs a whole lifecycle with this failure at each of its operations. Returns the calls.
-pub(super) async fn life_with((case, effect, answer): Row<'_>) -> Vec<Call> {
+pub(super) async fn lifecycle_with((case, effect, answer): Row<'_>) -> Vec<Call> {
     let options = Options { deploy_duration: Duration::from_secs(5), seed: Some(1), ..Options::default() };
     let mut shop = Shop::within(limits(&answer), options, stepped()).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
@@ -118,7 +118,7 @@ impl Outage<'_> {
         pass(&shop.clock, FINE, WHILE).await;
         let calls = shop.dev.calls();
         let most = most_in_10_seconds(&calls, started);
-        assert!(most <= bearable, "{} at {met}: {most} calls in 10 s\n{}", self.case, told(&calls, started));
+        assert!(most <= bearable, "{} at {met}: {most} calls in 10 s\n{}", self.case, call_lines(&calls, started));
         shop.dev.clear_faults();
     }
 
@@ -130,13 +130,13 @@ impl Outage<'_> {
     }
 }
 
-async fn lives_with(rows: Vec<Row<'_>>) {
-    futures::future::join_all(rows.into_iter().map(life_with)).await;
+async fn lifecycles_with(rows: Vec<Row<'_>>) {
+    futures::future::join_all(rows.into_iter().map(lifecycle_with)).await;
 }
 
 #[tokio::test]
 async fn a_service_that_fails_before_or_after_the_effect_harms_nothing() {
-    lives_with(vec![
+    lifecycles_with(vec![
         ("500 before", FaultEffect::Before, FaultAnswer::error(500, "General")),
         ("500 after", FaultEffect::After, FaultAnswer::error(500, "General")),
         ("502", FaultEffect::Before, FaultAnswer::text(502, "<html><h1>Bad Gateway</h1></html>")),
@@ -150,7 +150,7 @@ async fn a_service_that_fails_before_or_after_the_effect_harms_nothing() {
 
 #[tokio::test]
 async fn responses_that_cannot_be_decoded_harm_nothing() {
-    lives_with(vec![
+    lifecycles_with(vec![
         ("malformed JSON", FaultEffect::Before, json_text(200, r#"{"id": "#)),
         ("malformed JSON after", FaultEffect::After, json_text(201, r#"{"id": "#)),
         ("HTML", FaultEffect::Before, FaultAnswer::text(200, "<html><h1>Please log in</h1></html>")),
@@ -165,7 +165,7 @@ async fn transient_and_unusual_responses_harm_nothing() {
     let conflict = FaultAnswer::error(409, "ConcurrentModification");
     let busy = FaultAnswer::error(400, "DeploymentInvalidStatusTransition");
     let odd = FaultAnswer::with_the_right_body(200).with_header("Content-Type", "text/html");
-    lives_with(vec![
+    lifecycles_with(vec![
         ("conflict", FaultEffect::Before, conflict),
         ("busy", FaultEffect::Before, busy),
         ("another status and type", FaultEffect::Before, odd),
@@ -178,7 +178,7 @@ async fn transient_and_unusual_responses_harm_nothing() {
 #[tokio::test]
 async fn responses_that_are_too_large_or_cut_harm_nothing() {
     let big = FaultAnswer { status: Some(200), body_bytes: Some(100_000_000), ..FaultAnswer::default() };
-    lives_with(vec![
+    lifecycles_with(vec![
         ("100 MB", FaultEffect::Before, big.clone()),
         ("100 MB after", FaultEffect::After, big),
         ("cut", FaultEffect::Before, FaultAnswer::dropped()),
@@ -192,7 +192,7 @@ async fn responses_that_are_too_large_or_cut_harm_nothing() {
 async fn responses_that_never_end_or_never_arrive_harm_nothing() {
     let endless = FaultAnswer { status: Some(200), endless: true, ..FaultAnswer::default() };
     let never = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
-    lives_with(vec![
+    lifecycles_with(vec![
         ("endless", FaultEffect::Before, endless.clone()),
         ("endless after", FaultEffect::After, endless),
         ("time-out", FaultEffect::Before, never),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cluster::options;
 use super::pace::stepped;
-use super::{until_condition, until_says};
+use super::{until_condition, until_reported_with};
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::security::client_of;
@@ -89,11 +89,12 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     shop.start_operator_as(client);
 
     let refused = "cannot get resource \"secrets\"";
-    until_says::<ConnectProject>(&shop, PROJECT, "KubernetesError", &["get Secret shop-credentials", refused]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "KubernetesError", &["get Secret shop-credentials", refused])
+        .await;
     rules.push(getting("secrets", CREDENTIALS));
     grant(&shop.sandbox, &rules).await;
     // The copy of the credentials cannot be written, which does not stop the project.
-    until_says::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &[]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &[]).await;
     let words = ["Connector objects", "cannot create resource"];
     until_condition::<ConnectProject>(&shop, PROJECT, names::REGISTRY_MIRRORED, "KubernetesError", &words).await;
 
@@ -102,20 +103,20 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     let check = json!({"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "getCart"},
         "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0", "headersFrom": headers});
     shop.sandbox.apply(&named("ActionCheck", "cart", &check)).await.unwrap();
-    until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &["get Secret tax", refused]).await;
-    until_says::<ActionCheck>(&shop, "cart", "KubernetesError", &["get Secret tax", refused]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &["get Secret tax", refused]).await;
+    until_reported_with::<ActionCheck>(&shop, "cart", "KubernetesError", &["get Secret tax", refused]).await;
     assert_eq!(shop.calls("createDeployment"), 0, "no create without its values");
 
     rules.extend([getting("secrets", SECRET), getting("configmaps", OUTPUTS)]);
     grant(&shop.sandbox, &rules).await;
-    until_says::<ActionCheck>(&shop, "cart", "CheckPassed", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, "cart", "CheckPassed", &[]).await;
     let words = ["create ConfigMap outputs", "cannot create resource \"configmaps\""];
-    let live = until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
+    let live = until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
     assert!(live.applied.is_some() && live.operation.is_none(), "the rest of the status is written: {live:?}");
 
     rules.push(json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]}));
     grant(&shop.sandbox, &rules).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     assert!(shop.api::<ConfigMap>().get_opt(OUTPUTS).await.unwrap().is_some());
     assert_eq!(shop.calls("createDeployment"), 1);
 }
@@ -132,10 +133,10 @@ async fn an_exhausted_quota_is_reported_and_live_deployments_stay() {
     shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();
     shop.start_operator();
     let words = ["create ConfigMap outputs", "exceeded quota: none"];
-    let live = until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
+    let live = until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
     assert!(live.applied.is_some() && live.operation.is_none(), "{live:?}");
     quotas.delete("none", &DeleteParams::default()).await.unwrap();
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 0));
 }
 
@@ -184,13 +185,13 @@ async fn a_policy_that_refuses_the_finalizer_is_reported_on_every_kind_and_nothi
     }
     shop.start_operator();
     let words = ["patch the finalizers", "no finalizers here"];
-    until_says::<ConnectProject>(&shop, PROJECT, "KubernetesError", &words).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
-    until_says::<ConnectorStaged>(&shop, "kit", "KubernetesError", &words).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "KubernetesError", &words).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
+    until_reported_with::<ConnectorStaged>(&shop, "kit", "KubernetesError", &words).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("createConnectorStaged")), (0, 0));
     let binding = ["delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", &shop.sandbox.namespace];
     shop.sandbox.succeed(&binding, "").await;
-    until_says::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    until_says::<ConnectorStaged>(&shop, "kit", "Staged", &[]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ConnectorStaged>(&shop, "kit", "Staged", &[]).await;
 }

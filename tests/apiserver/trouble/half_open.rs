@@ -30,12 +30,12 @@ impl Road {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, lost) = (listener.local_addr().unwrap(), watch::Sender::new(0));
         let mut serving = JoinSet::new();
-        let told = lost.clone();
+        let losses = lost.clone();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (inbound, _) = listener.accept().await.unwrap();
-                connections.spawn(hand_on(inbound, upstream, told.subscribe()));
+                connections.spawn(hand_on(inbound, upstream, losses.subscribe()));
             }
         });
         Self { address, lost, _serving: serving }

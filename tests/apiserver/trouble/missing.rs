@@ -92,11 +92,11 @@ async fn wrong_names_are_reported_together_with_what_is_missing() {
     lists.push(json!({"applicationName": "servcie"}));
     shop.sandbox.apply(&deployment).await.unwrap();
     waits(&shop, "SecretMissing", "Secret tax").await;
-    let told = shop.until_reason("SecretMissing").await;
+    let reported = shop.until_reason("SecretMissing").await;
     for named in ["no application servcie", "no key LOG_LEVLE: did you mean LOG_LEVEL?"] {
-        assert!(message(&told).contains(named), "{}", message(&told));
+        assert!(message(&reported).contains(named), "{}", message(&reported));
     }
-    assert!(!message(&told).contains("wants a value"), "the Secret may contain it: {}", message(&told));
+    assert!(!message(&reported).contains("wants a value"), "the Secret may contain it: {}", message(&reported));
 }
 
 #[tokio::test]
@@ -127,8 +127,8 @@ async fn the_credentials_of_the_project_are_waited_for_and_named() {
         }
         let missing = shop.until_project(case, |project| ready(project) == Some("SecretMissing"));
         let project = meanwhile(&shop.clock, HARDLY, missing).await;
-        let told = serde_json::to_string(&project.status).unwrap();
-        assert!(told.contains(CREDENTIALS), "{case}: {told}");
+        let reported = serde_json::to_string(&project.status).unwrap();
+        assert!(reported.contains(CREDENTIALS), "{case}: {reported}");
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         waits(&shop, "ProjectNotReady", CREDENTIALS).await;
         heals(&shop, shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")])).await;

@@ -39,7 +39,7 @@ fn condition<'a>(object: &'a ConnectorDeployment, kind: &str) -> Option<&'a str>
 
 /// Returns an object once its Ready condition has this reason, and a message that contains these words. The clock of
 /// `shop` is stepped meanwhile.
-async fn until_says<K: Object + Serialize>(shop: &Shop, name: &str, reason: &str, words: &[&str]) -> K {
+async fn until_reported_with<K: Object + Serialize>(shop: &Shop, name: &str, reason: &str, words: &[&str]) -> K {
     until_condition(shop, name, names::READY, reason, words).await
 }
 

@@ -79,11 +79,11 @@ async fn rule_20_an_hour_without_the_remote_while_200_resources_change_leads_to_
     let before = shop.dev.counts();
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     until_all(&shop, "waiting", |object| is_quiet(object) || reason(object) == Some("ServiceUnavailable")).await;
-    let told = shop.until_project("not ready", |project| {
+    let reported = shop.until_project("not ready", |project| {
         let conditions = project.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
         conditions.iter().any(|condition| condition.type_ == "Ready" && condition.reason == "ServiceUnavailable")
     });
-    meanwhile(&shop.clock, FINE, told).await;
+    meanwhile(&shop.clock, FINE, reported).await;
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
     shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;

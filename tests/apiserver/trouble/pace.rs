@@ -70,7 +70,7 @@ pub(crate) fn most_in_10_seconds(calls: &[Call], since: Timestamp) -> usize {
 }
 
 /// The calls from `since` on, one per line.
-pub(crate) fn told(calls: &[Call], since: Timestamp) -> String {
+pub(crate) fn call_lines(calls: &[Call], since: Timestamp) -> String {
     let line = |call: &Call| format!("{:?} {} {}\n", between(since, call.at), call.operation, call.status);
     calls.iter().filter(|call| call.at >= since).map(line).collect()
 }

@@ -24,8 +24,8 @@ async fn all_mistakes_are_reported_at_once_and_nothing_is_sent() {
     let shop = Leaping::open().await;
     let wrong = [application("service", &["LOG_LEVL"], &["API_TOKN"]), application("servce", &[], &[])];
     shop.apply_deployment(&json!({"configurations": wrong})).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    let words = message(&told);
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    let words = message(&reported);
     for part in [
         "no application servce: did you mean service?",
         "no key LOG_LEVL: did you mean LOG_LEVEL?",
@@ -42,8 +42,8 @@ async fn all_mistakes_are_reported_at_once_and_nothing_is_sent() {
 
     // The live deployment stays as it is while a change of it is invalid.
     shop.change(&json!({"spec": {"configurations": [application("service", &["FEATURE"], &["API_TOKEN"])]}})).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    assert!(message(&told).contains("did you mean FEATURES?"));
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    assert!(message(&reported).contains("did you mean FEATURES?"));
     shop.pass(QUIET_PERIOD).await;
     shop.change(&json!({"spec": {"configurations": [application("service", &["LOG_LEVEL"], &["API_TOKEN"])]}})).await;
     shop.until_reason("Deployed").await;
@@ -54,8 +54,8 @@ async fn all_mistakes_are_reported_at_once_and_nothing_is_sent() {
 async fn an_unsupported_region_is_reported_with_the_supported_ones() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-us-only"}, "configurations": null})).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    let message = message(&told);
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    let message = message(&reported);
     assert!(
         message.contains("region europe-west1.gcp is not supported") && message.contains("us-central1.gcp"),
         "{message}"
@@ -69,8 +69,8 @@ async fn a_staged_connector_is_deployed_only_if_it_is_previewable() {
     let shop = Leaping::open().await;
     let hidden = json!({"connector": {"key": "demo-staged-hidden", "staged": true}, "configurations": plain});
     shop.apply_deployment(&hidden).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    let message = message(&told);
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    let message = message(&reported);
     assert!(message.contains("its isPreviewable is none: ask for preview permission"), "{message}");
     assert_eq!(shop.sent(), [0, 0, 0]);
 

@@ -41,11 +41,14 @@ async fn a_project_that_the_service_does_not_have_stalls_with_all_its_resources(
         shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
         shop.sandbox.apply(&with_spec(shop.project(), &json!({"projectKey": "nowhere"}))).await.unwrap();
         let project = shop.until_project(answer, |project| of_project(project).is_some()).await;
-        let told = of_project(&project).unwrap();
-        assert!(told.contains("a project nowhere") && told.contains("Connect is not enabled"), "{answer}: {told}");
+        let reported = of_project(&project).unwrap();
+        assert!(
+            reported.contains("a project nowhere") && reported.contains("Connect is not enabled"),
+            "{answer}: {reported}"
+        );
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         let object = shop.until(answer, |object| of_deployment(object).is_some()).await;
-        assert_eq!(of_deployment(&object).as_deref(), Some(told.as_str()), "{answer}");
+        assert_eq!(of_deployment(&object).as_deref(), Some(reported.as_str()), "{answer}");
         assert_eq!(shop.calls("createDeployment"), 0, "{answer}");
     }
 }

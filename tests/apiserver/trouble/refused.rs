@@ -19,9 +19,9 @@ async fn kubectl_prints_what_to_change_and_nothing_is_sent() {
         ("a secret in the clear", clear, "unknown field \"spec.configurations[0].securedConfiguration[0].value\""),
     ] {
         let output = shop.sandbox.kubectl(&["apply", "--filename", "-"], &manifest.to_string()).await;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{case}: accepted");
-        assert!(said.contains(words), "{case}: {said}");
+        assert!(printed.contains(words), "{case}: {printed}");
     }
     // The operator reconciles a resource that is applied after the refused ones: by then it would have acted on them.
     shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;

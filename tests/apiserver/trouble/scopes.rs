@@ -47,10 +47,10 @@ fn sent(shop: &Shop) -> [u64; 3] {
 async fn a_connector_that_generates_its_api_client_is_not_created_without_the_scope_for_it() {
     let shop = open().await;
     shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
-    let told = message(&shop.until_reason("PermissionMissing").await);
+    let reported = message(&shop.until_reason("PermissionMissing").await);
     let expected = "Nothing is sent: the API client lacks manage_api_clients:demo, which is needed to deploy a connector \
                     whose API client is generated.";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(reported.starts_with(expected), "{reported}");
     assert_eq!(sent(&shop), [0, 0, 0]);
     use_client(&shop, "api-clients-client").await;
     shop.until_reason("Deployed").await;
@@ -64,9 +64,9 @@ async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
     until_scope(&shop, "manage_api_clients:").await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
     shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
-    let told = message(&shop.until_reason("PermissionMissing").await);
-    assert!(told.starts_with("The API client lacks manage_api_clients:demo, which is needed"), "{told}");
-    assert!(told.contains("manage_connectors_deployments:demo"), "{told}");
+    let reported = message(&shop.until_reason("PermissionMissing").await);
+    assert!(reported.starts_with("The API client lacks manage_api_clients:demo, which is needed"), "{reported}");
+    assert!(reported.contains("manage_connectors_deployments:demo"), "{reported}");
 }
 
 /// Returns once a token with such a scope is in use.
@@ -94,10 +94,10 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
     view_only(&shop).await;
     shop.put_secret("tax", &[("token", "second-token-of-the-shop")]).await;
     let lacks = shop.until_reason("PermissionMissing").await;
-    let told = message(&lacks);
+    let reported = message(&lacks);
     assert!(
-        told.contains("manage_connectors_deployments:demo, which is needed to create, redeploy and delete"),
-        "{told}"
+        reported.contains("manage_connectors_deployments:demo, which is needed to create, redeploy and delete"),
+        "{reported}"
     );
     assert_eq!(
         lacks.status.unwrap().deployment_status.as_deref(),
@@ -139,11 +139,11 @@ async fn a_staged_connector_is_not_created_without_the_scope_for_it() {
         ready.map(|it| it.message)
     };
     let lacks = |object: &ConnectorStaged| is(object, "PermissionMissing").is_some();
-    let told = shop.until_object("kit", "PermissionMissing", lacks).await;
-    let told = is(&told, "PermissionMissing").unwrap();
+    let reported = shop.until_object("kit", "PermissionMissing", lacks).await;
+    let reported = is(&reported, "PermissionMissing").unwrap();
     assert!(
-        told.starts_with("Nothing is sent: the API client lacks manage_project:demo or manage_connectors:demo"),
-        "{told}"
+        reported.starts_with("Nothing is sent: the API client lacks manage_project:demo or manage_connectors:demo"),
+        "{reported}"
     );
     assert_eq!(shop.calls("createConnectorStaged"), 0);
     use_client(&shop, "dev-client").await;

@@ -58,8 +58,8 @@ async fn an_operator_that_ends_does_not_wait_hours_for_a_response() {
     unreliable.begin(Which::StatusWrites, Wrong::Late(Duration::from_hours(1)));
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     unreliable.until_met(1).await;
-    let (clock, told) = (shop.clock.clone(), shop.clock.now());
+    let (clock, asked) = (shop.clock.clone(), shop.clock.now());
     meanwhile(&clock, FINE, shop.stop_operator()).await;
-    let took = clock.now().duration_since(told).as_secs();
+    let took = clock.now().duration_since(asked).as_secs();
     assert!((45..60).contains(&took), "{took} s: less than the grace period of a pod, more than a call takes");
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cluster::options;
 use super::pace::stepped;
-use super::until_says;
+use super::until_reported_with;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 const CHECK: &str = "cart";
@@ -49,19 +49,20 @@ async fn a_service_account_token_is_sent_nowhere() {
     }
     shop.start_operator();
     let kind = "of type kubernetes.io/service-account-token";
-    until_says::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", kind]).await;
-    until_says::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", kind]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", kind])
+        .await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", kind]).await;
     assert_eq!(shop.calls("token"), 0);
 
     secrets.delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", kind]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", kind]).await;
     assert_eq!(shop.calls("createDeployment"), 0);
 
     secrets.delete(SECRET, &DeleteParams::default()).await.unwrap();
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    until_says::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
 }
 
 #[tokio::test]
@@ -76,18 +77,19 @@ async fn with_a_required_label_a_secret_is_used_once_it_has_it() {
     }
     shop.start_operator();
     let lacks = "lacks the label connect-operator.io/use=true";
-    until_says::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", lacks]).await;
-    until_says::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", lacks]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", lacks])
+        .await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", lacks]).await;
     assert_eq!(shop.calls("token"), 0);
 
     label(&shop, CREDENTIALS).await;
-    until_says::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", lacks]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", lacks]).await;
     assert_eq!(shop.calls("createDeployment"), 0);
 
     label(&shop, SECRET).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    until_says::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
 
     // Rule 24: the copy needs no label, and suffices for the deletion.
     let copies = kube::Api::<Secret>::namespaced(shop.sandbox.client.clone(), &shop.operator_namespace);

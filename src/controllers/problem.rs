@@ -103,9 +103,9 @@ pub fn key_conflict(kind: &str, winner: &ObjectRef, key: &str) -> ConditionUpdat
 #[must_use]
 pub fn unlisted(key: &str) -> ConditionUpdate {
     let message = format!(
-        "What exists under the key {key} is not taken over while the API server refuses to list a namespace to watch: it may \
-         belong to a resource there. The operator's /readyz and its log name the refused list; the operator continues \
-         once it is granted"
+        "What exists under the key {key} is not taken over while the API server refuses to list a namespace to watch: \
+         it may belong to a resource there. The operator's /readyz and its log name the refused list; the operator \
+         continues once it is granted"
     );
     ConditionUpdate::new(Reason::InternalError, message)
 }
@@ -180,8 +180,8 @@ pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
         }
         OutageKind::ProjectNotFound => {
             let message = format!(
-                "The service does not answer for a project {project}: this region has no project of this key, or Connect is \
-                 not enabled for it. The operator tries again every 5 minutes. {}",
+                "The service does not answer for a project {project}: this region has no project of this key, or \
+                 Connect is not enabled for it. The operator tries again every 5 minutes. {}",
                 unnumbered(&outage.error)
             );
             return ConditionUpdate::new(Reason::ProjectNotFound, message);

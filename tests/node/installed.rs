@@ -46,7 +46,7 @@ pub(crate) fn in_some_namespaces(node: &Node) {
     installed.its_token_has_no_other_rights("watched");
     assert_eq!(installed.may("get", "secrets", "other"), "no");
     node.kubectl(&["--namespace", "watched", "delete", "cdep,ctp", "--all", &timeout_option()]);
-    assert_eq!(watched.deployments(), 0, "taken down");
+    assert_eq!(watched.deployments(), 0, "undeployed");
     installed.uninstall();
     node.kubectl(&["delete", "namespace", "watched", "other", NAMESPACE]);
     node.kubectl(&["delete", "crd", "--selector=app.kubernetes.io/name=connect-operator"]);
@@ -199,7 +199,7 @@ impl<'a> Installed<'a> {
         let kinds = "connectordeployments,connectorstageds,actionchecks";
         self.node.kubectl(&["delete", kinds, "--all", "--all-namespaces", &timeout_option()]);
         self.node.kubectl(&["delete", "connectprojects", "--all", "--all-namespaces", &timeout_option()]);
-        assert_eq!(shop.deployments(), 0, "taken down");
+        assert_eq!(shop.deployments(), 0, "undeployed");
         self.uninstall();
         self.node.kubectl(&["delete", "crd", "--selector=app.kubernetes.io/name=connect-operator"]);
         let left = self.node.get("", &["crd", "--selector=app.kubernetes.io/name=connect-operator"]);

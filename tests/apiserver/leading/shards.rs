@@ -97,7 +97,7 @@ impl Install {
     /// As on SIGTERM.
     async fn end(self) {
         let _ = self.end.send(());
-        in_time(self.ended).await.expect("it ends in time").expect("it ends well");
+        in_time(self.ended).await.expect("it ends in time").expect("it ends without an error");
         if let Some(election) = self.election {
             election.give_up().await;
         }

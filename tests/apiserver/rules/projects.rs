@@ -194,7 +194,7 @@ async fn rule_24_a_copy_that_cannot_be_written_is_reported_and_blocks_nothing_el
     let namespace = Namespace { metadata, ..Namespace::default() };
     Api::all(shop.sandbox.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
     shop.clock.step(Duration::from_mins(1));
-    shop.until_project("heals", |project| ready_of(project).0 == "Available").await;
+    shop.until_project("the project continues", |project| ready_of(project).0 == "Available").await;
     assert_eq!(shop.copies().await.len(), 1);
 }
 

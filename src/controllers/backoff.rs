@@ -1,6 +1,6 @@
-//! Holds the calls of one resource back after failures of its own. Pure: time is an argument.
+//! Holds back the calls of one resource after failures of its own. Pure: time is an argument.
 //!
-//! The remote as a whole is held back by its gate (`remote/circuit_breaker.rs`).
+//! The circuit breaker (`remote/circuit_breaker.rs`) holds back the calls of the whole remote.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::problem;
 
-/// Generation of a resource and its newest request: what a pause is for. A change ends it.
+/// Generation of a resource and its newest request. A pause applies to these; a change ends it.
 pub type Asked = (i64, Option<String>);
 
 /// Calls of one resource that failed in a row.
@@ -22,7 +22,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// What is left of the pause; `None`: it may call.
+    /// Returns what is left of the pause; `None`: the resource may call.
     #[must_use]
     pub fn left(&mut self, asked: &Asked, now: Timestamp) -> Option<Duration> {
         if self.paused_for.as_ref() != Some(asked) {
@@ -32,7 +32,7 @@ impl Backoff {
         (now < until).then(|| between(now, until))
     }
 
-    /// A call failed: no other one before what is returned has passed.
+    /// Records a failed call; returns the pause before the next one.
     pub fn failed(&mut self, asked: Asked, error: &ApiError, now: Timestamp) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let pause = problem::pause(self.failures).max(error.retry_after.unwrap_or_default());
@@ -41,7 +41,7 @@ impl Backoff {
         pause
     }
 
-    /// A call worked.
+    /// Records a successful call.
     pub fn worked(&mut self) {
         self.failures = 0;
         self.not_before = None;

@@ -1,4 +1,4 @@
-//! Writes conditions as the Kubernetes API conventions want them, and as kstatus reads them. Pure.
+//! Computes conditions as the Kubernetes API conventions require them, and as kstatus reads them. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -10,44 +10,44 @@ use crate::names;
 /// Longest message of a condition, in bytes; the API server refuses more than 32 KiB.
 pub const LONGEST_MESSAGE: usize = 1024;
 
-/// What is to be said of a resource.
+/// A reason and a message for the conditions of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionUpdate {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// For people.
+    /// The message for users.
     pub message: String,
 }
 
 impl ConditionUpdate {
-    /// A reason with a message of its own.
+    /// Creates an update with this reason and message.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into() }
     }
 }
 
-/// A condition beside the main three. It is always there, so that `kubectl wait` can wait for either status.
+/// A condition beside the main three. It is always present, so that `kubectl wait` can wait for either status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extra {
     /// Its type.
     pub type_: &'static str,
-    /// Whether it is so; `None`: not known.
+    /// Its status; `None`: Unknown.
     pub holds: Option<bool>,
-    /// Why, in one word.
+    /// Its reason.
     pub reason: String,
-    /// Why, in a sentence.
+    /// Its message.
     pub message: String,
 }
 
 impl Extra {
-    /// A condition of this type.
+    /// Creates a condition of this type.
     #[must_use]
     pub fn new(type_: &'static str, holds: Option<bool>, reason: &str, message: impl Into<String>) -> Self {
         Self { type_, holds, reason: reason.to_owned(), message: message.into() }
     }
 
-    /// Whether `spec.suspend` is set.
+    /// Creates the `Suspended` condition. `suspend`: `spec.suspend`.
     #[must_use]
     pub fn suspended(suspend: bool) -> Self {
         let (reason, message) = if suspend {
@@ -59,8 +59,8 @@ impl Extra {
     }
 }
 
-/// The conditions that say `update`, and `extra`, and those of `before` that are not the operator's own.
-/// `lastTransitionTime` moves only with the status.
+/// Returns the conditions for `update` and `extra`, and those of `before` that the operator does not own.
+/// `lastTransitionTime` changes only with the status.
 #[must_use]
 pub fn conditions(
     before: &[Condition],
@@ -86,13 +86,12 @@ pub fn conditions(
         conditions.push(condition(type_, status, &reason, &message));
     }
     let foreign = before.iter().filter(|condition| !names::CONDITIONS.contains(&condition.type_.as_str()));
-    // More would make the API server refuse the whole status.
+    // With more of them the API server would refuse the whole status.
     conditions.extend(foreign.take(MOST_CONDITIONS - names::CONDITIONS.len()).cloned());
     conditions
 }
 
-/// The conditions of `before`, with those that say whether the resource is ready, reconciling or stalled replaced by what
-/// says `condition`.
+/// Returns the conditions of `before` with the main three (Ready, Reconciling, Stalled) replaced by those for `update`.
 #[must_use]
 pub fn with_main(before: &[Condition], update: &ConditionUpdate, generation: i64, now: Timestamp) -> Vec<Condition> {
     let is_main = |type_: &str| [names::READY, names::RECONCILING, names::STALLED].contains(&type_);
@@ -102,7 +101,7 @@ pub fn with_main(before: &[Condition], update: &ConditionUpdate, generation: i64
     after
 }
 
-/// The condition of this type that says `condition`: whether it is true is what its reason means. `lastTransitionTime` moves
+/// Returns the condition of this type for `update`; its status follows from the reason. `lastTransitionTime` changes
 /// only with the status.
 #[must_use]
 pub fn about(
@@ -137,7 +136,7 @@ fn condition(
         last_transition_time: before
             .iter()
             .find(|earlier| earlier.type_ == type_ && earlier.status == status)
-            // The API keeps whole seconds (RFC 3339 without a fraction).
+            // The API stores whole seconds (RFC 3339 without a fraction).
             .map_or_else(|| Time(whole_seconds(now)), |earlier| earlier.last_transition_time.clone()),
     }
 }
@@ -148,25 +147,25 @@ pub fn is_ready(conditions: &[Condition]) -> bool {
     is_true(conditions, names::READY)
 }
 
-/// Whether the condition of this type is there and true.
+/// Whether the condition of this type exists and is true.
 #[must_use]
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == "True")
 }
 
-/// The reason of `Ready`.
+/// Returns the reason of `Ready`.
 #[must_use]
 pub fn ready_reason(conditions: &[Condition]) -> Option<&str> {
     reason(conditions, names::READY)
 }
 
-/// The message of `Ready`.
+/// Returns the message of `Ready`.
 #[must_use]
 pub fn ready_message(conditions: &[Condition]) -> Option<&str> {
     find(conditions, names::READY).map(|condition| condition.message.as_str())
 }
 
-/// The reason of the condition of this type.
+/// Returns the reason of the condition of this type.
 #[must_use]
 pub fn reason<'c>(conditions: &'c [Condition], type_: &str) -> Option<&'c str> {
     find(conditions, type_).map(|condition| condition.reason.as_str())
@@ -176,7 +175,7 @@ fn find<'c>(conditions: &'c [Condition], type_: &str) -> Option<&'c Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
 }
 
-/// A time as the API keeps it.
+/// Returns a time as the API stores it.
 #[must_use]
 pub fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
@@ -184,7 +183,7 @@ pub fn whole_seconds(time: Timestamp) -> Timestamp {
 
 const MORE: &str = "…";
 
-/// The first `length` bytes of a text, at a border between characters.
+/// Returns the first `length` bytes of a text, cut at a character boundary.
 #[must_use]
 pub fn cut(text: &str, length: usize) -> String {
     if text.len() <= length {
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_of_others_are_kept_as_they_are_and_not_too_many_of_them() {
+    fn conditions_of_other_owners_are_kept_unchanged_up_to_a_limit() {
         let condition = ConditionUpdate::new(Reason::Deployed, "Live");
         let extra = || vec![Extra::suspended(false)];
         let ours = conditions(&[], &condition, extra(), 1, Timestamp::UNIX_EPOCH);
@@ -245,7 +244,7 @@ mod tests {
         assert_eq!(after.last(), Some(&theirs("example.com/Approved")));
         assert_eq!(after.len(), ours.len() + 1);
         let again = conditions(&after, &condition, extra(), 2, Timestamp::from_second(90).expect("a time in range"));
-        assert_eq!(again, after, "their place settles after one write");
+        assert_eq!(again, after, "their position is stable after one write");
 
         let many: Vec<_> = (0..100).map(|number| theirs(&format!("example.com/{number}"))).collect();
         let after = conditions(&many, &condition, extra(), 1, Timestamp::UNIX_EPOCH);

@@ -1,6 +1,6 @@
-//! What every run is given: the cluster, the remotes, the time, and what this process remembers.
+//! What every reconcile is given: clients of the cluster and the remotes, the clock, and what this process remembers.
 //!
-//! Nothing in it must survive a restart. Next: the folder of each kind, whose `reconcile` gets it.
+//! Nothing in it must need to survive a restart. Next: the folder of each kind, whose `reconcile` receives it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,19 +37,19 @@ use crate::crd::shared::RemoteIdentity;
 /// Longest note of an Event (Kubernetes API: `note` of `events.k8s.io/v1`).
 const LONGEST_NOTE: usize = 1024;
 
-/// What every run is given.
+/// What every reconcile is given.
 pub struct Context {
-    /// The cluster.
+    /// Client of the cluster.
     pub client: Client,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
     /// Every remote project.
     pub remotes: Arc<Remotes>,
     /// Makes the clients of frontends.
     pub actions: Arc<dyn ActionFactory>,
-    /// Where Events go.
+    /// Publishes Events.
     pub recorder: Recorder,
-    /// Which of them are repetitions.
+    /// Detects repeated Events.
     pub series: Series,
     /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
     pub default_deletion_policy: Option<DeletionPolicy>,
@@ -57,54 +57,55 @@ pub struct Context {
     pub secrets: secret::Policy,
     /// Key of the digests.
     pub digest_key: DigestKey,
-    /// Who names which Secret, ConfigMap, project or deployment.
+    /// Which resources name which Secret, ConfigMap, project or deployment.
     pub references: References,
-    /// Who wants which key in which remote project.
+    /// Which resources claim which key in which remote project.
     pub keys: KeyOwnership,
-    /// Which `ConnectProject`s are worked with.
+    /// Which `ConnectProject`s may be used.
     pub project_quota: ProjectQuota,
-    /// What each `ConnectProject` came to.
+    /// The last result of each `ConnectProject`.
     pub projects: ObjectMap<Project>,
     /// Copies of the credentials of each `ConnectProject`.
     pub copies: Copies,
-    /// What is remembered between the runs of a `ConnectorDeployment`.
+    /// What is kept between reconciles of a `ConnectorDeployment`.
     pub deployment_caches:
         LocalCaches<connector_deployment::decide::TransientState, connector_deployment::cache::Cache>,
-    /// What is remembered between the runs of a `ConnectorStaged`.
+    /// What is kept between reconciles of a `ConnectorStaged`.
     pub staged_caches: LocalCaches<connector_staged::decide::TransientState, ()>,
-    /// What each `ConnectorStaged` came to.
+    /// The last result of each `ConnectorStaged`.
     pub staged: ObjectMap<StagedConnector>,
-    /// What is remembered of each mirror of the registry.
+    /// What is kept of each mirror of the registry.
     pub mirrors: Mirrors,
-    /// What other installs work on.
+    /// The objects of other installs.
     pub foreign_installs: ForeignInstalls,
-    /// When to run again.
+    /// When each resource is reconciled again.
     pub requeue_timers: Arc<RequeueTimers>,
     /// A hash of the object that the last reconcile of each resource was given (`resync.rs`).
     pub given: ObjectMap<u64>,
     /// Consecutive reconciles of each resource that panicked (`panics.rs`).
     pub panics: ObjectMap<u32>,
-    /// What waits and what runs, what exists, and the metrics that come of it.
+    /// Queue and reconcile tracking, the inventory of objects, and their metrics.
     pub tracker: Arc<ReconcileTracker>,
-    /// Subjects that are to run again.
+    /// Channel of the resources to reconcile.
     pub enqueue: UnboundedSender<ObjectRef>,
 }
 
 impl Context {
-    /// Has a subject run again.
+    /// Enqueues a resource.
     pub fn enqueue(&self, object_ref: ObjectRef) {
-        // Nobody listens any more when the operator ends.
+        // The receiver is closed when the operator ends.
         let _ = self.enqueue.send(object_ref);
     }
 
-    /// Has everyone run again who names this object.
+    /// Enqueues the resources that name this object.
     pub fn enqueue_users(&self, kind: Named, namespace: &str, name: &str) {
         for user in self.references.users(kind, namespace, name) {
             self.enqueue(user);
         }
     }
 
-    /// Every subject that this process keeps anything for, in order: what exists, and nothing that is gone for good.
+    /// Returns every resource that this process keeps anything for, in order, so that tests can compare it with what
+    /// exists.
     #[must_use]
     pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
         let kept =
@@ -126,7 +127,7 @@ impl Context {
         .collect()
     }
 
-    /// Reports an Event; one that cannot be written is no error, it is for people only.
+    /// Publishes an Event. A failure is only logged, because Events are for users only.
     pub async fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &str, condition: &ConditionUpdate) {
         let type_ = match condition.reason.state() {
             ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => EventType::Warning,
@@ -139,7 +140,7 @@ impl Context {
         self.report(object, type_, condition.reason.as_str(), action, &condition.message).await;
     }
 
-    /// Reports an Event with a reason of its own.
+    /// Publishes an Event with a reason of its own.
     pub async fn report<K: Resource<DynamicType = ()>>(
         &self,
         object: &K,
@@ -166,16 +167,16 @@ pub struct Project {
     pub identity: RemoteIdentity,
     /// Its region, the default of its deployments.
     pub region: String,
-    /// Address of its HTTP API.
+    /// URL of its HTTP API.
     pub http_api_url: String,
-    /// How to reach it, or why that is not possible.
+    /// The remote, or the condition that explains why it cannot be used.
     pub remote: Result<Arc<Remote>, ConditionUpdate>,
-    /// The credentials that it is called with.
+    /// The credentials in use.
     pub login: Option<Login>,
 }
 
 impl Project {
-    /// Whether this tells the users of a project nothing that `before` did not.
+    /// Whether the users of a project need not be enqueued, because nothing differs from `before`.
     #[must_use]
     pub fn is_same(&self, before: &Self) -> bool {
         before.identity == self.identity

@@ -1,5 +1,5 @@
-//! What an event of the cluster ends, and whom it wakes: what every driver of the runs needs, be it [`super::manager`]
-//! on a real watch, or a test that delivers the events itself, late, twice or not at all.
+//! What an event of a watch removes from memory, and which resources it enqueues. Every driver of reconciles uses it:
+//! [`super::manager`] on a real watch, or a test that delivers the events itself, late, twice or not at all.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::sources::Users;
 use super::{action_check, connect_project, connector, driver};
 use crate::crd::{ConnectorDeployment, ConnectorStaged};
 
-/// Forgets everything about a subject that is gone.
+/// Forgets everything about a resource that no longer exists.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.foreign_installs.forget(object_ref);
     context.tracker.gone(object_ref);
@@ -36,25 +36,26 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
     }
 }
 
-/// The same for one that an event says is gone: others may have its key from now on (rule 4).
+/// Forgets a resource that an event reports as deleted. From now on another resource can own its key (rule 4).
 pub fn ended(context: &Context, object_ref: &ObjectRef) {
     context.keys.gone(object_ref);
     gone(context, object_ref);
-    // A run that is under way may remember it again; the one after it finds nothing, and forgets it.
+    // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
     context.enqueue(object_ref.clone());
 }
 
-/// A Secret or a ConfigMap that these name was written or removed.
+/// Enqueues the resources that name a Secret or ConfigMap that was written or removed.
 pub fn sourced(context: &Context, users: Users) {
     for user in users.changed {
         context.tracker.changed(&user);
         context.enqueue(user);
     }
-    // Nothing is sent for what is missing, so it is no change that waits to be sent.
+    // Nothing is sent while the object is missing, so this does not count as a change that waits to be sent.
     users.missing.into_iter().for_each(|user| context.enqueue(user));
 }
 
-/// A Connector object was written or removed, by us or by somebody else: its mirror runs if it does not know of it.
+/// Handles a Connector object that was written or removed, by this operator or by others. Enqueues its mirror if the
+/// mirror does not know of the change.
 pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
     let mirror = ObjectRef::mirror(meta.namespace.as_deref().unwrap_or_default(), project);
@@ -64,19 +65,21 @@ pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     }
 }
 
-/// Which objects exist, so that those are noticed that went while nobody watched, and those that come back: an object whose
-/// labels take it to another install and back again is as it was when it was seen before.
+/// The objects of one watch. Detects objects that were deleted while no watch was open, and objects that return: an
+/// object whose labels move it to another install and back looks the same as when it was last observed.
 pub struct KnownObjects {
     namespace: Option<String>,
     listed: Option<BTreeSet<ObjectRef>>,
-    /// What is here, if labels say so; otherwise what was once seen stays.
+    /// The objects that this install selects now, if it is a shard; otherwise an object that was observed once stays in
+    /// it.
     here: BTreeSet<ObjectRef>,
-    /// Who runs once the list that is being read is complete: reconciles read from a store that shows nothing of it before.
+    /// Objects to enqueue once the list in progress is complete: until then the store that reconciles read from shows
+    /// nothing of it.
     later: Vec<ObjectRef>,
     first: First,
 }
 
-/// How the first list stands.
+/// The state of the first list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
     Awaited,
@@ -85,13 +88,14 @@ enum First {
 }
 
 impl KnownObjects {
-    /// `namespace`: the only one that is watched.
+    /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
     #[must_use]
     pub fn new(namespace: Option<String>) -> Self {
         Self { namespace, listed: None, here: BTreeSet::new(), later: Vec::new(), first: First::Awaited }
     }
 
-    /// The objects that this event says are gone. What is there has its claim before any run sees it.
+    /// Processes an event; returns the objects that it shows to be deleted. Records the claim of an object before any
+    /// reconcile sees the object.
     pub fn note<K: ManagedKind>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<ObjectRef> {
         match event {
             watcher::Event::Init => self.listed = Some(BTreeSet::new()),
@@ -116,7 +120,7 @@ impl KnownObjects {
                     Kind::Mirror => context.mirrors.object_refs(),
                     Kind::Check => context.references.object_refs().into_iter().filter(is_check).collect(),
                 });
-                // What is counted is one of these too, unless it never ran.
+                // Objects that are counted in metrics belong to these too, unless they were never reconciled.
                 let counted = context.tracker.inventory.object_refs();
                 known.extend(counted.into_iter().filter(|object_ref| object_ref.kind == K::KIND));
                 let here = |object_ref: &ObjectRef| {
@@ -144,7 +148,7 @@ impl KnownObjects {
 }
 
 impl KnownObjects {
-    /// The API server refuses the list. If it is the first one, nobody waits for it any more.
+    /// Processes a refused list. If it is the first one, nothing waits for it any more.
     pub fn refused<K: ManagedKind>(&mut self, context: &Context) {
         if self.first == First::Awaited {
             self.first = First::Refused;
@@ -157,9 +161,9 @@ impl KnownObjects {
         }
     }
 
-    /// Takes note of an object, and enqueues the checks that come after it or take their frontend from it, and the staged
-    /// connectors that wait for it: what it has applied, and what passed, is in its status, and a project's frontend is for
-    /// checks only, so these changes wake nobody else.
+    /// Records an object. Enqueues the checks that come after it or take their frontend from it, and the staged
+    /// connectors that wait for it. These depend on its status (what it has applied, which check passed) or on a
+    /// project's frontend, which no other resource uses, so nothing else is enqueued.
     fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let object_ref = object_ref(object);
@@ -190,7 +194,7 @@ impl KnownObjects {
     }
 }
 
-/// A first list is complete, which some wait for.
+/// Releases what waits for the first list of this kind.
 fn listed<K: ManagedKind>(context: &Context) {
     if wants_keys::<K>() {
         context.keys.listed();
@@ -206,7 +210,7 @@ fn settle<K: ManagedKind>(context: &Context) {
     }
 }
 
-/// Whether the list of a kind says who wants which key. Checks and mirrors want none, so nobody waits for theirs.
+/// Whether objects of the kind claim keys. Checks and mirrors claim none, so no claim waits for their lists.
 fn wants_keys<K: ManagedKind>() -> bool {
     !matches!(K::KIND, Kind::Check | Kind::Mirror)
 }

@@ -1,4 +1,4 @@
-//! The kinds that are watched: what is noted of an object, and what every object has. Pure.
+//! The kinds that are watched: what the operator records of an object, and what every object has. Pure.
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
@@ -13,20 +13,20 @@ use crate::names;
 
 /// A kind that is watched and reconciled.
 pub trait ManagedKind: Resource<DynamicType = ()> {
-    /// Which one.
+    /// The kind.
     const KIND: Kind;
 
-    /// Notes an object that was seen, for those that claim keys (rule 4).
+    /// Records an observed object and the key that it claims (rule 4).
     fn note(&self, keys: &KeyOwnership);
 
-    /// What the status reports, to be counted; `None`: there is nothing to count.
+    /// Returns what the status reports, for metrics; `None`: the object is not counted.
     fn reported_state(&self) -> Option<ReportedState>;
 
-    /// The install that works on the object, if one has claimed it (rule 26).
+    /// Returns the install that works on the object, if one has claimed it (rule 26).
     fn controller(&self) -> Option<&str>;
 }
 
-/// A kind with conditions of its own. `$note`: what it notes; `$started_at`: when the operation in its status began.
+/// Implements the trait for a kind with conditions of its own. `$note`: records its claim; `$started_at`: when the operation in its status began.
 macro_rules! managed_kind {
     ($kind:ident, $variant:ident, $note:expr, $started_at:expr) => {
         impl ManagedKind for $kind {
@@ -66,7 +66,7 @@ impl ManagedKind for MirroredProject {
     /// A mirror claims no key.
     fn note(&self, _: &KeyOwnership) {}
 
-    /// Only what is mirrored, or was.
+    /// Counted only while the project mirrors the registry or may still have mirrored objects.
     fn reported_state(&self) -> Option<ReportedState> {
         let status = self.status.as_ref().filter(|_| self.spec.registry.is_some() || self.may_have_objects())?;
         Some(ReportedState::of(&status.conditions, names::REGISTRY_MIRRORED, None))
@@ -77,15 +77,15 @@ impl ManagedKind for MirroredProject {
     }
 }
 
-/// Removes what no run needs from what is kept: who wrote which field, and kubectl's copy of the manifest.
+/// Removes what no reconcile needs before an object is stored: managed fields, and kubectl's copy of the manifest.
 pub fn strip<K: Resource>(object: &mut K) {
     object.managed_fields_mut().clear();
     object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
 }
 
-/// A number for what people change of an object, and for the object itself: another one of the same name has another. A
-/// write of ours changes the status or our own annotation, and leaves it as it is; that somebody took our finalizer away
-/// changes it.
+/// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
+/// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody
+/// else's removal of our finalizer changes it.
 #[must_use]
 pub fn user_changes<K: Resource>(object: &K) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -94,7 +94,7 @@ pub fn user_changes<K: Resource>(object: &K) -> u64 {
     meta.uid.hash(&mut hasher);
     (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
     let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
-    // That we set it ourselves, before there is anything to hold, needs no run of its own.
+    // Adding the finalizer comes before there is a remote record to protect, and needs no reconcile of its own.
     (!held && object.annotations().contains_key(names::REMOTE_ID)).hash(&mut hasher);
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
@@ -102,13 +102,13 @@ pub fn user_changes<K: Resource>(object: &K) -> u64 {
     hasher.finish()
 }
 
-/// When the API server stored it first; every object that it shows says so.
+/// Returns when the API server created the object; every object that it returns has this time.
 #[must_use]
 pub fn created<K: Resource>(object: &K) -> Timestamp {
     object.meta().creation_timestamp.as_ref().map_or(Timestamp::MAX, |at| at.0)
 }
 
-/// The resource that an object is.
+/// Returns the reference to an object.
 pub fn object_ref<K: ManagedKind>(object: &K) -> ObjectRef {
     ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }

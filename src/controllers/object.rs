@@ -1,7 +1,7 @@
-//! What a run does with its own object, whatever its kind: takes a copy that shows our last write, holds it by the
-//! finalizer, lets it go, and says when a run that the cluster refused is done again.
+//! Operations of a reconcile on its own object, the same for every kind: reads a copy that shows our last write, adds
+//! and removes the finalizer, writes the status, and retries what the cluster refused.
 //!
-//! Statuses are written by `patch`; what a run decides is in the folder of its kind.
+//! Next: `patch.rs`, which sends the patches, and the folder of each kind, which decides.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ use super::tracker::ReconcileOutcome;
 use crate::crd::ConnectProject;
 use crate::names;
 
-/// Pause before a run is done again whose write met a newer version of the resource.
+/// Requeue delay after a write that met a newer version of the resource (409).
 pub const AFTER_CONFLICT: Duration = Duration::from_millis(200);
-/// Pause before a run is done again that the cluster itself refused.
+/// Requeue delay after any other error of the API server.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
 
-/// What follows a run.
+/// What follows a reconcile.
 pub enum Next {
-    /// The resource may go, or is none of ours any more.
+    /// Nothing: the resource no longer exists, or its deletion no longer waits for this operator.
     Gone,
-    /// Run again after this time, or when something happens.
+    /// Reconcile again after this time, or at the next event. `None`: only at the next event.
     Again(Option<Duration>),
 }
 
-/// A kind that can be watched and written: namespaced, and known when this is compiled.
+/// A kind that can be watched and written: namespaced, and known at compile time.
 pub trait Object:
     Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
 {
@@ -56,8 +56,8 @@ impl<K> Object for K where
 {
 }
 
-/// The resource as it is now. The cached copy is good unless we wrote later than it was made. `written`: the resource
-/// version of our last write, which is forgotten once the cache shows it.
+/// Returns the current resource; `None`: it no longer exists. Reads it from the API server only if `cached` may be
+/// older than our last write. `written`: the resource version of that write; cleared once the cache shows it.
 ///
 /// # Errors
 /// Those of the API server.
@@ -80,30 +80,30 @@ pub async fn current<K: Object>(
     Ok(Some(Arc::new(found)))
 }
 
-/// A resource that is being deleted and does not wait for us is over.
+/// Whether the object is to be reconciled: it is not being deleted, or its deletion waits for our finalizer.
 pub fn is_ours<K: Object>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_none() || has_finalizer(object)
 }
 
-/// Whether our finalizer holds it.
+/// Whether it has our finalizer.
 pub fn has_finalizer<K: Object>(object: &K) -> bool {
     object.finalizers().iter().any(|name| name == names::FINALIZER)
 }
 
-/// Adds the finalizer, so that what is at the remote is not forgotten.
+/// Adds the finalizer, so that the resource outlives its remote record.
 ///
 /// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
+/// Those of the API server; 409 if the object changed meanwhile.
 pub async fn add_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<K, kube::Error> {
     let mut finalizers = object.finalizers().to_vec();
     finalizers.push(names::FINALIZER.to_owned());
     patch_metadata(api, object, json!({ "finalizers": finalizers })).await
 }
 
-/// Removes the finalizer: the object may go.
+/// Removes the finalizer, so that the deletion of the object can proceed. An object that no longer exists is no error.
 ///
 /// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
+/// Those of the API server; 409 if the object changed meanwhile.
 pub async fn remove_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<(), kube::Error> {
     let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
     match patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
@@ -112,11 +112,11 @@ pub async fn remove_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<(),
     }
 }
 
-/// Writes the id of what is at the remote where a restored backup keeps it (rule 3). `None`: the API server refused, which is
-/// an Event only, since nothing but a restored backup needs it.
+/// Writes the id of the remote record into an annotation, which a backup keeps, unlike the status (rule 3). `None`: the
+/// API server refused; this is an Event only, because only a restored backup needs the annotation.
 ///
 /// # Errors
-/// Those of the API server that pass by themselves; 409 if the object was changed meanwhile.
+/// Those of the API server that pass by themselves; 409 if the object changed meanwhile.
 pub async fn annotate<K: Object>(
     context: &Context,
     api: &Api<K>,
@@ -133,12 +133,12 @@ pub async fn annotate<K: Object>(
     }
 }
 
-/// Writes the status, with the install that works on it, if it says something else than before, and an Event for each new reason. Returns what the API
-/// server stored, which is the resource from then on also if there is an error.
+/// Writes the status if it differs from the stored one, with the install that works on the object, and an Event for
+/// each new reason. Returns the stored resource; the caller continues with it also after an error.
 ///
 /// # Errors
-/// Those of the API server; and, with the object, that it dropped the operation: the CRD is of an older version, and
-/// without what it stores nothing may be sent (rule 1).
+/// Those of the API server; and, with the object, that the API server pruned the operation: the served CRD is older
+/// than this version, and without a stored operation nothing may be sent (rule 1).
 pub async fn write<K: RemoteKind>(
     context: &Context,
     api: &Api<K>,
@@ -160,21 +160,21 @@ pub async fn write<K: RemoteKind>(
     Ok(Written::Stored(stored))
 }
 
-/// What came of writing a status.
+/// The result of writing a status.
 pub enum Written<K> {
-    /// It said that already.
+    /// The stored status is already the same.
     Nothing,
-    /// This is the resource now.
+    /// The resource after the write.
     Stored(K),
-    /// So it is, but without all that was written.
+    /// The resource after the write, which lacks fields that were written.
     Pruned(K, kube::Error),
 }
 
 impl<K> Written<K> {
-    /// Hands what is the resource now to `take`.
+    /// Passes the resource after the write to `take`.
     ///
     /// # Errors
-    /// That not all was written.
+    /// That fields were pruned.
     pub fn hand_to(self, take: impl FnOnce(K)) -> Result<(), kube::Error> {
         match self {
             Self::Nothing => Ok(()),
@@ -190,8 +190,8 @@ impl<K> Written<K> {
     }
 }
 
-/// Reads the resource again, and takes over its version and status if the operation in it is the one that this run wrote.
-/// What people ask for stays what the call was sent for; the next run sees the new spec.
+/// Reads the resource again. If it still has the operation that this reconcile wrote, takes over its version and status
+/// and returns true. The spec stays the one that the call was planned for; the next reconcile sees the new one.
 ///
 /// # Errors
 /// Those of the API server.
@@ -207,30 +207,30 @@ pub async fn is_still_stored<K: RemoteKind>(api: &Api<K>, object: &mut Arc<K>) -
     Ok(true)
 }
 
-/// The project that a resource names.
+/// Returns the project that a resource names.
 ///
 /// # Errors
-/// Why there is none: to tell people, or nothing while its own controller has not looked at it yet.
+/// The condition that explains why there is none; `None` while the controller of the project has not reconciled it yet.
 pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<Project, Option<ConditionUpdate>> {
     if let Some(project) = context.projects.get(&ObjectRef::project(namespace, name)) {
         return Ok(project);
     }
     match Api::<ConnectProject>::namespaced(context.client.clone(), namespace).get_opt(name).await {
         Ok(None) => Err(Some(problem::project_missing(name))),
-        // Its controller wakes its users once it knows.
+        // Its controller enqueues the resources that name it once it knows the project.
         Ok(Some(_)) => Err(None),
         Err(error) => Err(Some(unreadable(&format!("ConnectProject {name}"), error))),
     }
 }
 
-/// What to tell of an object that cannot be read.
+/// Returns the condition for an object that cannot be read.
 #[must_use]
 pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
     refusal::condition(Access::Read, &format!("get {what}"), error)
         .unwrap_or_else(|error| ConditionUpdate::new(Reason::InternalError, format!("{what} cannot be read: {error}")))
 }
 
-/// How a run ended; `reason`: what the resource says now.
+/// Returns the outcome of a reconcile, for the tracker. `reason`: that of the Ready condition now.
 #[must_use]
 pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> ReconcileOutcome {
     match outcome {
@@ -240,7 +240,7 @@ pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> Rec
     }
 }
 
-/// Ends a reconcile: sets the requeue timer. `None`: the resource is gone.
+/// Ends a reconcile: sets the requeue timer. `None`: the resource no longer exists.
 pub fn conclude(context: &Context, object_ref: &ObjectRef, outcome: Result<Next, kube::Error>) -> Option<Action> {
     match outcome {
         Ok(Next::Gone) => None,
@@ -252,8 +252,9 @@ pub fn conclude(context: &Context, object_ref: &ObjectRef, outcome: Result<Next,
     }
 }
 
-/// What follows a reconcile that the cluster refused, and how it ended. `pause`: how long nothing is tried, if nothing was
-/// changed meanwhile. The requeue timer is ours, since what kube's own timer starts takes no slot of the work queue.
+/// Sets the requeue timer after a reconcile that failed with an error of the API server, and returns the action and the
+/// outcome. `pause`: the requeue delay, unless the error is a conflict. The timer is the operator's own, because a
+/// reconcile that kube's timer starts takes no slot of the work queue.
 pub fn refused(
     context: &Context,
     object_ref: &ObjectRef,
@@ -262,17 +263,17 @@ pub fn refused(
 ) -> (Action, ReconcileOutcome) {
     let ended = ReconcileOutcome::refused(error);
     let pause = if ended == ReconcileOutcome::Conflict {
-        tracing::debug!("changed meanwhile, run again");
+        tracing::debug!("the object changed meanwhile, reconciling again");
         AFTER_CONFLICT
     } else {
-        tracing::warn!(%error, "the cluster refused");
+        tracing::warn!(%error, "a request to the API server failed");
         pause
     };
     context.requeue_timers.set(object_ref, Some(pause));
     (Action::await_change(), ended)
 }
 
-/// The value of an annotation with which people ask for something; longer ones are cut to what a status keeps.
+/// Returns the value of an annotation by which users request something, cut to the length that a status stores.
 #[must_use]
 pub fn request<K: Object>(object: &K, annotation: &str) -> Option<String> {
     object.annotations().get(annotation).map(|value| value.chars().take(256).collect())

@@ -1,5 +1,5 @@
-//! What every kind that changes something at the remote keeps to: how long a call may be under way, when something counts
-//! as gone, and how long to wait before anything is sent again. Pure; the tables of each kind are in its `decide`.
+//! What all kinds that change the remote share: how long a call may be in flight, when 404s prove absence, and the
+//! pauses before another attempt. Pure; the decision table of each kind is in its `decide`.
 
 use std::time::Duration;
 
@@ -11,57 +11,58 @@ use clock::{between, later};
 
 /// L: the time limit of a request. A call is sent only while less than this has passed since `startedAt`.
 pub const LIMIT: Duration = Duration::from_secs(30);
-/// How long a read after a write may still show what was before.
+/// How long a read after a write may still return the state before it.
 pub const LAG: Duration = Duration::from_mins(1);
-/// After this time nothing of an earlier write can arrive or be hidden any more: 2 L + 60 s.
+/// After this time no effect of an earlier write can still arrive or be hidden: 2 L + 60 s.
 pub const QUIET_PERIOD: Duration = Duration::from_mins(2);
-/// Time between the two 404 that prove absence (rule 5).
+/// Minimum time between the two 404s that prove absence (rule 5).
 pub const ABSENCE: Duration = Duration::from_secs(30);
-/// A running operation is said to take too long after this time (rule 18).
+/// A running operation is reported as `TakesTooLong` after this time (rule 18).
 pub const TOO_LONG: Duration = Duration::from_mins(30);
 
-/// First pause before a refused write is repeated, if nothing changes before; doubles.
+/// First pause before a refused write is repeated without any change; doubles.
 pub const REFUSED_AGAIN: Duration = Duration::from_mins(10);
 /// Longest such pause.
 pub const REFUSED_AGAIN_AT_MOST: Duration = Duration::from_hours(1);
-/// Pause after a refusal that passes by itself: something is busy, or the version was an old one. Doubles.
+/// First pause after a transient refusal: the record is busy, or the version was an old one. Doubles.
 pub const PASSING: Duration = Duration::from_secs(5);
 /// Longest such pause.
 pub const PASSING_AT_MOST: Duration = Duration::from_mins(1);
 
-/// What to do: `L` is what is remembered over restarts, `M` what this process has seen, `K` what can be called, `V` what
-/// to tell people.
+/// The result of a decision table. `L`: persisted state; `M`: state of this process; `K`: kinds of calls; `V`: the
+/// outcome that the condition reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision<L, M, K, V> {
-    /// What is to be remembered: written before the call, if there is one.
+    /// State to persist: written before the call, if there is one.
     pub persisted: L,
-    /// What this process has seen.
+    /// State that only this process keeps.
     pub transient: M,
-    /// What to send.
+    /// What to do at the remote or with the finalizer.
     pub step: Step<K>,
-    /// What to tell people.
+    /// What the condition reports.
     pub outcome: V,
-    /// When to look again; `None`: at the interval of the spec; zero: at once, from the same look.
+    /// When to reconcile again. `None`: at the interval of the spec; zero: immediately, from the same observation.
     pub again: Option<Duration>,
 }
 
-/// What to send.
+/// What to do at the remote or with the finalizer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<K> {
-    /// Nothing.
+    /// Sends nothing.
     NoOp,
-    /// One call.
+    /// Sends one call.
     Send(Call<K>),
-    /// Nothing; the resource may go.
+    /// Sends nothing, and removes the finalizer.
     RemoveFinalizer,
 }
 
 /// A call that changes something at the remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call<K> {
-    /// What to call.
+    /// Which call.
     pub kind: K,
-    /// Whether it is the first call of an operation of this run: only then does a refusal prove that nothing happened.
+    /// Whether it is the first call that this reconcile sends for its operation: only then does a refusal prove that
+    /// nothing happened.
     pub first: bool,
 }
 
@@ -83,7 +84,7 @@ pub enum Response<A> {
     Unknown,
 }
 
-/// What came back from a call. `A`: what an accepted call shows; `R`: a record of the API.
+/// The result of a call. `A`: what an accepted call shows; `R`: a record of the API.
 #[derive(Debug)]
 pub struct CallResult<A, R> {
     /// What it means.
@@ -129,30 +130,30 @@ impl<A, R> CallResult<A, R> {
     }
 }
 
-/// What the answer to a call comes to.
+/// The state after the response to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedResponse<L, M> {
-    /// What is to be remembered now.
+    /// State to persist.
     pub persisted: L,
-    /// What this process has seen.
+    /// State that only this process keeps.
     pub transient: M,
-    /// Whether the resource may go.
+    /// Whether the finalizer can be removed.
     pub remove_finalizer: bool,
-    /// Whether the key turned out to be somebody else's.
+    /// Whether another resource turned out to own the key.
     pub key_taken: bool,
 }
 
-/// Nothing is sent for a while.
+/// A pause in which nothing is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Nothing is sent before that.
+    /// When it ends.
     pub until: Timestamp,
-    /// How often in a row.
+    /// Number of pauses in a row.
     pub times: u32,
 }
 
 impl Pause {
-    /// The pause after a refusal that passes by itself; `before`: the one before it in a row.
+    /// Returns the pause after a transient refusal; `before`: the previous pause in the row.
     #[must_use]
     pub fn after(before: Option<Self>, now: Timestamp) -> Self {
         let times = before.map_or(1, |before| before.times.saturating_add(1));
@@ -160,19 +161,19 @@ impl Pause {
     }
 }
 
-/// A definite refusal. `C` is what a call was sent for: the same cause is refused once, not in a loop.
+/// A definite refusal. `C`: what the call was sent for; the same cause is not sent again before `until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused<C> {
-    /// What was refused; `None`: taking it down.
+    /// What was refused; `None`: the undeployment or deletion.
     pub cause: Option<C>,
-    /// Not sent again before that.
+    /// When the same cause may be sent again.
     pub until: Timestamp,
-    /// How often in a row.
+    /// Number of refusals of this cause in a row.
     pub times: u32,
 }
 
 impl<C: PartialEq> Refused<C> {
-    /// A refusal for `cause`; `before`: the last one.
+    /// Returns the refusal for `cause`; `before`: the previous one.
     #[must_use]
     pub fn after(before: Option<&Self>, cause: Option<C>, now: Timestamp) -> Self {
         let before = before.filter(|before| before.cause == cause);
@@ -181,18 +182,19 @@ impl<C: PartialEq> Refused<C> {
     }
 }
 
-/// A time in the future: the clock was set back, or another leader's clock is ahead. Its age is counted from when this
-/// process met it first, which is later than the write, so nothing is concluded too early and nothing waits for ever.
+/// A stored time that is in the future: the clock was set back, or the clock of another leader is ahead. Its age counts
+/// from when this process first met it. That is later than the write, so nothing is concluded too early, and nothing
+/// waits for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
-    /// The time that was written.
+    /// The stored time.
     pub stamp: Timestamp,
-    /// When it was met.
+    /// When this process first met it.
     pub since: Timestamp,
 }
 
 impl Ahead {
-    /// What is known at `now` of the time of our last write; `before`: what was known of it until then.
+    /// Returns what is known at `now` about the time of our last write; `before`: what was known until then.
     #[must_use]
     pub fn at(before: Option<Self>, last_write: Option<Timestamp>, now: Timestamp) -> Option<Self> {
         let before = before.map(|ahead| Self { since: now.min(ahead.since), ..ahead });
@@ -203,27 +205,28 @@ impl Ahead {
     }
 }
 
-/// Time since a write of ours.
+/// Returns the time since a write of ours.
 #[must_use]
 pub fn since(stamp: Timestamp, ahead: Option<Ahead>, now: Timestamp) -> Duration {
     let met = ahead.filter(|ahead| ahead.stamp == stamp);
     between(met.map_or(stamp, |ahead| ahead.since.min(stamp)), now)
 }
 
-/// What 404s say (rule 5).
+/// What 404s prove (rule 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
-    /// It is gone.
+    /// The record does not exist.
     Proven,
-    /// Not yet known.
+    /// Not decided yet.
     NotYet {
-        /// When the first 404 that counts was seen.
+        /// When the first 404 that counts arrived.
         since: Option<Timestamp>,
     },
 }
 
 impl Gone {
-    /// Gone is what answers 404 twice, [`ABSENCE`] apart, and not while a write of ours may be under way.
+    /// Evaluates a 404. Absence is proven by two 404s at least [`ABSENCE`] apart, while no write of ours may be in
+    /// flight.
     /// `absent_since`: the first 404 of an unbroken row.
     #[must_use]
     pub fn evaluate(
@@ -242,7 +245,7 @@ impl Gone {
     }
 }
 
-/// Pause before a call is sent again whose answer was lost: 6 s, doubling to 5 minutes.
+/// Returns the pause before a call is sent again whose response was lost: 6 s, doubling to 5 minutes.
 #[must_use]
 pub fn repeat_after(attempt: u32) -> Duration {
     const FIRST: Duration = Duration::from_secs(6);
@@ -250,19 +253,19 @@ pub fn repeat_after(attempt: u32) -> Duration {
     doubled(FIRST, attempt, AT_MOST)
 }
 
-/// When the next look at something is due that runs for `age`: an eighth of it, 1 to 15 seconds.
+/// Returns the poll interval for an operation that has run for `age`: an eighth of it, 1 to 15 seconds.
 #[must_use]
 pub fn pace(age: Duration) -> Duration {
     (age / 8).clamp(Duration::from_secs(1), Duration::from_secs(15))
 }
 
-/// What remains of a time that a row waits for, a second at least.
+/// Returns what remains of `wait` after `age`, at least one second.
 #[must_use]
 pub fn left(age: Duration, wait: Duration) -> Duration {
     wait.saturating_sub(age).max(Duration::from_secs(1))
 }
 
-/// `first` for the first time, doubling, at most `at_most`.
+/// Returns `first` doubled for each time after the first, at most `at_most`.
 fn doubled(first: Duration, times: u32, at_most: Duration) -> Duration {
     first.saturating_mul(1 << times.saturating_sub(1).min(16)).min(at_most)
 }

@@ -1,6 +1,6 @@
-//! What a failed call to the Connect API means for a resource: why, and who acts next. Pure.
+//! What a failed call to the Connect API means for a resource: the reason, and who has to act next. Pure.
 //!
-//! By the code first, then by the HTTP status (contract section 8); never by a text.
+//! Decided by the error code first, then by the HTTP status (contract section 8); never by a text.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use super::object_ref::ObjectRef;
 use super::reason::{ConditionState, Reason};
 use super::remote::{Outage, OutageKind};
 
-/// First pause of one resource after a call of its own failed; doubles. An attempt is a look, a write, and the call that
-/// finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.
+/// First pause of one resource after a call of its own failed; doubles. An attempt is a read, a write, and the call
+/// that finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.
 const FIRST_PAUSE: Duration = Duration::from_secs(8);
 /// Longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
-/// Why a call failed, in the words of a condition. `project`: key of the remote project, for the names of scopes.
+/// Returns the condition for a failed call. `project`: key of the remote project, for the names of scopes.
 #[must_use]
 pub fn condition(error: &ApiError, project: &str) -> ConditionUpdate {
     condition_of(error, Right::of_operation(error.operation).as_slice(), project)
 }
 
-/// The same for a call that needs these rights, the one first that is most likely missing.
+/// Returns the condition for a call that needs these rights, the one that is most likely missing first.
 fn condition_of(error: &ApiError, rights: &[Right], project: &str) -> ConditionUpdate {
     let reason = reason(error);
     let message = match reason {
@@ -38,19 +38,19 @@ fn condition_of(error: &ApiError, rights: &[Right], project: &str) -> ConditionU
     ConditionUpdate::new(reason, message)
 }
 
-/// Nothing was sent, because the token lacks these rights.
+/// Returns the condition when nothing was sent because the token lacks these rights.
 #[must_use]
 pub fn unpermitted(missing: &[Right], project: &str) -> ConditionUpdate {
     let message = format!(
-        "Nothing is sent: the API client lacks {}. Scopes of an API client cannot be changed: create another one, and change \
-         the Secret",
+        "Nothing is sent: the API client lacks {}. Scopes of an API client cannot be changed: create another one, and \
+         change the Secret",
         scopes::explain(missing, project)
     );
     ConditionUpdate::new(Reason::PermissionMissing, message)
 }
 
-/// Without the number of the answer: each attempt has another one, and what is tried again must not be told anew each
-/// time (rule 21). The log has it.
+/// Formats the error without its correlation id: each attempt has a different one, and a retry must not change the
+/// message (rule 21). The log has it.
 fn unnumbered(error: &ApiError) -> String {
     ApiError { correlation_id: None, ..error.clone() }.to_string()
 }
@@ -89,35 +89,36 @@ fn reason(error: &ApiError) -> Reason {
     }
 }
 
-/// Rule 4: another resource has the key. `kind`: that of both.
+/// Rule 4: another resource owns the key. `kind`: that of both.
 #[must_use]
 pub fn key_conflict(kind: &str, winner: &ObjectRef, key: &str) -> ConditionUpdate {
     let message = format!(
-        "{kind} {winner} has the key {key} in the same remote project: delete one of the two, or create one of them anew \
-         with another spec.key. Nothing is touched until then"
+        "{kind} {winner} has the key {key} in the same remote project: delete one of the two, or create one of them \
+         again with another spec.key. Nothing is touched until then"
     );
     ConditionUpdate::new(Reason::KeyConflict, message)
 }
 
-/// Rule 4: what exists under the key may belong to a resource that cannot be seen.
+/// Rule 4: the record under the key may belong to a resource that this operator cannot list.
 #[must_use]
 pub fn unlisted(key: &str) -> ConditionUpdate {
     let message = format!(
-        "What exists under the key {key} is not taken over while the API server refuses to list a namespace that is to be watched: \
-         it may belong to a resource there. The operator's /readyz and its log name what is refused; it goes on by itself"
+        "What exists under the key {key} is not taken over while the API server refuses to list a namespace to watch: \
+         it may belong to a resource there. The operator's /readyz and its log name the refused list; the operator \
+         continues once it is granted"
     );
     ConditionUpdate::new(Reason::InternalError, message)
 }
 
-/// The project that a resource names does not exist.
+/// Returns the condition when the project that a resource names does not exist.
 #[must_use]
 pub fn project_missing(name: &str) -> ConditionUpdate {
     ConditionUpdate::new(Reason::ProjectMissing, format!("ConnectProject {name} is missing in this namespace"))
 }
 
-/// What to tell people of a call that did not work; `None`: it passes by itself, and the next look decides. `key_exists`:
-/// that is what the answer to a create came to. `rights`: those that the call needs, the one first that is most likely
-/// missing.
+/// Returns the condition for a failed call that changes something; `None`: the error is transient, and the next
+/// observation decides. `key_exists`: the response to a create was that the key exists. `rights`: those that the call
+/// needs, the one that is most likely missing first.
 #[must_use]
 pub fn condition_of_call(
     error: &ApiError,
@@ -125,12 +126,12 @@ pub fn condition_of_call(
     rights: &[Right],
     project: &str,
 ) -> Option<ConditionUpdate> {
-    // Busy, another version and a key that exists are no trouble.
+    // Busy, another version and an existing key need no action of a user.
     let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || key_exists;
     (!passing || error.failure == Failure::HeldBack).then(|| condition_of(error, rights, project))
 }
 
-/// Why a remote cannot be worked with, in the words of a condition. `project`: its key.
+/// Returns the condition for a remote that cannot be used. `project`: its key.
 #[must_use]
 pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
     let reason = match outage.kind {
@@ -147,8 +148,8 @@ pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
         }
         OutageKind::ProjectNotFound => {
             let message = format!(
-                "The service does not answer for a project {project}: there is none of this key in this region, or Connect is \
-                 not enabled for it. It is asked again every 5 minutes. {}",
+                "The service does not answer for a project {project}: this region has no project of this key, or \
+                 Connect is not enabled for it. The operator tries again every 5 minutes. {}",
                 unnumbered(&outage.error)
             );
             return ConditionUpdate::new(Reason::ProjectNotFound, message);
@@ -157,11 +158,11 @@ pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
     ConditionUpdate::new(reason, unnumbered(&outage.error))
 }
 
-/// Why a resource cannot be worked with whose project cannot.
+/// Returns the condition for a resource whose project cannot be used.
 #[must_use]
 pub fn of_project(condition: &ConditionUpdate) -> ConditionUpdate {
     match condition.reason {
-        // Who has to act is the same person.
+        // The same person has to act.
         Reason::CredentialsRejected | Reason::PermissionMissing | Reason::ProjectNotFound => condition.clone(),
         _ => ConditionUpdate::new(
             Reason::ProjectNotReady,
@@ -170,7 +171,7 @@ pub fn of_project(condition: &ConditionUpdate) -> ConditionUpdate {
     }
 }
 
-/// Pause before a resource calls again, after so many failures in a row.
+/// Returns the pause before the next call of a resource after this many failures in a row.
 #[must_use]
 pub fn pause(failures: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_PAUSE)
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_says_who_acts_next() {
+    fn the_reason_follows_from_code_and_status() {
         let answered = |status, code: &str| Failure::Answered {
             status,
             codes: if code.is_empty() { Vec::new() } else { vec![ErrorCode::from(code)] },
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_21_what_is_tried_again_is_told_in_the_same_words() {
+    fn rule_21_a_retried_call_is_reported_with_the_same_message() {
         let failed = |status, number: &str| {
             let error = ApiError {
                 operation: "getDeploymentByKey",
@@ -255,8 +256,8 @@ mod tests {
             correlation_id: None,
             retry_after: None,
         };
-        let deploy = "manage_project:shop or manage_connectors_deployments:shop, which is needed to create, redeploy and \
-                      delete deployments";
+        let deploy = "manage_project:shop or manage_connectors_deployments:shop, which is needed to create, redeploy \
+                      and delete deployments";
         let generate = "manage_api_clients:shop, which is needed to deploy a connector whose API client is generated";
         let rights = &[Right::GenerateApiClients, Right::ManageDeployments];
         let create = error("createDeployment");

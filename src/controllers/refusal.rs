@@ -1,6 +1,7 @@
-//! What it means for a resource that the API server refused a request: people learn of it from the condition.
+//! What a refused request to the API server means for a resource: a condition that users can read.
 //!
-//! Pure. Knows nothing of refused writes of a status, which nobody could read there: those are logged and counted.
+//! Pure. Refused writes of a status are not handled here, because no user could read them there: they are logged and
+//! counted.
 
 use std::time::Duration;
 
@@ -10,12 +11,12 @@ use super::reason::Reason;
 
 /// A request that the caller does not know.
 pub const ANY: &str = "serve a request of the operator about this resource";
-/// Sets or removes a finalizer.
+/// Adds or removes a finalizer.
 pub const FINALIZERS: &str = "patch the finalizers of this resource";
-/// Keeps the id of what is at the remote.
+/// Stores the id of the remote record.
 pub const ANNOTATIONS: &str = "patch the annotations of this resource";
 
-/// Whether a request reads or writes: only writes are asked of webhooks.
+/// Whether a request reads or writes: the API server calls webhooks only for writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Get or list.
@@ -24,17 +25,17 @@ pub enum Access {
     Write,
 }
 
-/// What to tell of a refused request. `request`: its verb and object, such as `get Secret tax`.
+/// Returns the condition for a refused request. `request`: its verb and object, such as `get Secret tax`.
 ///
 /// # Errors
-/// The same error, if it is none to tell of: no answer, a conflict, or an API server that is busy. It passes by itself.
+/// The same error, if it is transient: no response, a conflict, or a busy API server. It passes by itself.
 pub fn condition(access: Access, request: &str, error: kube::Error) -> Result<ConditionUpdate, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
     let refused = match status.code {
-        // Gone meanwhile, changed meanwhile, or not now.
+        // Deleted or changed meanwhile, or the API server is busy.
         404 | 408 | 409 | 410 | 429 => false,
         400..=499 => true,
-        // A webhook that cannot be asked.
+        // A webhook that cannot be reached.
         500 => access == Access::Write,
         _ => false,
     };
@@ -47,20 +48,20 @@ pub fn condition(access: Access, request: &str, error: kube::Error) -> Result<Co
     Ok(ConditionUpdate::new(Reason::KubernetesError, cut(&message, LONGEST_MESSAGE)))
 }
 
-/// Whether it will not be granted by waiting: no right to see it, or there is no such namespace or kind. It is no answer that the
-/// API server is away, or does not know what to answer.
+/// Whether waiting does not help: the right to read is missing, or the namespace or kind does not exist. An API server
+/// that is unavailable or fails is no such answer.
 #[must_use]
 pub fn cannot_be_seen(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 403 | 404))
 }
 
-/// Runs of one resource in a row that the API server refused something.
+/// Reconciles of one resource in a row in which the API server refused a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KubernetesErrorBackoff(u32);
 
 impl KubernetesErrorBackoff {
-    /// When to run again after a run that ended with `reason`, and else would after `again`: nobody tells when a right is
-    /// granted or a policy changes.
+    /// Returns the requeue delay of a reconcile that ended with `reason` and would be requeued after `again` otherwise.
+    /// A backoff is needed because no event arrives when a right is granted or a policy changes.
     pub fn again(&mut self, reason: Reason, again: Option<Duration>) -> Option<Duration> {
         if reason != Reason::KubernetesError {
             self.0 = 0;
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_has_to_change_is_told_and_what_passes_is_not() {
+    fn what_users_have_to_change_becomes_a_condition_and_transient_errors_do_not() {
         for (case, access, code, is_told) in [
             ("no right", Access::Read, 403, true),
             ("a policy, or a quota", Access::Write, 403, true),

@@ -193,7 +193,7 @@ async fn events_without_a_reconcile_are_detected_but_not_before_the_first_lists(
     tracker.listed(&list(Kind::Deployment));
     clock.step(Duration::from_hours(9));
     assert_eq!(tracker.events_are_followed(), Ok(()), "the API server is unavailable");
-    assert_eq!(tracker.lists(), Err("1 of 2 first lists are there".to_owned()));
+    assert_eq!(tracker.lists(), Err("1 of 2 first lists are complete".to_owned()));
     tracker.listed(&list(Kind::Project));
     assert_eq!((tracker.lists(), tracker.events_are_followed()), (Ok(()), Ok(())), "nothing could reconcile until now");
     clock.step(LONGEST_SILENCE);
@@ -210,7 +210,7 @@ async fn events_without_a_reconcile_are_detected_but_not_before_the_first_lists(
     assert_eq!(tracker.events_are_followed(), Ok(()));
     clock.step(Duration::from_secs(1));
     let why = tracker.events_are_followed().expect_err("nothing runs");
-    assert_eq!(why, "events of ConnectorDeployment wait for 901 s, and nothing runs");
+    assert_eq!(why, "events of ConnectorDeployment wait for 901 s, and no reconcile runs");
     tracker.begin(&tax()).run(async { ((), ReconcileOutcome::Gone) }).await;
     clock.step(Duration::from_hours(9));
     assert_eq!(tracker.events_are_followed(), Ok(()), "nothing is queued");
@@ -223,7 +223,7 @@ fn a_refused_list_blocks_nothing_and_is_reported() {
     let yard = List { kind: Kind::Deployment, namespace: Some("yard".to_owned()) };
     tracker.start([list(Kind::Deployment), yard.clone()]);
     assert!(tracker.list_refused(&yard) && !tracker.list_refused(&yard));
-    assert_eq!(tracker.lists(), Err("0 of 2 first lists are there".to_owned()));
+    assert_eq!(tracker.lists(), Err("0 of 2 first lists are complete".to_owned()));
     assert!(tracker.listed(&list(Kind::Deployment)));
     assert_eq!(tracker.lists(), Ok(()));
     assert_eq!(tracker.refused_lists(), ["ConnectorDeployment in namespace yard"]);

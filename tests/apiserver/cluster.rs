@@ -1,5 +1,4 @@
-//! The cluster that all tests of this binary share, with the CRDs installed, and the namespace that each has for
-//! itself.
+//! The cluster that all tests of this binary share, with the CRDs installed, and a namespace for each test.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -24,7 +23,7 @@ pub(crate) struct Cluster {
     kubectl: PathBuf,
 }
 
-/// Starts the cluster for the first test that asks; it goes when this process ends.
+/// Starts the cluster for the first test that needs it; it ends with this process.
 async fn shared() -> &'static Cluster {
     static SHARED: OnceCell<Cluster> = OnceCell::const_new();
     SHARED.get_or_init(|| start(crd::all())).await
@@ -60,22 +59,22 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes a namespace in the shared cluster.
+    /// Creates a namespace in the shared cluster.
     pub(crate) async fn new() -> Self {
         Self::of(shared().await).await
     }
 
-    /// Makes one in a cluster of its own, whose CRDs are these. It goes when this process ends.
+    /// Creates a namespace in a new cluster with these CRDs, which ends with this process.
     pub(crate) async fn with_definitions(definitions: Vec<CustomResourceDefinition>) -> Self {
         Self::of(Box::leak(Box::new(start(definitions).await))).await
     }
 
-    /// Makes another namespace in the same cluster.
+    /// Creates another namespace in the same cluster.
     pub(crate) async fn another(&self) -> Self {
         Self::of(self.cluster).await
     }
 
-    /// Installs other CRDs in its cluster.
+    /// Installs other CRDs in the cluster of the sandbox.
     pub(crate) async fn install(&self, definitions: Vec<CustomResourceDefinition>) {
         install(&self.client, definitions).await;
     }
@@ -90,10 +89,10 @@ impl Sandbox {
         Self { cluster, client, namespace }
     }
 
-    /// The objects of the kind of `manifest`.
+    /// Returns the API of the kind of `manifest`.
     pub(crate) fn api(&self, manifest: &Value) -> Api<DynamicObject> {
         let kind = manifest["kind"].as_str().expect("a manifest has a kind");
-        let crd = crd::all().into_iter().find(|crd| crd.spec.names.kind == kind).expect("a kind of ours");
+        let crd = crd::all().into_iter().find(|crd| crd.spec.names.kind == kind).expect("a kind of the operator");
         let resource = ApiResource {
             group: crd.spec.group,
             version: names::VERSION.to_owned(),
@@ -111,36 +110,36 @@ impl Sandbox {
         self.api(manifest).patch(name, &strict, &Patch::Apply(manifest)).await.map_err(message)
     }
 
-    /// Applies `manifest`, or says why the API server refuses it.
+    /// Applies `manifest`; the error is the message of the API server.
     pub(crate) async fn apply(&self, manifest: &Value) -> Result<DynamicObject, String> {
         self.apply_as("tester", manifest).await
     }
 
-    /// Merges `status` into the status of what `manifest` names.
+    /// Merges `status` into the status of the object that `manifest` names.
     pub(crate) async fn set_status(&self, manifest: &Value, status: &Value) -> Result<DynamicObject, String> {
         let name = manifest["metadata"]["name"].as_str().expect("a manifest has a name");
         let patch = Patch::Merge(json!({"status": status}));
         self.api(manifest).patch_status(name, &PatchParams::default(), &patch).await.map_err(message)
     }
 
-    /// Merges `change` into what `manifest` names, as a person with `kubectl edit` does.
+    /// Merges `change` into the object that `manifest` names, as a user with `kubectl edit` does.
     pub(crate) async fn change(&self, manifest: &Value, change: &Value) -> Result<DynamicObject, String> {
         let name = manifest["metadata"]["name"].as_str().expect("a manifest has a name");
         let strict = PatchParams::default().validation_strict();
         self.api(manifest).patch(name, &strict, &Patch::Merge(change)).await.map_err(message)
     }
 
-    /// The file that programs of their own find the cluster with.
+    /// The kubeconfig of the cluster, for other processes.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.cluster.local.kubeconfig_path()
     }
 
-    /// Where kubectl is.
+    /// Path of kubectl.
     pub(crate) fn kubectl_program(&self) -> &'static Path {
         &self.cluster.kubectl
     }
 
-    /// What kubectl prints, which must succeed.
+    /// Returns the output of kubectl, which must succeed.
     pub(crate) async fn succeed(&self, arguments: &[&str], input: &str) -> String {
         let output = self.kubectl(arguments, input).await;
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -175,10 +174,10 @@ impl Sandbox {
     }
 }
 
-/// What the API server says to a person.
+/// The message that the API server returns to users.
 fn message(error: kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message,
-        error => panic!("not an answer of the API server: {error}"),
+        error => panic!("not a response of the API server: {error}"),
     }
 }

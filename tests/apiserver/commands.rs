@@ -1,4 +1,4 @@
-//! The commands that look at a project, with the credentials of a ConnectProject of the cluster.
+//! The commands that read a project, with the credentials of a ConnectProject of the cluster.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn ask(shop: &Shop, what: &[&str], project: &str) -> (Option<i32>, String)
 }
 
 #[tokio::test]
-async fn a_project_of_the_cluster_is_asked_with_its_own_credentials() {
+async fn commands_use_the_credentials_of_a_connect_project() {
     let shop = Shop::live().await;
     let (code, shown) = deployments(&shop, PROJECT).await;
     assert_eq!(code, Some(0), "{shown}");
@@ -45,7 +45,7 @@ async fn a_project_of_the_cluster_is_asked_with_its_own_credentials() {
 }
 
 #[tokio::test]
-async fn what_is_exported_can_be_applied_without_any_change_and_managed_once_its_values_are_there() {
+async fn exported_manifests_apply_without_changes_and_are_managed_once_their_values_exist() {
     let shop = Leaping::open().await;
     shop.make_elsewhere_under("Tax_of_old", "info");
     let (code, manifests) = ask(&shop, &["deployments", "export"], PROJECT).await;
@@ -66,5 +66,5 @@ async fn what_is_exported_can_be_applied_without_any_change_and_managed_once_its
     assert_eq!(shop.sent(), [0, 0, 0]);
     shop.put_secret(name, &[("service.API_TOKEN", "first-token-of-the-shop")]).await;
     shop.sandbox.until_reason(name, "Deployed").await;
-    assert_eq!(shop.sent(), [0, 0, 0], "it is as it was");
+    assert_eq!(shop.sent(), [0, 0, 0], "nothing is sent");
 }

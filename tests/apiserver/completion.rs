@@ -1,4 +1,4 @@
-//! Names of the cluster that a shell completes.
+//! Shell completion of names from the cluster.
 
 use connect_operator::names;
 use tokio::process::Command;

@@ -1,4 +1,4 @@
-//! The local cluster itself: that it starts, serves, keeps its data over a restart and leaves nothing behind.
+//! The local cluster itself: it starts, serves, keeps its data over a restart, and leaves nothing behind.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 
 use crate::patience::in_time;
 
-/// Set for a test process that another one starts, to be killed: it starts a cluster, prints it and waits.
+/// Set for a test process that another test starts in order to kill it: it starts a cluster, prints it and waits.
 const TO_BE_KILLED: &str = "CONNECT_OPERATOR_TEST_TO_BE_KILLED";
 
 async fn options() -> Options {
@@ -27,7 +27,7 @@ async fn start() -> LocalCluster {
     LocalCluster::start(options().await).await.expect("a local cluster")
 }
 
-/// One cluster for all tests that do not stop anything; it goes when this process ends.
+/// One cluster for all tests that stop no process of it; it ends with this process.
 async fn shared() -> &'static LocalCluster {
     static SHARED: OnceCell<LocalCluster> = OnceCell::const_new();
     SHARED.get_or_init(start).await
@@ -41,7 +41,7 @@ fn config_maps(client: Client) -> Api<ConfigMap> {
     Api::namespaced(client, "default")
 }
 
-/// What must not be there any more once a cluster is gone.
+/// What must not exist after a cluster has ended.
 struct Remains {
     processes: [u32; 2],
     folder: PathBuf,
@@ -60,7 +60,7 @@ impl Remains {
         self.folder.exists() || self.processes.iter().any(|id| runs(*id))
     }
 
-    /// For a cluster whose end nobody can await, because the process that started it is gone.
+    /// Waits for the end of a cluster whose process was killed, so that nothing can await it.
     async fn vanish(&self) {
         while self.are_there() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -79,14 +79,14 @@ fn pid(id: u32) -> Pid {
 fn status(error: kube::Error) -> u16 {
     match error {
         kube::Error::Api(status) => status.code,
-        error => panic!("not an answer of the API server: {error}"),
+        error => panic!("not a response of the API server: {error}"),
     }
 }
 
 #[tokio::test]
 async fn it_serves_the_administrator_over_verified_tls() {
     let cluster = shared().await;
-    let version = cluster.client().expect("a client").apiserver_version().await.expect("an answer");
+    let version = cluster.client().expect("a client").apiserver_version().await.expect("a response");
     let program = options().await.assets.kube_apiserver;
     let output = Command::new(program).arg("--version").output().expect("kube-apiserver");
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("Kubernetes {}\n", version.git_version));
@@ -98,8 +98,8 @@ async fn it_serves_the_administrator_over_verified_tls() {
     let mut config = cluster.config();
     config.root_cert = None;
     let stranger = Client::try_from(config).expect("a client");
-    let error = stranger.apiserver_version().await.expect_err("nobody else trusts this certificate");
-    assert!(!matches!(error, kube::Error::Api(_)), "an answer over a connection that was not verified: {error}");
+    let error = stranger.apiserver_version().await.expect_err("other clients do not trust this certificate");
+    assert!(!matches!(error, kube::Error::Api(_)), "a response over an unverified connection: {error}");
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn its_kubeconfig_is_for_its_owner_only_and_works_for_kubectl() {
 async fn without_credentials_nothing_is_served() {
     let mut config = shared().await.config();
     config.auth_info.token = None;
-    let error = Client::try_from(config).expect("a client").apiserver_version().await.expect_err("nobody");
+    let error = Client::try_from(config).expect("a client").apiserver_version().await.expect_err("no credentials");
     assert_eq!(status(error), 401);
 }
 
@@ -146,7 +146,7 @@ async fn another_user_has_the_rights_that_rbac_gives_and_no_others() {
     });
     create::<ClusterRole>(&admin, role).await;
     create::<ClusterRoleBinding>(&admin, binding).await;
-    // kube-apiserver sees its own new rules through a watch, so they take a moment.
+    // kube-apiserver sees its new RBAC rules through a watch, so they take effect after a moment.
     let list = async { while user.list(&ListParams::default()).await.is_err() {} };
     in_time(list).await.expect("the right to list");
     let error = user.create(&PostParams::default(), &config_map("refused")).await.expect_err("no right to create");
@@ -173,8 +173,8 @@ async fn a_restarted_apiserver_has_the_same_address_and_data() {
     assert!(!runs(before));
     let ended = cluster.process_id(Process::ApiServer).await.expect_err("it was stopped");
     let Error::Ended { how, .. } = &ended else { panic!("{ended}") };
-    assert_eq!(how, "exit status: 0", "an open watch does not hold it up until it is killed");
-    maps.get("kept").await.expect_err("nobody listens");
+    assert_eq!(how, "exit status: 0", "an open watch does not delay the shutdown");
+    maps.get("kept").await.expect_err("the server is stopped");
 
     cluster.start_apiserver().await.expect("started");
     maps.get("kept").await.expect("the same client finds the same data");
@@ -194,11 +194,11 @@ async fn without_etcd_the_apiserver_fails_until_it_is_back() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    // It may wait for etcd for long; until it says that it has none, nothing can have been written.
+    // The request may wait for etcd for a long time; before readyz fails, nothing can have been written.
     let (how, lost) = (PostParams::default(), config_map("lost"));
     tokio::select! {
-        written = maps.create(&how, &lost) => drop(written.expect_err("nobody keeps it")),
-        seen = in_time(lacks_etcd) => seen.expect("it says that it lacks etcd"),
+        written = maps.create(&how, &lost) => drop(written.expect_err("it cannot be stored")),
+        seen = in_time(lacks_etcd) => seen.expect("readyz reports that etcd is missing"),
     }
     cluster.start_etcd().await.expect("started");
     let read = async { while maps.get("kept").await.is_err() {} };
@@ -226,8 +226,8 @@ async fn a_program_that_ends_while_starting_is_reported_with_its_log_and_leaves_
     let mut options = options().await;
     options.assets.kube_apiserver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/kube-apiserver-ends").into();
     let error = LocalCluster::start(options).await.expect_err("it ended").to_string();
-    let said = "kube-apiserver ended by itself (exit status: 3); the end of its log:\nworking in ";
-    let folder = error.strip_prefix(said).unwrap_or_else(|| panic!("{error}"));
+    let expected = "kube-apiserver ended by itself (exit status: 3); the end of its log:\nworking in ";
+    let folder = error.strip_prefix(expected).unwrap_or_else(|| panic!("{error}"));
     assert!(folder.contains("connect-operator-") && !Path::new(folder).exists(), "{folder}");
 }
 
@@ -251,14 +251,14 @@ async fn a_guardian_that_is_none_is_reported() {
 }
 
 #[test]
-fn the_guardian_is_no_command_for_people() {
+fn users_cannot_run_the_guardian_command() {
     let mut guardian = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
     let output = guardian.arg(GUARDIAN_COMMAND).stdin(Stdio::null()).output().expect("our binary");
     assert!(!output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stderr), "Error: only connect-operator itself can use this command\n");
 }
 
-/// Does nothing by itself: see [`a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed`].
+/// Does nothing unless started by [`a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed`].
 #[tokio::test]
 async fn to_be_killed() {
     if std::env::var_os(TO_BE_KILLED).is_none() {
@@ -272,7 +272,7 @@ async fn to_be_killed() {
 
 #[tokio::test]
 async fn a_cluster_starts_in_any_environment_and_ends_when_its_process_is_killed() {
-    // The programs must be there before: a download and Go would mind the proxy.
+    // The programs must exist before: a download or a Go build would not work with this proxy.
     let _ = options().await;
     let mut process = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", "control_plane::to_be_killed", "--nocapture"])
@@ -303,6 +303,6 @@ async fn the_terminal_does_not_reach_a_cluster_and_a_terminated_guardian_cleans_
     }
     kill_process(pid(cluster.guardian_id()), Signal::TERM).expect("it runs");
     in_time(remains.vanish()).await.expect("nothing remains");
-    let error = cluster.start_etcd().await.expect_err("nobody answers");
+    let error = cluster.start_etcd().await.expect_err("no guardian");
     assert!(matches!(error, Error::Guardian { .. }), "{error}");
 }

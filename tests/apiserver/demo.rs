@@ -1,7 +1,7 @@
-//! `demo` as people run it: that it does what it says, and that nothing of it is left, however it ends.
+//! `demo` as users run it: it does what it prints, and leaves nothing behind, however it ends.
 //!
-//! Each demo has a folder for temporary files of its own, and hands its standard output on to every process that it
-//! starts: once that can be read to its end, none of them runs any more.
+//! Each demo has a folder for temporary files of its own, and every process that it starts inherits its standard
+//! output: once that can be read to its end, all of them have ended.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::patience::in_time;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
-/// The steps of an unattended demo on a cluster of its own, as standard output has them after the seconds.
+/// The steps of an unattended demo on a cluster of its own, as standard output prints them after the seconds.
 const STEPS: [&str; 17] = [
     "API server v",
     "The CustomResourceDefinitions are served",
@@ -54,9 +54,9 @@ struct Demo {
 }
 
 impl Demo {
-    /// Starts `demo` with these arguments, with no kubectl in its path.
+    /// Starts `demo` with these arguments, without kubectl in its path.
     async fn start(arguments: &[&str], kubeconfig: &Path) -> Self {
-        // Downloaded or built here, if need be: there is no Go in the path of the demo.
+        // Download or build the programs first if needed: the path of the demo has no Go.
         Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
         let temporary = tempfile::tempdir().unwrap();
         let mut process = Command::new("/bin/sh")
@@ -79,7 +79,7 @@ impl Demo {
         Self::start(arguments, Path::new("/nonexistent")).await
     }
 
-    /// The lines of standard output up to the one that has this text.
+    /// Returns the lines of standard output up to the one that contains this text.
     async fn until(&mut self, text: &str) -> Vec<String> {
         let mut seen = Vec::new();
         let lines = async {
@@ -101,8 +101,8 @@ impl Demo {
         kill_process(id, Signal::TERM).unwrap();
     }
 
-    /// Waits for the end of it and of everything that it started: how it ended, the rest of standard output, and
-    /// standard error. Nothing may be left.
+    /// Waits until it and everything that it started have ended. Returns the exit status, the rest of standard output,
+    /// and standard error. Nothing may remain.
     async fn end(mut self) -> (ExitStatus, Vec<String>, String) {
         let mut rest = Vec::new();
         let mut stderr = String::new();
@@ -116,7 +116,7 @@ impl Demo {
             tokio::join!(lines, async { messages.read_to_string(&mut stderr).await.unwrap() });
             self.process.wait().await.unwrap()
         };
-        let status = in_time(end).await.expect("it ends, and everything that it started");
+        let status = in_time(end).await.expect("it and everything that it started end");
         let left: Vec<_> =
             std::fs::read_dir(self.temporary.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(left, Vec::<PathBuf>::new(), "{stderr}");
@@ -124,7 +124,7 @@ impl Demo {
     }
 }
 
-/// The lines have these steps, in this order, each after its seconds; and nothing but text.
+/// Asserts that the lines are these steps, in this order, each after its seconds, and plain text.
 fn assert_steps(lines: &[String], steps: &[&str], stderr: &str) {
     assert_eq!(lines.len(), steps.len(), "{lines:#?}\n{stderr}");
     for (line, step) in lines.iter().zip(steps) {
@@ -135,7 +135,7 @@ fn assert_steps(lines: &[String], steps: &[&str], stderr: &str) {
 }
 
 #[tokio::test]
-async fn unattended_it_sees_the_whole_job_and_leaves_nothing() {
+async fn an_unattended_demo_shows_the_whole_job_and_leaves_nothing() {
     let demo = Demo::own(&["--exit-when-ready"]).await;
     let (status, lines, stderr) = demo.end().await;
     assert!(status.success(), "{status}\n{}\n{stderr}", lines.join("\n"));
@@ -147,7 +147,7 @@ async fn unattended_it_sees_the_whole_job_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn it_stays_up_with_lines_to_copy_that_work() {
+async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
     let mut demo = Demo::own(&[]).await;
     let lines = demo.until(" delete cdep tax").await;
     let title = lines.iter().position(|line| line.starts_with("Everything is up")).expect("a title");
@@ -164,7 +164,7 @@ async fn it_stays_up_with_lines_to_copy_that_work() {
     ]
     .map(|text| line(text).replace(" -w", ""));
     let output = Command::new("/bin/sh").args(["-euc", &commands.join("\n")]).output().await.unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     for shown in [
         "demo-connector   Deployed   True",
@@ -172,17 +172,17 @@ async fn it_stays_up_with_lines_to_copy_that_work() {
         "1.1.0   Published   Granted   True",
         "addToCart",
     ] {
-        assert!(said.contains(shown), "{shown}: {said}");
+        assert!(printed.contains(shown), "{shown}: {printed}");
     }
-    assert_eq!(said.matches("patched").count(), 3, "{said}");
+    assert_eq!(printed.matches("patched").count(), 3, "{printed}");
 
     demo.terminate();
     let (status, _, stderr) = demo.end().await;
-    assert!(status.success(), "up until it is asked to end: {status}\n{stderr}");
+    assert!(status.success(), "it ran until it was asked to end: {status}\n{stderr}");
 }
 
 #[tokio::test]
-async fn interrupted_on_its_way_it_fails_and_leaves_nothing() {
+async fn an_interrupted_demo_fails_and_leaves_nothing() {
     for (case, step) in [("the API server just started", STEPS[0]), ("nothing is live yet", STEPS[4])] {
         let mut demo = Demo::own(&["--exit-when-ready"]).await;
         demo.until(step).await;
@@ -194,7 +194,7 @@ async fn interrupted_on_its_way_it_fails_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn interrupted_while_the_api_server_starts_it_leaves_nothing() {
+async fn a_demo_interrupted_while_the_api_server_starts_leaves_nothing() {
     let demo = Demo::own(&[]).await;
     let started = async {
         while std::fs::read_dir(demo.temporary.path()).unwrap().next().is_none() {
@@ -208,7 +208,7 @@ async fn interrupted_while_the_api_server_starts_it_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_used_is_named() {
+async fn unusable_arguments_are_named() {
     let folder = tempfile::tempdir().unwrap();
     for (case, arguments, assets, expected) in [
         ("assets that are none", &[][..], folder.path(), "which has no etcd, kube-apiserver, kubectl"),
@@ -222,7 +222,8 @@ async fn what_cannot_be_used_is_named() {
     }
 }
 
-/// The programs come from a host that only the proxy of the environment can reach, which refuses; and there is no Go.
+/// The host of the programs can only be reached through the proxy of the environment, which refuses; and there is no
+/// Go.
 #[tokio::test]
 async fn without_network_and_go_every_way_to_an_api_server_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -243,7 +244,7 @@ async fn without_network_and_go_every_way_to_an_api_server_is_named() {
         line
     };
     let both = async { tokio::join!(demo(""), refuse) };
-    let (output, asked) = in_time(both).await.expect("it asks the proxy, and ends");
+    let (output, asked) = in_time(both).await.expect("it sends a request to the proxy, and ends");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), asked.as_str()), (Some(1), "CONNECT github.com:443 HTTP/1.1\r\n"), "{stderr}");
     for part in [
@@ -257,7 +258,7 @@ async fn without_network_and_go_every_way_to_an_api_server_is_named() {
         assert!(stderr.contains(part), "{part}\n{stderr}");
     }
 
-    let output = in_time(demo("1")).await.expect("it asks nobody");
+    let output = in_time(demo("1")).await.expect("it sends no request, and ends");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && stderr.contains("but go cannot be run"), "{stderr}");
     assert!(!stderr.contains("github.com"), "{stderr}");
@@ -284,7 +285,7 @@ async fn in_an_existing_cluster_only_the_crds_stay_also_when_it_is_interrupted()
     demo.terminate();
     let ((status, lines, stderr), ()) = tokio::join!(demo.end(), finalize_a_namespace(&client));
     assert_eq!(status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("dev server: DELETE"), "what was deployed is taken down: {stderr}");
+    assert!(stderr.contains("dev server: DELETE"), "the deployments are undeployed: {stderr}");
     assert!(lines.last().is_some_and(|line| line.contains("Cleaned up")), "{lines:?}");
     assert_eq!(namespaces(&client).await, before);
     cluster.stop().await.unwrap();
@@ -295,7 +296,7 @@ async fn namespaces(client: &Client) -> Vec<String> {
     list.iter().map(ResourceExt::name_any).collect()
 }
 
-/// The names of what is left of a kind.
+/// The names of the remaining objects of a kind.
 async fn left<K>(client: &Client, namespace: &Namespace) -> Vec<String>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
@@ -304,8 +305,8 @@ where
     api.list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect()
 }
 
-/// What a cluster's namespace controller does at the end of its work: lets a deleted namespace of the demo go, once
-/// nothing is in it any more that the operator has to let go of.
+/// Does what the namespace controller of a cluster does last: removes the finalizer of a deleted namespace of the demo,
+/// once it contains no object with a finalizer of the operator.
 async fn finalize_a_namespace(client: &Client) {
     use futures::{StreamExt, TryStreamExt};
     use kube::runtime::{WatchStreamExt, watcher};
@@ -315,7 +316,7 @@ async fn finalize_a_namespace(client: &Client) {
         .applied_objects()
         .try_filter(|namespace| std::future::ready(namespace.metadata.deletion_timestamp.is_some()));
     let deleted = in_time(Box::pin(deleted).next()).await.expect("a deleted namespace");
-    let mut namespace = deleted.expect("the watch goes on").expect("the watch works");
+    let mut namespace = deleted.expect("the watch continues").expect("the watch works");
     assert!(namespace.name_any().starts_with("connect-operator-demo-"));
     let left = [
         left::<ActionCheck>(client, &namespace).await,

@@ -1,5 +1,5 @@
-//! A namespace that is deleted with everything in it, as kube-controller-manager does it, which a local cluster does not
-//! have: kind after kind, in any order, and the namespace itself once it is empty.
+//! Deletes a namespace with everything in it, as kube-controller-manager does, which a local cluster does not have:
+//! kind after kind, in any order, and the namespace itself once it is empty.
 
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
@@ -20,12 +20,12 @@ pub(crate) enum Content {
     Events,
 }
 
-/// The order in which the operator is left with least: credentials and values go first.
+/// The hardest order for the operator: credentials and values are deleted first.
 pub(crate) const SECRETS_FIRST: [Content; 5] =
     [Content::Secrets, Content::ConfigMaps, Content::Projects, Content::Deployments, Content::Events];
 
 impl Shop {
-    /// `kubectl delete namespace`: from here on the API server takes nothing new in it.
+    /// `kubectl delete namespace`: from here on the API server accepts no new object in it.
     pub(crate) async fn begin_to_end(&self) {
         let namespaces = Api::<Namespace>::all(self.sandbox.client.clone());
         namespaces.delete(&self.sandbox.namespace, &DeleteParams::default()).await.unwrap();
@@ -57,7 +57,7 @@ impl Shop {
         }
     }
 
-    /// Names of our own objects that are still in the namespace.
+    /// Names of the operator's objects that remain in the namespace.
     pub(crate) async fn left(&self) -> Vec<String> {
         let projects = self.api::<ConnectProject>().list_metadata(&ListParams::default()).await.unwrap();
         let deployments = self.api::<ConnectorDeployment>().list_metadata(&ListParams::default()).await.unwrap();
@@ -66,7 +66,7 @@ impl Shop {
         names.filter_map(|metadata| metadata.name).collect()
     }
 
-    /// Returns once the operator has let go of everything; then the namespace goes.
+    /// Returns once the operator has removed all its finalizers and the namespace is deleted.
     pub(crate) async fn until_ended(&self) {
         let emptied = async {
             while !self.left().await.is_empty() {
@@ -78,7 +78,7 @@ impl Shop {
             let deployments = self.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items;
             panic!("still there: {projects:#?}\n{deployments:#?}\ncalls: {:?}", self.dev.counts());
         }
-        // What was written between the kinds goes with the second round, as the real controller does it.
+        // Objects that were created between the kinds are deleted in a second round, as the real controller does it.
         self.delete_all(&SECRETS_FIRST).await;
         let namespaces = Api::<Namespace>::all(self.sandbox.client.clone());
         let mut namespace = namespaces.get(&self.sandbox.namespace).await.unwrap();
@@ -89,7 +89,7 @@ impl Shop {
         assert!(namespaces.get_opt(name).await.unwrap().is_none(), "the namespace is gone");
     }
 
-    /// Every copy of credentials of this namespace, wherever its project is.
+    /// All copies of credentials of projects in this namespace, wherever they are stored.
     pub(crate) async fn copies(&self) -> Vec<Secret> {
         let of_this = format!("connect-operator.io/project-namespace={}", self.sandbox.namespace);
         let operators = Api::<Secret>::namespaced(self.sandbox.client.clone(), &self.operator_namespace);

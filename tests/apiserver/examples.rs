@@ -1,5 +1,6 @@
-//! What people copy: files in `examples/`, and the walk of `docs/getting-started.md`. The API server must take each manifest as it
-//! is, and each command must do what stands beside it. Other pages are in `pages/`, folders of `examples/` in `gitops/`.
+//! What users copy: the files in `examples/`, and the steps of `docs/getting-started.md`. The API server must accept
+//! each manifest unchanged, and each command must have the documented result. Other pages are in `pages/`, folders of
+//! `examples/` in `gitops/`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,13 +28,13 @@ async fn every_example_is_accepted_as_it_is() {
     }
 }
 
-/// In an order in which each finds what it needs.
+/// In an order in which each finds what it depends on.
 const EXAMPLES: [&str; 6] =
     ["quickstart.yaml", "verified.yaml", "check.yaml", "registry.yaml", "staged.yaml", "pinned.yaml"];
 
 #[tokio::test]
-async fn every_example_is_carried_out_by_the_commands_that_stand_in_it() {
-    // One needs pods, and so a node: tests/node/.
+async fn the_commands_in_every_example_work() {
+    // dev-server.yaml needs pods, and so a node: tests/node/.
     let mut there: Vec<_> =
         examples().into_iter().map(|(name, _)| name).filter(|name| name != "dev-server.yaml").collect();
     let mut known = EXAMPLES.to_vec();
@@ -45,12 +46,13 @@ async fn every_example_is_carried_out_by_the_commands_that_stand_in_it() {
         EXAMPLES.map(|name| (name, std::fs::read_to_string(root().join("examples").join(name)).unwrap()))
     {
         let commands = commands(&text);
-        assert!(commands.len() > 1, "{name} says how it is tried");
+        assert!(commands.len() > 1, "{name} contains the commands to try it");
         for command in commands {
             shell.run(name, command, 0).await;
         }
     }
-    // tax, what is verified, the preview and what is live: one for each; one more for the preview of the next tag, and one to follow it.
+    // tax, verified, the preview and the live one: one create each. One redeploy for the preview of the next tag, and
+    // one for the deployment that follows it.
     assert_eq!(shop.calls("createDeployment"), 4);
     shop.sandbox.until_reason("verified", "Deployed").await;
     shop.sandbox.until_reason("my-preview", "Deployed").await;
@@ -59,32 +61,32 @@ async fn every_example_is_carried_out_by_the_commands_that_stand_in_it() {
 }
 
 #[tokio::test]
-async fn the_way_from_search_to_live_is_as_it_is_written() {
+async fn the_steps_of_getting_started_work_as_written() {
     let page = std::fs::read_to_string(root().join("docs/getting-started.md")).unwrap();
     let (shop, shell) = with_nothing().await;
     let blocks = blocks(&page);
-    let (environment, steps) = blocks.split_first().expect("it begins with the environment");
-    let mut said = String::new();
+    let (environment, steps) = blocks.split_first().expect("the page begins with the environment");
+    let mut printed = String::new();
     for step in steps {
-        // A plan that would change something ends with 2.
+        // A plan with changes exits with 2.
         let code = if step.starts_with("connect-operator plan") { 2 } else { 0 };
-        said += &shell.run("docs/getting-started.md", &format!("{environment}{step}"), code).await;
+        printed += &shell.run("docs/getting-started.md", &format!("{environment}{step}"), code).await;
     }
     for shown in
         ["demo-pipeline", "API_TOKEN", "+ ConnectorDeployment", "deployment/tax: Deployed", "ObserveOnly", "cartId"]
     {
-        assert!(said.contains(shown), "{shown}:\n{said}");
+        assert!(printed.contains(shown), "{shown}:\n{printed}");
     }
-    let (_, shown) = page.split_once("```text\n").expect("what the plan says");
+    let (_, shown) = page.split_once("```text\n").expect("the output of the plan");
     let shown = shell.here(shown.split_once("```").expect("its end").0);
-    assert!(said.contains(&shown), "{shown}\n{said}");
-    assert!(!said.contains("my-first-token") && !said.contains("my-next-token"), "{said}");
+    assert!(printed.contains(&shown), "{shown}\n{printed}");
+    assert!(!printed.contains("my-first-token") && !printed.contains("my-next-token"), "{printed}");
     let sent =
         ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation));
     assert_eq!(sent, [1, 1, 1]);
 }
 
-/// The operator and a dev server, and nothing that they could work with.
+/// The operator and a dev server, without any object.
 async fn with_nothing() -> (Shop, Shell) {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let mut shop = Shop::without_operator(options, Clock::system()).await;
@@ -93,7 +95,7 @@ async fn with_nothing() -> (Shop, Shell) {
     (shop, shell)
 }
 
-/// Applies a manifest without effect; unknown and repeated fields are refused.
+/// Applies a manifest as a dry run; unknown and duplicate fields are refused.
 async fn accepted(sandbox: &Sandbox, place: &str, manifest: &Value) {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (word(&manifest["apiVersion"]), word(&manifest["kind"]));

@@ -1,9 +1,9 @@
-//! Everything that only a real API server can show, in one binary that starts one cluster; each test has a namespace of
-//! its own.
+//! Everything that needs a real API server, in one binary that starts one cluster; each test has a namespace of its
+//! own.
 #![cfg(feature = "local-cluster")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(clippy::large_futures, reason = "a test has the room")]
-#![allow(clippy::single_match_else, reason = "what is expected comes first")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+#![allow(clippy::large_futures, reason = "stack size does not matter in tests")]
+#![allow(clippy::single_match_else, reason = "the expected case comes first")]
 
 mod chart;
 mod checks;
@@ -16,10 +16,10 @@ mod ending;
 mod examples;
 mod gitops;
 #[path = "../common/go_tools.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
+#[allow(dead_code, reason = "each test binary uses other parts of it")]
 mod go_tools;
 #[path = "../common/helm.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
+#[allow(dead_code, reason = "each test binary uses other parts of it")]
 mod helm;
 mod leading;
 
@@ -28,7 +28,7 @@ mod manifests;
 mod mirror;
 mod pages;
 #[path = "../common/patience.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
+#[allow(dead_code, reason = "each test binary uses other parts of it")]
 mod patience;
 mod plan;
 mod rules;

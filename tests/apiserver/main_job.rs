@@ -1,4 +1,4 @@
-//! The main job on a real API server: from apply to live, a rotated Secret, a broken value, and back to nothing.
+//! The main job on a real API server: from apply to live, a rotated Secret, an invalid value, and deletion.
 
 use serde_json::json;
 

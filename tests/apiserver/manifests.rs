@@ -1,4 +1,4 @@
-//! Manifests that tests start from, and how they are varied.
+//! Manifests that tests start from, and functions that change them.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ pub(crate) const FULL: &str = include_str!("../fixtures/manifests/full.yaml");
 /// What a first-time user writes.
 pub(crate) const MINIMAL: &str = include_str!("../fixtures/manifests/minimal.yaml");
 
-/// The documents of a stream.
+/// Returns the documents of a stream.
 pub(crate) fn documents(yaml: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(yaml).unwrap()
 }

@@ -1,4 +1,5 @@
-//! What the operator's account may do, and what a user of one namespace can reach through it: nothing of another one.
+//! The rights of the operator's account, and what a user of one namespace can reach through it: nothing of another
+//! namespace.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +41,7 @@ const PAGE: &str = include_str!("../../docs/security.md");
 /// Namespace and name of the operator's account in the manifests of the page.
 const OWN_OF_THE_PAGE: &str = "connect-operator-system";
 const ACCOUNT: &str = "connect-operator";
-/// The namespace that is watched there.
+/// The watched namespace there.
 const WATCHED_OF_THE_PAGE: &str = "namespace: shop}";
 
 /// An operator that ends with its test.
@@ -83,7 +84,7 @@ pub(crate) fn quick() -> Options {
     Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
 }
 
-/// The manifests of the page, with namespaces of a test in place of its own.
+/// The manifests of the page, with the namespaces of a test.
 fn manifests(own: &str, watched: &str) -> Vec<Value> {
     assert!(PAGE.contains(OWN_OF_THE_PAGE) && PAGE.contains(WATCHED_OF_THE_PAGE));
     let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
@@ -93,7 +94,7 @@ fn manifests(own: &str, watched: &str) -> Vec<Value> {
     fenced.flat_map(|yaml| documents(&here(yaml))).collect()
 }
 
-/// The operator's account in `own`, with the rights of the page and no more.
+/// Creates the operator's account in `own` with exactly the rights of the page.
 async fn account(own: &Sandbox, watched: &Sandbox) -> Client {
     own.succeed(&["create", "serviceaccount", ACCOUNT], "").await;
     for manifest in manifests(&own.namespace, &watched.namespace) {
@@ -114,16 +115,16 @@ pub(crate) async fn client_of(own: &Sandbox) -> Client {
 }
 
 #[tokio::test]
-async fn the_rights_of_the_page_are_enough_for_a_whole_life_in_a_watched_namespace() {
+async fn the_rights_of_the_page_suffice_for_a_whole_lifecycle_in_a_watched_namespace() {
     let shop = Shop::without_operator(quick(), Clock::system()).await;
     let own = Sandbox::new().await;
     let client = account(&own, &shop.sandbox).await;
-    a_whole_life(&shop, &own, client, &[&shop.sandbox.namespace]).await;
+    a_whole_lifecycle(&shop, &own, client, &[&shop.sandbox.namespace]).await;
 }
 
-/// The operator as `client`, which keeps what is its own in `own`: from its start over everything that it does for a shop, to
-/// the end of its project. `watched`: empty for all namespaces.
-pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, watched: &[&str]) {
+/// Runs the operator as `client` with its own objects in `own`: from its start, over everything that it does for a
+/// shop, to the deletion of its project. `watched`: empty for all namespaces.
+pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client, watched: &[&str]) {
     let served = async {
         while !served_crds::missing(&client).await.unwrap().is_empty() {
             Clock::system().sleep(Duration::from_millis(100)).await;
@@ -174,7 +175,7 @@ pub(crate) async fn a_whole_life(shop: &Shop, own: &Sandbox, client: Client, wat
     shop.delete().await;
     shop.until_gone().await;
 
-    // Other credentials change the copy, and the end of the project ends it.
+    // Other credentials change the copy, and the deletion of the project deletes it.
     let copies =
         || async { secrets_of(own).await.into_iter().filter(|name| name.starts_with("connect-project-")).count() };
     assert_eq!(copies().await, 1);
@@ -190,7 +191,7 @@ async fn secrets_of(own: &Sandbox) -> Vec<String> {
     secrets.list(&ListParams::default()).await.unwrap().items.iter().map(ResourceExt::name_any).collect()
 }
 
-/// A staged connector, and a check of an action.
+/// Applies a staged connector and a check of an action.
 async fn stages_and_checks(shop: &Shop) {
     let named = |name: &str, kind: &str, spec: Value| json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
     let repository = json!({"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"});
@@ -219,43 +220,43 @@ fn is_mirrored(project: &ConnectProject) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn the_rights_of_the_page_are_no_more_than_that() {
+async fn the_rights_of_the_page_grant_nothing_else() {
     let (own, watched, other) = (Sandbox::new().await, Sandbox::new().await, Sandbox::new().await);
     let client = account(&own, &watched).await;
     for (case, namespace, verb, resource, expected) in [
         ("its own kinds", &watched, "list", "connectordeployments.connect-operator.io", true),
         ("Secrets that it watches", &watched, "get", "secrets", true),
-        ("delete what people made", &watched, "delete", "connectordeployments.connect-operator.io", false),
-        ("make its own kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
+        ("delete objects of users", &watched, "delete", "connectordeployments.connect-operator.io", false),
+        ("create its own kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
         ("the mirror", &watched, "delete", "connectors.connect-operator.io", true),
         ("the mirror as a whole", &watched, "deletecollection", "connectors.connect-operator.io", false),
         ("change Secrets", &watched, "patch", "secrets", false),
         ("delete ConfigMaps", &watched, "delete", "configmaps", false),
-        ("run something", &watched, "create", "pods", false),
-        ("act for other accounts", &watched, "create", "serviceaccounts/token", false),
-        ("give rights", &watched, "create", "rolebindings.rbac.authorization.k8s.io", false),
-        ("keep what is its own", &own, "create", "secrets", true),
+        ("run pods", &watched, "create", "pods", false),
+        ("create tokens of other accounts", &watched, "create", "serviceaccounts/token", false),
+        ("grant rights", &watched, "create", "rolebindings.rbac.authorization.k8s.io", false),
+        ("create its own Secrets", &own, "create", "secrets", true),
         ("its Lease", &own, "update", "leases.coordination.k8s.io/connect-operator", true),
         ("another Lease beside it", &own, "update", "leases.coordination.k8s.io/another", false),
-        ("Leases elsewhere", &watched, "get", "leases.coordination.k8s.io", false),
+        ("Leases of watched namespaces", &watched, "get", "leases.coordination.k8s.io", false),
         ("watch its own namespace", &own, "watch", "secrets", false),
         ("ConfigMaps beside it", &own, "get", "configmaps", false),
-        ("Secrets elsewhere", &other, "get", "secrets", false),
-        ("ConfigMaps elsewhere", &other, "list", "configmaps", false),
-        ("its own kinds elsewhere", &other, "get", "connectordeployments.connect-operator.io", false),
-        ("Events elsewhere", &other, "create", "events.events.k8s.io", false),
+        ("Secrets of other namespaces", &other, "get", "secrets", false),
+        ("ConfigMaps of other namespaces", &other, "list", "configmaps", false),
+        ("its own kinds in other namespaces", &other, "get", "connectordeployments.connect-operator.io", false),
+        ("Events of other namespaces", &other, "create", "events.events.k8s.io", false),
     ] {
         let account = format!("system:serviceaccount:{}:{ACCOUNT}", own.namespace);
         let may = namespace.kubectl(&["auth", "can-i", verb, resource, "--as", &account], "").await;
         assert_eq!(may.status.success(), expected, "{case}: {verb} {resource}");
     }
     let elsewhere = Api::<Secret>::namespaced(client, &other.namespace);
-    let refused = elsewhere.list(&ListParams::default()).await.expect_err("no right there");
+    let refused = elsewhere.list(&ListParams::default()).await.expect_err("no right in that namespace");
     assert!(matches!(&refused, kube::Error::Api(status) if status.code == 403), "{refused}");
 }
 
 #[tokio::test]
-async fn a_name_leads_to_an_object_of_the_same_namespace_or_to_none() {
+async fn a_reference_resolves_only_within_its_namespace() {
     let shop = Shop::without_operator(quick(), Clock::system()).await;
     let poor = Sandbox::new().await;
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
@@ -284,11 +285,11 @@ async fn a_name_leads_to_an_object_of_the_same_namespace_or_to_none() {
         "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}}]}]);
     poor.change(&manifest, &json!({"spec": {"configurations": settings}})).await.unwrap();
     poor.until_reason(NAME, "ConfigMapMissing").await;
-    assert_eq!(shop.calls("createDeployment"), 1, "only what had everything of its own");
+    assert_eq!(shop.calls("createDeployment"), 1, "only the resource whose objects are all in its namespace");
 }
 
 #[tokio::test]
-async fn who_knows_a_client_id_only_works_with_nobody_elses_credentials() {
+async fn a_client_id_without_its_secret_does_not_use_the_credentials_of_others() {
     let shop = Shop::without_operator(quick(), Clock::system()).await;
     let thief = Sandbox::new().await;
     let namespaces = [shop.sandbox.namespace.as_str(), thief.namespace.as_str()];
@@ -308,7 +309,7 @@ async fn who_knows_a_client_id_only_works_with_nobody_elses_credentials() {
     thief.apply(&with_spec(shop.deployment(), &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
     thief.until_reason(NAME, "CredentialsRejected").await;
 
-    // The one who holds them says them once more, and both go on as before.
+    // The project that knows the client secret re-applies its spec, and both continue as before.
     shop.sandbox.change(&shop.project(), &json!({"spec": {"requestsPerSecond": 500}})).await.unwrap();
     shop.put_secret(SECRET, &[("token", "next-token-of-the-shop")]).await;
     shop.until("the next token is live", |object| {
@@ -318,7 +319,7 @@ async fn who_knows_a_client_id_only_works_with_nobody_elses_credentials() {
     .await;
     let theirs: ConnectorDeployment =
         Api::namespaced(shop.sandbox.client.clone(), &thief.namespace).get(NAME).await.unwrap();
-    assert!(theirs.status.is_some_and(|status| status.id.is_none()), "nothing was made or taken over");
+    assert!(theirs.status.is_some_and(|status| status.id.is_none()), "nothing was created or adopted");
     assert_eq!(shop.calls("createDeployment"), 1);
 }
 
@@ -327,7 +328,7 @@ fn secret(name: &str, data: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn names_that_would_lead_elsewhere_are_refused() {
+async fn names_that_leave_the_namespace_are_refused() {
     let sandbox = Sandbox::new().await;
     let key = |name: &str, from: &str| {
         let (list, reference) = match from {

@@ -1,5 +1,5 @@
-//! A namespace with everything that a shop has: a dev server of its own as the remote, the operator watching this
-//! namespace, a ConnectProject, and a ConnectorDeployment with a Secret to try things with.
+//! A namespace with a complete set-up: a dev server as the remote, an operator that watches this namespace, a
+//! ConnectProject, and a ConnectorDeployment with a Secret.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -48,21 +48,21 @@ pub(crate) struct Shop {
     pub(crate) also_watched: Vec<String>,
     /// Whether it watches all namespaces instead, from its next start.
     pub(crate) everywhere: bool,
-    /// Deployments that are worked on at once for each remote project, from its next start.
+    /// Value of `run --concurrency`, from its next start.
     pub(crate) concurrency: usize,
-    /// How many projects it works with, from its next start.
+    /// How many projects it may use, from its next start.
     pub(crate) project_limits: ProjectLimits,
-    /// Where the operator keeps its copies of credentials; all tests share it.
+    /// The namespace of the operator's copies of credentials; all tests share it.
     pub(crate) operator_namespace: String,
     /// Which Secrets the operator may use, from its next start.
     pub(crate) secrets: secret::Policy,
     limits: Limits,
     operator: Option<Operator>,
-    /// What the operator that was started last shows.
+    /// The tracker of the operator that was started last.
     pub(crate) tracker: Option<Arc<ReconcileTracker>>,
-    /// In place of clients of remotes over HTTP, from its next start.
+    /// Replaces the HTTP clients of remotes, from its next start.
     pub(crate) remotes: Option<Arc<dyn ConnectFactory>>,
-    /// In place of clients of frontends over HTTP, from its next start.
+    /// Replaces the HTTP clients of frontends, from its next start.
     pub(crate) actions: Option<Arc<dyn ActionFactory>>,
 }
 
@@ -72,17 +72,17 @@ struct Operator {
 }
 
 impl Shop {
-    /// A shop whose deployments take no time worth waiting for, on the machine's clock.
+    /// A shop with very short deployments, on the machine's clock.
     pub(crate) async fn open() -> Self {
         Self::with(Options { deploy_duration: Duration::from_millis(200), ..Options::default() }, Clock::system()).await
     }
 
-    /// A shop with a remote and a clock of the test's: credentials and project are there, nothing is deployed.
+    /// A shop with these options of the remote and this clock: credentials and project exist, nothing is deployed.
     pub(crate) async fn with(options: Options, clock: Clock) -> Self {
         Self::within(Limits::default(), options, clock).await
     }
 
-    /// The same with limits for the operator's calls.
+    /// A shop with limits for the operator's calls.
     pub(crate) async fn within(limits: Limits, options: Options, clock: Clock) -> Self {
         let mut shop = Self { limits, ..Self::without_operator(options, clock).await };
         shop.start_operator();
@@ -91,12 +91,12 @@ impl Shop {
         shop
     }
 
-    /// A remote, and a namespace with nothing in it.
+    /// A remote, and an empty namespace without an operator.
     pub(crate) async fn without_operator(options: Options, clock: Clock) -> Self {
         Self::on(Sandbox::new().await, options, clock).await
     }
 
-    /// The same in a namespace that is there.
+    /// A remote, and an existing namespace without an operator.
     pub(crate) async fn on(sandbox: Sandbox, options: Options, clock: Clock) -> Self {
         let dev = DevServer::start(options, clock.clone()).await.expect("a dev server");
         let (also_watched, operator_namespace) = (Vec::new(), "default".to_owned());
@@ -118,7 +118,7 @@ impl Shop {
         }
     }
 
-    /// A shop with a deployment that is live.
+    /// A shop with a live deployment.
     pub(crate) async fn live() -> Self {
         let shop = Self::open().await;
         shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
@@ -135,7 +135,7 @@ impl Shop {
         self.start(self.sandbox.client.clone(), digest_key);
     }
 
-    /// Starts the operator with a client of the test's.
+    /// Starts the operator with this client.
     pub(crate) fn start_operator_as(&mut self, client: Client) {
         self.start(client, [7; 32]);
     }
@@ -175,11 +175,11 @@ impl Shop {
         self.operator = Some(Operator { stop, ended });
     }
 
-    /// Ends the operator in good order.
+    /// Stops the operator in an orderly way.
     pub(crate) async fn stop_operator(&mut self) {
         let operator = self.operator.take().expect("an operator runs");
         let _ = operator.stop.send(());
-        let ended = in_time(operator.ended).await.expect("the operator ends when it is told to");
+        let ended = in_time(operator.ended).await.expect("the operator ends in time");
         ended.expect("the operator ends without a panic");
     }
 
@@ -200,7 +200,7 @@ impl Shop {
         })
     }
 
-    #[allow(clippy::unused_self, reason = "asked for as the project is")]
+    #[allow(clippy::unused_self, reason = "called like `project`")]
     pub(crate) fn deployment(&self) -> Value {
         json!({
             "apiVersion": "connect-operator.io/v1alpha1",
@@ -229,17 +229,17 @@ impl Shop {
     }
 
     pub(crate) async fn get(&self) -> ConnectorDeployment {
-        self.api::<ConnectorDeployment>().get(NAME).await.expect("the resource is there")
+        self.api::<ConnectorDeployment>().get(NAME).await.expect("the resource exists")
     }
 
-    /// The operator is gone from one moment to the next, wherever it was.
+    /// Kills the operator at an arbitrary point.
     pub(crate) async fn kill_operator(&mut self) {
         let operator = self.operator.take().expect("an operator runs");
         operator.ended.abort();
         assert!(operator.ended.await.is_err_and(|error| error.is_cancelled()), "it still ran");
     }
 
-    /// Notes of the Events with this reason, in the order in which they were reported first.
+    /// Notes of the Events with this reason, in the order of their first reports.
     pub(crate) async fn events(&self, reason: &str) -> Vec<String> {
         let events = self.api::<Event>().list(&ListParams::default()).await.unwrap().items;
         let mut events: Vec<_> = events.into_iter().filter(|event| event.reason.as_deref() == Some(reason)).collect();
@@ -247,12 +247,12 @@ impl Shop {
         events.into_iter().filter_map(|event| event.note).collect()
     }
 
-    /// Returns once an Event with this reason is there; it is written after the status that it reports.
+    /// Returns once an Event with this reason exists; it is written after the status that it reports.
     pub(crate) async fn until_event(&self, reason: &str) {
         self.until_events(reason, 1).await;
     }
 
-    /// Returns once so many Events with this reason are there.
+    /// Returns once this many Events with this reason exist.
     pub(crate) async fn until_events(&self, reason: &str, times: usize) {
         let there = async {
             while self.events(reason).await.len() < times {
@@ -262,7 +262,7 @@ impl Shop {
         in_time(there).await.unwrap_or_else(|_| panic!("not in time: Event {reason}"));
     }
 
-    /// Makes or replaces a Secret.
+    /// Creates or replaces a Secret.
     pub(crate) async fn put_secret(&self, name: &str, data: &[(&str, &str)]) {
         let data: serde_json::Map<String, Value> =
             data.iter().map(|(key, value)| ((*key).into(), json!(value))).collect();
@@ -271,12 +271,12 @@ impl Shop {
         self.api::<Secret>().patch(name, &parameters, &Patch::Apply(secret)).await.unwrap();
     }
 
-    /// The project goes although it is used, as when somebody removes its finalizer by hand.
+    /// Deletes the project although it is used, as when a user removes its finalizer.
     pub(crate) async fn tear_out_project(&self) {
         self.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
         let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
         match self.api::<ConnectProject>().patch(PROJECT, &PatchParams::default(), &none).await {
-            // Nothing used it, and it is gone already.
+            // Nothing used it, and it is deleted already.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             answer => {
                 answer.unwrap();
@@ -284,7 +284,7 @@ impl Shop {
         }
     }
 
-    /// Makes a ConfigMap.
+    /// Creates a ConfigMap.
     pub(crate) async fn put_config_map(&self, name: &str, data: &[(&str, &str)]) {
         let config_map = ConfigMap {
             metadata: kube::api::ObjectMeta { name: Some(name.into()), ..Default::default() },
@@ -322,7 +322,7 @@ impl Shop {
         .await
     }
 
-    /// Returns the deployment once it is as wanted.
+    /// Returns the deployment once it satisfies `is`.
     pub(crate) async fn until(&self, what: &str, is: impl Fn(&ConnectorDeployment) -> bool) -> ConnectorDeployment {
         self.until_object(NAME, what, is).await
     }
@@ -331,7 +331,7 @@ impl Shop {
         self.until_object(PROJECT, what, is).await
     }
 
-    /// Returns an object once it is as wanted.
+    /// Returns an object once it satisfies `is`.
     pub(crate) async fn until_object<K>(&self, name: &str, what: &str, is: impl Fn(&K) -> bool) -> K
     where
         K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
@@ -349,19 +349,19 @@ impl Shop {
         found.expect("watching works").expect("a condition on an object")
     }
 
-    /// Returns once the deployment is gone from the cluster.
+    /// Returns once the deployment is deleted from the cluster.
     pub(crate) async fn until_gone(&self) {
         let gone =
             wait::await_condition(self.api::<ConnectorDeployment>(), NAME, |object: Option<&ConnectorDeployment>| {
                 object.is_none()
             });
         let Ok(gone) = in_time(gone).await else {
-            panic!("still there: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
+            panic!("still exists: {:#?}\ncalls: {:?}", self.get().await, self.dev.counts());
         };
         gone.expect("watching works");
     }
 
-    /// How often this operation of the remote was called.
+    /// Number of calls of this operation of the remote.
     pub(crate) fn calls(&self, operation: &str) -> u64 {
         self.dev.counts().get(operation).copied().unwrap_or_default()
     }

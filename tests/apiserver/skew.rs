@@ -22,7 +22,7 @@ use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 use crate::unreliable::{Hold, Unreliable};
 
-/// Our CRDs, with a change to the schema of deployments.
+/// The CRDs of this version, with a change to the schema of deployments.
 fn changed(change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {
     let mut definitions = crd::all();
     for definition in &mut definitions {
@@ -35,15 +35,15 @@ fn changed(change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {
     definitions
 }
 
-/// Those of a version that did not know `status.operation` yet.
+/// The CRDs of a version without `status.operation`.
 fn older() -> Vec<CustomResourceDefinition> {
     changed(|properties| {
         let status = properties["status"]["properties"].as_object_mut().unwrap();
-        status.remove("operation").expect("the status has it");
+        status.remove("operation").expect("the status has an operation");
     })
 }
 
-/// Those of a version that knows another policy, and a field more in spec and status.
+/// The CRDs of a version with another policy, and another field in spec and status.
 fn newer() -> Vec<CustomResourceDefinition> {
     changed(|properties| {
         let policies = &mut properties["spec"]["properties"]["connector"]["properties"]["updatePolicy"]["enum"];
@@ -55,7 +55,7 @@ fn newer() -> Vec<CustomResourceDefinition> {
 }
 
 #[tokio::test]
-async fn with_older_definitions_the_operator_waits_and_with_newer_ones_it_keeps_what_it_does_not_know() {
+async fn with_older_crds_the_operator_waits_and_with_newer_ones_it_keeps_unknown_fields() {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let shop = Shop::on(Sandbox::with_definitions(older()).await, options, Clock::system()).await;
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
@@ -83,20 +83,20 @@ async fn with_older_definitions_the_operator_waits_and_with_newer_ones_it_keeps_
         }
         panic!("it ended");
     };
-    let line = in_time(waits).await.expect("it says that it waits");
+    let line = in_time(waits).await.expect("it logs that it waits");
     assert!(line.contains("connectordeployments.connect-operator.io: .status.operation"), "{line}");
     let read_on = tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
-    assert_eq!(shop.dev.calls().len(), 0, "nothing was sent");
+    assert_eq!(shop.dev.calls().len(), 0, "nothing is sent");
 
     shop.sandbox.install(newer()).await;
     shop.until_reason("Deployed").await;
-    keeps_what_it_does_not_know(&shop).await;
-    leaves_alone_what_it_does_not_understand(&shop).await;
+    keeps_unknown_fields(&shop).await;
+    does_not_reconcile_unreadable_objects(&shop).await;
     operator.kill().await.unwrap();
     read_on.await.unwrap();
 }
 
-async fn keeps_what_it_does_not_know(shop: &Shop) {
+async fn keeps_unknown_fields(shop: &Shop) {
     let of_tomorrow = json!({"status": {"ofTomorrow": "kept"}});
     let deployments: Api<ConnectorDeployment> = shop.api();
     let written = PatchParams::default();
@@ -111,14 +111,15 @@ async fn keeps_what_it_does_not_know(shop: &Shop) {
     );
 }
 
-/// One that a newer version has taken, after a rollback: the others go on, and so does it once it is understood again.
-async fn leaves_alone_what_it_does_not_understand(shop: &Shop) {
+/// After a rollback, one object has a value that only a newer version knows: the others are reconciled, and so is this
+/// one once it is valid again.
+async fn does_not_reconcile_unreadable_objects(shop: &Shop) {
     let policy = |policy: &str| json!({"spec": {"connector": {"updatePolicy": policy}}});
     shop.sandbox.change(&shop.deployment(), &policy("Weekly")).await.unwrap();
-    let note = told(shop, "NotUnderstood").await;
+    let note = first_note(shop, "NotUnderstood").await;
     assert!(note.contains("Weekly") && note.contains("Update the operator"), "{note}");
 
-    // Both use this Secret; the other one's redeploy shows that its change has arrived.
+    // Both use this Secret; the redeploy of the other one shows that its change has arrived.
     let mut other = shop.deployment();
     other["metadata"]["name"] = json!("vat");
     shop.sandbox.apply(&other).await.unwrap();
@@ -127,14 +128,14 @@ async fn leaves_alone_what_it_does_not_understand(shop: &Shop) {
     shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
     shop.until_object("vat", "redeployed", is_redeployed).await;
     let redeploys = || shop.dev.calls().into_iter().filter(|call| call.operation == "updateDeploymentById").count();
-    assert_eq!(redeploys(), before + 1, "one of the two");
+    assert_eq!(redeploys(), before + 1, "one of the two is redeployed");
 
     shop.sandbox.change(&shop.deployment(), &policy("Pinned")).await.unwrap();
     let third = |object: &ConnectorDeployment| {
-        let status = object.status.as_ref().expect("it has one");
+        let status = object.status.as_ref().expect("it has a status");
         status.operation.is_none() && status.observed_generation == object.metadata.generation.unwrap_or_default()
     };
-    shop.until("understood again, and redeployed", |object| third(object) && redeploys() == before + 2).await;
+    shop.until("valid again, and redeployed", |object| third(object) && redeploys() == before + 2).await;
 }
 
 fn is_redeployed(object: &ConnectorDeployment) -> bool {
@@ -142,8 +143,8 @@ fn is_redeployed(object: &ConnectorDeployment) -> bool {
     status.operation.is_none() && status.applied.as_ref().is_some_and(|applied| applied.from_version.is_some())
 }
 
-/// The note of the first Event of this reason.
-async fn told(shop: &Shop, reason: &str) -> String {
+/// The note of the first Event with this reason.
+async fn first_note(shop: &Shop, reason: &str) -> String {
     let events = watcher::watcher(shop.api::<Event>(), watcher::Config::default());
     let notes = events.try_filter_map(|event| {
         let note = match event {
@@ -165,7 +166,7 @@ async fn untyped(shop: &Shop) -> DynamicObject {
 }
 
 #[tokio::test]
-async fn an_event_about_what_is_not_understood_holds_up_no_other_resource() {
+async fn a_pending_event_about_an_unreadable_object_blocks_no_other_resource() {
     let mut shop = Shop::on(Sandbox::with_definitions(newer()).await, Options::default(), Clock::system()).await;
     let mut unreadable = shop.deployment();
     unreadable["metadata"]["name"] = json!("a-first-one");

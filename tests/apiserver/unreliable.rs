@@ -1,4 +1,4 @@
-//! A cluster that goes wrong on demand: what the operator's client sends is refused, lost, late, or never leaves.
+//! Failures of the API server on demand: requests of the operator's client are refused, lost, late, or not sent.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,12 +16,12 @@ use tower::BoxError;
 
 use crate::patience::in_time;
 
-/// Which requests go wrong.
+/// Which requests fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Which {
-    /// All.
+    /// All requests.
     All,
-    /// Whatever is not read.
+    /// All requests that do not read.
     Writes,
     /// Writes of a status.
     StatusWrites,
@@ -29,43 +29,43 @@ pub(crate) enum Which {
     Watches,
 }
 
-/// How a request goes wrong.
+/// How a request fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wrong {
-    /// It does not leave.
+    /// It is not sent.
     Away,
-    /// It is answered with this HTTP status and reason, and nothing happens.
+    /// It is answered with this HTTP status and reason, and has no effect.
     Refused(u16, &'static str),
-    /// It happens, and its answer is lost.
+    /// It has its effect, and its response is lost.
     Lost,
-    /// It happens, and its answer comes so much later.
+    /// It has its effect, and its response arrives this much later.
     Late(Duration),
-    /// A watch is accepted, and ends at once because what it wants to go on from is no longer kept (410 `Expired`).
+    /// A watch is accepted, and ends at once because its resource version has expired (410 `Expired`).
     Expired,
 }
 
-/// Lets requests go wrong.
+/// Makes requests fail.
 #[derive(Clone)]
 pub(crate) struct Unreliable {
     clock: Clock,
     wrong: Arc<Mutex<Option<(Which, Wrong)>>>,
-    /// How many requests of those go right before.
+    /// Number of those requests that succeed first.
     spared: Arc<AtomicU64>,
-    /// How many requests went wrong.
+    /// Number of requests that failed.
     met: watch::Sender<u64>,
     /// Changes when watches are to end.
     cut: watch::Sender<u64>,
-    /// Requests that wait until they may leave.
+    /// Requests that wait until they may be sent.
     held: Arc<Held>,
 }
 
-/// Which requests wait, and how many do.
+/// Which requests wait, and how many.
 struct Held {
     which: watch::Sender<Option<Hold>>,
     waiting: watch::Sender<u64>,
-    /// How many waited at once, at most.
+    /// Maximum number that waited at once.
     most: AtomicU64,
-    /// A permit for each of them that may leave before the others.
+    /// A permit for each of them that may be sent before the others.
     single: Semaphore,
 }
 
@@ -79,7 +79,7 @@ impl Default for Held {
 /// Requests that can be held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// For the second page of a list, and those after it.
+    /// Requests for the second page of a list, and those after it.
     NextPages,
     /// Writes of Events.
     Events,
@@ -98,7 +98,7 @@ impl Hold {
 }
 
 impl Unreliable {
-    /// A client that goes wrong on demand, and what lets it.
+    /// Returns the control of a client that fails on demand, and the client.
     pub(crate) fn client(client: &Client, clock: &Clock) -> (Self, Client) {
         let (met, cut) = (watch::Sender::new(0), watch::Sender::new(0));
         let unreliable = Self {
@@ -117,19 +117,19 @@ impl Unreliable {
         (unreliable, Client::new(service, client.default_namespace()))
     }
 
-    /// From now on.
+    /// Makes these requests fail from now on.
     pub(crate) fn begin(&self, which: Which, wrong: Wrong) {
         self.begin_after(0, which, wrong);
     }
 
-    /// The same once so many of these requests have gone right, so that nobody has to be in time between two of them.
+    /// Makes these requests fail once `spared` of them have succeeded, so that a test need not act between two of them.
     pub(crate) fn begin_after(&self, spared: u64, which: Which, wrong: Wrong) {
         self.met.send_replace(0);
         self.spared.store(spared, Ordering::SeqCst);
         *self.wrong.lock().unwrap() = Some((which, wrong));
     }
 
-    /// Everything works again.
+    /// Makes everything work again.
     pub(crate) fn end(&self) {
         *self.wrong.lock().unwrap() = None;
     }
@@ -139,30 +139,30 @@ impl Unreliable {
         self.cut.send_modify(|times| *times += 1);
     }
 
-    /// From now on these requests wait.
+    /// Makes these requests wait from now on.
     pub(crate) fn hold(&self, which: Hold) {
         self.held.which.send_replace(Some(which));
     }
 
-    /// They leave.
+    /// Sends the waiting requests.
     pub(crate) fn release(&self) {
         self.held.which.send_replace(None);
     }
 
-    /// One of them leaves, the one that has waited longest.
+    /// Sends one of them, the one that has waited longest.
     pub(crate) fn release_one(&self) {
         self.held.single.add_permits(1);
     }
 
-    /// How many waited at once, at most.
+    /// Maximum number of requests that waited at once.
     pub(crate) fn most_held(&self) -> u64 {
         self.held.most.load(Ordering::SeqCst)
     }
 
-    /// Returns once so many requests wait.
+    /// Returns once this many requests wait.
     pub(crate) async fn until_held(&self, requests: u64) {
         let mut waiting = self.held.waiting.subscribe();
-        in_time(waiting.wait_for(|waiting| *waiting >= requests)).await.expect("so many requests wait").unwrap();
+        in_time(waiting.wait_for(|waiting| *waiting >= requests)).await.expect("this many requests wait").unwrap();
     }
 
     async fn wait_if_held(&self, method: &Method, uri: &Uri) {
@@ -178,10 +178,10 @@ impl Unreliable {
         }
     }
 
-    /// Returns once so many requests went wrong.
+    /// Returns once this many requests failed.
     pub(crate) async fn until_met(&self, times: u64) {
         let mut met = self.met.subscribe();
-        in_time(met.wait_for(|met| *met >= times)).await.expect("so many requests go wrong").unwrap();
+        in_time(met.wait_for(|met| *met >= times)).await.expect("this many requests fail").unwrap();
     }
 
     async fn pass(&self, inner: &Client, request: Request<kube::client::Body>) -> Result<Response<Body>, BoxError> {
@@ -235,7 +235,7 @@ fn refusal(code: u16, reason: &str) -> Response<Body> {
     response
 }
 
-/// What the API server answers to a watch from a version that it has forgotten.
+/// The response of the API server to a watch from a resource version that has expired.
 fn expired() -> Response<Body> {
     let status = Status::failure("too old resource version, as the test wants it", "Expired").with_code(410);
     let event = serde_json::json!({"type": "ERROR", "object": status});
@@ -244,8 +244,8 @@ fn expired() -> Response<Body> {
     response
 }
 
-/// With `SLOW_CLUSTER=N` in the environment every request of an operator leaves up to N milliseconds late and is answered
-/// up to N milliseconds late, which shows tests that look between two writes.
+/// With `SLOW_CLUSTER=N` in the environment, every request of an operator is sent up to N milliseconds late and
+/// answered up to N milliseconds late, which exposes tests that read between two writes.
 pub(crate) fn as_slow_as_asked_for(client: Client) -> Client {
     let Some(most) = std::env::var("SLOW_CLUSTER").ok().and_then(|most| most.parse::<u64>().ok()) else {
         return client;

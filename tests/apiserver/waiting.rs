@@ -1,4 +1,4 @@
-//! `wait`, as a process: how it ends, and what it says.
+//! `wait`, as a process: its exit codes and its output.
 
 use std::process::Output;
 
@@ -23,24 +23,24 @@ async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[tokio::test]
-async fn it_ends_when_it_is_ready_when_a_person_is_needed_and_when_the_time_is_over() {
+async fn wait_ends_when_ready_when_stalled_and_at_its_timeout() {
     let shop = Shop::open().await;
-    let (code, said) = wait(&shop, &["deployment/tax"]).await;
-    assert!(code == Some(1) && said.contains("deployment/tax: it does not exist in the namespace"), "{said}");
+    let (code, printed) = wait(&shop, &["deployment/tax"]).await;
+    assert!(code == Some(1) && printed.contains("deployment/tax: it does not exist in the namespace"), "{printed}");
 
-    // Its Secret is not there, which may come by itself.
+    // Its Secret does not exist, which may change.
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("SecretMissing").await;
     let limit = format!("{}s", brief().as_secs().max(1));
-    let (code, said) = wait(&shop, &["deployment/tax", "--timeout", &limit]).await;
-    assert!(code == Some(1) && said.contains(&format!("not ready after {limit}: SecretMissing")), "{said}");
+    let (code, printed) = wait(&shop, &["deployment/tax", "--timeout", &limit]).await;
+    assert!(code == Some(1) && printed.contains(&format!("not ready after {limit}: SecretMissing")), "{printed}");
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    let (code, said) = wait(&shop, &["cdep/tax"]).await;
-    assert!(code == Some(0) && said.contains("deployment/tax: Deployed: Deployed"), "{said}");
+    let (code, printed) = wait(&shop, &["cdep/tax"]).await;
+    assert!(code == Some(0) && printed.contains("deployment/tax: Deployed: Deployed"), "{printed}");
 
     shop.change(&json!({"spec": level("loud")})).await;
-    let (code, said) = wait(&shop, &["deployment/tax"]).await;
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("RedeployFailed") && said.contains("LOG_LEVEL of application service"), "{said}");
-    assert!(!said.contains("first-token"), "{said}");
+    let (code, printed) = wait(&shop, &["deployment/tax"]).await;
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains("RedeployFailed") && printed.contains("LOG_LEVEL of application service"), "{printed}");
+    assert!(!printed.contains("first-token"), "{printed}");
 }

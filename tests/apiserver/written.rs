@@ -1,5 +1,5 @@
-//! Commands as pages and examples have them, run as a person does who copies them: by a shell, from the root of the
-//! project. Only the address of the dev server and the namespace are put in.
+//! Commands of pages and examples, run as by a user who copies them: in a shell, from the root of the project. Only the
+//! address of the dev server and the namespace are replaced.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -10,10 +10,10 @@ use tokio::process::Command;
 use crate::patience::in_time;
 use crate::shop::Shop;
 
-/// Where the dev server listens if nothing else is said, and where pages look for it.
+/// The default address of the dev server, which the pages use.
 pub(crate) const USUAL: &str = "http://127.0.0.1:8787";
 
-/// What runs already, and what does not end by itself.
+/// Commands that run already, or do not end.
 const NOT_RUN: [&str; 3] = ["connect-operator dev-server", "connect-operator run", "connect-operator crds"];
 
 /// A folder with `examples/` for this shop, the two programs, and the cluster with the namespace of the shop.
@@ -43,19 +43,19 @@ impl Shell {
         shell
     }
 
-    /// Puts a file where commands are run.
+    /// Writes a file into the folder in which commands are run.
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.folder.path().join(name), text).unwrap();
     }
 
-    /// A text of a page for this shop.
+    /// Adapts a text of a page to this shop.
     pub(crate) fn here(&self, text: &str) -> String {
         let namespaced =
             |text: String, sign| text.replace(&format!("default{sign}"), &format!("{}{sign}", self.namespace));
         namespaced(namespaced(text.replace(USUAL, &self.url), '_'), '/')
     }
 
-    /// Runs lines, which must end with this code; what they print.
+    /// Runs lines, which must end with this exit code; returns their output.
     pub(crate) async fn run(&self, place: &str, lines: &str, code: i32) -> String {
         let folder = self.folder.path();
         let output = Command::new("/bin/sh")
@@ -68,19 +68,19 @@ impl Shell {
             .output();
         let output = in_time(output).await;
         let output = output.unwrap_or_else(|_| panic!("{place} does not end: {lines}")).unwrap();
-        let [said, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-        assert_eq!(output.status.code(), Some(code), "{place}: {lines}\n{said}{error}");
-        said
+        let [printed, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(output.status.code(), Some(code), "{place}: {lines}\n{printed}{error}");
+        printed
     }
 }
 
-/// The commands in the comment that an example begins with, one a line, each three blanks from its `#`.
+/// The commands in the comment at the start of an example, one per line, each three blanks after its `#`.
 pub(crate) fn commands(example: &str) -> Vec<&str> {
     let comment = example.lines().map_while(|line| line.strip_prefix('#'));
     comment.filter_map(|line| line.strip_prefix("   ")).filter(|line| is_run(line)).collect()
 }
 
-/// The blocks of a page that a shell runs, in order.
+/// The shell blocks of a page, in order.
 pub(crate) fn blocks(page: &str) -> Vec<&str> {
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split_once("```"));
     blocks.map(|(block, _)| block).filter(|block| is_run(block)).collect()
@@ -101,7 +101,7 @@ pub(crate) fn examples() -> Vec<(String, String)> {
     manifests.map(read).collect()
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {

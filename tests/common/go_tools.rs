@@ -1,5 +1,5 @@
-//! Programs in Go that tests ask, from the modules in `tests/tools/`: each is built once for each of its versions, into the
-//! cache folder of the user.
+//! Go programs that tests call, from the modules in `tests/tools/`: each version is built once, into the cache folder
+//! of the user.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -16,7 +16,7 @@ pub(crate) fn module(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools").join(name)
 }
 
-/// A `go` command in the folder of a module, without what the user set up for other work.
+/// A `go` command in the folder of a module, without the user's settings for other builds.
 pub(crate) fn go(module: &Path) -> Command {
     let mut command = Command::new("go");
     command.current_dir(module).env("CGO_ENABLED", "0").env("GOWORK", "off").stdin(Stdio::null());
@@ -26,14 +26,14 @@ pub(crate) fn go(module: &Path) -> Command {
     command
 }
 
-/// The program that `package` of the module `name` is, built if it is not there yet.
+/// The path of the program `package` of the module `name`, built if it does not exist yet.
 pub(crate) fn built(name: &str, package: &str) -> PathBuf {
     let module = module(name);
     let folder = cache().join(format!("{}-{}", name.replace('/', "-"), version(&module)));
     let program = folder.join("program");
     std::fs::create_dir_all(&folder).expect("the cache folder can be written");
     let lock = File::create(folder.join("lock")).expect("the cache folder can be written");
-    // One process builds at a time; the system lets go of it if that process dies.
+    // One process builds at a time; the system releases the lock if that process dies.
     lock.lock().expect("a file can be locked");
     if !program.is_file() {
         let unfinished = folder.join("unfinished");
@@ -45,7 +45,7 @@ pub(crate) fn built(name: &str, package: &str) -> PathBuf {
     program
 }
 
-/// What a program answers to a JSON document.
+/// Returns the response of a program to a JSON document.
 pub(crate) fn ask<T: DeserializeOwned>(program: &Path, question: &Value) -> T {
     let mut command = Command::new(program);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program runs");
@@ -54,10 +54,10 @@ pub(crate) fn ask<T: DeserializeOwned>(program: &Path, question: &Value) -> T {
     drop(input);
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}: {}", program.display(), output.status);
-    serde_json::from_slice(&output.stdout).expect("it answers JSON")
+    serde_json::from_slice(&output.stdout).expect("the output is JSON")
 }
 
-/// What a command prints, which must succeed.
+/// Returns the output of a command, which must succeed.
 pub(crate) fn succeed(command: &mut Command) -> Vec<u8> {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -70,10 +70,10 @@ fn cache() -> PathBuf {
     cache.expect("HOME or XDG_CACHE_HOME is set").join("connect-operator/tools")
 }
 
-/// Another one whenever a file of the module changes.
+/// A version that changes with every file of the module.
 fn version(module: &Path) -> String {
     let mut files: Vec<_> =
-        std::fs::read_dir(module).expect("the module is there").map(|file| file.unwrap().path()).collect();
+        std::fs::read_dir(module).expect("the module exists").map(|file| file.unwrap().path()).collect();
     files.sort();
     let mut hash = Sha256::new();
     for file in files.iter().filter(|path| path.is_file()) {
@@ -81,7 +81,7 @@ fn version(module: &Path) -> String {
     }
     let mut text = String::new();
     for byte in hash.finalize().iter().take(8) {
-        write!(text, "{byte:02x}").expect("a text takes everything");
+        write!(text, "{byte:02x}").expect("writing to a String succeeds");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! Helm, and what it makes of the chart. Next: `go_tools.rs` for where the program comes from.
+//! Helm, and the rendered chart. Next: `go_tools.rs` for where the program comes from.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -10,10 +10,10 @@ use crate::go_tools;
 
 /// The chart, relative to the package.
 pub(crate) const CHART: &str = "charts/connect-operator";
-/// Name and namespace of the release that manifests and tests speak of.
+/// Name and namespace of the release in manifests and tests.
 pub(crate) const RELEASE: [&str; 2] = ["connect-operator", "connect-operator"];
 
-/// The Helm of `tests/tools/helm`: the one in `PATH` if it is of that version, or one that is built once.
+/// The Helm of `tests/tools/helm`: the one in `PATH` if it has that version, or one that is built once.
 pub(crate) fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -28,7 +28,7 @@ pub(crate) fn program() -> &'static PathBuf {
     })
 }
 
-/// Runs Helm in the folder of the package, without what the user set up.
+/// Runs Helm in the folder of the package, without the user's settings.
 pub(crate) fn helm(arguments: &[&str]) -> Output {
     let mut command = Command::new(program());
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).stdin(Stdio::null());
@@ -38,20 +38,20 @@ pub(crate) fn helm(arguments: &[&str]) -> Output {
     command.output().expect("Helm runs")
 }
 
-/// The manifests of a release with these further arguments, as text.
+/// Renders the manifests of a release with these further arguments, as text.
 ///
 /// # Errors
-/// What Helm says.
+/// The error output of Helm.
 pub(crate) fn text(arguments: &[&str]) -> Result<String, String> {
     text_of(RELEASE, arguments)
 }
 
-/// The same for a release of another name and namespace.
+/// Renders the manifests of a release with another name and namespace.
 ///
 /// # Errors
-/// What Helm says.
+/// The error output of Helm.
 pub(crate) fn text_of([release, namespace]: [&str; 2], arguments: &[&str]) -> Result<String, String> {
-    // The oldest Kubernetes that the chart is for; without a cluster, Helm takes one that is older still.
+    // The oldest Kubernetes that the chart supports; without a cluster, Helm assumes an even older one.
     let mut all = vec!["template", release, CHART, "--namespace", namespace, "--kube-version", "1.30.0"];
     all.extend(arguments);
     let output = helm(&all);
@@ -62,18 +62,18 @@ pub(crate) fn text_of([release, namespace]: [&str; 2], arguments: &[&str]) -> Re
     }
 }
 
-/// The same, read.
+/// Renders the manifests, and parses them.
 pub(crate) fn manifests(arguments: &[&str]) -> Vec<Value> {
     read(&text(arguments).expect("the chart renders"))
 }
 
-/// The documents of a stream of YAML that hold something.
+/// The documents of a YAML stream, without empty ones.
 pub(crate) fn read(text: &str) -> Vec<Value> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("manifests are YAML");
     documents.into_iter().filter(|document| !document.is_null()).collect()
 }
 
-/// `Kind/namespace/name`, which is how tests name a manifest.
+/// `Kind/namespace/name`, by which tests name a manifest.
 pub(crate) fn identity(manifest: &Value) -> String {
     let part = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     format!("{}/{}/{}", part("/kind"), part("/metadata/namespace"), part("/metadata/name"))

@@ -1,20 +1,20 @@
 //! How long a test waits before it fails: minutes, so that a timeout ends what hangs and never measures a slow machine.
 //!
-//! Every test program and the tests in `src/` take their limits of real time from here; `tests/it/timeouts.rs` holds
-//! them to it.
+//! Every test program and the tests in `src/` take their real-time limits from here; `tests/it/timeouts.rs` checks
+//! that.
 
 use std::fmt;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Longest that a test waits for anything, unless [`SCALE`] says otherwise.
+/// Maximum wait of a test, unless [`SCALE`] changes it.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// Environment variable with a factor for every limit of this file: `3` on a machine that is slower still, `0.1` to
-/// see a failing test fail soon.
+/// Environment variable with a factor for every limit of this file: `3` on a slower machine, `0.1` to make a failing
+/// test fail soon.
 const SCALE: &str = "TEST_TIMEOUT_SCALE";
 
-/// Longest that a test waits for anything. Only a failing test waits for it.
+/// Returns the maximum wait of a test. Only a failing test waits that long.
 ///
 /// # Panics
 /// If `TEST_TIMEOUT_SCALE` is not a positive number.
@@ -27,26 +27,26 @@ pub(crate) fn patience() -> Duration {
     })
 }
 
-/// A limit that a test configures because it has to run out, such as that of a call which is never answered: 3 s, unless
-/// scaled. What is expected to come before it must not be able to take this long on any machine.
+/// Returns a limit for tests in which it has to expire, such as that of a call which is never answered: 3 s, unless
+/// scaled. What is expected before it must not be able to take this long on any machine.
 pub(crate) fn brief() -> Duration {
     patience() / 100
 }
 
-/// Waits for something that has to come.
+/// Waits for something that must happen.
 ///
 /// # Errors
-/// When it has not come after [`patience`].
+/// When it has not happened after [`patience`].
 pub(crate) fn in_time<F: Future>(awaited: F) -> impl Future<Output = Result<F::Output, Hung>> {
-    // Boxed, since whoever waits has little room on the stack of a test.
+    // Boxed, because the stack of a test is small.
     let awaited = Box::pin(awaited);
     async move { tokio::time::timeout(patience(), awaited).await.map_err(|_| Hung) }
 }
 
-/// Looks again and again, without a runtime, until there is something to see.
+/// Polls without a runtime until `look` returns something.
 ///
 /// # Errors
-/// When there is nothing after [`patience`].
+/// When it has returned nothing after [`patience`].
 pub(crate) fn seen_in_time<T>(mut look: impl FnMut() -> Option<T>) -> Result<T, Hung> {
     let start = Instant::now();
     loop {
@@ -58,7 +58,7 @@ pub(crate) fn seen_in_time<T>(mut look: impl FnMut() -> Option<T>) -> Result<T, 
     }
 }
 
-/// Whether what began then, and has ended, took no longer than [`patience`].
+/// Whether the time since `start` is within [`patience`].
 pub(crate) fn is_in_time(start: Instant) -> bool {
     start.elapsed() <= patience()
 }
@@ -68,7 +68,7 @@ pub(crate) fn timeout_option() -> String {
     format!("--timeout={}s", patience().as_secs().max(1))
 }
 
-/// Something did not come.
+/// The error of a wait that timed out.
 pub(crate) struct Hung;
 
 impl fmt::Debug for Hung {

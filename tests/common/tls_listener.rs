@@ -1,4 +1,4 @@
-//! A server over TLS for tests: a certificate of its own for 127.0.0.1, and axum behind it.
+//! A TLS server for tests: a self-signed certificate for 127.0.0.1, and axum behind it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -35,7 +35,8 @@ impl axum::serve::Listener for TlsListener {
     }
 }
 
-/// Shows a certificate for 127.0.0.1 that nobody else signed, which it returns in PEM, and speaks these protocols.
+/// Returns an acceptor with a new self-signed certificate for 127.0.0.1 and these protocols, and the certificate in
+/// PEM.
 pub(crate) fn acceptor(protocols: &[&[u8]]) -> (TlsAcceptor, String) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");

@@ -1,18 +1,18 @@
-//! Commands as people type them, with what they print.
+//! Commands as users type them, with their output.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// Runs a command to its end; fails with all that it printed if it fails.
+/// Runs a command to its end and returns its output; a failure panics with all of its output.
 pub(crate) fn run(command: &mut Command) -> String {
     let output = finish(command, None);
-    said(command, &output)
+    printed(command, &output)
 }
 
-/// The same with something on its standard input.
+/// Runs a command with this standard input.
 pub(crate) fn feed(command: &mut Command, input: &str) -> String {
     let output = finish(command, Some(input));
-    said(command, &output)
+    printed(command, &output)
 }
 
 fn finish(command: &mut Command, input: Option<&str>) -> Output {
@@ -26,7 +26,7 @@ fn finish(command: &mut Command, input: Option<&str>) -> Output {
     process.wait_with_output().unwrap()
 }
 
-fn said(command: &Command, output: &Output) -> String {
+fn printed(command: &Command, output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {}\n{text}{errors}", line(command), output.status);

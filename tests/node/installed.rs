@@ -1,4 +1,4 @@
-//! What happens to an installation: installed, used, its leader killed, upgraded, rolled back, removed.
+//! The lifecycle of an installation: installed, used, its leader killed, upgraded, rolled back, removed.
 
 use crate::node::Node;
 use crate::patience::timeout_option;
@@ -14,39 +14,39 @@ struct Installed<'a> {
     values: Vec<String>,
 }
 
-/// The defaults, for all namespaces.
+/// With the default values, for all namespaces.
 pub(crate) fn with_the_defaults(node: &Node) {
     node.make_restricted_namespace(NAMESPACE);
     let installed = Installed::install(node, &[&hosts(&["shop"])]);
     installed.both_replicas_serve_and_one_leads();
-    installed.its_token_opens_nothing_else("shop");
+    installed.its_token_has_no_other_rights("shop");
     let shop = Shop::open(node, "shop");
     shop.quickstart();
     assert_eq!((shop.creates(), shop.redeploys()), (1, 0), "live after one create");
     shop.rotate("the-second-token");
     shop.redeployed(1);
-    installed.another_takes_over_when_the_pod_of_the_leader_goes();
+    installed.another_replica_takes_over_from_a_deleted_leader_pod();
     shop.rotate("the-third-token");
     shop.redeployed(2);
-    installed.changes_version_while_something_runs(&shop);
-    installed.leaves_everything_when_it_goes(&shop);
+    installed.changes_version_during_a_redeploy(&shop);
+    installed.keeps_all_resources_when_uninstalled(&shop);
     let installed = Installed::install(node, &[&hosts(&["shop"])]);
-    installed.is_removed_with_all_that_it_made(&shop);
+    installed.is_removed_with_all_its_objects(&shop);
     node.kubectl(&["delete", "namespace", "shop", NAMESPACE]);
 }
 
-/// Only Roles in the namespaces that are named.
+/// With Roles only in the named namespaces.
 pub(crate) fn in_some_namespaces(node: &Node) {
     node.make_restricted_namespace(NAMESPACE);
     let (watched, other) = (Shop::open(node, "watched"), Shop::open(node, "other"));
     let installed = Installed::install(node, &["watchNamespaces={watched}", &hosts(&["watched", "other"])]);
     node.apply("other", &other.manifests());
     watched.quickstart();
-    assert_eq!((watched.creates(), other.creates()), (1, 0), "only what is watched is worked on");
-    installed.its_token_opens_nothing_else("watched");
+    assert_eq!((watched.creates(), other.creates()), (1, 0), "only the watched namespace is reconciled");
+    installed.its_token_has_no_other_rights("watched");
     assert_eq!(installed.may("get", "secrets", "other"), "no");
     node.kubectl(&["--namespace", "watched", "delete", "cdep,ctp", "--all", &timeout_option()]);
-    assert_eq!(watched.deployments(), 0, "taken down");
+    assert_eq!(watched.deployments(), 0, "undeployed");
     installed.uninstall();
     node.kubectl(&["delete", "namespace", "watched", "other", NAMESPACE]);
     node.kubectl(&["delete", "crd", "--selector=app.kubernetes.io/name=connect-operator"]);
@@ -62,13 +62,13 @@ impl<'a> Installed<'a> {
         let image = [format!("image.repository={}", node.repository), format!("image.tag={}", node.tag)];
         let values = image.into_iter().chain(values.iter().map(|value| (*value).to_owned())).collect();
         let installed = Self { node, values };
-        let said = installed.release("install", &[]);
-        assert!(said.contains("ConnectProject"), "the notes say the next step: {said}");
+        let printed = installed.release("install", &[]);
+        assert!(printed.contains("ConnectProject"), "the notes name the next step: {printed}");
         node.helm(&["test", RELEASE, "--namespace", NAMESPACE, &timeout_option()]);
         installed
     }
 
-    /// `helm install` or `helm upgrade`, until all is ready.
+    /// Runs `helm install` or `helm upgrade`, until all is ready.
     fn release(&self, what: &str, more: &[&str]) -> String {
         let timeout = timeout_option();
         let mut arguments = vec![what, RELEASE, CHART, "--namespace", NAMESPACE, "--wait", timeout.as_str()];
@@ -82,7 +82,7 @@ impl<'a> Installed<'a> {
         self.node.helm(&["uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", &timeout_option()])
     }
 
-    /// Names of its pods that run and are not about to end.
+    /// Names of its running pods, without those that terminate.
     fn pods(&self) -> Vec<String> {
         let pods = self.node.get(NAMESPACE, &["pods", "--selector=app.kubernetes.io/name=connect-operator"]);
         let items = pods["items"].as_array().cloned().unwrap_or_default();
@@ -91,7 +91,7 @@ impl<'a> Installed<'a> {
         running.filter_map(|pod| pod["metadata"]["name"].as_str().map(str::to_owned)).collect()
     }
 
-    /// The pod that holds the lease; its identity begins with its host name.
+    /// The pod that holds the Lease, whose holder identity begins with the host name.
     fn leader(&self) -> Option<String> {
         let lease = self.node.get(NAMESPACE, &["lease", RELEASE, "--ignore-not-found"]);
         let holder = lease["spec"]["holderIdentity"].as_str()?;
@@ -119,18 +119,18 @@ impl<'a> Installed<'a> {
         self.node.kubectl(&["get", "--raw", &path])
     }
 
-    /// Whether its service account may do something.
+    /// Whether its service account has a right.
     fn may(&self, verb: &str, what: &str, namespace: &str) -> String {
         let account = format!("--as=system:serviceaccount:{NAMESPACE}:{RELEASE}");
         let mut command =
             self.node.command("kubectl", &["auth", "can-i", verb, what, &account, "--namespace", namespace]);
-        // It ends with 1 for a no.
+        // The exit code is 1 for a no.
         let output = command.output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// What whoever has the token of its pods can do with it.
-    fn its_token_opens_nothing_else(&self, shop: &str) {
+    /// Asserts what a holder of the token of its pods can do.
+    fn its_token_has_no_other_rights(&self, shop: &str) {
         for (verb, what, namespace, answer) in [
             ("get", "secrets", shop, "yes"),
             ("create", "secrets", shop, "no"),
@@ -151,8 +151,9 @@ impl<'a> Installed<'a> {
         }
     }
 
-    /// The kubelet asks it to end first, and it gives up its Lease; `kill -9` is tried in `tests/storm/leader_killed.rs`.
-    fn another_takes_over_when_the_pod_of_the_leader_goes(&self) {
+    /// The kubelet sends SIGTERM first, and the leader releases its Lease; `tests/storm/leader_killed.rs` tests `kill
+    /// -9`.
+    fn another_replica_takes_over_from_a_deleted_leader_pod(&self) {
         let leader = self.node.until("leader", |_| self.leader());
         self.node.kubectl(&["--namespace", NAMESPACE, "delete", "pod", &leader, "--force", "--grace-period=0"]);
         self.node.until("other leader", |_| self.leader().filter(|other| *other != leader));
@@ -166,8 +167,8 @@ impl<'a> Installed<'a> {
         ]);
     }
 
-    /// An upgrade and a rollback in the middle of a redeploy: each change is carried out once.
-    fn changes_version_while_something_runs(&self, shop: &Shop<'_>) {
+    /// An upgrade and a rollback in the middle of a redeploy: each change is deployed once.
+    fn changes_version_during_a_redeploy(&self, shop: &Shop<'_>) {
         let before = shop.redeploys();
         shop.rotate("the-token-of-an-upgrade");
         self.release("upgrade", &["podAnnotations.upgraded=once", "logFormat=text"]);
@@ -175,14 +176,14 @@ impl<'a> Installed<'a> {
         shop.rotate("the-token-of-a-rollback");
         self.node.helm(&["rollback", RELEASE, "--namespace", NAMESPACE, "--wait", &timeout_option()]);
         shop.redeployed(before + 2);
-        assert_eq!((shop.creates(), shop.redeploys()), (1, before + 2), "each change once, and nothing without one");
+        assert_eq!((shop.creates(), shop.redeploys()), (1, before + 2), "one redeploy for each change, and no other");
     }
 
-    /// `helm uninstall` takes the operator only, and says so; a new installation goes on where it was.
-    fn leaves_everything_when_it_goes(&self, shop: &Shop<'_>) {
+    /// `helm uninstall` removes only the operator, and says so; a new installation continues where it ended.
+    fn keeps_all_resources_when_uninstalled(&self, shop: &Shop<'_>) {
         let before = (shop.creates(), shop.redeploys());
-        let said = self.uninstall();
-        assert!(said.contains("kept") && said.contains("connectordeployments"), "{said}");
+        let printed = self.uninstall();
+        assert!(printed.contains("kept") && printed.contains("connectordeployments"), "{printed}");
         assert_eq!(self.node.get(shop.namespace, &["cdep", "tax"])["status"]["deploymentStatus"], "Deployed");
         assert_eq!(shop.deployments(), 1, "still live");
         let again = Self::install(self.node, &self.values.iter().map(String::as_str).collect::<Vec<_>>());
@@ -193,20 +194,20 @@ impl<'a> Installed<'a> {
         again.uninstall();
     }
 
-    /// The commands of docs/operations/uninstall.md, in their order.
-    fn is_removed_with_all_that_it_made(&self, shop: &Shop<'_>) {
+    /// The commands of docs/operations/uninstall.md, in order.
+    fn is_removed_with_all_its_objects(&self, shop: &Shop<'_>) {
         let kinds = "connectordeployments,connectorstageds,actionchecks";
         self.node.kubectl(&["delete", kinds, "--all", "--all-namespaces", &timeout_option()]);
         self.node.kubectl(&["delete", "connectprojects", "--all", "--all-namespaces", &timeout_option()]);
-        assert_eq!(shop.deployments(), 0, "taken down");
+        assert_eq!(shop.deployments(), 0, "undeployed");
         self.uninstall();
         self.node.kubectl(&["delete", "crd", "--selector=app.kubernetes.io/name=connect-operator"]);
         let left = self.node.get("", &["crd", "--selector=app.kubernetes.io/name=connect-operator"]);
         assert_eq!(left["items"], serde_json::json!([]), "no kind is left");
-        // What it made for itself stays for a later installation: docs/operations/uninstall.md names it.
+        // Its own Secret and Lease stay for a later installation; docs/operations/uninstall.md names them.
         let left = self.node.get(NAMESPACE, &["secrets,leases"]);
         let left = left["items"].as_array().cloned().unwrap_or_default();
         let left: Vec<_> = left.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
-        assert_eq!(left, ["connect-operator-digest-key", RELEASE], "no copy of credentials");
+        assert_eq!(left, ["connect-operator-digest-key", RELEASE], "only these two, and no copy of credentials");
     }
 }

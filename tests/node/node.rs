@@ -1,4 +1,4 @@
-//! The cluster that the environment names, and the image that is tried on it.
+//! The cluster that the environment names, and the image that is tested on it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The one that `NODE_KUBECONFIG` names.
+    /// Returns the cluster that `NODE_KUBECONFIG` names.
     pub(crate) fn of_the_environment() -> Option<Self> {
         let kubeconfig = std::env::var_os("NODE_KUBECONFIG")?.into();
         let image = std::env::var("NODE_IMAGE").expect("NODE_IMAGE names an image that the nodes have");
@@ -26,12 +26,12 @@ impl Node {
         Some(Self { kubeconfig, repository: repository.to_owned(), tag: tag.to_owned() })
     }
 
-    /// `kubectl` with these arguments.
+    /// Runs `kubectl` with these arguments.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
         run(&mut self.command("kubectl", arguments))
     }
 
-    /// What `kubectl get` shows of one object or of many.
+    /// Returns one object or a list, as `kubectl get` shows it.
     pub(crate) fn get(&self, namespace: &str, what: &[&str]) -> Value {
         let text = self.kubectl(&[&["--namespace", namespace, "get", "--output=json"], what].concat());
         serde_json::from_str(&text).unwrap()
@@ -43,12 +43,12 @@ impl Node {
         feed(&mut self.command("kubectl", &arguments), manifests);
     }
 
-    /// `helm` with these arguments.
+    /// Runs `helm` with these arguments.
     pub(crate) fn helm(&self, arguments: &[&str]) -> String {
         run(&mut self.command("helm", arguments))
     }
 
-    /// A command that knows the cluster.
+    /// Returns a command with the kubeconfig of the cluster.
     pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).env("KUBECONFIG", &self.kubeconfig);
@@ -56,13 +56,13 @@ impl Node {
         command
     }
 
-    /// Makes a namespace in which only pods run that ask for nothing special.
+    /// Creates a namespace that enforces the Pod Security Standard `restricted`.
     pub(crate) fn make_restricted_namespace(&self, name: &str) {
         self.kubectl(&["create", "namespace", name]);
         self.kubectl(&["label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"]);
     }
 
-    /// Waits until `look` finds what it looks for, and returns it; fails with `what` if it does not.
+    /// Waits until `look` returns something, and returns it; fails with `what` otherwise.
     pub(crate) fn until<T>(&self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
         seen_in_time(|| look(self)).unwrap_or_else(|hung| panic!("no {what}: {hung:?}"))
     }

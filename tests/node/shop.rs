@@ -1,4 +1,4 @@
-//! A shop in the cluster: a namespace with a dev server of the same image, and the quickstart that deploys into it.
+//! A shop in the cluster: a namespace with a dev server of the same image, and the quickstart that deploys to it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::node::Node;
 use crate::patience::timeout_option;
 
-/// The manifests that people start with.
+/// The manifests that users start with.
 const DEV_SERVER: &str = include_str!("../../examples/dev-server.yaml");
 const QUICKSTART: &str = include_str!("../../examples/quickstart.yaml");
 
@@ -19,7 +19,7 @@ pub(crate) struct Shop<'a> {
 }
 
 impl<'a> Shop<'a> {
-    /// Makes the namespace and starts the dev server in it.
+    /// Creates the namespace and starts the dev server in it.
     pub(crate) fn open(node: &'a Node, namespace: &'a str) -> Self {
         node.make_restricted_namespace(namespace);
         let image = format!("image: {}:{}", node.repository, node.tag);
@@ -30,7 +30,7 @@ impl<'a> Shop<'a> {
         Self { node, namespace }
     }
 
-    /// Host and port of its dev server, as an operator must be allowed to call it.
+    /// Host and port of its dev server, for the allowed hosts of an operator.
     pub(crate) fn host(namespace: &str) -> String {
         format!("dev-server.{namespace}.svc.cluster.local:8787")
     }
@@ -46,48 +46,48 @@ impl<'a> Shop<'a> {
         QUICKSTART.replace("http://127.0.0.1:8787", &format!("http://{}", Self::host(self.namespace)))
     }
 
-    /// Waits until the operator has come to rest with what is asked for now, and that is live.
+    /// Waits until the deployment is Ready for its current spec.
     pub(crate) fn ready(&self) {
         let arguments = ["--namespace", self.namespace, "wait", "cdep/tax", "--for=condition=Ready", &timeout_option()];
         self.node.kubectl(&arguments);
     }
 
-    /// Writes another token into the Secret, which is to cause one redeploy.
+    /// Writes another token into the Secret, which must cause one redeploy.
     pub(crate) fn rotate(&self, token: &str) {
         let patch = format!(r#"{{"stringData": {{"token": "{token}"}}}}"#);
         self.node.kubectl(&["--namespace", self.namespace, "patch", "secret/tax", "--patch", &patch]);
     }
 
-    /// Waits until the dev server has taken so many redeploys, and all is live again.
+    /// Waits until the dev server has received this many redeploys, and the deployment is Ready again.
     pub(crate) fn redeployed(&self, times: u64) {
         self.node.until("redeploy", |_| (self.redeploys() >= times).then_some(()));
         self.ready();
     }
 
-    /// How many redeploys the dev server was asked for.
+    /// Number of redeploys that the dev server received.
     pub(crate) fn redeploys(&self) -> u64 {
         self.sent("updateDeployment")
     }
 
-    /// How many deployments it was asked to create.
+    /// Number of creates that the dev server received.
     pub(crate) fn creates(&self) -> u64 {
         self.sent("createDeployment")
     }
 
-    /// Calls of the operations whose names begin like this, whatever was answered.
+    /// Number of calls of the operations whose names have this prefix, whatever the response.
     fn sent(&self, operation: &str) -> u64 {
         let answer: Value = serde_json::from_str(&self.dev("calls")).unwrap();
         let counts: BTreeMap<String, u64> = serde_json::from_value(answer["counts"].clone()).unwrap();
         counts.iter().filter(|(name, _)| name.starts_with(operation)).map(|(_, count)| count).sum()
     }
 
-    /// How many deployments the project has.
+    /// Number of deployments in the project.
     pub(crate) fn deployments(&self) -> usize {
         let answer: Value = serde_json::from_str(&self.dev("deployments")).unwrap();
         answer.as_array().expect("a list").len()
     }
 
-    /// What the dev server says of itself, through the proxy of the API server.
+    /// What the dev server reports about itself, through the proxy of the API server.
     fn dev(&self, page: &str) -> String {
         let service = format!("/api/v1/namespaces/{}/services/dev-server:http/proxy/_dev/{page}", self.namespace);
         self.node.kubectl(&["get", "--raw", &service])

@@ -1,7 +1,7 @@
-//! What is watched: objects of our kinds, the objects of mirrors, and the names of Secrets and ConfigMaps.
+//! The watches: objects of the managed kinds, the objects of mirrors, and the metadata of Secrets and ConfigMaps.
 //!
-//! Whatever a watch shows enqueues by name, through the same channel as everything else. Nothing is awaited between the
-//! API server and the store: one object must hold up no other.
+//! A watch enqueues what it shows by name, through the same channel as everything else. Nothing is awaited between the
+//! API server and the store: one object must not delay any other.
 
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
@@ -25,32 +25,33 @@ use crate::controllers::refusal;
 use crate::controllers::sources::Sources;
 use crate::crd::Connector;
 
-/// The watch of one of our kinds.
+/// The watch of one managed kind.
 pub(super) struct Watched<K: Object> {
-    /// Has to be polled, and yields nothing: what it sees enqueues by name, and its errors are logged. An error that came
-    /// out of it would make kube's controller pause, and hold up what others enqueue.
+    /// Has to be polled, and yields nothing: it enqueues by name what it observes, and logs its errors. An error that
+    /// it yielded would make kube's controller pause, and delay what others enqueue.
     pub(super) stream: BoxStream<'static, watcher::Result<K>>,
-    /// What it has seen, without what nobody needs.
+    /// What it has observed, without the fields that no reconcile needs.
     pub(super) store: Store<K>,
-    /// What cannot be read, for people.
+    /// Objects that this version cannot deserialize, to be reported to users.
     pub(super) unreadable: Receiver<InvalidObject>,
 }
 
-/// How everything is watched: listed in pages that memory can hold, whatever people write into their objects. A page is read
-/// from etcd as it is now, since the API server gives the whole list at once where its cache may answer.
+/// Returns the configuration of all watches: lists arrive in pages that bound the memory, whatever users write into
+/// their objects. A page is read from etcd, since the API server returns the whole list at once where its cache may
+/// answer.
 pub(super) fn config() -> watcher::Config {
     watcher::Config::default().page_size(PAGE)
 }
 
 impl Scope {
-    /// Watches one of our kinds.
+    /// Watches one managed kind.
     pub(super) fn objects<K>(&self) -> Watched<K>
     where
         K: Object + ManagedKind,
     {
         let (store, writer) = reflector::store();
         let (unreadable_sender, unreadable) = mpsc::channel(readable::WAITING);
-        // Projects are read by whatever names them, whoever speaks for them.
+        // A project may be named by a resource of any install, so the selector does not apply to projects.
         let config = match K::KIND {
             Kind::Project => config(),
             Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => config().labels(&self.selector),
@@ -62,7 +63,7 @@ impl Scope {
         Watched { stream: stream.boxed(), store, unreadable }
     }
 
-    /// Notes what exists and what is gone, and how the first list stands.
+    /// Records which objects exist and which were deleted, and the state of the first list.
     fn note_known_objects<K>(&self) -> impl FnMut(&watcher::Result<watcher::Event<Guarded<K>>>) + Send + use<K>
     where
         K: Object + ManagedKind,
@@ -74,7 +75,7 @@ impl Scope {
         move |event| match event {
             Ok(event) => {
                 if matches!(event, watcher::Event::InitDone) && context.tracker.listed(&list) && refused {
-                    tracing::info!(%list, "the API server lists these again");
+                    tracing::info!(%list, "the API server grants this list again");
                 }
                 for object_ref in known_objects.note(&context, event) {
                     events::ended(&context, &object_ref);
@@ -88,7 +89,7 @@ impl Scope {
                     refused = true;
                     tracing::warn!(
                         %list, why = status.message,
-                        "the API server refuses to list these, so they are left alone until it does; all others go on"
+                        "the API server refuses this list; its objects are not reconciled until it is granted"
                     );
                 }
             }
@@ -96,7 +97,7 @@ impl Scope {
         }
     }
 
-    /// Enqueues what people changed, from what is in the store already.
+    /// Enqueues what users changed, once it is in the store.
     fn enqueue_changes<K>(
         &self,
     ) -> impl FnMut(watcher::Result<watcher::Event<K>>) -> future::Ready<Option<watcher::Result<K>>> + Send + use<K>
@@ -111,7 +112,7 @@ impl Scope {
                 Ok(event) => {
                     for object_ref in changes.note(&event) {
                         context.tracker.changed(&object_ref);
-                        // From here on, so that the resync does not take it for missed.
+                        // Count it as delivered from here on, so that the resync does not report it as missed.
                         context.tracker.event(&object_ref);
                         context.enqueue(object_ref);
                     }
@@ -119,14 +120,14 @@ impl Scope {
                 Err(error) => {
                     let kind = K::KIND.as_str();
                     context.tracker.watch_interrupted(kind);
-                    tracing::warn!(%error, kind, namespace = %watched, "watching is interrupted");
+                    tracing::warn!(%error, kind, namespace = %watched, "the watch was interrupted and is retried");
                 }
             }
             future::ready(None)
         }
     }
 
-    /// Wakes the mirror whose object was changed by somebody else. Nothing of the objects is kept.
+    /// Enqueues the mirror whose object somebody else changed. Nothing of the objects is kept.
     pub(super) fn mirrored(&self) -> BoxFuture<'static, ()> {
         let context = self.context.clone();
         watcher(self.api::<PartialObjectMeta<Connector>>(), config())
@@ -141,7 +142,7 @@ impl Scope {
                     Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
                     Err(error) => {
                         context.tracker.watch_interrupted(Kind::Mirror.as_str());
-                        tracing::warn!(%error, "watching Connector objects is interrupted");
+                        tracing::warn!(%error, "the watch of Connector objects was interrupted and is retried");
                     }
                 }
                 future::ready(())
@@ -149,7 +150,7 @@ impl Scope {
             .boxed()
     }
 
-    /// Wakes whoever names an object that changed, or that is gone.
+    /// Enqueues the resources that name an object that was changed or deleted.
     pub(super) fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
     where
         K: Object,
@@ -164,7 +165,7 @@ impl Scope {
                     Ok(event) => events::sourced(&context, sources.note(&context.references, &event)),
                     Err(error) => {
                         context.tracker.watch_interrupted(if kind == Named::Secret { "Secret" } else { "ConfigMap" });
-                        tracing::warn!(?kind, %error, "watching is interrupted");
+                        tracing::warn!(?kind, %error, "the watch was interrupted and is retried");
                     }
                 }
                 future::ready(())

@@ -1,4 +1,5 @@
-//! What the probes ask: whether everything was listed, and whether anything hangs. Next: `cli/run/health.rs`, which asks.
+//! What the probes ask: whether all first lists are complete, and whether anything hangs. Next: `cli/run/health.rs`,
+//! which calls this.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,10 +8,10 @@ use super::{LONGEST_PAUSE, LONGEST_SILENCE, ReconcileTracker, Running};
 use crate::controllers::object_ref::Kind;
 
 impl ReconcileTracker {
-    /// Whether every first list is there that the API server does not refuse, or how many are.
+    /// Whether every first list that the API server does not refuse is complete.
     ///
     /// # Errors
-    /// What is missing, for people.
+    /// How many are complete, for users.
     pub fn lists(&self) -> Result<(), String> {
         let state = self.lock();
         if !state.started {
@@ -18,7 +19,7 @@ impl ReconcileTracker {
         }
         if state.lists.are_awaited() {
             let (there, all) = state.lists.progress();
-            return Err(format!("{there} of {all} first lists are there"));
+            return Err(format!("{there} of {all} first lists are complete"));
         }
         Ok(())
     }
@@ -26,7 +27,7 @@ impl ReconcileTracker {
     /// Whether the main loop is alive.
     ///
     /// # Errors
-    /// For how long it was not, for people.
+    /// How long it has not run, for users.
     pub fn loop_alive(&self) -> Result<(), String> {
         let beat = Duration::from_millis(self.beat.load(Ordering::Relaxed));
         let pause = self.clock.elapsed().saturating_sub(beat);
@@ -36,10 +37,10 @@ impl ReconcileTracker {
         Ok(())
     }
 
-    /// Whether whatever has begun goes on.
+    /// Whether all running reconciles make progress.
     ///
     /// # Errors
-    /// What does not, for people.
+    /// The reconcile that has been silent for the longest time, for users.
     pub fn runs_go_on(&self) -> Result<(), String> {
         let now = self.clock.elapsed();
         let silent = |running: &Running| {
@@ -53,13 +54,13 @@ impl ReconcileTracker {
         Err(format!("{what} has been waiting for {} s ({} in all)", silence.as_secs(), hung.len()))
     }
 
-    /// Whether events are followed by runs.
+    /// Whether events lead to reconciles.
     ///
     /// # Errors
-    /// Of which kind they are not, for people.
+    /// The kind of which they do not, for users.
     pub fn events_are_followed(&self) -> Result<(), String> {
         if self.lists().is_err() {
-            // Nothing runs before the first lists, which depend on the API server.
+            // Nothing is reconciled before the first lists are complete, which depends on the API server.
             return Ok(());
         }
         let now = self.clock.elapsed();
@@ -72,7 +73,11 @@ impl ReconcileTracker {
             let since = waiting.min().unwrap_or(now).max(moved);
             let silence = now.saturating_sub(since);
             if silence > LONGEST_SILENCE {
-                return Err(format!("events of {} wait for {} s, and nothing runs", kind.as_str(), silence.as_secs()));
+                return Err(format!(
+                    "events of {} wait for {} s, and no reconcile runs",
+                    kind.as_str(),
+                    silence.as_secs()
+                ));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Whether the API server takes what the chart renders: each manifest with strict checks of its fields, and each pod in a
+//! Whether the API server accepts what the chart renders: each manifest with strict field validation, and each pod in a
 //! namespace that enforces the Pod Security Standard `restricted`.
 
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::cluster::Sandbox;
 use crate::helm::{self, identity};
 
-/// The sets of values whose renders are committed.
+/// The sets of values whose rendered manifests are committed.
 const SETS: [&str; 3] = ["default", "one-namespace", "everything"];
-/// Kinds of the Prometheus Operator, which this API server does not know.
+/// Kinds of the Prometheus Operator, whose CRDs this API server does not have.
 const ELSEWHERE: [&str; 2] = ["ServiceMonitor", "PrometheusRule"];
 
-/// A place with the namespaces that the manifests name, one of them guarded.
+/// A sandbox with the namespaces that the manifests name, one of them with the enforced standard.
 async fn place() -> Sandbox {
     let sandbox = Sandbox::new().await;
     for name in ["connect-operator", "shop", "blog"] {
@@ -26,15 +26,15 @@ fn text(manifests: &[Value]) -> String {
     manifests.iter().fold(String::new(), |all, manifest| format!("{all}---\n{manifest}\n"))
 }
 
-/// Asks the API server to take the manifests, without keeping them.
+/// Applies the manifests with a server-side dry run.
 async fn is_taken(sandbox: &Sandbox, case: &str, manifests: &[Value]) {
     let manifests: Vec<_> =
         manifests.iter().filter(|it| !ELSEWHERE.contains(&it["kind"].as_str().unwrap())).cloned().collect();
     let arguments = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict"];
     let arguments = [&["--namespace="][..], &arguments, &["--filename", "-"]].concat();
     let output = sandbox.kubectl(&arguments, &text(&manifests)).await;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !said.contains("Warning"), "{case}: {said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !printed.contains("Warning"), "{case}: {printed}");
     let taken = String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.contains("dry run")).count();
     assert_eq!(taken, manifests.len(), "{case}");
 }
@@ -44,7 +44,7 @@ fn render(set: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn every_manifest_is_taken_as_it_is() {
+async fn the_api_server_accepts_every_manifest_unchanged() {
     let sandbox = place().await;
     for set in SETS {
         is_taken(&sandbox, set, &render(set)).await;
@@ -52,11 +52,11 @@ async fn every_manifest_is_taken_as_it_is() {
     let broken = json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"port": 1}}]);
     let arguments = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "--filename", "-"];
     let refused = sandbox.kubectl(&arguments, &text(broken.as_array().unwrap())).await;
-    assert!(!refused.status.success(), "an unknown field would be seen");
+    assert!(!refused.status.success(), "strict validation refuses an unknown field");
 }
 
 #[tokio::test]
-async fn every_pod_may_run_where_restricted_is_enforced() {
+async fn every_pod_is_admitted_where_restricted_is_enforced() {
     let sandbox = place().await;
     for set in SETS {
         let mut pods = 0;
@@ -72,20 +72,23 @@ async fn every_pod_may_run_where_restricted_is_enforced() {
             };
             pods += 1;
             let mut pod = pod;
-            // No such class here.
+            // This cluster has no such class.
             pod["spec"].as_object_mut().unwrap().remove("priorityClassName");
             let create = ["create", "--namespace=", "--dry-run=server", "--validate=strict", "--filename", "-"];
             sandbox.succeed(&create, &pod.to_string()).await;
             pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = json!(true);
             let refused = sandbox.kubectl(&create, &pod.to_string()).await;
-            let said = String::from_utf8_lossy(&refused.stderr);
-            assert!(said.contains("violates PodSecurity \"restricted:latest\""), "it is enforced: {said}");
+            let printed = String::from_utf8_lossy(&refused.stderr);
+            assert!(
+                printed.contains("violates PodSecurity \"restricted:latest\""),
+                "the standard is enforced: {printed}"
+            );
         }
         assert_eq!(pods, 2, "{set}: the operator, and the test");
     }
 }
 
-/// A manifest without what only Helm needs, and with its arguments in order: kustomize appends where Helm inserts.
+/// A manifest without what only Helm needs, and with sorted arguments: kustomize appends where Helm inserts.
 fn bare(mut manifest: Value) -> Value {
     let of_helm = |name: &String| name.starts_with("helm.sh/") || name == "app.kubernetes.io/managed-by";
     for pointer in ["/metadata/labels", "/metadata/annotations", "/spec/template/metadata/labels"] {
@@ -109,7 +112,7 @@ fn sorted(manifests: Vec<Value>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn kustomize_makes_what_the_chart_renders() {
+async fn kustomize_builds_what_the_chart_renders() {
     let sandbox = place().await;
     let root = env!("CARGO_MANIFEST_DIR");
     let install = std::fs::read_to_string(format!("{root}/deploy/install.yaml")).unwrap();

@@ -1,4 +1,5 @@
-//! The chart before a real API server: whether it takes what is rendered, and whether the rights in it are enough.
+//! The chart on a real API server: whether the rendered manifests are accepted, and whether the rights in it are
+//! sufficient.
 
 mod admitted;
 mod rights;

@@ -1,5 +1,5 @@
-//! The operator with the rights that the chart gives it and no others: everything works, nothing is refused, and it can do
-//! nothing else.
+//! The operator with exactly the rights that the chart grants: everything works, nothing is refused, and the account
+//! can do nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -13,23 +13,24 @@ use tower::BoxError;
 
 use crate::cluster::Sandbox;
 use crate::helm;
-use crate::security::{a_whole_life, client_of, quick};
+use crate::security::{a_whole_lifecycle, client_of, quick};
 use crate::shop::Shop;
 
-/// Rights that are given and not seen to be used here, each with why.
+/// Granted rights that these tests do not use, each with the reason.
 const UNSEEN: [(&str, &str); 6] = [
-    ("connect-operator.io/actionchecks get", "only when an answer could not be written at once"),
+    ("connect-operator.io/actionchecks get", "only when a response could not be written at once"),
     ("coordination.k8s.io/leases create", "only with an election"),
     ("coordination.k8s.io/leases get", "only with an election"),
     ("coordination.k8s.io/leases update", "only with an election"),
     (
         "connect-operator.io/connectordeployments/finalizers update",
-        "asked for by an admission plugin that is off by default",
+        "required by an admission plugin that is off by default",
     ),
     ("core/namespaces get", "only while credentials are missing"),
 ];
 
-/// Gives the operator's account in `own` what the chart gives it with these values. Returns each right with where it holds.
+/// Grants the operator's account in `own` the rights of the chart with these values. Returns each right with the
+/// namespaces in which it holds.
 async fn give(own: &Sandbox, values: &str) -> BTreeSet<String> {
     let release = ["connect-operator", own.namespace.as_str()];
     let render = helm::text_of(release, &["--set", values]).expect("the chart renders");
@@ -65,16 +66,16 @@ fn rights(rules: &Value) -> BTreeSet<String> {
     rights
 }
 
-/// What a client asked for.
+/// The requests of a client.
 #[derive(Default)]
 struct Asked {
-    /// Rights that were used, with where.
+    /// Rights that were used, with the namespaces.
     used: BTreeSet<String>,
     /// Requests that were refused.
     refused: Vec<String>,
 }
 
-/// The same client, and what it asks for from now on; `own` is the namespace of the operator.
+/// Returns a client that records its requests; `own` is the namespace of the operator.
 fn noting(client: Client, own: &str) -> (Client, Arc<Mutex<Asked>>) {
     let asked: Arc<Mutex<Asked>> = Arc::default();
     let (namespace, noted, own) = (client.default_namespace().to_owned(), Arc::clone(&asked), own.to_owned());
@@ -123,32 +124,32 @@ fn needed(method: &Method, uri: &Uri, own: &str) -> Option<String> {
     Some(format!("{place} {group}/{resource}{subresource} {verb}"))
 }
 
-/// Nothing was refused, and each right was used but those that only come with something else.
+/// Asserts that nothing was refused, and that each right was used, apart from those that need a special situation.
 fn all_were_needed(given: &BTreeSet<String>, asked: &Asked) {
     assert_eq!(asked.refused, Vec::<String>::new());
     let unused = given.difference(&asked.used).filter(|right| !UNSEEN.iter().any(|(known, _)| right.ends_with(known)));
-    assert_eq!(unused.collect::<Vec<_>>(), Vec::<&String>::new(), "given, and never used");
+    assert_eq!(unused.collect::<Vec<_>>(), Vec::<&String>::new(), "granted and never used");
 }
 
 #[tokio::test]
-async fn roles_in_named_namespaces_are_enough_for_a_whole_life_and_each_right_is_used() {
+async fn roles_in_named_namespaces_suffice_for_a_whole_lifecycle_and_each_right_is_used() {
     let shop = Shop::without_operator(quick(), Clock::system()).await;
     let own = Sandbox::new().await;
     let watched = shop.sandbox.namespace.clone();
     let given = give(&own, &format!("watchNamespaces={{{watched}}},outputs.enabled=true")).await;
     let (client, asked) = noting(client_of(&own).await, &own.namespace);
-    a_whole_life(&shop, &own, client, &[&watched]).await;
+    a_whole_lifecycle(&shop, &own, client, &[&watched]).await;
     all_were_needed(&given, &asked.lock().unwrap());
 }
 
 #[tokio::test]
-async fn the_cluster_role_is_enough_for_a_whole_life_in_any_namespace_and_each_right_is_used() {
-    // An operator of all namespaces works on what other tests make, so it has a cluster for itself.
+async fn the_cluster_role_suffices_for_a_whole_lifecycle_in_any_namespace_and_each_right_is_used() {
+    // An operator of all namespaces reconciles the objects of other tests, so it has a cluster of its own.
     let own = Sandbox::with_definitions(crd::all()).await;
     let shop = Shop::on(own.another().await, quick(), Clock::system()).await;
     let given = give(&own, "outputs.enabled=true").await;
     let (client, asked) = noting(client_of(&own).await, &own.namespace);
-    a_whole_life(&shop, &own, client, &[]).await;
+    a_whole_lifecycle(&shop, &own, client, &[]).await;
     all_were_needed(&given, &asked.lock().unwrap());
 }
 
@@ -158,33 +159,33 @@ async fn the_account_can_do_nothing_else() {
     give(&own, &format!("watchNamespaces={{{}}}", watched.namespace)).await;
     for (case, namespace, verb, resource, expected) in [
         ("its kinds", &watched, "list", "connectordeployments.connect-operator.io", true),
-        ("what it remembers", &watched, "patch", "connectordeployments.connect-operator.io/status", true),
+        ("their status", &watched, "patch", "connectordeployments.connect-operator.io/status", true),
         ("Secrets that it watches", &watched, "watch", "secrets", true),
-        ("change Secrets of others", &watched, "patch", "secrets", false),
-        ("make Secrets for others", &watched, "create", "secrets", false),
+        ("change Secrets of users", &watched, "patch", "secrets", false),
+        ("create Secrets in watched namespaces", &watched, "create", "secrets", false),
         ("read ConfigMaps", &watched, "get", "configmaps", true),
-        ("make ConfigMaps", &watched, "create", "configmaps", false),
+        ("create ConfigMaps", &watched, "create", "configmaps", false),
         ("change ConfigMaps", &watched, "patch", "configmaps", false),
         ("delete ConfigMaps", &watched, "delete", "configmaps", false),
-        ("make its kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
-        ("delete what people made", &watched, "delete", "connectordeployments.connect-operator.io", false),
-        ("Leases that it has no business with", &watched, "get", "leases.coordination.k8s.io", false),
-        ("run something", &watched, "create", "pods", false),
-        ("enter something", &watched, "create", "pods/exec", false),
+        ("create objects of its kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
+        ("delete objects of users", &watched, "delete", "connectordeployments.connect-operator.io", false),
+        ("Leases in watched namespaces", &watched, "get", "leases.coordination.k8s.io", false),
+        ("run pods", &watched, "create", "pods", false),
+        ("exec into pods", &watched, "create", "pods/exec", false),
         ("read logs", &watched, "get", "pods/log", false),
         ("tokens of other accounts", &watched, "create", "serviceaccounts/token", false),
-        ("give rights", &watched, "create", "rolebindings.rbac.authorization.k8s.io", false),
-        ("give itself rights", &own, "patch", "roles.rbac.authorization.k8s.io", false),
-        ("be somebody else", &own, "impersonate", "users", false),
-        ("keep what is its own", &own, "create", "secrets", true),
-        ("lead", &own, "create", "leases.coordination.k8s.io", true),
-        ("lead on", &own, "update", "leases.coordination.k8s.io/connect-operator", true),
+        ("grant rights", &watched, "create", "rolebindings.rbac.authorization.k8s.io", false),
+        ("grant itself rights", &own, "patch", "roles.rbac.authorization.k8s.io", false),
+        ("impersonate users", &own, "impersonate", "users", false),
+        ("create its own Secrets", &own, "create", "secrets", true),
+        ("create its Lease", &own, "create", "leases.coordination.k8s.io", true),
+        ("renew its Lease", &own, "update", "leases.coordination.k8s.io/connect-operator", true),
         ("take the Lease of others", &own, "update", "leases.coordination.k8s.io/another", false),
         ("end the Lease of others", &own, "delete", "leases.coordination.k8s.io", false),
         ("change its own Deployment", &own, "patch", "deployments.apps", false),
-        ("Secrets elsewhere", &other, "get", "secrets", false),
-        ("its kinds elsewhere", &other, "list", "connectordeployments.connect-operator.io", false),
-        ("whether another namespace goes", &other, "get", "namespaces", false),
+        ("Secrets of other namespaces", &other, "get", "secrets", false),
+        ("its kinds in other namespaces", &other, "list", "connectordeployments.connect-operator.io", false),
+        ("whether another namespace is being deleted", &other, "get", "namespaces", false),
         ("nodes", &own, "list", "nodes", false),
         ("the definitions of kinds", &own, "get", "customresourcedefinitions.apiextensions.k8s.io", false),
     ] {

@@ -1,4 +1,4 @@
-//! What is said of answers that are not as expected: nothing whole, nothing secret, and never twice.
+//! Conditions after unexpected responses: bounded, without secrets, and without a repeated write.
 
 use clock::Clock;
 use connect_operator::crd::{ActionCheck, CheckOutcome};
@@ -9,11 +9,11 @@ use super::{CHECK, check, has, message, outcome, reading, until_reason};
 use crate::manifests::with_spec;
 use crate::shop::Shop;
 
-/// Lets every call of the action answer so.
+/// Makes every call of the action receive this response.
 async fn failing(answer: FaultAnswer, writes: bool, change: serde_json::Value) -> (Shop, ActionCheck) {
     let shop = Shop::open().await;
     let operation = if writes { "writeFrontasticActionPost" } else { "readFrontasticAction" };
-    shop.dev.fault(Fault { operation: Some(operation.into()), answer, ..Fault::default() }).expect("it is right");
+    shop.dev.fault(Fault { operation: Some(operation.into()), answer, ..Fault::default() }).expect("a valid fault");
     let manifest = with_spec(if writes { check(&shop) } else { reading(&shop) }, &change);
     shop.sandbox.apply(&manifest).await.unwrap();
     let seen = until_reason(&shop, if writes { "CheckFailed" } else { "CheckFailing" }).await;
@@ -33,7 +33,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn a_status_of_500_needs_a_person_if_it_was_a_write() {
+async fn a_write_that_is_answered_with_500_is_stalled() {
     let answer = FaultAnswer { status: Some(500), ..FaultAnswer::default() };
     let (_shop, seen) = failing(answer, true, json!({})).await;
     assert_eq!(seen.status.as_ref().and_then(|status| status.http_status), Some(500));
@@ -41,22 +41,22 @@ async fn a_status_of_500_needs_a_person_if_it_was_a_write() {
 }
 
 #[tokio::test]
-async fn a_read_that_fails_is_only_not_ready() {
+async fn a_read_that_fails_is_not_ready_but_not_stalled() {
     let answer = FaultAnswer { body: Some(json!("<html>no JSON</html>")), status: Some(200), ..FaultAnswer::default() };
     let (_shop, seen) = failing(answer, false, json!({})).await;
     assert!(message(&seen).contains("not JSON. The answer: <html>no JSON"), "{}", message(&seen));
 }
 
 #[tokio::test]
-async fn an_answer_of_10_mb_is_not_read_to_its_end() {
+async fn a_response_of_10_mb_is_not_read_to_its_end() {
     let answer = FaultAnswer { body_bytes: Some(10_000_000), status: Some(200), ..FaultAnswer::default() };
     let (_shop, seen) = failing(answer, true, json!({})).await;
     assert!(message(&seen).contains("more than 256 KiB"), "{}", message(&seen));
-    assert!(serde_json::to_string(&seen.status).unwrap().len() < 4_096, "nothing large is kept");
+    assert!(serde_json::to_string(&seen.status).unwrap().len() < 4_096, "the status stays small");
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_in_time_fails() {
+async fn a_response_that_does_not_arrive_in_time_fails() {
     let answer = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
     let (_shop, seen) = failing(answer, true, json!({"timeout": "1s"})).await;
     assert_eq!(seen.status.as_ref().and_then(|status| status.http_status), None);
@@ -67,7 +67,7 @@ async fn an_answer_that_does_not_come_in_time_fails() {
 async fn assertions_that_take_too_long_fail() {
     let file =
         json!({"actions": [{"namespace": "cart", "name": "many", "body": {"list": vec![1; 5_000]}}]}).to_string();
-    let actions = ActionFile::parse(&file).expect("it is right");
+    let actions = ActionFile::parse(&file).expect("a valid file");
     let shop = Shop::with(Options { actions, ..Options::default() }, Clock::system()).await;
     let expect = json!({"body": [{"jsonPath": "$.list[?count($.list[?@ > 1]) > 0]", "exists": false}]});
     let action = json!({"namespace": "cart", "name": "many"});
@@ -77,9 +77,9 @@ async fn assertions_that_take_too_long_fail() {
 }
 
 #[tokio::test]
-async fn values_of_headers_do_not_show_and_a_secret_that_comes_later_is_noticed() {
+async fn header_values_are_masked_and_a_secret_that_is_created_later_is_used() {
     let file = json!({"actions": [{"namespace": "cart", "name": "echo", "status": 400, "text": "your cookie was session=canary-41, no?"}]});
-    let actions = ActionFile::parse(&file.to_string()).expect("it is right");
+    let actions = ActionFile::parse(&file.to_string()).expect("a valid file");
     let shop = Shop::with(Options { actions, ..Options::default() }, Clock::system()).await;
     let from = json!([{"name": "Cookie", "secretKeyRef": {"name": "session", "key": "cookie"}}]);
     let manifest = with_spec(check(&shop), &json!({"action": {"name": "echo"}, "headersFrom": from}));

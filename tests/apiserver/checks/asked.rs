@@ -1,4 +1,4 @@
-//! What people ask for beside the spec of a call: a rerun, a pause, and a frontend that stands in the project.
+//! What users request beside the spec of a call: a rerun, a suspension, and a frontend from the project.
 
 use clock::Clock;
 use connect_operator::crd::{ActionCheck, ConnectProject};
@@ -19,7 +19,7 @@ fn posts(shop: &Shop) -> u64 {
 async fn ask_again(shop: &Shop, request: Option<&str>) {
     let patch = json!({"metadata": {"annotations": {names::RERUN_REQUESTED_AT: request}}});
     let api: Api<ActionCheck> = Api::namespaced(shop.sandbox.client.clone(), &shop.sandbox.namespace);
-    api.patch(CHECK, &PatchParams::default(), &Patch::Merge(patch)).await.expect("it is annotated");
+    api.patch(CHECK, &PatchParams::default(), &Patch::Merge(patch)).await.expect("the patch is accepted");
 }
 
 fn remembered(check: &ActionCheck) -> Option<String> {
@@ -27,7 +27,7 @@ fn remembered(check: &ActionCheck) -> Option<String> {
 }
 
 async fn until_remembered(shop: &Shop, request: &str) -> ActionCheck {
-    shop.until_object(CHECK, "the rerun was followed", |object: &ActionCheck| {
+    shop.until_object(CHECK, "the rerun is recorded", |object: &ActionCheck| {
         let answered = object.status.as_ref().is_some_and(|status| status.http_status.is_some());
         answered && remembered(object).as_deref() == Some(request)
     })
@@ -35,7 +35,7 @@ async fn until_remembered(shop: &Shop, request: &str) -> ActionCheck {
 }
 
 #[tokio::test]
-async fn a_rerun_sends_exactly_once_more_and_is_remembered() {
+async fn a_rerun_sends_exactly_one_more_call_and_is_recorded() {
     let mut shop = Shop::open().await;
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     until_reason(&shop, "CheckPassed").await;
@@ -44,7 +44,8 @@ async fn a_rerun_sends_exactly_once_more_and_is_remembered() {
     until_remembered(&shop, "one").await;
     assert_eq!(posts(&shop), 2);
 
-    // What was asked for once is not done again: by another operator, without the annotation, or with the same one again.
+    // A handled request is not repeated: not by another operator, not after the annotation was removed, and not when
+    // the same value returns.
     shop.kill_operator().await;
     shop.start_operator();
     ask_again(&shop, None).await;
@@ -68,7 +69,7 @@ async fn a_suspended_check_calls_nothing_and_resuming_repeats_nothing() {
     assert!(!has(&passed, "Suspended"));
     assert_eq!(posts(&shop), 1);
 
-    // A pause is no change of the call: what was reported stays, and nothing is sent after it.
+    // Suspending does not change the call: the result stays, and nothing is sent afterwards.
     shop.sandbox.apply(&suspended).await.unwrap();
     let still = until_reason(&shop, "CheckPassed").await;
     assert!(has(&still, "Suspended"), "{still:?}");
@@ -92,7 +93,7 @@ async fn change_project(shop: &Shop, frontend: &Value) {
 }
 
 #[tokio::test]
-async fn the_frontend_of_the_project_holds_for_what_a_check_leaves_out() {
+async fn a_check_without_a_frontend_uses_that_of_its_project() {
     let shop = Shop::with(Options::default(), Clock::system()).await;
     let of_project = |frontend: Value| {
         let change = json!({"frontend": frontend, "projectRef": {"name": PROJECT}});
@@ -109,7 +110,7 @@ async fn the_frontend_of_the_project_holds_for_what_a_check_leaves_out() {
     shop.sandbox.apply(&of_project(Value::Null)).await.unwrap();
     let invalid = until_reason(&shop, "ConfigurationInvalid").await;
     assert!(message(&invalid).contains("nor its ConnectProject"), "{}", message(&invalid));
-    // The project's change alone makes it go on.
+    // The change of the project alone enqueues the check.
     change_project(&shop, &json!({"url": shop.dev.url(), "preset": "Service"})).await;
     until_reason(&shop, "CheckPassed").await;
     assert_eq!((shop.calls("readAction"), shop.calls("readFrontasticAction")), (1, 0));

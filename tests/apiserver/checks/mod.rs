@@ -1,4 +1,4 @@
-//! `ActionCheck`: what is sent when, and what is said of each answer.
+//! `ActionCheck`: what is sent when, and what the condition reports for each response.
 
 mod answers;
 mod asked;
@@ -13,7 +13,7 @@ use crate::shop::Shop;
 
 pub(crate) const CHECK: &str = "add-to-cart";
 
-/// A check of the dev server of a shop, which writes.
+/// A check that sends a write to the dev server of a shop.
 pub(crate) fn check(shop: &Shop) -> Value {
     json!({
         "apiVersion": "connect-operator.io/v1alpha1",
@@ -34,7 +34,7 @@ pub(crate) fn check(shop: &Shop) -> Value {
     })
 }
 
-/// One that reads.
+/// A check that reads.
 fn reading(shop: &Shop) -> Value {
     let expect = json!({"body": [{"jsonPath": "$.cartId", "exists": true}]});
     let action = json!({"namespace": "cart", "name": "getCart"});

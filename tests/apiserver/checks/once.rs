@@ -1,4 +1,4 @@
-//! A POST or PUT leaves at most once for each cause, wherever the operator is killed; a GET at its interval.
+//! A POST or PUT is sent at most once for each cause, wherever the operator is killed; a GET is sent at its interval.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn quick() -> Options {
     Options { deploy_duration: Duration::from_millis(200), ..Options::default() }
 }
 
-/// A frontend that takes requests and never answers.
+/// A frontend that accepts requests and never responds.
 struct Silent {
     url: String,
     asked: watch::Receiver<u64>,
@@ -43,13 +43,16 @@ impl Silent {
         Self { url, asked }
     }
 
-    /// Returns once it was asked so often.
+    /// Returns once it has received this many requests.
     async fn until_asked(&mut self, times: u64) {
-        in_time(self.asked.wait_for(|asked| *asked >= times)).await.expect("it is asked").expect("it listens");
+        in_time(self.asked.wait_for(|asked| *asked >= times))
+            .await
+            .expect("the requests arrive")
+            .expect("the frontend listens");
     }
 }
 
-/// How many pieces are in the cart of the last answer that the dev server gave.
+/// Number of write calls that the dev server received.
 fn sent(shop: &Shop) -> u64 {
     shop.calls("writeFrontasticActionPost") + shop.calls("writeFrontasticActionPut")
 }
@@ -64,7 +67,7 @@ async fn a_write_is_sent_once_for_each_generation_and_survives_a_restart() {
     assert!(status.checked_at.is_some() && status.duration_ms.is_some());
     assert_eq!(sent(&shop), 1);
 
-    // What is no change of the spec sends nothing, nor does another operator.
+    // A change outside the spec sends nothing, nor does another operator.
     shop.sandbox.change(&check(&shop), &json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
     shop.kill_operator().await;
     shop.start_operator();
@@ -84,7 +87,7 @@ async fn killed_before_the_intent_is_written_it_is_sent_once() {
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     cluster.until_met(1).await;
     shop.kill_operator().await;
-    assert_eq!(sent(&shop), 0, "nothing leaves before its intent is stored");
+    assert_eq!(sent(&shop), 0, "nothing is sent before its intent is stored");
     shop.start_operator();
     until_reason(&shop, "CheckPassed").await;
     assert_eq!(sent(&shop), 1);
@@ -93,7 +96,7 @@ async fn killed_before_the_intent_is_written_it_is_sent_once() {
 #[tokio::test]
 async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
     let mut shop = Shop::without_operator(quick(), Clock::system()).await;
-    // The intent is stored, and the operator does not learn of it.
+    // The write of the intent is stored, and the operator does not receive the response.
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     cluster.begin(Which::StatusWrites, Wrong::Late(Duration::from_hours(1)));
     shop.start_operator_as(client);
@@ -119,7 +122,7 @@ async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
     shop.kill_operator().await;
     shop.start_operator();
     until_reason(&shop, "AnswerLost").await;
-    // Only a change of the spec sends it again, and whatever had been sent without one came before.
+    // Only a change of the spec sends it again; a request without one would have arrived earlier.
     shop.sandbox.change(&check, &json!({"spec": {"locale": "de-DE"}})).await.unwrap();
     silent.until_asked(2).await;
     assert_eq!(*silent.asked.borrow(), 2);
@@ -129,12 +132,12 @@ async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
 async fn killed_after_the_answer_it_is_never_sent_again() {
     let mut shop = Shop::without_operator(quick(), Clock::system()).await;
     let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    // The intent is stored, and what came of it is not.
+    // The intent is stored, and the result is not.
     cluster.begin_after(1, Which::StatusWrites, Wrong::Away);
     shop.start_operator_as(client);
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     cluster.until_met(1).await;
-    assert_eq!(sent(&shop), 1, "it was answered");
+    assert_eq!(sent(&shop), 1, "the call was answered");
     shop.kill_operator().await;
     shop.start_operator();
     until_reason(&shop, "AnswerLost").await;
@@ -157,7 +160,7 @@ async fn an_answer_is_written_even_if_labels_changed_or_the_cluster_failed_meanw
 }
 
 #[tokio::test]
-async fn a_check_that_comes_after_a_deployment_is_sent_once_each_time_that_it_was_applied() {
+async fn a_check_after_a_deployment_is_sent_once_each_time_the_deployment_was_applied() {
     let shop = Shop::open().await;
     let after = with_spec(check(&shop), &json!({"after": {"deploymentRef": {"name": "tax"}}}));
     shop.sandbox.apply(&after).await.unwrap();
@@ -190,20 +193,20 @@ async fn a_read_is_sent_at_its_interval() {
     let mut reads = 1;
     for locale in ["de-DE", "fr-FR"] {
         shop.clock.step(Duration::from_secs(59));
-        // A new generation is read for at once, and by then whatever came too early has arrived.
+        // A new generation is read immediately; a read that came too early would have arrived by then.
         shop.sandbox.change(&reading(&shop), &json!({"spec": {"locale": locale}})).await.unwrap();
         let last = checked_at(&until_reason(&shop, "CheckPassed").await);
         reads += 1;
-        assert_eq!(shop.calls("readFrontasticAction"), reads, "none before its time");
+        assert_eq!(shop.calls("readFrontasticAction"), reads, "no read before its interval");
         shop.clock.step(Duration::from_mins(1));
-        shop.until_object(CHECK, "the next", |object: &ActionCheck| checked_at(object) != last).await;
+        shop.until_object(CHECK, "the next read", |object: &ActionCheck| checked_at(object) != last).await;
         reads += 1;
         assert_eq!(shop.calls("readFrontasticAction"), reads);
     }
 }
 
 #[tokio::test]
-async fn what_did_not_leave_is_sent_later() {
+async fn a_call_that_was_not_sent_is_sent_later() {
     let clock = Clock::stepped("2026-03-01T12:00:00Z".parse().unwrap());
     let shop = Shop::with(quick(), clock).await;
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Checks that send nothing, because they cannot, or must not.
+//! Checks that send nothing, because their spec is invalid or not allowed.
 
 use serde_json::json;
 
@@ -33,7 +33,8 @@ async fn assertions_that_cannot_be_used_send_nothing() {
 async fn a_host_that_is_not_allowed_is_not_called() {
     let shop = Shop::open().await;
     let port = shop.dev.address().port();
-    // The shop's operator allows 127.0.0.1 only; the others lead to the same place, or into a cluster's network.
+    // The operator of the shop allows 127.0.0.1 only; the other hosts lead to the same server, or into the network of a
+    // cluster.
     for url in [format!("http://localhost:{port}"), format!("http://[::1]:{port}"), "http://169.254.169.254".to_owned()]
     {
         let manifest = with_spec(check(&shop), &json!({"frontend": {"url": url}}));
@@ -49,7 +50,7 @@ async fn a_host_that_is_not_allowed_is_not_called() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_says_what_to_change() {
+async fn a_check_that_cannot_be_sent_reports_what_to_change() {
     let shop = Shop::open().await;
     shop.put_secret("session", &[("cookie", "a line\nand another")]).await;
     let header =

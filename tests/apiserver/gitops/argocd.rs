@@ -1,4 +1,4 @@
-//! What Argo CD shows: the health check of `examples/argocd/`, run by the interpreter that Argo CD has.
+//! What Argo CD shows: the health check of `examples/argocd/`, run by the Lua interpreter of Argo CD.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::states::{self, Means};
 use crate::manifests::documents;
 
-/// The check, once.
+/// The check, as one file.
 const SCRIPT: &str = include_str!("../../../examples/argocd/health.lua");
-/// The same for each kind, as Argo CD takes it.
+/// The check for each kind, in the form that Argo CD reads.
 const PATCH: &str = include_str!("../../../examples/argocd/argocd-cm-patch.yaml");
 
 #[test]
-fn argo_cd_shows_every_state_of_every_kind_as_it_is_meant() {
+fn argo_cd_shows_the_intended_health_of_every_state_of_every_kind() {
     let states = states::all();
     let objects: Vec<_> = states.iter().map(|state| state.object.clone()).collect();
     let verdicts = super::argo_cd(&objects);
@@ -48,7 +48,7 @@ async fn the_patch_is_merged_into_the_config_map_of_argo_cd() {
     assert_eq!((merged["data"]["url"].as_str(), merged["data"].as_object().unwrap().len()), (Some("kept"), 6));
 }
 
-/// The checks of the patch by kind: one for each kind there is, and each the text of the file.
+/// The checks of the patch by kind: one for each existing kind, each identical to the file.
 pub(super) fn checks() -> BTreeMap<String, String> {
     let [patch] = &documents(PATCH)[..] else { panic!("one ConfigMap") };
     let data: BTreeMap<String, String> = serde_json::from_value(patch["data"].clone()).unwrap();
@@ -63,8 +63,8 @@ pub(super) fn checks() -> BTreeMap<String, String> {
     checks
 }
 
-/// Argo CD compares what is in Git with what is in the cluster: a default that the API server adds would be a difference that
-/// nobody can take away.
+/// Argo CD compares Git with the cluster: a default that the API server adds would be a difference that users cannot
+/// remove.
 #[test]
 fn the_api_server_adds_nothing_to_a_spec() {
     for crd in crd::all() {

@@ -1,4 +1,5 @@
-//! `kubectl diff` says nothing after `kubectl apply`, before and after the operator has worked on it, however it was applied.
+//! `kubectl diff` shows nothing after `kubectl apply`, before and after the operator has worked on the object, however
+//! it was applied.
 
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use crate::patience::timeout_option;
 use crate::written::Shell;
 
 const EXAMPLES: [&str; 4] = ["quickstart.yaml", "check.yaml", "registry.yaml", "staged.yaml"];
-/// Deploys what another one publishes.
+/// Deploys what another example publishes.
 const PUBLISHED: &str = "pinned.yaml";
 
 fn until_ready() -> String {
@@ -40,7 +41,7 @@ async fn nothing_differs(how: &str) {
     shell.run("all are Ready", &until_ready(), 0).await;
     for file in EXAMPLES.into_iter().chain([PUBLISHED]) {
         differs_in_nothing(&shell, how, file).await;
-        // Applied once more it changes nothing: the generation stays.
+        // Applying it again changes nothing: the generation stays.
         let apply = format!("kubectl apply {how} -f examples/{file}");
         shell.run(file, &apply, 0).await;
         differs_in_nothing(&shell, how, file).await;
@@ -61,6 +62,6 @@ async fn nothing_differs(how: &str) {
 }
 
 async fn differs_in_nothing(shell: &Shell, how: &str, file: &str) {
-    let said = shell.run(file, &format!("kubectl diff {how} -f examples/{file}"), 0).await;
-    assert_eq!(said, "", "{file}");
+    let printed = shell.run(file, &format!("kubectl diff {how} -f examples/{file}"), 0).await;
+    assert_eq!(printed, "", "{file}");
 }

@@ -1,6 +1,6 @@
-//! Manifests for other people's kinds (Argo CD, Flux, External Secrets, Sealed Secrets) against the definitions that these
-//! projects publish, on the real API server: unknown fields, wrong types and broken rules are refused. Whether their
-//! controllers then do what is hoped for is not seen here.
+//! Manifests for kinds of other projects (Argo CD, Flux, External Secrets, Sealed Secrets) against the CRDs that these
+//! projects publish, on the real API server: unknown fields, wrong types and violated rules are refused. What their
+//! controllers do with them is not tested here.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::go_tools;
 use crate::manifests::{documents, with_spec};
 use crate::patience::timeout_option;
 
-/// Definitions that stand as files in a module: the module, and the file in it.
+/// CRDs that a Go module contains as files: the module, and the file in it.
 const FILES: [(&str, &str); 5] = [
     ("github.com/argoproj/argo-cd/v3", "manifests/crds/application-crd.yaml"),
     ("github.com/bitnami-labs/sealed-secrets", "helm/sealed-secrets/crds/bitnami.com_sealedsecrets.yaml"),
@@ -22,15 +22,15 @@ const FILES: [(&str, &str); 5] = [
     ("github.com/fluxcd/source-controller", "config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml"),
 ];
 
-/// The program that makes a definition from types, and the types of `HelmRelease`, which no module carries as a file.
+/// The generator of CRDs from Go types, and the module with the types of `HelmRelease`, whose CRD no module contains.
 const GENERATOR: &str = "sigs.k8s.io/controller-tools/cmd/controller-gen";
 const HELM_RELEASE: &str = "github.com/fluxcd/helm-controller/api/v2";
 
-/// Manifests for other people's kinds.
+/// Folders with manifests for kinds of other projects.
 const FOLDERS: [&str; 3] = ["examples/argocd", "examples/flux", "examples/secrets"];
 
 #[tokio::test]
-async fn manifests_for_flux_argo_cd_and_secrets_fit_the_definitions_of_these() {
+async fn manifests_for_flux_argo_cd_and_secrets_are_valid_for_their_crds() {
     let sandbox = Sandbox::new().await;
     install(&sandbox).await;
     let mut kinds = Vec::new();
@@ -46,9 +46,9 @@ async fn manifests_for_flux_argo_cd_and_secrets_fit_the_definitions_of_these() {
     }
 }
 
-/// Values in these manifests are those of the chart: its own schema refuses others.
+/// The values in these manifests must exist in the chart, whose schema refuses others.
 #[test]
-fn values_for_the_chart_are_those_that_it_knows() {
+fn chart_values_in_the_examples_exist_in_the_chart() {
     let chart = root().join("charts/connect-operator");
     let read = |name: &str| std::fs::read_to_string(chart.join(name)).unwrap();
     let schema: Value = serde_json::from_str(&read("values.schema.json")).unwrap();
@@ -71,7 +71,7 @@ fn values_for_the_chart_are_those_that_it_knows() {
 }
 
 #[tokio::test]
-async fn a_misspelt_field_of_other_peoples_kinds_is_seen() {
+async fn a_misspelt_field_of_a_foreign_kind_is_refused() {
     let sandbox = Sandbox::new().await;
     install(&sandbox).await;
     for (file, path) in [
@@ -90,7 +90,7 @@ async fn a_misspelt_field_of_other_peoples_kinds_is_seen() {
     }
 }
 
-/// Applies a manifest without effect, in the namespace of the sandbox.
+/// Applies a manifest as a dry run, in the namespace of the sandbox.
 async fn dry_run(sandbox: &Sandbox, mut manifest: Value) -> Result<(), String> {
     if let Some(metadata) = manifest["metadata"].as_object_mut() {
         metadata.remove("namespace");
@@ -100,7 +100,7 @@ async fn dry_run(sandbox: &Sandbox, mut manifest: Value) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8(output.stderr).unwrap()) }
 }
 
-/// Puts the definitions into the cluster that all tests share, once; no other test knows these kinds.
+/// Installs the CRDs into the cluster that all tests share, once; no other test uses these kinds.
 pub(crate) async fn install(sandbox: &Sandbox) {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();
     let install = async || {
@@ -125,7 +125,7 @@ fn definitions() -> String {
     definitions.join("\n---\n")
 }
 
-/// Where the files of a module are, in the version that the module file names.
+/// Path of the files of a module, in the version of go.mod.
 fn downloaded(module: &str) -> PathBuf {
     let folder = go_tools::module("crds/files");
     let text = std::fs::read_to_string(folder.join("go.mod")).unwrap();

@@ -1,4 +1,5 @@
-//! What Flux makes of every state, asked of the library that it is made of; and what `docs/conditions.md` says of that.
+//! What Flux reads from every state, computed by the kstatus library that it uses; and whether `docs/conditions.md`
+//! states the same.
 
 use connect_operator::controllers::reason::ConditionState;
 
@@ -8,7 +9,7 @@ use super::states::{self, Means};
 const PAGE: &str = include_str!("../../../docs/conditions.md");
 
 #[test]
-fn flux_reads_every_state_of_every_kind_as_it_is_meant() {
+fn flux_reads_the_intended_status_of_every_state_of_every_kind() {
     let states = states::all();
     assert!(states.len() > 400, "{}", states.len());
     let objects: Vec<_> = states.iter().map(|state| state.object.clone()).collect();
@@ -25,16 +26,16 @@ fn flux_reads_every_state_of_every_kind_as_it_is_meant() {
             Means::BeingDeleted => "Terminating",
         };
         assert_eq!(verdict.status, expected, "{}: {}", state.name, verdict.message);
-        // Flux shows the message, so what the operator says must come through.
+        // Flux shows the message, so the message of the operator must be passed on.
         if matches!(state.means, Means::Said(stance) if stance != ConditionState::Ready) {
             assert_eq!(verdict.message, "so it is", "{}", state.name);
         }
     }
-    what_the_page_says(&states, &verdicts);
+    assert_page(&states, &verdicts);
 }
 
-/// Each row of a reason on the page has a column for kstatus.
-fn what_the_page_says(states: &[states::State], verdicts: &[Verdict]) {
+/// Asserts that the kstatus column of the page is right for each row of a reason.
+fn assert_page(states: &[states::State], verdicts: &[Verdict]) {
     let mut rows = 0;
     let mut kind = "";
     for line in PAGE.lines() {
@@ -44,7 +45,7 @@ fn what_the_page_says(states: &[states::State], verdicts: &[Verdict]) {
         let cells: Vec<_> = line.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
         let name = format!("{kind} {}", cells.get(1).unwrap_or(&""));
         let Some(at) = states.iter().position(|state| state.name == name) else { continue };
-        // Name, Ready, the condition beside it, kstatus: the condition RegistryMirrored has no such columns.
+        // Name, Ready, the second condition, kstatus: the table of RegistryMirrored has no such columns.
         if cells.len() == 7 {
             assert_eq!(cells[4], verdicts[at].status, "{line}");
             rows += 1;

@@ -1,4 +1,5 @@
-//! How Git and its tools see the operator and what it writes: Flux, Argo CD, kubectl diff, several managers of one object.
+//! How GitOps tools see the operator and what it writes: Flux, Argo CD, kubectl diff, several field managers of one
+//! object.
 
 use std::time::Duration;
 
@@ -22,14 +23,14 @@ mod states;
 
 pub(crate) use foreign::install as install_foreign_kinds;
 
-/// What somebody makes of an object.
+/// The status that a tool computes for an object.
 #[derive(Deserialize)]
 struct Verdict {
     status: String,
     message: String,
 }
 
-/// The operator and a dev server, and nothing that they could work with.
+/// The operator and a dev server, without any object.
 async fn dev_server_of() -> Shop {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let mut shop = Shop::without_operator(options, Clock::system()).await;
@@ -37,7 +38,7 @@ async fn dev_server_of() -> Shop {
     shop
 }
 
-/// What Flux and Argo CD make of each object of a kind that there is.
+/// The statuses that Flux and Argo CD compute for each existing object of a kind.
 async fn seen_by(sandbox: &Sandbox, kind: &str) -> Vec<(String, String)> {
     let listed = sandbox.succeed(&["get", kind, "--output", "json"], "").await;
     let listed: Value = serde_json::from_str(&listed).unwrap();
@@ -46,12 +47,12 @@ async fn seen_by(sandbox: &Sandbox, kind: &str) -> Vec<(String, String)> {
     flux(objects).into_iter().zip(argo_cd(objects)).map(|(flux, argo)| (flux.status, argo.status)).collect()
 }
 
-/// What Flux makes of objects.
+/// The statuses that Flux computes for objects.
 fn flux(objects: &[Value]) -> Vec<Verdict> {
     go_tools::ask(&go_tools::built("kstatus", "."), &json!(objects))
 }
 
-/// What Argo CD makes of objects, with the health checks of `examples/argocd/`.
+/// The statuses that Argo CD computes for objects, with the health checks of `examples/argocd/`.
 fn argo_cd(objects: &[Value]) -> Vec<Verdict> {
     let checks = argocd::checks();
     let question = |object: &Value| json!({"script": checks[object["kind"].as_str().unwrap()], "object": object});

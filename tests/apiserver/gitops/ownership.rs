@@ -1,4 +1,5 @@
-//! Who owns which field: people and their tools the spec, the operator its status, its finalizers and one annotation.
+//! Who owns which field: users and their tools own the spec; the operator owns the status, its finalizer and one
+//! annotation.
 
 use connect_operator::names;
 use kube::api::{Patch, PatchParams};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::shop::{NAME, SECRET, Shop};
 
-/// What the platform team adds to every deployment.
+/// The fields that the platform team adds to every deployment.
 fn of_the_platform(interval: &str) -> Value {
     json!({
         "apiVersion": "connect-operator.io/v1alpha1",
@@ -17,14 +18,14 @@ fn of_the_platform(interval: &str) -> Value {
 }
 
 #[tokio::test]
-async fn two_managers_apply_their_own_fields_and_the_operator_is_in_nobodys_way() {
+async fn two_managers_apply_their_own_fields_without_conflicts_with_the_operator() {
     let shop = Shop::open().await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.sandbox.apply_as("team", &shop.deployment()).await.unwrap();
     shop.sandbox.apply_as("platform", &of_the_platform("10m")).await.unwrap();
     shop.until_reason("Deployed").await;
 
-    // Both again, after the operator has written; and each changes a field of its own.
+    // Both apply again after the operator has written; and each changes a field of its own.
     shop.sandbox.apply_as("team", &shop.deployment()).await.unwrap();
     shop.sandbox.apply_as("platform", &of_the_platform("20m")).await.unwrap();
     let mut louder = shop.deployment();
@@ -38,9 +39,9 @@ async fn two_managers_apply_their_own_fields_and_the_operator_is_in_nobodys_way(
             assert_eq!(&live["spec"][field], value, "{field}");
         }
     }
-    assert_eq!(shop.calls("updateDeploymentById"), 1, "an interval is nothing to deploy again for");
+    assert_eq!(shop.calls("updateDeploymentById"), 1, "a changed interval causes no redeploy");
 
-    // What the other owns is refused, and taken only with force.
+    // A field of another manager is refused, and changed only with force.
     let mut stranger = of_the_platform("20m");
     stranger["spec"]["connector"] = json!({"updatePolicy": "Latest"});
     stranger["spec"]["configurations"] = louder["spec"]["configurations"].clone();
@@ -53,7 +54,7 @@ async fn two_managers_apply_their_own_fields_and_the_operator_is_in_nobodys_way(
     let refused = shop.sandbox.apply_as("team", &louder).await.unwrap_err();
     assert!(refused.contains("conflict with \"platform\""), "{refused}");
 
-    // What a manager leaves out goes, if nobody else has it.
+    // A field that its only manager leaves out is removed.
     let mut less = stranger.clone();
     less["spec"].as_object_mut().unwrap().remove("failureLogLines");
     shop.sandbox.apply_as("platform", &less).await.unwrap();
@@ -61,7 +62,7 @@ async fn two_managers_apply_their_own_fields_and_the_operator_is_in_nobodys_way(
     only_its_own(&json!(shop.get().await));
 }
 
-/// Of what people write, the operator owns its status, its finalizers, and one annotation.
+/// Asserts that the operator owns only the status, its finalizer and one annotation of an object that users write.
 pub(super) fn only_its_own(object: &Value) {
     let name = format!("{} {}", object["kind"], object["metadata"]["name"]);
     let managers = object["metadata"]["managedFields"].as_array().expect("managed fields");
@@ -76,7 +77,7 @@ pub(super) fn only_its_own(object: &Value) {
             }
         }
     }
-    // Somebody else's name would hide what the operator does.
+    // A write under another manager's name would hide what the operator does.
     for entry in managers.iter().filter(|entry| entry["manager"] != names::FIELD_MANAGER) {
         assert!(entry["fieldsV1"]["f:status"].is_null(), "{name}: {} owns a status", entry["manager"]);
     }

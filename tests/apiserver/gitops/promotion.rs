@@ -1,4 +1,4 @@
-//! `examples/promotion/`: each stage is rendered by kubectl, and becomes live.
+//! `examples/promotion/`: kubectl renders each stage, and it becomes live.
 
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use kube::Api;
@@ -46,7 +46,7 @@ async fn each_stage_of_the_promotion_example_becomes_live_as_its_overlay_says() 
     }
 }
 
-/// A stage that is deleted as a whole, as by a prune: projects wait for deployments, in whatever order they go.
+/// Deletes a whole stage at once, as a prune does: projects wait for deployments, in whatever order they are deleted.
 async fn taken_away(shop: &crate::shop::Shop, undeployed: u64) {
     let everything = ["delete", "ctp,cdep", "--all", &timeout_option()];
     shop.sandbox.succeed(&everything, "").await;
@@ -57,7 +57,7 @@ async fn taken_away(shop: &crate::shop::Shop, undeployed: u64) {
     assert!(projects.list(&ListParams::default()).await.unwrap().items.is_empty());
 }
 
-/// A manifest for the dev server of the test, in its namespace.
+/// Adapts a manifest to the dev server of the test, in its namespace.
 fn here(mut manifest: Value, url: &str, project: &str) -> Value {
     manifest["metadata"].as_object_mut().unwrap().remove("namespace");
     if manifest["kind"] == "ConnectProject" {

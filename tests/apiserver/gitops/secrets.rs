@@ -1,4 +1,4 @@
-//! Secrets that come later than what needs them, as from External Secrets or Sealed Secrets.
+//! Secrets that are created later than the resources that need them, as by External Secrets or Sealed Secrets.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::manifests::documents;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET};
 
 #[tokio::test]
-async fn resources_wait_for_secrets_that_another_controller_makes_and_go_on_by_themselves() {
+async fn resources_wait_for_secrets_of_another_controller_and_continue_without_a_change() {
     let shop = dev_server_of().await;
     foreign::install(&shop.sandbox).await;
     for file in ["resources.yaml", "external-secrets.yaml", "sealed-secrets.yaml"] {
@@ -22,7 +22,7 @@ async fn resources_wait_for_secrets_that_another_controller_makes_and_go_on_by_t
     shop.until_object(PROJECT, "it waits for its Secret", without_credentials).await;
     assert_eq!(seen_by(&shop.sandbox, "connectproject").await, [("InProgress".into(), "Progressing".into())]);
 
-    // What the other controllers would do, each with its own names.
+    // The Secrets that the other controllers would create, by name and keys.
     let names = |file: &str| {
         let text = std::fs::read_to_string(format!("{}/examples/secrets/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let keys = |manifest: &Value| match manifest["spec"]["data"].as_array() {

@@ -1,4 +1,5 @@
-//! Every state that the operator can write, as objects: each kind with each reason, made by the code that makes statuses.
+//! Every state that the operator can write, as objects: each kind with each reason, made by the code that writes
+//! statuses.
 
 use connect_api::mask::Masker;
 use connect_operator::controllers::conditions::{ConditionUpdate, conditions};
@@ -21,20 +22,20 @@ const GENERATION: i64 = 3;
 
 /// An object as Flux and Argo CD see it.
 pub(crate) struct State {
-    /// Which one it is, for people.
+    /// Its name, for messages.
     pub(crate) name: String,
-    /// What it means for whoever waits.
+    /// What it means for a client that waits.
     pub(crate) means: Means,
     /// The object.
     pub(crate) object: Value,
 }
 
-/// What a state means for whoever waits.
+/// What a state means for a client that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
-    /// The operator has said it of what is wanted now.
+    /// The operator has reported this state for the current generation.
     Said(ConditionState),
-    /// The operator has not seen what is wanted now.
+    /// The operator has not observed the current generation.
     NotSeenYet,
     /// It is being deleted.
     BeingDeleted,
@@ -47,25 +48,29 @@ pub(crate) fn all() -> Vec<State> {
         for reason in Reason::ALL {
             for beside in [false, true] {
                 let name = format!("{kind} {reason}{}", if beside { " with more conditions" } else { "" });
-                let said = Means::Said(reason.state());
-                all.push(State { name, means: said, object: object(kind, GENERATION, &status(kind, *reason, beside)) });
+                let written = Means::Said(reason.state());
+                all.push(State {
+                    name,
+                    means: written,
+                    object: object(kind, GENERATION, &status(kind, *reason, beside)),
+                });
             }
         }
         all.push(State {
             name: format!("{kind} that was just created"),
             means: Means::NotSeenYet,
-            // What the default of the schema makes of an object without a status.
+            // An object without a status, with the default of the schema.
             object: object(kind, 1, &json!({"observedGeneration": UNSEEN})),
         });
         for reason in [Reason::Deployed, Reason::DeploymentFailed, Reason::Creating] {
-            let said = status(kind, reason, false);
-            let changed = object(kind, GENERATION + 1, &said);
+            let written = status(kind, reason, false);
+            let changed = object(kind, GENERATION + 1, &written);
             all.push(State {
                 name: format!("{kind} {reason}, changed since"),
                 means: Means::NotSeenYet,
                 object: changed,
             });
-            let mut deleted = object(kind, GENERATION, &said);
+            let mut deleted = object(kind, GENERATION, &written);
             deleted["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
             all.push(State { name: format!("{kind} {reason}, deleted"), means: Means::BeingDeleted, object: deleted });
         }
@@ -89,7 +94,8 @@ fn object(kind: &str, generation: i64, status: &Value) -> Value {
     })
 }
 
-/// The status that the operator writes for this reason; `beside`: with every condition that may stand beside the main ones.
+/// The status that the operator writes for this reason; `beside`: with every condition that may exist beside the main
+/// ones.
 fn status(kind: &str, reason: Reason, beside: bool) -> Value {
     let (now, condition) = (Timestamp::UNIX_EPOCH, ConditionUpdate::new(reason, "so it is"));
     match kind {
@@ -160,7 +166,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             };
             let status = connect_project::status::summarize(&ConnectProjectStatus::default(), &facts, now);
             let same = conditions(&[], &condition, Vec::new(), GENERATION, now);
-            assert_eq!(status.conditions[..same.len()], same, "{reason} is told as it is");
+            assert_eq!(status.conditions[..same.len()], same, "{reason} is reported unchanged");
             json!(status)
         }
     }

@@ -1,6 +1,6 @@
-//! The election on a real Lease. Each replica has a clock of its own, which runs twenty times as fast as the machine's and
-//! stands still while a request of a replica is on its way: the Lease's seconds are those of the clocks, so that a slow API
-//! server costs nobody the lead.
+//! The election on a real Lease. Each replica has a clock of its own, which runs twenty times as fast as the machine's
+//! and stands still while a request of a replica is in flight: the seconds of the Lease are those of the clocks, so
+//! that a slow API server does not end a lead.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::unreliable::{Unreliable, Which, Wrong};
 
 const LEASE: &str = "tax";
 
-/// One that campaigns.
+/// A replica that campaigns.
 struct Replica {
     election: Option<Election>,
     state: LeadershipState,
@@ -46,9 +46,9 @@ impl Drop for Replica {
 /// The namespace of a test, and the requests of its replicas.
 struct Stage {
     sandbox: Sandbox,
-    /// What replicas call the API server with.
+    /// The client that replicas call the API server with.
     client: Client,
-    /// How many of their requests have not been answered yet.
+    /// Number of their requests without a response so far.
     under_way: Arc<AtomicUsize>,
 }
 
@@ -60,7 +60,7 @@ impl Deref for Stage {
     }
 }
 
-/// Counts a request until its answer is here.
+/// Counts a request until its response is complete.
 struct UnderWay(Arc<AtomicUsize>);
 
 impl UnderWay {
@@ -86,7 +86,7 @@ impl Stage {
             async move {
                 let _counted = UnderWay::one(&counter);
                 let (head, body) = inner.send(request).await?.into_parts();
-                // A Lease is short, and its answer is here when all of it is.
+                // A Lease is short, so its response is complete when its whole body was read.
                 let body = axum::body::to_bytes(Body::new(body), usize::MAX).await?;
                 Ok::<_, BoxError>(Response::from_parts(head, Body::from(body)))
             }
@@ -95,7 +95,7 @@ impl Stage {
         Self { sandbox, client, under_way }
     }
 
-    /// A clock of its own, and what drives it.
+    /// Returns a new clock, and the task that drives it.
     fn fast(&self) -> (Clock, JoinHandle<()>) {
         let clock = Clock::stepped(Timestamp::now());
         let (driven, under_way) = (clock.clone(), Arc::clone(&self.under_way));
@@ -141,7 +141,7 @@ impl Replica {
         self.election.as_mut().expect("it was not given up")
     }
 
-    /// As at the end of a process that was asked to end.
+    /// As at the end of a process that received SIGTERM.
     async fn give_up(&mut self) {
         self.election.take().expect("it was not given up").give_up().await;
         assert!(!self.state.leads() && !self.fence.holds());
@@ -162,7 +162,7 @@ async fn spec(sandbox: &Sandbox) -> LeaseSpec {
     leases(sandbox).get(LEASE).await.expect("a Lease").spec.expect("a record")
 }
 
-/// Returns once the Lease is as wanted.
+/// Returns once the Lease satisfies `is`.
 async fn until(sandbox: &Sandbox, what: &str, is: impl Fn(&Lease) -> bool) -> Lease {
     let wanted = async {
         loop {
@@ -176,12 +176,12 @@ async fn until(sandbox: &Sandbox, what: &str, is: impl Fn(&Lease) -> bool) -> Le
 }
 
 #[tokio::test]
-async fn one_of_many_leads_and_says_what_its_install_works_on() {
+async fn one_of_many_replicas_leads_and_records_the_scope_of_its_install() {
     let stage = Stage::new().await;
     let replicas: Vec<_> = (0..4).map(|number| Replica::start(&stage, &format!("replica-{number}"))).collect();
-    let lease = until(&stage, "somebody leads", |lease| lease.spec.is_some()).await;
+    let lease = until(&stage, "one replica leads", |lease| lease.spec.is_some()).await;
     for replica in &replicas {
-        // Each has looked at it at least twice.
+        // Each has read it at least twice.
         let from = replica.clock.elapsed();
         while replica.clock.elapsed().saturating_sub(from) < Duration::from_secs(6) {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -197,12 +197,12 @@ async fn one_of_many_leads_and_says_what_its_install_works_on() {
 }
 
 #[tokio::test]
-async fn another_takes_over_when_the_leader_is_gone_and_not_earlier() {
+async fn another_replica_takes_over_when_the_lease_has_expired_and_not_earlier() {
     let stage = Stage::new().await;
     let first = Replica::leads(&stage, "first").await;
     let mut second = Replica::start(&stage, "second");
     let began = second.clock.elapsed();
-    // It follows for longer than the lease lasts, since that is renewed.
+    // It follows for longer than the lease duration, since the leader renews it.
     while second.clock.elapsed().saturating_sub(began) < Duration::from_secs(40) {
         assert!(!second.state.leads());
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -212,7 +212,7 @@ async fn another_takes_over_when_the_leader_is_gone_and_not_earlier() {
     drop(first);
     second.until_it_leads().await;
     let took = second.clock.elapsed().saturating_sub(gone);
-    assert!(took >= Duration::from_secs(10), "{took:?}: the first may have renewed it up to two looks ago");
+    assert!(took >= Duration::from_secs(10), "{took:?}: the first may have renewed it up to two polls ago");
     assert_eq!(
         (spec(&stage).await.holder_identity.as_deref(), spec(&stage).await.lease_transitions),
         (Some("second"), Some(1))
@@ -220,7 +220,7 @@ async fn another_takes_over_when_the_leader_is_gone_and_not_earlier() {
 }
 
 #[tokio::test]
-async fn what_is_given_up_is_taken_at_the_next_look() {
+async fn a_released_lease_is_acquired_at_the_next_poll() {
     let stage = Stage::new().await;
     let mut first = Replica::leads(&stage, "first").await;
     let mut second = Replica::start(&stage, "second");
@@ -236,7 +236,7 @@ async fn what_is_given_up_is_taken_at_the_next_look() {
 }
 
 #[tokio::test]
-async fn one_that_never_led_gives_nothing_up() {
+async fn a_replica_that_never_led_releases_nothing() {
     let stage = Stage::new().await;
     let first = Replica::leads(&stage, "first").await;
     let mut second = Replica::start(&stage, "second");
@@ -246,16 +246,16 @@ async fn one_that_never_led_gives_nothing_up() {
 }
 
 #[tokio::test]
-async fn what_people_write_beside_the_record_costs_nobody_the_lead() {
+async fn changes_of_the_lease_beside_the_record_do_not_end_the_lead() {
     let stage = Stage::new().await;
     let mut replica = Replica::leads(&stage, "first").await;
     let note = Patch::Merge(json!({"metadata": {"annotations": {"note": "mine", names::SELECTOR: "changed"}}}));
     leases(&stage).patch(LEASE, &PatchParams::default(), &note).await.unwrap();
     let put_right = |lease: &Lease| lease.annotations()[names::SELECTOR] == "team=tax";
-    let lease = until(&stage, "it is renewed over the change", put_right).await;
+    let lease = until(&stage, "the leader renews it despite the change", put_right).await;
     assert_eq!(lease.annotations()["note"], "mine");
     leases(&stage).delete(LEASE, &DeleteParams::default()).await.unwrap();
-    until(&stage, "it is made again", |_| true).await;
+    until(&stage, "it is created again", |_| true).await;
     assert!(replica.state.leads());
     let spec = spec(&stage).await;
     assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("first"), Some(0)));
@@ -263,7 +263,7 @@ async fn what_people_write_beside_the_record_costs_nobody_the_lead() {
 }
 
 #[tokio::test]
-async fn who_finds_another_in_its_place_has_lost_at_once() {
+async fn a_leader_that_finds_another_holder_has_lost_at_once() {
     let stage = Stage::new().await;
     let mut replica = Replica::leads(&stage, "first").await;
     let other = Patch::Merge(json!({"spec": {"holderIdentity": "by-hand"}}));
@@ -278,7 +278,7 @@ async fn rule_25_without_the_api_server_the_fence_closes_at_the_deadline_and_the
     for (case, wrong, why) in [
         ("no connection", Wrong::Away, "no connection"),
         ("it refuses", Wrong::Refused(503, "ServiceUnavailable"), "refused"),
-        ("it hangs", Wrong::Late(Duration::from_mins(10)), "no answer within 5s"),
+        ("the API server hangs", Wrong::Late(Duration::from_mins(10)), "no answer within 5s"),
     ] {
         let stage = Stage::new().await;
         let (clock, ticking) = stage.fast();
@@ -290,16 +290,16 @@ async fn rule_25_without_the_api_server_the_fence_closes_at_the_deadline_and_the
         let from = clock.elapsed();
         let lost = replica.until_it_lost().await;
         let took = clock.elapsed().saturating_sub(from);
-        // The last renewal that worked was up to two seconds before the first that did not.
+        // The last successful renewal was up to two seconds before the first failed one.
         assert!(took > Duration::from_secs(7) && took < Duration::from_secs(17), "{case}: {took:?}");
         assert!(lost.to_string().contains(why) && lost.to_string().contains("within 10s"), "{case}: {lost}");
         unreliable.end();
-        assert_eq!(spec(&stage).await.holder_identity.as_deref(), Some("first"), "{case}: nothing is given up");
+        assert_eq!(spec(&stage).await.holder_identity.as_deref(), Some("first"), "{case}: nothing is released");
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_after_the_deadline_makes_nobody_lead() {
+async fn a_response_after_the_deadline_does_not_start_a_lead() {
     let stage = Stage::new().await;
     let (clock, ticking) = stage.fast();
     ticking.abort();
@@ -307,13 +307,14 @@ async fn an_answer_that_comes_after_the_deadline_makes_nobody_lead() {
     unreliable.begin(Which::All, Wrong::Away);
     let replica = Replica::with(&stage, client, "first", clock.clone(), ticking);
     unreliable.until_met(1).await;
-    // The Lease is made, and the process sleeps until after its deadline before it hears of that.
+    // The API server creates the Lease, and the process is suspended until after its deadline before it receives the
+    // response.
     unreliable.begin(Which::Writes, Wrong::Late(Duration::from_secs(2)));
     clock.step(Duration::from_secs(2));
-    until(&stage, "it is made", |_| true).await;
+    until(&stage, "it is created", |_| true).await;
     unreliable.begin(Which::Writes, Wrong::Away);
     clock.step(Duration::from_secs(11));
-    // When it tries to write again it has heard, or given up.
+    // When it tries to write again, it has received the response or given up.
     let driven = async {
         loop {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -324,11 +325,11 @@ async fn an_answer_that_comes_after_the_deadline_makes_nobody_lead() {
         () = unreliable.until_met(1) => {}
         () = driven => {}
     }
-    assert!(!replica.state.leads() && !replica.fence.holds(), "that answer was too late");
+    assert!(!replica.state.leads() && !replica.fence.holds(), "the response came after the deadline");
 }
 
 #[tokio::test]
-async fn rule_25_behind_the_fence_a_client_reads_and_writes_nothing() {
+async fn rule_25_a_client_behind_a_closed_fence_reads_but_does_not_write() {
     let stage = Stage::new().await;
     let clock = Clock::stepped(Timestamp::now());
     let fence = Fence::closed(clock.clone());

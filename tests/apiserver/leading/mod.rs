@@ -1,4 +1,4 @@
-//! Who does the work, on real Leases: of replicas one, and of installs each its share.
+//! Which replica and which install reconciles, on real Leases: one of several replicas, and each install its share.
 
 mod election;
 mod shards;

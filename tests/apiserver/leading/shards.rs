@@ -1,5 +1,5 @@
-//! Several installs in one namespace: each works on its share, leaves what another has claimed, and takes over what nobody
-//! claims any more.
+//! Several installs in one namespace: each reconciles its share, leaves objects that another install has claimed, and
+//! takes over objects whose install has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
-/// An install of the operator: its controllers, and the one replica that leads.
+/// An install of the operator: its controllers, and its leading replica.
 struct Install {
     name: LeaseName,
     election: Option<Election>,
@@ -39,17 +39,18 @@ struct Install {
     ended: JoinHandle<()>,
 }
 
-/// So that nobody loses a Lease because the machine is slow.
+/// Times that are long enough not to lose a Lease on a slow machine.
 const PATIENT: Timing =
     Timing { lease: Duration::from_hours(2), renew_deadline: Duration::from_hours(1), retry: Duration::from_secs(2) };
 
 impl Install {
-    /// One that holds the Lease of this name in the namespace `home`, and works on what the selector says.
+    /// Starts an install that holds the Lease of this name in the namespace `home`, and reconciles what the selector
+    /// selects.
     async fn start(shop: &Shop, home: &Sandbox, lease: &str, selector: &str) -> Self {
         Self::start_as(shop, home, Some((lease, PATIENT)), selector).await
     }
 
-    /// The same with other times, or without a Lease.
+    /// Starts an install with other times, or without a Lease.
     async fn start_as(shop: &Shop, home: &Sandbox, lease: Option<(&str, Timing)>, selector: &str) -> Self {
         let (client, timing) = (home.client.clone(), lease.map(|(_, timing)| timing));
         let lease = lease.map(|(name, _)| name);
@@ -96,13 +97,13 @@ impl Install {
     /// As on SIGTERM.
     async fn end(self) {
         let _ = self.end.send(());
-        in_time(self.ended).await.expect("it ends in time").expect("it ends well");
+        in_time(self.ended).await.expect("it ends in time").expect("it ends without an error");
         if let Some(election) = self.election {
             election.give_up().await;
         }
     }
 
-    /// From one moment to the next; its Lease stays as it is.
+    /// Ends without a shutdown; its Lease stays as it is.
     async fn die(self) {
         self.ended.abort();
         drop(self.election);
@@ -127,7 +128,7 @@ fn team(name: &str) -> Value {
     json!({"team": name})
 }
 
-/// A deployment of this name and team.
+/// A deployment with this name and team.
 fn deployment(shop: &Shop, name: &str, team: &str) -> Value {
     let mut manifest = shop.deployment();
     manifest["metadata"] = json!({"name": name, "labels": {"team": team}});
@@ -138,10 +139,10 @@ fn controller(object: &ConnectorDeployment) -> Option<&str> {
     object.status.as_ref()?.controller.as_deref()
 }
 
-/// Returns once this one is live in the hands of this install.
+/// Returns once this deployment is live and claimed by this install.
 async fn until_live(shop: &Shop, name: &str, install: Option<&LeaseName>) -> ConnectorDeployment {
     let install = install.map(ToString::to_string);
-    shop.until_object::<ConnectorDeployment>(name, "live there", |object| {
+    shop.until_object::<ConnectorDeployment>(name, "live and claimed by the install", |object| {
         let ready =
             object.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Deployed");
         ready && controller(object) == install.as_deref()
@@ -154,7 +155,7 @@ async fn relabel(shop: &Shop, name: &str, team: &str) {
     shop.api::<ConnectorDeployment>().patch(name, &PatchParams::default(), &labels).await.unwrap();
 }
 
-/// Returns once the Secret's new value runs in so many deployments more.
+/// Changes the Secret; returns once this many more deployments were redeployed.
 async fn rotate(shop: &Shop, value: &str, redeploys: u64) {
     let before = shop.calls("updateDeploymentById");
     shop.put_secret(SECRET, &[("token", value)]).await;
@@ -163,10 +164,10 @@ async fn rotate(shop: &Shop, value: &str, redeploys: u64) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    in_time(carried).await.expect("the new value is carried in time");
+    in_time(carried).await.expect("the new value is deployed in time");
 }
 
-/// How often each change of the remote was asked for: create, redeploy, undeploy.
+/// Number of calls that change the remote: create, redeploy, undeploy.
 fn changes(shop: &Shop) -> (u64, u64, u64) {
     (shop.calls("createDeployment"), shop.calls("updateDeploymentById"), shop.calls("deleteDeploymentById"))
 }
@@ -183,7 +184,7 @@ async fn each_shard_works_on_its_share_of_one_project() {
     until_live(&shop, "cart", Some(&cart.name)).await;
     assert_eq!(changes(&shop), (2, 0, 0));
     let speaks = tax.name.to_string();
-    shop.until_project("one speaks for the project", |project| {
+    shop.until_project("one install reconciles the project", |project| {
         project.status.as_ref().is_some_and(|status| status.controller.as_ref() == Some(&speaks))
     })
     .await;
@@ -206,10 +207,10 @@ async fn rule_26_labels_move_a_live_deployment_to_another_shard_and_back() {
         relabel(&shop, NAME, team).await;
         until_live(&shop, NAME, Some(&install.name)).await;
     }
-    assert_eq!(changes(&shop), (1, 0, 0), "nothing is sent for that");
+    assert_eq!(changes(&shop), (1, 0, 0), "changed labels send nothing");
     rotate(&shop, "second-token-of-the-shop", 1).await;
     until_live(&shop, NAME, Some(&rest.name)).await;
-    assert_eq!(changes(&shop), (1, 1, 0), "and a change is carried once");
+    assert_eq!(changes(&shop), (1, 1, 0), "a change is deployed once");
     shop.delete().await;
     shop.until_gone().await;
     assert_eq!(changes(&shop), (1, 1, 1));
@@ -218,7 +219,7 @@ async fn rule_26_labels_move_a_live_deployment_to_another_shard_and_back() {
 }
 
 #[tokio::test]
-async fn rule_26_what_a_living_install_has_claimed_is_left_alone_and_said_once() {
+async fn rule_26_an_object_of_a_live_install_is_not_reconciled_which_is_reported_once() {
     let (shop, home) = shop(team("tax")).await;
     let first = Install::start(&shop, &home, "first", "").await;
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
@@ -230,13 +231,13 @@ async fn rule_26_what_a_living_install_has_claimed_is_left_alone_and_said_once()
     let before = shop.get().await.resource_version();
     let second = Install::start(&shop, &home, "second", "team=tax").await;
     let other = Install::start_as(&shop, &home, None, "").await;
-    let said = async {
-        // Of the deployment and of the project, by each of the two.
+    let both = async {
+        // One for the deployment and one for the project, by each install that leaves them.
         while shop.events("ManagedElsewhere").await.len() < 2 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    in_time(said).await.expect("it is said in time");
+    in_time(both).await.expect("the Events are written in time");
     for note in shop.events("ManagedElsewhere").await {
         assert!(note.contains(&first.name.to_string()) && note.contains("--selector"), "{note}");
     }
@@ -251,7 +252,7 @@ async fn rule_26_what_a_living_install_has_claimed_is_left_alone_and_said_once()
 }
 
 #[tokio::test]
-async fn rule_26_what_an_install_leaves_behind_is_taken_over_without_anything_being_sent() {
+async fn rule_26_objects_of_an_ended_install_are_taken_over_and_nothing_is_sent() {
     let (shop, home) = shop(team("tax")).await;
     let first = Install::start(&shop, &home, "first", "").await;
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
@@ -259,7 +260,7 @@ async fn rule_26_what_an_install_leaves_behind_is_taken_over_without_anything_be
     let second = Install::start(&shop, &home, "second", "").await;
     first.end().await;
     until_live(&shop, NAME, Some(&second.name)).await;
-    // An install that dies keeps its claim until its Lease has run out, or is deleted.
+    // A killed install keeps its claim until its Lease has expired, or is deleted.
     let third = Install::start_as(&shop, &home, None, "").await;
     second.die().await;
     let leases = Api::<Lease>::namespaced(home.client.clone(), &home.namespace);
@@ -271,7 +272,7 @@ async fn rule_26_what_an_install_leaves_behind_is_taken_over_without_anything_be
 }
 
 #[tokio::test]
-async fn a_lease_that_runs_out_is_noticed_by_itself() {
+async fn an_expired_lease_is_noticed_without_an_event() {
     let (shop, home) = shop(team("tax")).await;
     let first = Install::start_as(&shop, &home, Some(("first", Timing::default())), "").await;
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
@@ -295,7 +296,7 @@ async fn rule_24_a_project_stays_while_a_deployment_of_another_shard_names_it() 
     until_live(&shop, "cart", Some(&cart.name)).await;
     let projects = shop.api::<ConnectProject>();
     let project = projects.get(PROJECT).await.unwrap();
-    assert!(!project.finalizers().is_empty(), "it is held although nobody speaks for it");
+    assert!(!project.finalizers().is_empty(), "it has a finalizer although no install reconciles it");
     assert!(project.status.as_ref().is_none_or(|status| status.controller.is_none()));
     projects.delete(PROJECT, &DeleteParams::default()).await.unwrap();
     let deployments = shop.api::<ConnectorDeployment>();
@@ -303,14 +304,14 @@ async fn rule_24_a_project_stays_while_a_deployment_of_another_shard_names_it() 
         let uid = deployments.get(name).await.unwrap().uid().unwrap();
         deployments.delete(name, &DeleteParams::default()).await.unwrap();
         let gone = wait::await_condition(deployments.clone(), name, conditions::is_deleted(&uid));
-        in_time(gone).await.expect("it goes in time").unwrap();
+        in_time(gone).await.expect("it is deleted in time").unwrap();
         if left {
-            assert!(projects.get_opt(PROJECT).await.unwrap().is_some(), "the other still needs it");
+            assert!(projects.get_opt(PROJECT).await.unwrap().is_some(), "the other deployment still needs it");
         }
     }
     let uid = project.uid().unwrap();
     let gone = wait::await_condition(projects, PROJECT, conditions::is_deleted(&uid));
-    in_time(gone).await.expect("the project goes in time").unwrap();
+    in_time(gone).await.expect("the project is deleted in time").unwrap();
     assert_eq!(changes(&shop), (2, 0, 2));
     tax.end().await;
     cart.end().await;

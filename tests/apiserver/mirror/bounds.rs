@@ -1,4 +1,4 @@
-//! Thousands of connectors, records that are too large, and what that costs.
+//! Thousands of connectors, records that are too large, and their cost.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use dev_server::{Catalogue, Options};
 
 use super::*;
 
-/// A dev server with so many connectors, and nothing else that is published.
+/// A dev server whose registry has this many connectors and no others.
 fn large(count: usize) -> Options {
     let connectors: Vec<Value> = (0..count)
         .map(|number| {
-            // In no order that would help.
+            // In an order that helps no algorithm.
             let key = format!("connector-{:04}", number * 7_919 % count);
             let variables: Vec<Value> = (0..8)
                 .map(|at| json!({"key": format!("KEY_{at}"), "description": "What this variable is for."}))
@@ -29,7 +29,7 @@ fn large(count: usize) -> Options {
 }
 
 #[tokio::test]
-async fn two_thousand_are_cut_to_the_first_by_key_and_that_is_said() {
+async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_reported() {
     let mut shop = Shop::with(large(2_000), Clock::system()).await;
     shop.stop_operator().await;
     let (counted, client) = Counted::client(&shop.sandbox.client);
@@ -44,7 +44,7 @@ async fn two_thousand_are_cut_to_the_first_by_key_and_that_is_said() {
         counted.writes()
     );
     assert_eq!(size(&project), (Some(2_000), Some(500)));
-    let (status, _, message) = told(&project, names::REGISTRY_MIRRORED).unwrap();
+    let (status, _, message) = reported(&project, names::REGISTRY_MIRRORED).unwrap();
     assert_eq!((status.as_str(), message.contains("2000") && message.contains("500")), ("True", true), "{message}");
     let first: Vec<String> = (0..500).map(|number| format!("shop.connector-{number:04}")).collect();
     assert_eq!(names_of(&shop).await, first);
@@ -72,11 +72,11 @@ async fn two_thousand_are_cut_to_the_first_by_key_and_that_is_said() {
     let after = versions(&shop).await;
     let written: Vec<_> = after.iter().filter(|(name, version)| before[*name] != **version).collect();
     assert_eq!(written.len(), 1, "{written:?}");
-    assert_eq!(shop.events("RegistryCut").await.len(), 1, "a restart tells nothing anew");
+    assert_eq!(shop.events("RegistryCut").await.len(), 1, "a restart does not repeat the Event");
 }
 
 #[tokio::test]
-async fn hundreds_are_mirrored_and_fewer_when_fewer_are_wanted() {
+async fn hundreds_of_connectors_are_mirrored_and_fewer_once_the_limit_is_lower() {
     let mut shop = Shop::with(large(600), Clock::system()).await;
     shop.stop_operator().await;
     let (counted, client) = Counted::client(&shop.sandbox.client);
@@ -100,7 +100,7 @@ async fn hundreds_are_mirrored_and_fewer_when_fewer_are_wanted() {
 }
 
 #[tokio::test]
-async fn more_than_is_kept_at_once_is_written_after_another_look() {
+async fn more_than_fits_in_memory_is_written_after_another_read() {
     let mut shop = Shop::open().await;
     shop.stop_operator().await;
     let text = "d".repeat(3_000);
@@ -118,7 +118,11 @@ async fn more_than_is_kept_at_once_is_written_after_another_look() {
     shop.start_operator_as(client);
     let project = mirror(&shop, everything()).await;
     assert_eq!(size(&project), (Some(98), Some(98)));
-    assert_eq!((shop.calls("searchConnectors"), counted.writes()), (2, 196), "of 6 MB, 4 MB are kept at once");
+    assert_eq!(
+        (shop.calls("searchConnectors"), counted.writes()),
+        (2, 196),
+        "of 6 MB, at most 4 MB are in memory at once"
+    );
 }
 
 #[tokio::test]

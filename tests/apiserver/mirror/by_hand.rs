@@ -1,4 +1,4 @@
-//! What somebody else changes is set back, and said.
+//! Changes by other writers are restored and reported.
 
 use kube::api::{DeleteParams, Patch, PatchParams};
 
@@ -13,7 +13,7 @@ async fn patch_status(shop: &Shop, name: &str, change: &Value) {
 }
 
 #[tokio::test]
-async fn a_change_by_hand_is_undone_and_said() {
+async fn a_change_by_hand_is_restored_and_reported() {
     let shop = Shop::open().await;
     offer(&shop, &[record("a", 1), record("b", 1)]);
     mirror(&shop, everything()).await;
@@ -23,17 +23,18 @@ async fn a_change_by_hand_is_undone_and_said() {
     for name in ["shop.a", "shop.b"] {
         let wanted = before[name].clone();
         let back = shop
-            .until_object(name, "it is set back", move |object: &Connector| {
+            .until_object(name, "it is restored", move |object: &Connector| {
                 object.spec == wanted.spec && object.status == wanted.status
             })
             .await;
         assert_eq!(back.metadata.uid, before[name].metadata.uid);
     }
-    let said = until_said(&shop).await;
+    let notes = until_reported(&shop).await;
     assert!(
-        said.iter()
+        notes
+            .iter()
             .all(|note| note.starts_with("This Connector was changed by hand, and the operator has restored it")),
-        "{said:?}"
+        "{notes:?}"
     );
 }
 
@@ -45,14 +46,16 @@ async fn a_deleted_object_comes_back() {
     let before = objects(&shop).await;
     shop.api::<Connector>().delete("shop.a", &DeleteParams::default()).await.unwrap();
     let (old, status) = (before["shop.a"].uid(), before["shop.a"].status.clone());
-    shop.until_object("shop.a", "a new one", move |object: &Connector| object.uid() != old && object.status == status)
-        .await;
-    let said = until_said(&shop).await;
-    assert!(said[0].starts_with("This Connector was deleted by hand"), "{said:?}");
+    shop.until_object("shop.a", "it is created again", move |object: &Connector| {
+        object.uid() != old && object.status == status
+    })
+    .await;
+    let notes = until_reported(&shop).await;
+    assert!(notes[0].starts_with("This Connector was deleted by hand"), "{notes:?}");
 }
 
 #[tokio::test]
-async fn what_was_changed_while_no_operator_ran_is_set_back_too() {
+async fn changes_made_while_no_operator_ran_are_restored_too() {
     let mut shop = Shop::open().await;
     offer(&shop, &[record("a", 1), record("b", 1)]);
     mirror(&shop, everything()).await;
@@ -65,14 +68,14 @@ async fn what_was_changed_while_no_operator_ran_is_set_back_too() {
     shop.sandbox.apply(&own).await.unwrap();
     shop.start_operator();
     let wanted = before["shop.a"].status.clone();
-    shop.until_object("shop.a", "set back", move |object: &Connector| object.status == wanted).await;
+    shop.until_object("shop.a", "it is restored", move |object: &Connector| object.status == wanted).await;
     shop.until_object("shop.b", "owned again", |object: &Connector| !object.owner_references().is_empty()).await;
     until_there_are(&shop, &["shop.a", "shop.b"]).await;
-    until_said(&shop).await;
+    until_reported(&shop).await;
 }
 
 #[tokio::test]
-async fn labels_and_annotations_are_for_people() {
+async fn labels_and_annotations_of_users_are_kept() {
     let shop = Shop::open().await;
     offer(&shop, &[record("a", 1)]);
     mirror(&shop, everything()).await;
@@ -88,8 +91,8 @@ async fn labels_and_annotations_are_for_people() {
     assert_eq!(shop.events("ChangedByHand").await, Vec::<String>::new());
 }
 
-/// Returns the notes of the Events once one is there; each is written after what it tells of.
-async fn until_said(shop: &Shop) -> Vec<String> {
+/// Returns the notes of the Events once there is one; an Event is written after the change that it reports.
+async fn until_reported(shop: &Shop) -> Vec<String> {
     until_so(shop, "an Event", async || !shop.events("ChangedByHand").await.is_empty()).await;
     shop.events("ChangedByHand").await
 }

@@ -1,4 +1,4 @@
-//! It appears, changes and goes with the registry, and with what the project asks for.
+//! Objects are created, changed and deleted with the registry, and with the filter of the project.
 
 use connect_operator::crd::{ConnectProject, Connector};
 use kube::api::DeleteParams;
@@ -7,14 +7,14 @@ use super::*;
 use crate::patience::in_time;
 
 #[tokio::test]
-async fn the_catalogue_is_there_to_browse() {
+async fn the_registry_can_be_browsed_with_kubectl() {
     let shop = Shop::open().await;
     let project = mirror(&shop, everything()).await;
     let there = names_of(&shop).await;
     assert_eq!(there, *BUILT_IN);
     let count = u32::try_from(there.len()).unwrap();
     assert_eq!(size(&project), (Some(count), Some(count)));
-    assert_eq!(told(&project, "Ready").map(|told| told.1), Some("Available".into()));
+    assert_eq!(reported(&project, "Ready").map(|reported| reported.1), Some("Available".into()));
     let table = shop.sandbox.succeed(&["get", "connectors"], "").await;
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["NAME", "KEY", "VERSION", "TYPES", "CERTIFIED", "REGIONS"]);
@@ -27,7 +27,7 @@ async fn the_catalogue_is_there_to_browse() {
 }
 
 #[tokio::test]
-async fn objects_appear_change_and_go_with_the_registry() {
+async fn objects_are_created_changed_and_deleted_with_the_registry() {
     let shop = Shop::open().await;
     offer(&shop, &[record("a", 1), record("b", 1)]);
     mirror(&shop, everything()).await;
@@ -39,7 +39,7 @@ async fn objects_appear_change_and_go_with_the_registry() {
     until_there_are(&shop, &["shop.a", "shop.b", "shop.c"]).await;
     let second = |object: &Connector| object.status.as_ref().is_some_and(|status| status.version == 2);
     shop.until_object("shop.b", "the second version", second).await;
-    assert_eq!(versions(&shop).await["shop.a"], before["shop.a"], "what is the same is not written");
+    assert_eq!(versions(&shop).await["shop.a"], before["shop.a"], "an unchanged object is not written");
 
     offer(&shop, &[record("c", 1)]);
     look(&shop).await;
@@ -59,8 +59,8 @@ async fn nothing_is_written_if_nothing_changed_not_even_by_another_operator() {
     let (counted, client) = Counted::client(&shop.sandbox.client);
     let calls = shop.calls("searchConnectors");
     shop.start_operator_as(client);
-    until_so(&shop, "another look", async || shop.calls("searchConnectors") > calls).await;
-    // Runs that are under way end first.
+    until_so(&shop, "another read of the registry", async || shop.calls("searchConnectors") > calls).await;
+    // Reconciles that are under way end first.
     shop.stop_operator().await;
     assert_eq!(counted.writes(), 0);
     assert_eq!(versions(&shop).await, before);
@@ -81,7 +81,7 @@ async fn projects_whose_filters_overlap_have_objects_of_their_own() {
     let all = ["other.a", "other.my-key--31e15662", "shop.a", "shop.my-key--31e15662"];
     until_there_are(&shop, &all).await;
     shop.until_object("other", "it is mirrored", |project: &ConnectProject| {
-        told(project, names::REGISTRY_MIRRORED).is_some_and(|told| told.1 == "Mirrored")
+        reported(project, names::REGISTRY_MIRRORED).is_some_and(|reported| reported.1 == "Mirrored")
     })
     .await;
     shop.stop_operator().await;
@@ -90,15 +90,19 @@ async fn projects_whose_filters_overlap_have_objects_of_their_own() {
     shop.sandbox.change(&mirroring(&shop, "other", &everything()), &json!({"spec": {"registry": null}})).await.unwrap();
     until_there_are(&shop, &["shop.a", "shop.my-key--31e15662"]).await;
     let after = versions(&shop).await;
-    assert!(after.iter().all(|(name, version)| before[name] == *version), "those of the other are not touched");
+    assert!(
+        after.iter().all(|(name, version)| before[name] == *version),
+        "objects of the other project are not written"
+    );
 }
 
 #[tokio::test]
-async fn objects_go_with_the_filter_and_come_back_with_it() {
+async fn objects_are_deleted_and_created_again_with_the_filter() {
     let shop = Shop::open().await;
     mirror(&shop, everything()).await;
     shop.sandbox.change(&shop.project(), &json!({"spec": {"registry": null}})).await.unwrap();
-    let project = shop.until_project("no mirror", |project| told(project, names::REGISTRY_MIRRORED).is_none()).await;
+    let project =
+        shop.until_project("no mirror", |project| reported(project, names::REGISTRY_MIRRORED).is_none()).await;
     assert_eq!(project.status.unwrap().registry, None);
     assert_eq!(names_of(&shop).await, Vec::<String>::new());
     mirror(&shop, json!({"text": "warn"})).await;
@@ -107,30 +111,30 @@ async fn objects_go_with_the_filter_and_come_back_with_it() {
 }
 
 #[tokio::test]
-async fn objects_go_with_the_project() {
+async fn objects_are_deleted_with_the_project() {
     let shop = Shop::open().await;
     mirror(&shop, everything()).await;
     let object = objects(&shop).await.into_values().next().expect("an object");
     let owner = &object.owner_references()[0];
     assert_eq!((owner.kind.as_str(), owner.name.as_str(), owner.controller), ("ConnectProject", PROJECT, Some(true)));
     shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
-    // This cluster has nobody else who would remove them.
+    // This cluster has no garbage collector that would remove them.
     until_there_are(&shop, &[]).await;
     let gone =
         kube::runtime::wait::await_condition(shop.api::<ConnectProject>(), PROJECT, |it: Option<&ConnectProject>| {
             it.is_none()
         });
-    in_time(gone).await.expect("it goes").unwrap();
+    in_time(gone).await.expect("it is deleted").unwrap();
     assert_eq!(names_of(&shop).await, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn an_operator_that_is_killed_while_it_writes_is_followed_by_one_that_goes_on() {
+async fn after_a_kill_during_writes_the_next_operator_continues() {
     let mut shop = Shop::open().await;
     let all: Vec<Value> = (0..90).map(|number| record(&format!("c{number:02}"), 1)).collect();
     offer(&shop, &all);
     shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
-    shop.until_object("shop.c20", "some are there", |_: &Connector| true).await;
+    shop.until_object("shop.c20", "some objects exist", |_: &Connector| true).await;
     shop.kill_operator().await;
     let between = objects(&shop).await;
     shop.start_operator();
@@ -139,7 +143,7 @@ async fn an_operator_that_is_killed_while_it_writes_is_followed_by_one_that_goes
     assert_eq!(after.len(), 90);
     assert!(after.values().all(|object| object.status.is_some()));
     for (name, object) in between.iter().filter(|(_, object)| object.status.is_some()) {
-        assert_eq!(after[name].resource_version(), object.resource_version(), "{name} was written already");
+        assert_eq!(after[name].resource_version(), object.resource_version(), "{name} is not written again");
     }
     assert_eq!(shop.events("ChangedByHand").await, Vec::<String>::new());
 }

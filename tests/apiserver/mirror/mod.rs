@@ -1,4 +1,4 @@
-//! The mirror of the registry: `Connector` objects that follow it, and nothing that is written or removed for nothing.
+//! The mirror of the registry: `Connector` objects follow it, and nothing is written or removed without a cause.
 
 mod bounds;
 mod by_hand;
@@ -23,38 +23,40 @@ use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::shop::{PROJECT, Shop};
 
-/// A ConnectProject of this name that mirrors what has a word in its name.
+/// A ConnectProject with this name and this registry filter.
 fn mirroring(shop: &Shop, name: &str, filter: &Value) -> Value {
     let mut manifest = with_spec(shop.project(), &json!({"registry": filter}));
     manifest["metadata"]["name"] = json!(name);
     manifest
 }
 
-/// Has the project of the shop mirror everything, and returns once it does.
+/// Sets the filter of the shop's project, and returns once the mirror is complete.
 async fn mirror(shop: &Shop, filter: Value) -> ConnectProject {
     shop.sandbox.apply(&mirroring(shop, PROJECT, &filter)).await.unwrap();
     until_mirrored(shop, "Mirrored").await
 }
 
-/// Everything that is available.
+/// A filter that matches every connector.
 fn everything() -> Value {
     json!({"private": false})
 }
 
-/// Returns the project once the mirror has this reason.
+/// Returns the project once RegistryMirrored has this reason.
 async fn until_mirrored(shop: &Shop, reason: &str) -> ConnectProject {
-    shop.until_project(reason, |project| told(project, names::REGISTRY_MIRRORED).is_some_and(|told| told.1 == reason))
-        .await
+    shop.until_project(reason, |project| {
+        reported(project, names::REGISTRY_MIRRORED).is_some_and(|reported| reported.1 == reason)
+    })
+    .await
 }
 
 /// Status, reason and message of a condition.
-fn told(project: &ConnectProject, type_: &str) -> Option<(String, String, String)> {
+fn reported(project: &ConnectProject, type_: &str) -> Option<(String, String, String)> {
     let conditions = &project.status.as_ref()?.conditions;
     let found = conditions.iter().find(|condition| condition.type_ == type_)?;
     Some((found.status.clone(), found.reason.clone(), found.message.clone()))
 }
 
-/// How many fit and how many objects there are, as the project says.
+/// Number of matching connectors and of objects, from the status of the project.
 fn size(project: &ConnectProject) -> (Option<u32>, Option<u32>) {
     let registry = project.status.as_ref().and_then(|status| status.registry.clone()).unwrap_or_default();
     (registry.found, registry.objects)
@@ -70,24 +72,24 @@ fn record(key: &str, version: i64) -> Value {
     })
 }
 
-/// One page with these records, announced as so many.
+/// One page with these records, which states this total.
 fn page(records: &[Value], total: usize) -> Value {
     json!({"limit": 100, "offset": 0, "count": records.len(), "total": total, "results": records})
 }
 
-/// From now on the registry has these connectors.
+/// Replaces the connectors of the registry.
 fn offer(shop: &Shop, records: &[Value]) {
     shop.dev.clear_faults();
     answer(shop, page(records, records.len()), None);
 }
 
-/// So many searches (or all) are answered with this page.
+/// Answers this many searches, or all, with this page.
 fn answer(shop: &Shop, body: Value, times: Option<u64>) {
     let answer = FaultAnswer { status: Some(200), body: Some(body), ..FaultAnswer::default() };
     shop.dev.fault(Fault { count: times, ..Fault::of("searchConnectors", answer) }).unwrap();
 }
 
-/// Asks for a look now.
+/// Requests a reconcile now.
 async fn look(shop: &Shop) {
     static TIMES: AtomicU64 = AtomicU64::new(0);
     let request = TIMES.fetch_add(1, Ordering::Relaxed).to_string();
@@ -101,17 +103,17 @@ async fn objects(shop: &Shop) -> BTreeMap<String, Connector> {
     list.items.into_iter().map(|object| (object.name_any(), object)).collect()
 }
 
-/// Their names.
+/// The names of the objects.
 async fn names_of(shop: &Shop) -> Vec<String> {
     objects(shop).await.into_keys().collect()
 }
 
-/// The version of each.
+/// The resource version of each object.
 async fn versions(shop: &Shop) -> BTreeMap<String, String> {
     objects(shop).await.into_iter().map(|(name, object)| (name, object.resource_version().unwrap())).collect()
 }
 
-/// Returns once there are just these objects.
+/// Returns once exactly these objects exist.
 async fn until_there_are(shop: &Shop, names: &[&str]) {
     let wanted: BTreeSet<_> = names.iter().map(|name| (*name).to_owned()).collect();
     let api = shop.api::<Connector>();
@@ -121,7 +123,7 @@ async fn until_there_are(shop: &Shop, names: &[&str]) {
         let (reader, writer) = reflector::store::<Connector>();
         let mut events = Box::pin(watcher(api, watcher::Config::default()).default_backoff().reflect(writer));
         loop {
-            // An error of the watch is followed by another try.
+            // The watch retries after an error.
             let _ = events.try_next().await;
             let there: BTreeSet<_> = reader.state().iter().map(|object| object.name_any()).collect();
             if there == wanted {
@@ -133,7 +135,7 @@ async fn until_there_are(shop: &Shop, names: &[&str]) {
     assert!(seen.is_ok(), "not in time: {wanted:?}, but {:?}", names_of(shop).await);
 }
 
-/// Returns once something beside what is watched is so.
+/// Returns once a condition outside the watched objects holds.
 async fn until_so(shop: &Shop, what: &str, is: impl AsyncFn() -> bool) {
     let so = async {
         while !is().await {
@@ -144,14 +146,14 @@ async fn until_so(shop: &Shop, what: &str, is: impl AsyncFn() -> bool) {
     assert!(so.is_ok(), "not in time: {what}\ncalls: {:?}", shop.dev.counts());
 }
 
-/// How often the operator wrote or removed a Connector object.
+/// Counts the operator's writes of Connector objects.
 #[derive(Clone, Default)]
 struct Counted {
     writes: Arc<AtomicU64>,
 }
 
 impl Counted {
-    /// A client whose requests are counted.
+    /// Returns a counter, and a client whose writes it counts.
     fn client(client: &Client) -> (Self, Client) {
         let counted = Self::default();
         let (inner, namespace) = (client.clone(), client.default_namespace().to_owned());
@@ -171,7 +173,7 @@ impl Counted {
     }
 }
 
-/// The names that the operator gives to the connectors that the dev server starts with.
+/// The object names for the connectors of the dev server's built-in catalogue.
 static BUILT_IN: LazyLock<Vec<String>> = LazyLock::new(|| {
     let catalogue = dev_server::Catalogue::built_in();
     let published = catalogue.connectors.iter().filter(|connector| !connector.staged);

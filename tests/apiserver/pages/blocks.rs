@@ -1,4 +1,4 @@
-//! The fenced blocks of all pages, and what says that one is not checked.
+//! The fenced blocks of all pages, and the marker of blocks that are not checked.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ const NOT_CHECKED: &str = "<!-- not checked: ";
 pub(super) struct Block {
     /// Its page, relative to the package.
     pub(super) page: String,
-    /// The line that it begins in, from 1.
+    /// The line of its opening fence, from 1.
     pub(super) line: usize,
-    /// What stands behind the fence.
+    /// The word after the fence.
     pub(super) language: String,
-    /// Its lines, without what they are indented by.
+    /// Its lines, without their common indentation.
     pub(super) text: String,
-    /// Why it is not checked.
+    /// The reason why it is not checked.
     pub(super) not_checked: Option<String>,
 }
 
 impl Block {
-    /// Where it is, for people.
+    /// Its page and line, for messages.
     pub(super) fn place(&self) -> String {
         format!("{}:{}", self.page, self.line)
     }
@@ -44,7 +44,7 @@ pub(super) fn in_languages(languages: &[&str]) -> Vec<Block> {
     found
 }
 
-/// The blocks of a page.
+/// Returns the blocks of a page.
 pub(super) fn of(page: &str, text: &str) -> Vec<Block> {
     let lines: Vec<_> = text.lines().collect();
     let mut blocks = Vec::new();
@@ -86,7 +86,7 @@ fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is not checked stays little, and each says why.
+/// Few blocks are not checked, and each has a reason.
 #[test]
 fn few_blocks_are_not_checked() {
     let all = in_languages(&["sh", "console", "yaml"]);

@@ -1,5 +1,5 @@
-//! Every command on every page is one that its program understands: this program by its own parser, kubectl by its help, helm
-//! by the flags below and the values of the chart.
+//! The program of every command on every page accepts it: this program's own parser, kubectl by its help, helm by the
+//! flags below and the values of the chart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::blocks::{self, Block};
 use super::shell::{self, Command};
 use crate::cluster::Sandbox;
 
-/// Programs of a shell, of which a page can say little that is wrong.
+/// Common shell programs whose arguments are not checked.
 const PLAIN: [&str; 9] = ["echo", "export", "source", "jq", "date", "grep", "cat", "git", "just"];
 
-/// What helm is called with on pages; a release and a chart stand between.
+/// The verbs and flags of helm on the pages, apart from the release and the chart.
 const HELM: [(&str, &[&str]); 9] = [
     (
         "install",
@@ -61,7 +61,7 @@ const HELM: [(&str, &[&str]); 9] = [
 ];
 
 #[tokio::test]
-async fn every_command_on_every_page_is_understood_by_its_program() {
+async fn the_program_of_every_command_on_every_page_accepts_it() {
     let mut kubectl = Kubectl { sandbox: Sandbox::new().await, flags: BTreeMap::new() };
     let (mut wrong, mut counts) = (Vec::new(), BTreeMap::<String, usize>::new());
     for block in blocks::in_languages(&["sh", "console"]).into_iter().filter(|block| block.not_checked.is_none()) {
@@ -76,7 +76,7 @@ async fn every_command_on_every_page_is_understood_by_its_program() {
     assert!(counts["kubectl"] > 40 && counts["connect-operator"] > 25, "{counts:?}");
 }
 
-/// What a person types of a block.
+/// Returns the commands that a user types from a block.
 fn commands(block: &Block) -> Vec<Command> {
     let script = if block.language == "console" { shell::typed(&block.text) } else { block.text.clone() };
     shell::commands(&script)
@@ -97,11 +97,11 @@ async fn understood(kubectl: &mut Kubectl, command: &[String]) -> Result<(), Str
         ["cargo", "build" | "test" | "run" | "fmt" | "clippy" | "install", ..] | ["kustomize", "build", ..] => Ok(()),
         ["curl", ..] if words.iter().any(|word| word.contains("127.0.0.1:8787") || word.contains("$API")) => Ok(()),
         [program, ..] if PLAIN.contains(program) => Ok(()),
-        _ => Err("no program that a page may call without saying why it is not checked".to_owned()),
+        _ => Err("pages may not call this program without a `not checked` marker".to_owned()),
     }
 }
 
-/// A command of this program.
+/// Checks a command of this program.
 fn ours(arguments: &[&str]) -> Result<(), String> {
     let arguments = std::iter::once("connect-operator").chain(arguments.iter().copied());
     match connect_operator::cli::command().try_get_matches_from(arguments) {
@@ -111,7 +111,7 @@ fn ours(arguments: &[&str]) -> Result<(), String> {
     }
 }
 
-/// kubectl, asked for its help.
+/// kubectl, whose help lists the flags.
 struct Kubectl {
     sandbox: Sandbox,
     flags: BTreeMap<String, BTreeSet<String>>,
@@ -119,7 +119,7 @@ struct Kubectl {
 
 impl Kubectl {
     async fn understands(&mut self, mut arguments: &[&str]) -> Result<(), String> {
-        // Flags of every verb may stand before it.
+        // Flags of all verbs may precede the verb.
         while let ["--namespace" | "-n" | "--context", _, rest @ ..] = arguments {
             arguments = rest;
         }
@@ -146,13 +146,13 @@ impl Kubectl {
         }
     }
 
-    /// The flags of a verb, with those of every verb.
+    /// Returns the flags of a verb, including those of all verbs.
     async fn flags(&mut self, verb: &[&str]) -> Result<BTreeSet<String>, String> {
         let name = verb.join(" ");
         if !self.flags.contains_key(&name) {
             let output = self.sandbox.kubectl(&[verb, &["--help"]].concat(), "").await;
             let help = String::from_utf8(output.stdout).unwrap();
-            // Of what it does not know, kubectl shows the help of itself.
+            // For an unknown verb kubectl prints its general help.
             if !output.status.success() || !help.contains(&format!("kubectl {name}")) {
                 return Err(format!("there is no kubectl {name}"));
             }
@@ -164,7 +164,7 @@ impl Kubectl {
     }
 }
 
-/// The flags that a line of the help explains: `-n, --namespace='': …`.
+/// Returns the flags that a line of the help explains: `-n, --namespace='': …`.
 fn flags_of(line: &str) -> Vec<String> {
     let Some((names, _)) = line.trim().split_once(':') else { return Vec::new() };
     if !names.starts_with('-') {
@@ -173,7 +173,7 @@ fn flags_of(line: &str) -> Vec<String> {
     names.split(", ").map(|name| name.split('=').next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Kinds of the cluster and of others that pages name.
+/// Kinds of the cluster and of other projects that pages name.
 const KINDS: [&str; 20] = [
     "configmap",
     "crd",
@@ -214,21 +214,23 @@ fn known_kind(kind: &str) -> Result<(), String> {
     }
 }
 
-/// helm: its flags, and values that the chart has.
+/// Checks a command of helm: its flags, and that the chart has its values.
 fn helm(arguments: &[&str]) -> Result<(), String> {
     let [verb, rest @ ..] = arguments else { return Err("helm alone does nothing".to_owned()) };
-    let (_, flags) =
-        HELM.iter().find(|(known, _)| known == verb).ok_or_else(|| format!("helm {verb} is not known here"))?;
+    let (_, flags) = HELM
+        .iter()
+        .find(|(known, _)| known == verb)
+        .ok_or_else(|| format!("helm {verb} is not in the list of this test"))?;
     let mut rest = rest.iter();
     while let Some(word) = rest.next() {
         let Some(flag) = word.strip_prefix('-') else { continue };
         let (name, value) = flag.trim_start_matches('-').split_once('=').unwrap_or((flag.trim_start_matches('-'), ""));
         if !flags.contains(&name) {
-            return Err(format!("helm {verb} has no flag {name}, as far as is known here"));
+            return Err(format!("the list of this test has no flag {name} of helm {verb}"));
         }
         if ["set", "set-string", "set-json"].contains(&name) {
             let settings = if value.is_empty() { rest.next().copied().unwrap_or_default() } else { value };
-            // A list has commas of its own.
+            // The commas inside a list do not separate settings.
             let settings: Vec<_> =
                 if settings.contains(['{', '[']) { vec![settings] } else { settings.split(',').collect() };
             settings.iter().try_for_each(|setting| known_value(setting.split('=').next().unwrap_or_default()))?;
@@ -237,7 +239,7 @@ fn helm(arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the chart has this value.
+/// Checks that the chart has this value.
 fn known_value(path: &str) -> Result<(), String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/values.yaml");
     let Ok(text) = std::fs::read_to_string(file) else { return Ok(()) };
@@ -245,7 +247,7 @@ fn known_value(path: &str) -> Result<(), String> {
     let mut at = &values;
     for name in path.split('.') {
         let name = name.split('[').next().unwrap_or_default();
-        // Below an empty map anything may stand.
+        // An empty map accepts any key.
         if at.as_object().is_some_and(serde_json::Map::is_empty) {
             return Ok(());
         }
@@ -255,7 +257,7 @@ fn known_value(path: &str) -> Result<(), String> {
 }
 
 #[tokio::test]
-async fn commands_that_are_wrong_are_seen() {
+async fn wrong_commands_are_detected() {
     let mut kubectl = Kubectl { sandbox: Sandbox::new().await, flags: BTreeMap::new() };
     for command in [
         "connect-operator plan --file x.yaml",

@@ -1,4 +1,4 @@
-//! Every manifest on every page is taken by the API server as it is: a dry run with strict validation.
+//! The API server accepts every manifest on every page unchanged: a dry run with strict validation.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::gitops;
 use crate::manifests::documents;
 
 #[tokio::test]
-async fn every_manifest_on_every_page_is_accepted_as_it_is() {
+async fn every_manifest_on_every_page_is_accepted_unchanged() {
     let sandbox = Sandbox::new().await;
     gitops::install_foreign_kinds(&sandbox).await;
     let mut applied = 0;
@@ -24,7 +24,7 @@ async fn every_manifest_on_every_page_is_accepted_as_it_is() {
     assert!(applied > 15, "{applied} manifests were applied");
 }
 
-/// Applies it without effect in the namespace of the sandbox; unknown and repeated fields are refused.
+/// Applies it as a dry run in the namespace of the sandbox; unknown and duplicate fields are refused.
 async fn accepted(sandbox: &Sandbox, mut manifest: Value) -> Result<(), String> {
     if let Some(metadata) = manifest["metadata"].as_object_mut() {
         metadata.remove("namespace");

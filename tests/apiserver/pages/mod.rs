@@ -1,5 +1,5 @@
-//! What people copy from pages: every manifest is applied, every command is understood by the program that it calls, and those
-//! that can be run are run.
+//! What users copy from pages: every manifest is applied, the program of every command accepts it, and commands that
+//! can run in a test are run.
 
 mod blocks;
 mod commands;

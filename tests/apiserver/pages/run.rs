@@ -1,4 +1,4 @@
-//! Pages whose commands are run in order, and every command on any page that only reads.
+//! Pages whose commands are run in order, and all commands on any page that only read.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::shop::{CREDENTIALS, NAME, Shop};
 use crate::written::Shell;
 
 #[tokio::test]
-async fn getting_started_with_a_project_is_as_it_is_written() {
+async fn the_steps_of_getting_started_with_a_project_work_as_written() {
     let mut shop = nothing_yet().await;
     shop.start_operator();
     let shell = Shell::of(&shop).await;
@@ -30,20 +30,20 @@ async fn getting_started_with_a_project_is_as_it_is_written() {
     shell.write("tax.yaml", &deployment[0].text);
     shell.write("credentials.env", "clientId=dev-client\nclientSecret=dev-secret\n");
     shell.write("token", "first-token-of-the-shop");
-    let mut said = String::new();
+    let mut printed = String::new();
     for step in steps.iter().filter(|step| !step.text.contains("connect-operator run")) {
         for command in step.text.lines() {
-            // A plan that would change something ends with 2.
+            // A plan with changes exits with 2.
             let code = if command.starts_with("connect-operator plan") { 2 } else { 0 };
-            said += &shell.run(&step.place(), command, code).await;
+            printed += &shell.run(&step.place(), command, code).await;
         }
     }
-    assert!(said.contains("demo-connector") && said.contains("+ ConnectorDeployment"), "{said}");
+    assert!(printed.contains("demo-connector") && printed.contains("+ ConnectorDeployment"), "{printed}");
     assert_eq!([shop.calls("createDeployment"), shop.calls("updateDeploymentById")], [1, 1]);
 }
 
 #[tokio::test]
-async fn what_is_deployed_already_is_taken_over_by_the_steps_of_the_page() {
+async fn an_existing_deployment_is_adopted_by_the_steps_of_the_page() {
     let shop = Leaping::open().await;
     shop.make_elsewhere_under("tax", "info");
     let shell = Shell::of(&shop).await;
@@ -63,11 +63,11 @@ async fn what_is_deployed_already_is_taken_over_by_the_steps_of_the_page() {
         conditions.iter().any(|condition| condition["type"] == "SecretsUnverified" && condition["status"] == "True"),
         "{conditions:?}"
     );
-    assert_eq!(shop.sent(), [0, 0, 0], "nothing was deployed again");
+    assert_eq!(shop.sent(), [0, 0, 0], "nothing was redeployed");
 }
 
 #[tokio::test]
-async fn uninstalling_takes_down_what_the_page_says_and_no_more() {
+async fn uninstalling_undeploys_what_the_page_says_and_no_more() {
     for (heading, undeployed) in [("Resources too, deployments stay", 0), ("Everything", 2)] {
         let shop = Shop::live().await;
         let mut second = shop.deployment();
@@ -89,7 +89,7 @@ async fn uninstalling_takes_down_what_the_page_says_and_no_more() {
 }
 
 #[tokio::test]
-async fn an_object_goes_without_an_operator_by_the_last_command_of_the_page() {
+async fn the_last_command_of_the_page_deletes_an_object_without_an_operator() {
     let mut shop = Shop::live().await;
     shop.stop_operator().await;
     shop.delete().await;
@@ -100,12 +100,13 @@ async fn an_object_goes_without_an_operator_by_the_last_command_of_the_page() {
     assert_eq!((shop.calls("deleteDeploymentById"), NAME), (0, "tax"));
 }
 
-/// Words of commands that cannot be run here: other namespaces, other programs, what does not end, and names of nobody.
+/// Words of commands that cannot run here: other namespaces, other programs, commands that do not end, and example
+/// names.
 const ELSEWHERE: [&str; 10] =
     ["-n", "-w", "--follow", "pods", "externalsecret", "shop.avalara-tax", "NAME", "KEY", "my-live", "..."];
 
 #[tokio::test]
-async fn every_command_on_every_page_that_only_reads_can_be_run() {
+async fn every_command_on_every_page_that_only_reads_works() {
     let mut shop = nothing_yet().await;
     shop.start_operator();
     let shell = Shell::of(&shop).await;
@@ -117,7 +118,7 @@ async fn every_command_on_every_page_that_only_reads_can_be_run() {
     }
     let mut read = 0;
     let blocks = blocks::in_languages(&["sh", "console"]).into_iter().filter(|block| block.not_checked.is_none());
-    // That page needs another remote; it has a test of its own.
+    // That page needs another remote; it has its own test.
     for block in blocks.filter(|block| block.page != "docs/moving.md") {
         let script = if block.language == "console" { shell::typed(&block.text) } else { block.text.clone() };
         for command in shell::commands(&script) {
@@ -128,7 +129,7 @@ async fn every_command_on_every_page_that_only_reads_can_be_run() {
                     | ["connect-operator", "connectors" | "deployments" | "staged", ..]
             );
             let elsewhere = words.iter().any(|word| ELSEWHERE.contains(word) || *word == "ANSWER");
-            // Credentials are those of the ConnectProject here.
+            // Credentials come from the ConnectProject here.
             if !reads || elsewhere || (words[0] == "connect-operator" && !words.contains(&"--project")) {
                 continue;
             }
@@ -143,7 +144,7 @@ async fn every_command_on_every_page_that_only_reads_can_be_run() {
     assert_eq!(nothing_sent, [0, 0], "{CREDENTIALS}");
 }
 
-/// A dev server, and nothing that an operator could work with.
+/// A dev server, and no objects.
 async fn nothing_yet() -> Shop {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     Shop::without_operator(options, Clock::system()).await

@@ -1,9 +1,9 @@
-//! The commands in a block: as much of the language of shells as pages use.
+//! Parses the commands in a block: as much of the shell language as pages use.
 
 /// A command: its program and its arguments.
 pub(super) type Command = Vec<String>;
 
-/// The commands of a script, those in `$(…)` and `<(…)` among them. Here documents are left out.
+/// Returns the commands of a script, including those in `$(…)` and `<(…)`. Here documents are skipped.
 pub(super) fn commands(script: &str) -> Vec<Command> {
     let script = without_here_documents(script);
     let mut reader = Reader { signs: script.chars().collect(), at: 0, found: Vec::new() };
@@ -12,7 +12,7 @@ pub(super) fn commands(script: &str) -> Vec<Command> {
     reader.found
 }
 
-/// The lines that are typed in a session: those with a prompt, and what goes on from them. The rest is what is answered.
+/// Returns the lines that a user types in a session: those with a prompt, and their continuations. The rest is output.
 pub(super) fn typed(session: &str) -> String {
     let mut typed = String::new();
     let mut goes_on = false;
@@ -43,7 +43,7 @@ fn without_here_documents(script: &str) -> String {
     kept
 }
 
-/// Words that begin something, and are no program.
+/// Words that start a construct, and are no program.
 const KEYWORDS: [&str; 7] = ["do", "done", "if", "then", "fi", "while", "!"];
 
 struct Reader {
@@ -63,7 +63,7 @@ impl Reader {
         text.chars().enumerate().all(|(offset, sign)| self.signs.get(self.at + offset) == Some(&sign))
     }
 
-    /// Commands up to the bracket that ends them.
+    /// Parses commands up to the closing bracket.
     fn list(&mut self) {
         let (mut words, mut word, mut in_word): (Command, String, bool) = (Vec::new(), String::new(), false);
         loop {
@@ -90,7 +90,7 @@ impl Reader {
                     self.list();
                     continue;
                 }
-                // A redirection: what follows is a file.
+                // A redirection: a file follows.
                 Some('>' | '<') => {
                     while self.sees(" ") || self.sees(">") {
                         self.at += 1;
@@ -131,7 +131,7 @@ impl Reader {
         }
     }
 
-    /// What a command answers stands for itself in a word.
+    /// The output of a command substitution is a placeholder in the word.
     fn inner(&mut self, word: &mut String) {
         self.at += 1;
         self.list();
@@ -139,7 +139,7 @@ impl Reader {
     }
 }
 
-/// Without keywords, the head of a loop, and variables that are set for the command.
+/// Removes keywords, the head of a loop, and variables that are set for the command.
 fn program(words: Command) -> Command {
     if words.first().is_some_and(|word| word == "for") {
         return Vec::new();
@@ -158,13 +158,13 @@ fn commands_are_read_as_a_shell_reads_them() {
         ("a comment", "a b # c d\n# e\nf", &["a|b", "f"]),
         ("quotes", "a 'b c' \"d \\\" e\"", &["a|b c|d \" e"]),
         ("a pipe over two lines", "a |\n  b \\\n c", &["a", "b|c"]),
-        ("an answer in a word", "a x=\"$(date +%s)\" -f", &["date|+%s", "a|x=ANSWER|-f"]),
+        ("a command substitution in a word", "a x=\"$(date +%s)\" -f", &["date|+%s", "a|x=ANSWER|-f"]),
         ("a file that is written", "a b > c.yaml", &["a|b"]),
         ("a here document", "a -f - <<EOF\nkind: B\nEOF\nc", &["a|-f|-", "c"]),
         ("a loop", "for n in $(a -o name); do\n  b \"$n\"\ndone", &["a|-o|name", "b|$n"]),
-        ("settings", "export A=b\nC=d e f\nG=h", &["export|A=b", "e|f"]),
-        ("what is sourced", "source <(a b)", &["a|b", "source"]),
-        ("all of them", "a && b || c; d", &["a", "b", "c", "d"]),
+        ("variables", "export A=b\nC=d e f\nG=h", &["export|A=b", "e|f"]),
+        ("a sourced file", "source <(a b)", &["a|b", "source"]),
+        ("all separators", "a && b || c; d", &["a", "b", "c", "d"]),
     ] {
         let found: Vec<_> = commands(script).into_iter().map(|command| command.join("|")).collect();
         assert_eq!(found, expected, "{case}");

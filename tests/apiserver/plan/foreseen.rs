@@ -1,12 +1,12 @@
-//! What would happen: created, deployed again, taken over, or nothing.
+//! What a plan predicts: a create, a redeploy, an adoption, or nothing.
 
 use super::*;
 
-/// Case, manifests, and what is foreseen: exit code, action, differences.
+/// Case, manifests, and the expected plan: exit code, action, differences.
 type Row<'a> = (&'a str, Vec<Value>, i32, &'a str, Vec<Value>);
 
 #[tokio::test]
-async fn a_redeploy_is_foreseen_with_the_values_that_differ_and_secured_ones_without_a_value() {
+async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_not_printed() {
     let shop = live().await;
     let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));
     let token = difference("secured", "API_TOKEN", "changed", &Value::Null, &Value::Null);
@@ -15,9 +15,9 @@ async fn a_redeploy_is_foreseen_with_the_values_that_differ_and_secured_ones_wit
     let mut labelled = shop.deployment();
     labelled["metadata"]["labels"] = json!({"team": "tax"});
     let rows: [Row<'_>; 10] = [
-        ("as it is", vec![shop.deployment()], 0, "none", vec![]),
+        ("unchanged", vec![shop.deployment()], 0, "none", vec![]),
         (
-            "as it is, with its Secret",
+            "unchanged, with its Secret",
             vec![secret(SECRET, &json!({"token": TOKEN})), shop.deployment()],
             0,
             "none",
@@ -54,17 +54,17 @@ async fn a_redeploy_is_foreseen_with_the_values_that_differ_and_secured_ones_wit
         assert_eq!(deployment["key"], format!("{}_{NAME}", shop.sandbox.namespace), "{case}");
         assert_eq!(planned["changes"], code == 2, "{case}");
     }
-    let said = plan_as(&shop, &shop.sandbox.kubeconfig(), &[with_level(&shop, "debug", &json!({}))], &[]).await;
+    let printed = plan_as(&shop, &shop.sandbox.kubeconfig(), &[with_level(&shop, "debug", &json!({}))], &[]).await;
     let namespace = &shop.sandbox.namespace;
     let expected = format!(
         "~ ConnectorDeployment {namespace}/tax: is redeployed\n    ~ service LOG_LEVEL: \"info\" -> \"debug\"\n\
          Plan: 0 to create, 1 to redeploy, 0 to adopt, 0 unchanged.\n"
     );
-    assert_eq!(said.output, expected, "a pipe has no colours");
+    assert_eq!(printed.output, expected, "a pipe has no colours");
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_created_and_what_exists_taken_over_only_if_that_is_wished() {
+async fn a_missing_deployment_is_created_and_an_existing_one_adopted_only_by_policy() {
     let shop = nothing_live().await;
     let with_secret = |manifest: Value| vec![secret(SECRET, &json!({"token": TOKEN})), manifest];
     let planned = plan(&shop, &with_secret(shop.deployment())).await;
@@ -82,10 +82,10 @@ async fn what_is_not_there_is_created_and_what_exists_taken_over_only_if_that_is
     let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));
     let token = difference("secured", "API_TOKEN", "unknown", &Value::Null, &Value::Null);
     for (case, manifest, code, action, problem, differences) in [
-        ("not ours", shop.deployment(), 1, "none", json!("KeyTaken"), vec![]),
-        ("taken over as it is", with_spec(shop.deployment(), &adopt), 2, "adopt", Value::Null, vec![]),
+        ("not adopted", shop.deployment(), 1, "none", json!("KeyTaken"), vec![]),
+        ("adopted unchanged", with_spec(shop.deployment(), &adopt), 2, "adopt", Value::Null, vec![]),
         (
-            "with another value",
+            "adopted with another value",
             with_level(&shop, "debug", &adopt),
             2,
             "adoptAndRedeploy",
@@ -93,7 +93,7 @@ async fn what_is_not_there_is_created_and_what_exists_taken_over_only_if_that_is
             vec![level, token],
         ),
         (
-            "only looked at",
+            "only observed",
             with_spec(shop.deployment(), &json!({"managementPolicy": "ObserveOnly"})),
             0,
             "none",
@@ -123,7 +123,7 @@ async fn what_is_not_there_is_created_and_what_exists_taken_over_only_if_that_is
 }
 
 #[tokio::test]
-async fn a_version_of_the_connector_that_would_be_followed_is_named() {
+async fn a_connector_version_that_would_be_followed_is_named() {
     let shop = live().await;
     shop.dev.world().raise_connector("demo-connector", false, |_| {}).unwrap();
     let planned = plan(&shop, &[shop.deployment()]).await;
@@ -137,7 +137,7 @@ async fn a_version_of_the_connector_that_would_be_followed_is_named() {
 }
 
 #[tokio::test]
-async fn the_same_change_is_what_the_operator_then_sends() {
+async fn the_operator_sends_the_planned_change() {
     let mut shop = live().await;
     let changed = with_level(&shop, "debug", &json!({}));
     assert_eq!(plan(&shop, std::slice::from_ref(&changed)).await.code, Some(2));
@@ -153,5 +153,5 @@ async fn the_same_change_is_what_the_operator_then_sends() {
     shop.until_reason("Deployed").await;
     assert_eq!(shop.calls("updateDeploymentById"), 1);
     shop.stop_operator().await;
-    assert_eq!(plan(&shop, &[changed]).await.code, Some(0), "nothing is left to do");
+    assert_eq!(plan(&shop, &[changed]).await.code, Some(0), "no change is left");
 }

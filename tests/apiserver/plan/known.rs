@@ -1,9 +1,10 @@
-//! What a plan knows: with and without the operator's key, with the right to read only, of what was applied before.
+//! What a plan can compare: with and without the operator's digest key, with read permission only, and with fields that
+//! an earlier apply set.
 
 use super::*;
 
 #[tokio::test]
-async fn without_the_operators_key_secured_values_are_compared_as_far_as_that_can_be_told() {
+async fn without_the_operators_key_secured_values_are_compared_by_resource_versions() {
     let shop = live().await;
     shop.api::<Secret>().delete(KEY, &DeleteParams::default()).await.unwrap();
     for (case, manifests, code, action, notes) in [
@@ -16,7 +17,7 @@ async fn without_the_operators_key_secured_values_are_compared_as_far_as_that_ca
         assert_eq!(planned["deployments"][0]["action"], action, "{case}: {planned:#}");
         assert!(planned["notes"].to_string().contains(notes), "{case}: {planned:#}");
     }
-    // Nobody has applied this one, and nobody says whether it is another value.
+    // Nothing has applied this resource version, and without the key nothing shows whether the value is the same.
     shop.put_secret(SECRET, &[("token", TOKEN), ("more", "unrelated")]).await;
     let planned = plan(&shop, &[shop.deployment()]).await;
     assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
@@ -28,11 +29,11 @@ async fn without_the_operators_key_secured_values_are_compared_as_far_as_that_ca
     assert!(note.starts_with("secured values could not be compared: ") && note.contains(KEY), "{note}");
     shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
     let planned = plan(&shop, &[shop.deployment()]).await;
-    assert_eq!(planned.code, Some(0), "with the key it is known: {} {}", planned.output, planned.error);
+    assert_eq!(planned.code, Some(0), "with the key the values are compared: {} {}", planned.output, planned.error);
 }
 
 #[tokio::test]
-async fn what_was_applied_before_and_is_not_written_any_more_goes_whoever_applied_it() {
+async fn a_field_that_is_no_longer_in_the_manifest_is_removed_whoever_applied_it() {
     for server_side in ["--server-side=true", "--server-side=false"] {
         let mut shop = Shop::open().await;
         shop.put_secret(SECRET, &[("token", TOKEN)]).await;
@@ -52,7 +53,7 @@ async fn what_was_applied_before_and_is_not_written_any_more_goes_whoever_applie
 }
 
 #[tokio::test]
-async fn who_may_only_read_gets_a_plan_all_the_same() {
+async fn a_user_with_read_permission_gets_a_plan() {
     let shop = live().await;
     let namespace = &shop.sandbox.namespace;
     let user = format!("reader-of-{namespace}");
@@ -91,7 +92,7 @@ async fn who_may_only_read_gets_a_plan_all_the_same() {
 }
 
 #[tokio::test]
-async fn everything_may_be_new_at_once() {
+async fn a_plan_works_if_everything_is_new() {
     let shop = nothing_live().await;
     let new = format!("{}-new", shop.sandbox.namespace);
     let place = |mut manifest: Value| {

@@ -1,5 +1,5 @@
-//! `plan` as a process: what it foresees of a change, against a live deployment, and that it writes nothing and shows no
-//! secured value.
+//! `plan` as a process: what it predicts for a change against a live deployment, and that it writes nothing and prints
+//! no secured value.
 
 mod foreseen;
 mod known;
@@ -21,13 +21,13 @@ use tokio::process::Command;
 use crate::manifests::with_spec;
 use crate::shop::{NAME, SECRET, Shop};
 
-/// What must never be printed.
+/// Secured values, which must never be printed.
 const TOKEN: &str = "first-token-of-the-shop";
 const NEXT: &str = "next-token-of-the-shop";
-/// The Secret that `run` keeps its key in by default.
+/// The Secret that stores the digest key of `run` by default.
 const KEY: &str = "connect-operator-digest-key";
 
-/// How a plan ended, and what it said.
+/// The exit code and the output of a plan.
 struct Planned {
     code: Option<i32>,
     output: String,
@@ -40,7 +40,8 @@ impl Planned {
     }
 }
 
-/// Runs `plan` with these manifests as its standard input.
+/// Runs `plan` with these manifests as its standard input, and asserts that it writes nothing and prints no secured
+/// value.
 async fn plan_as(shop: &Shop, kubeconfig: &Path, manifests: &[Value], more: &[&str]) -> Planned {
     let before = written(shop).await;
     let mut child = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
@@ -70,7 +71,8 @@ async fn plan(shop: &Shop, manifests: &[Value]) -> Planned {
     plan_as(shop, &shop.sandbox.kubeconfig(), manifests, &["-o", "json"]).await
 }
 
-/// What would show a write: the versions of all objects, and the calls that change the remote.
+/// Returns what a write would change: the resource versions of all objects, and the number of calls that change the
+/// remote.
 async fn written(shop: &Shop) -> (Vec<Option<String>>, Vec<u64>) {
     let all = ListParams::default();
     let mut versions = Vec::new();
@@ -91,7 +93,8 @@ fn secret(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
 }
 
-/// A shop whose operator has ended, so that nobody writes meanwhile, with the operator's key where `run` keeps it.
+/// A shop whose operator has ended, so that nothing else writes meanwhile, with the operator's key where `run` stores
+/// it.
 async fn live() -> Shop {
     let mut shop = Shop::live().await;
     shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
@@ -102,12 +105,12 @@ async fn live() -> Shop {
 async fn nothing_live() -> Shop {
     let mut shop = Shop::open().await;
     shop.put_secret(KEY, &[("key", &"\u{7}".repeat(32))]).await;
-    shop.until_project("looked at", |project| project.status.is_some()).await;
+    shop.until_project("reconciled", |project| project.status.is_some()).await;
     shop.stop_operator().await;
     shop
 }
 
-/// The deployment with its log level and more of its spec.
+/// The deployment with this log level and further changes of its spec.
 fn with_level(shop: &Shop, level: &str, more: &Value) -> Value {
     let mut manifest = with_spec(shop.deployment(), more);
     manifest["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(level);
@@ -118,7 +121,7 @@ fn difference(kind: &str, key: &str, change: &str, before: &Value, after: &Value
     json!({"application": "service", "kind": kind, "key": key, "change": change, "before": before, "after": after})
 }
 
-/// Somebody else makes a deployment under our key.
+/// Creates a deployment under the same key that no resource owns.
 fn make_elsewhere(shop: &Shop, level: &str) {
     let draft: DeploymentDraft = serde_json::from_value(json!({
         "key": format!("{}_{NAME}", shop.sandbox.namespace), "type": "sandbox",

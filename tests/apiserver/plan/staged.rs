@@ -1,10 +1,10 @@
-//! What a plan says of staged connectors: their steps, what publishing waits for, and what deployments of them come to.
+//! The plan of staged connectors: their steps, the conditions for publishing, and the deployments of them.
 
 use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
 
 use super::*;
 
-/// A staged connector that goes all the way once its preview is proven.
+/// A staged connector that is published once its preview is proven.
 fn kit(spec: &Value) -> Value {
     let kit = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "kit"},
@@ -18,7 +18,7 @@ fn kit(spec: &Value) -> Value {
     with_spec(kit, spec)
 }
 
-/// A deployment of it, which follows.
+/// A deployment that follows the staged connector.
 fn preview(shop: &Shop) -> Value {
     let mut manifest =
         with_spec(shop.deployment(), &json!({"connector": {"stagedRef": {"name": "kit"}, "updatePolicy": "Latest"}}));
@@ -27,7 +27,7 @@ fn preview(shop: &Shop) -> Value {
 }
 
 #[tokio::test]
-async fn a_staged_connector_is_planned_alone_and_with_what_deploys_it() {
+async fn a_staged_connector_is_planned_alone_and_with_its_deployment() {
     let shop = nothing_live().await;
     let alone = plan(&shop, &[kit(&json!({"publishAfter": null}))]).await;
     assert_eq!(alone.code, Some(2), "{} {}", alone.output, alone.error);

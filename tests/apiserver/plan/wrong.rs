@@ -1,9 +1,9 @@
-//! What the operator or the API server would find wrong.
+//! What the operator or the API server would reject.
 
 use super::*;
 
 #[tokio::test]
-async fn what_the_operator_would_find_wrong_is_said_and_ends_with_1() {
+async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
     let shop = live().await;
     let service = |standard: &Value, secured: &Value| {
         with_spec(

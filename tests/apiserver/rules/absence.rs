@@ -1,4 +1,4 @@
-//! Rule 5: when a deployment counts as gone, and what follows.
+//! Rule 5: when a deployment counts as absent, and what follows.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::{Leaping, QUIET, QUIET_PERIOD, ready, status};
 
-/// After this time nothing of the last write is expected any more.
+/// After this time no effect of the last write is expected any more.
 const LATE: Duration = Duration::from_mins(5);
-/// More than lies between two 404 that count.
+/// Longer than the minimum time between two 404s that count.
 const APART: Duration = Duration::from_secs(31);
 
 fn not_there() -> FaultAnswer {
@@ -19,14 +19,14 @@ fn not_there() -> FaultAnswer {
 }
 
 #[tokio::test]
-async fn rule_05_what_is_gone_is_created_again_if_drift_is_corrected_and_that_is_said() {
+async fn rule_05_an_absent_deployment_is_created_again_with_drift_policy_correct_and_reported() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
     shop.finish("Deployed").await;
-    let first = status(&shop.look_again().await).id.expect("an id");
+    let first = status(&shop.reconcile_again().await).id.expect("an id");
     shop.clock.step(LATE);
     shop.dev.world().remove(&first, shop.dev.now()).unwrap();
-    assert_eq!(ready(&shop.look_again().await).1, "ServiceUnavailable", "one 404 is no proof");
+    assert_eq!(ready(&shop.reconcile_again().await).1, "ServiceUnavailable", "one 404 proves nothing");
     assert_eq!(shop.sent(), [1, 0, 0]);
     shop.pass(APART).await;
     let second = shop.finish("Deployed").await;
@@ -40,12 +40,12 @@ async fn rule_05_what_is_gone_is_created_again_if_drift_is_corrected_and_that_is
 }
 
 #[tokio::test]
-async fn rule_05_two_of_404_with_a_good_answer_between_them_prove_nothing() {
+async fn rule_05_two_404s_with_a_success_between_them_prove_nothing() {
     let shop = Leaping::live().await;
     shop.clock.step(LATE);
     for _ in 0..3 {
         shop.dev.fault(Fault::of("getDeploymentById", not_there())).unwrap();
-        assert_eq!(ready(&shop.look_again().await).1, "ServiceUnavailable");
+        assert_eq!(ready(&shop.reconcile_again().await).1, "ServiceUnavailable");
         shop.dev.clear_faults();
         shop.pass(APART).await;
         shop.until_reason("Deployed").await;
@@ -55,17 +55,17 @@ async fn rule_05_two_of_404_with_a_good_answer_between_them_prove_nothing() {
 }
 
 #[tokio::test]
-async fn rule_05_a_read_by_id_that_is_wrong_for_long_changes_nothing_at_the_remote_and_heals() {
+async fn rule_05_reads_by_id_that_are_wrong_for_long_change_nothing_at_the_remote_and_recover() {
     for policy in ["Detect", "Correct"] {
         let shop = Leaping::open().await;
         shop.apply_deployment(&json!({"drift": {"policy": policy}})).await;
         let id = status(&shop.finish("Deployed").await).id;
         shop.clock.step(LATE);
-        // LIST and the key show it still.
+        // LIST and reads by key return it still.
         shop.dev.fault(Fault::of("getDeploymentById", not_there())).unwrap();
-        shop.look_again().await;
+        shop.reconcile_again().await;
         shop.pass(APART).await;
-        // What is told meanwhile goes by who was asked last: a LIST that shows it proves that it is there.
+        // Meanwhile the most recent read decides what is reported: a LIST that contains it proves that it exists.
         shop.pass(APART).await;
         shop.dev.clear_faults();
         shop.pass(QUIET_PERIOD).await;
@@ -79,9 +79,9 @@ async fn rule_05_a_read_by_id_that_is_wrong_for_long_changes_nothing_at_the_remo
 }
 
 #[tokio::test]
-async fn rule_05_a_list_that_does_not_show_it_proves_nothing() {
+async fn rule_05_a_list_without_the_deployment_proves_nothing() {
     let shop = Leaping::live().await;
-    // A second one, so that a LIST is fewer calls than reads by id.
+    // A second deployment, so that a LIST takes fewer calls than reads by id.
     let mut other = shop.deployment();
     other["metadata"]["name"] = json!("other");
     shop.sandbox.apply(&other).await.unwrap();

@@ -1,4 +1,4 @@
-//! Rules 2, 3, 13 and 20 around taking over: what may be taken over, when, and what follows.
+//! Rules 2, 3, 13 and 20 for adoption: what may be adopted, when, and what follows.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn adopting(level_wanted: &str) -> Value {
 }
 
 #[tokio::test]
-async fn rule_02_what_cannot_change_must_fit_to_be_taken_over() {
+async fn rule_02_immutable_fields_must_match_for_adoption() {
     for (what, change) in [
         ("region", json!({"region": "us-central1.gcp"})),
         ("type", json!({"type": "production", "deletionPolicy": "Delete"})),
@@ -48,7 +48,7 @@ async fn rule_02_what_cannot_change_must_fit_to_be_taken_over() {
 }
 
 #[tokio::test]
-async fn rule_02_a_key_that_is_taken_heals_once_it_may_be_adopted_or_the_other_one_is_gone() {
+async fn rule_02_a_taken_key_recovers_once_adoption_is_allowed_or_the_other_deployment_is_gone() {
     let shop = Leaping::open().await;
     let id = shop.make_elsewhere("info");
     shop.apply_deployment(&json!({})).await;
@@ -64,8 +64,8 @@ async fn rule_02_a_key_that_is_taken_heals_once_it_may_be_adopted_or_the_other_o
     shop.apply_deployment(&json!({})).await;
     shop.until_reason("KeyTaken").await;
     shop.dev.world().remove(&id, shop.dev.now()).unwrap();
-    // At the next look, without anybody's doing; no faster than a status is written.
-    shop.until_so("a look of its own", || {
+    // At the next poll, without any event; no faster than a status is written.
+    shop.until_so("a poll", || {
         shop.clock.step(Duration::from_millis(250));
         shop.calls("createDeployment") > 0
     })
@@ -100,7 +100,7 @@ async fn rule_13_an_adopted_deployment_that_is_busy_is_waited_for() {
     shop.until_reason("Adopting").await;
     let busy = shop.pass(DEPLOYING / 2).await;
     assert_eq!((ready(&busy).1, status(&busy).id), ("Adopting", None));
-    // The minute counts from when it is idle.
+    // The minute counts from the end of the operation.
     shop.pass(DEPLOYING).await;
     let quiet = shop.pass(Duration::from_secs(50)).await;
     assert_eq!((ready(&quiet).1, status(&quiet).id), ("Adopting", None));
@@ -110,7 +110,7 @@ async fn rule_13_an_adopted_deployment_that_is_busy_is_waited_for() {
 }
 
 #[tokio::test]
-async fn rule_13_suspended_it_is_taken_over_and_the_difference_waits() {
+async fn rule_13_a_suspended_resource_adopts_and_the_difference_waits() {
     let shop = Leaping::open().await;
     let id = shop.make_elsewhere("debug");
     let mut change = adopting("info");
@@ -128,7 +128,7 @@ async fn rule_13_suspended_it_is_taken_over_and_the_difference_waits() {
 }
 
 #[tokio::test]
-async fn rule_13_an_exported_manifest_is_safe_until_its_secret_has_its_keys() {
+async fn rule_13_an_exported_manifest_sends_nothing_until_its_secret_has_its_keys() {
     let shop = Leaping::open().await;
     let id = shop.make_elsewhere("debug");
     shop.put_secret(SECRET, &[]).await;
@@ -141,7 +141,7 @@ async fn rule_13_an_exported_manifest_is_safe_until_its_secret_has_its_keys() {
     shop.until_reason("SecretMissing").await;
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
-    // With its values it is taken over, and the level that differs is set.
+    // With its values it is adopted, and the level that differs is set.
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     assert_eq!(status(&shop.redeployed("Deployed").await).id, Some(id));
     assert_eq!(shop.sent(), [0, 1, 0]);
@@ -150,7 +150,7 @@ async fn rule_13_an_exported_manifest_is_safe_until_its_secret_has_its_keys() {
 #[tokio::test]
 async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
     let mut shop = Leaping::live().await;
-    let id = status(&shop.look_again().await).id.expect("an id");
+    let id = status(&shop.reconcile_again().await).id.expect("an id");
     shop.lose().await;
     let mut restored = with_spec(shop.deployment(), &level("debug"));
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id, names::REDEPLOY_REQUESTED_AT: "long ago"});
@@ -165,9 +165,9 @@ async fn rule_13_a_restored_backup_whose_values_differ_is_redeployed_once() {
 }
 
 #[tokio::test]
-async fn rule_03_a_restored_backup_that_is_deleted_before_it_was_seen_takes_its_deployment_down() {
+async fn rule_03_a_restored_backup_that_is_deleted_before_its_first_reconcile_is_undeployed() {
     let mut shop = Leaping::live().await;
-    let id = status(&shop.look_again().await).id.expect("an id");
+    let id = status(&shop.reconcile_again().await).id.expect("an id");
     shop.lose().await;
     let mut restored = shop.deployment();
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
@@ -179,11 +179,11 @@ async fn rule_03_a_restored_backup_that_is_deleted_before_it_was_seen_takes_its_
     shop.clock.step(DEPLOYING);
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 1]);
-    assert!(shop.dev.world().all(shop.dev.now()).is_empty(), "nothing is left");
+    assert!(shop.dev.world().all(shop.dev.now()).is_empty(), "nothing remains at the remote");
 }
 
 #[tokio::test]
-async fn rule_03_a_project_that_is_set_back_goes_on_as_if_nothing_had_been() {
+async fn rule_03_a_project_that_is_changed_back_continues_as_before() {
     let shop = Leaping::live().await;
     for (remote, reason) in [("http://127.0.0.1:1", "IdentityChanged"), (shop.dev.url().as_str(), "Deployed")] {
         let mut project = shop.project();
@@ -191,10 +191,10 @@ async fn rule_03_a_project_that_is_set_back_goes_on_as_if_nothing_had_been() {
         shop.tear_out_project().await;
         shop.until_reason("ProjectMissing").await;
         shop.sandbox.apply(&project).await.unwrap();
-        let told = shop.until_reason(reason).await;
-        assert_eq!(status(&told).remote.map(|remote| remote.api_url), Some(shop.dev.url()));
+        let reported = shop.until_reason(reason).await;
+        assert_eq!(status(&reported).remote.map(|remote| remote.api_url), Some(shop.dev.url()));
     }
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
@@ -205,7 +205,7 @@ async fn rule_20_from_observing_to_managing_and_back() {
     let observing = json!({"managementPolicy": "ObserveOnly"});
     shop.sandbox.apply(&with_spec(shop.deployment(), &observing)).await.unwrap();
     shop.until_reason("Observed").await;
-    // Managing alone does not make it ours.
+    // Changing the policy alone does not adopt it.
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
     shop.until_reason("KeyTaken").await;
@@ -214,7 +214,7 @@ async fn rule_20_from_observing_to_managing_and_back() {
     shop.pass(QUIET).await;
     shop.redeployed("Deployed").await;
 
-    // Back to observing nothing is sent, whatever changes; managing again sends it once.
+    // While it observes again, nothing is sent, whatever changes; once it manages again, it sends the change once.
     shop.change(&json!({"spec": observing})).await;
     shop.until_reason("Observed").await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
@@ -226,7 +226,7 @@ async fn rule_20_from_observing_to_managing_and_back() {
     assert_eq!(status(&ours).id.as_ref(), Some(&id));
     assert_eq!(shop.dev.world().secured_is(&id, Some("service"), "API_TOKEN", "second-token-of-the-shop"), Some(true));
 
-    // Deleted while it only observes, it lets go of what it managed before.
+    // Deleted while it only observes, it orphans what it managed before.
     shop.change(&json!({"spec": observing})).await;
     let held = shop.until_reason("Observed").await;
     assert_eq!(held.finalizers(), [names::FINALIZER]);
@@ -237,7 +237,7 @@ async fn rule_20_from_observing_to_managing_and_back() {
 }
 
 #[tokio::test]
-async fn rule_20_an_operation_is_remembered_while_it_is_only_observed() {
+async fn rule_20_an_operation_stays_in_the_status_while_the_resource_only_observes() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;

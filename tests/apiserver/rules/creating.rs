@@ -1,4 +1,4 @@
-//! Rules 1 to 3: how a deployment comes to be, whose it is, and how it is found again.
+//! Rules 1 to 3: how a deployment is created, who owns it, and how it is found again.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
     assert_eq!((operation.attempt, operation.generation, id), (1, 1, &None));
     assert!(operation.digest.is_some() && !operation.values.is_empty());
     let inputs = operation.inputs.as_ref().expect("inputs");
-    assert_eq!((inputs.count, inputs.first.len()), (1, 1), "the Secret whose contents are sent");
+    assert_eq!((inputs.count, inputs.first.len()), (1, 1), "the Secret whose values are sent");
     assert_eq!(operations.last().expect("versions").0, None);
 
     let about_it: Vec<_> = shop
@@ -42,7 +42,7 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
     assert_eq!(about_it, ["getDeploymentByKey", "getDeploymentByKey", "createDeployment"]);
 }
 
-/// Has the API server treat writes of an operation as `policy` says; returns once it does.
+/// Makes the API server treat writes of an operation as `policy` says; returns once it does.
 async fn intercept_operations(
     shop: &Leaping,
     kind: &str,
@@ -85,7 +85,7 @@ async fn intercept_operations(
     in_time(wait).await.expect("the policy is in force");
 }
 
-/// The operator meets the deployment, and a second run of it shows that the first one is over.
+/// Runs the operator until a second reconcile of the deployment shows that the first one has ended.
 async fn two_runs(shop: &mut Leaping) {
     shop.start_operator();
     shop.until_calls("getDeploymentByKey", 1).await;
@@ -103,7 +103,7 @@ async fn rule_01_an_operation_that_cannot_be_stored_is_not_sent() {
     intercept_operations(&shop, "ValidatingAdmissionPolicy", policy, Result::is_err).await;
     two_runs(&mut shop).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
-    assert_eq!(shop.calls("getDeploymentByKey"), 2, "not even looked up once more");
+    assert_eq!(shop.calls("getDeploymentByKey"), 2, "no further lookup");
 }
 
 #[tokio::test]
@@ -126,25 +126,25 @@ async fn rule_01_an_operation_that_an_older_crd_drops_is_not_sent() {
 }
 
 #[tokio::test]
-async fn rule_01_a_run_on_a_version_that_is_not_the_newest_sends_nothing() {
+async fn rule_01_a_reconcile_of_an_old_resource_version_sends_nothing() {
     let shop = Leaping::open().await;
     shop.know_the_registry().await;
     let before = shop.calls("getDeploymentByKey");
     let slow = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
     shop.dev.fault(Fault::of("getDeploymentByKey", slow).times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
-    // The look that follows the finalizer takes until a change has come between.
-    shop.until("held", |object| !object.finalizers().is_empty()).await;
+    // The read that follows the finalizer lasts until the resource was changed meanwhile.
+    shop.until("the finalizer", |object| !object.finalizers().is_empty()).await;
     shop.change(&json!({"metadata": {"labels": {"team": "tax"}}})).await;
     assert_eq!(shop.calls("getDeploymentByKey"), before);
     shop.dev.clear_faults();
     shop.finish("Deployed").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
-    assert_eq!(shop.calls("getDeploymentByKey"), before + 3, "once in vain, then as always");
+    assert_eq!(shop.calls("getDeploymentByKey"), before + 3, "one discarded lookup, then the usual two");
 }
 
 #[tokio::test]
-async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_run() {
+async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_reconcile() {
     let shop = Leaping::open().await;
     let mut history = shop.history().await;
     let answer = FaultAnswer::error(400, "DeploymentProductionDeactivated");
@@ -161,7 +161,7 @@ async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_run() {
 }
 
 #[tokio::test]
-async fn rule_02_what_is_found_after_a_lost_answer_is_ours() {
+async fn rule_02_a_deployment_that_is_found_after_a_lost_response_is_owned() {
     let shop = Leaping::open().await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).after_the_effect().times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
@@ -172,7 +172,7 @@ async fn rule_02_what_is_found_after_a_lost_answer_is_ours() {
     let id = shop.dev.world().id_of("demo", &shop.key(), shop.dev.now());
     assert_eq!(status(&live).id, id);
     assert_eq!(shop.sent(), [1, 0, 0]);
-    let unverified = condition(&live, names::SECRETS_UNVERIFIED).expect("nobody saw the secrets arrive");
+    let unverified = condition(&live, names::SECRETS_UNVERIFIED).expect("the secrets are unverified");
     assert_eq!(unverified.status, "True");
 }
 
@@ -194,7 +194,7 @@ async fn rule_02_a_create_that_never_arrived_is_sent_again_after_a_minute_and_no
 }
 
 #[tokio::test]
-async fn rule_02_a_deployment_of_somebody_else_under_the_key_is_left_alone() {
+async fn rule_02_a_deployment_of_another_owner_under_the_key_is_not_changed() {
     let shop = Leaping::open().await;
     let theirs = shop.make_elsewhere("info");
     shop.apply_deployment(&json!({})).await;
@@ -215,7 +215,7 @@ async fn rule_02_a_deployment_of_somebody_else_under_the_key_is_left_alone() {
 }
 
 #[tokio::test]
-async fn rule_02_a_key_that_is_taken_between_lookup_and_post_is_not_ours() {
+async fn rule_02_a_key_that_is_taken_between_lookup_and_post_is_not_owned() {
     let shop = Leaping::open().await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(400, "DuplicateField")).times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
@@ -228,13 +228,13 @@ async fn rule_02_a_key_that_is_taken_between_lookup_and_post_is_not_ours() {
 }
 
 #[tokio::test]
-async fn rule_02_what_does_not_fit_after_a_lost_answer_is_not_ours_once_it_is_calm() {
+async fn rule_02_a_deployment_that_does_not_match_after_a_lost_response_is_not_owned_after_the_quiet_period() {
     let shop = Leaping::open().await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
     shop.until_calls("createDeployment", 1).await;
     shop.make_elsewhere("debug");
-    assert_eq!(ready(&shop.pass(QUIET).await), ("Unknown", "Creating"), "ours may still come");
+    assert_eq!(ready(&shop.pass(QUIET).await), ("Unknown", "Creating"), "the create may still arrive");
     let taken = shop.pass(QUIET).await;
     assert_eq!(ready(&taken), ("False", "KeyTaken"));
     assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
@@ -242,9 +242,9 @@ async fn rule_02_what_does_not_fit_after_a_lost_answer_is_not_ours_once_it_is_ca
 }
 
 #[tokio::test]
-async fn rule_03_once_the_id_is_known_every_call_goes_by_it() {
+async fn rule_03_once_the_id_is_known_every_call_uses_it() {
     let shop = Leaping::live().await;
-    let live = shop.look_again().await;
+    let live = shop.reconcile_again().await;
     let id = status(&live).id.expect("an id");
     assert_eq!(live.annotations().get(names::REMOTE_ID), Some(&id));
     let by_key = shop.calls("getDeploymentByKey");
@@ -311,7 +311,7 @@ async fn rule_03_a_project_that_names_another_remote_touches_nothing() {
 #[tokio::test]
 async fn rule_03_a_restored_backup_finds_its_deployment_by_the_annotation() {
     let mut shop = Leaping::live().await;
-    let id = status(&shop.look_again().await).id.expect("an id");
+    let id = status(&shop.reconcile_again().await).id.expect("an id");
     shop.lose().await;
     let mut restored = shop.deployment();
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});

@@ -1,4 +1,4 @@
-//! Rules 22 and 23: taking down, letting go, and changing one's mind in between.
+//! Rules 22 and 23: undeploying, orphaning, and a changed deletion policy in between.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl Leaping {
 }
 
 #[tokio::test]
-async fn rule_22_a_deletion_takes_the_remote_down_first() {
+async fn rule_22_a_deletion_undeploys_first() {
     let shop = Leaping::live().await;
     assert_eq!(shop.get().await.finalizers(), [names::FINALIZER]);
     shop.delete().await;
@@ -36,7 +36,7 @@ async fn rule_22_a_deletion_takes_the_remote_down_first() {
 }
 
 #[tokio::test]
-async fn rule_22_a_remote_that_is_gone_already_is_no_error() {
+async fn rule_22_a_remote_deployment_that_does_not_exist_is_no_error() {
     let shop = Leaping::live().await;
     let id = status(&shop.get().await).id.expect("an id");
     shop.dev.world().remove(&id, shop.dev.now()).unwrap();
@@ -46,7 +46,7 @@ async fn rule_22_a_remote_that_is_gone_already_is_no_error() {
 }
 
 #[tokio::test]
-async fn rule_22_what_is_busy_is_waited_for_and_deleted_again() {
+async fn rule_22_a_busy_deployment_is_deleted_again_once_it_is_idle() {
     let variant = Variant { delete_busy: DeleteBusy::Refuse, ..Variant::default() };
     let shop = Leaping::with(Options { variant, ..Options::default() }).await;
     shop.apply_deployment(&json!({})).await;
@@ -65,19 +65,19 @@ async fn rule_22_what_is_busy_is_waited_for_and_deleted_again() {
 }
 
 #[tokio::test]
-async fn rule_22_an_undeploy_that_fails_is_said_and_tried_again_with_growing_pauses() {
+async fn rule_22_a_failed_undeploy_is_reported_and_retried_with_backoff() {
     let shop = Leaping::live().await;
     let id = status(&shop.get().await).id.expect("an id");
     shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
     shop.delete().await;
     shop.until("accepted", is_accepted).await;
-    // Taking down takes half of the time.
+    // An undeploy takes half of the time.
     shop.pass(DEPLOYING / 2).await;
-    let failed = shop.until("said", |object| ready(object).1 == "UndeployFailed").await;
+    let failed = shop.until("reported", |object| ready(object).1 == "UndeployFailed").await;
     assert_eq!(ready(&failed).0, "False");
     assert_eq!(status(&failed).deployment_status.as_deref(), Some("UndeployFailed"));
     shop.pass(Duration::from_secs(2)).await;
-    assert_eq!(shop.sent()[2], 1, "not at once");
+    assert_eq!(shop.sent()[2], 1, "no immediate retry");
 
     shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
     shop.pass(Duration::from_secs(5)).await;
@@ -93,11 +93,11 @@ async fn rule_22_an_undeploy_that_fails_is_said_and_tried_again_with_growing_pau
 }
 
 #[tokio::test]
-async fn rule_22_orphan_leaves_the_remote_and_goes_at_once() {
+async fn rule_22_orphan_leaves_the_remote_and_the_resource_is_deleted_at_once() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"deletionPolicy": "Orphan"})).await;
     shop.finish("Deployed").await;
-    // Nor does it need credentials or a remote that answers.
+    // It needs neither credentials nor a remote that responds.
     shop.dev.fault(Fault { answer: FaultAnswer::dropped(), ..Fault::default() }).unwrap();
     shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
     shop.delete().await;
@@ -138,7 +138,7 @@ async fn rule_22_an_outstanding_create_is_not_never_created() {
 }
 
 #[tokio::test]
-async fn rule_22_an_outstanding_create_that_never_arrived_is_waited_for_until_it_is_calm() {
+async fn rule_22_a_deletion_waits_for_the_quiet_period_of_an_outstanding_create_that_never_arrived() {
     let shop = Leaping::open().await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
@@ -163,7 +163,7 @@ async fn rule_22_a_deletion_needs_no_values() {
 }
 
 #[tokio::test]
-async fn rule_23_orphan_lets_go_of_what_is_being_deleted() {
+async fn rule_23_orphan_releases_a_resource_that_is_being_deleted() {
     let shop = Leaping::live().await;
     shop.dev.fault(Fault::of("deleteDeploymentById", FaultAnswer::text(503, "out of order"))).unwrap();
     shop.delete().await;
@@ -175,7 +175,7 @@ async fn rule_23_orphan_lets_go_of_what_is_being_deleted() {
 }
 
 #[tokio::test]
-async fn rule_23_production_is_orphaned_unless_told_otherwise() {
+async fn rule_23_production_is_orphaned_by_default() {
     let shop = Leaping::open().await;
     let credentials = [("clientId", "production-client"), ("clientSecret", "dev-secret")];
     shop.put_secret(CREDENTIALS, &credentials).await;

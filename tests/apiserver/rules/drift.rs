@@ -1,5 +1,5 @@
-//! Rule 16, for values: what counts as drift, what is reported, and what `drift.policy: Correct` sends. Rollbacks are in
-//! `versions.rs`.
+//! Rule 16, for values: what counts as drift, what is reported, and what `drift.policy: Correct` sends. Rollbacks are
+//! in `versions.rs`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, ready
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 
-/// Longer than the interval between two looks.
+/// Longer than the poll interval.
 const INTERVAL: Duration = Duration::from_mins(6);
 
 fn is_drifted(object: &ConnectorDeployment) -> bool {
@@ -34,13 +34,13 @@ impl Leaping {
         shop
     }
 
-    /// Somebody else deploys with this configuration of an application, and it ends.
+    /// Redeploys with this configuration of an application outside the operator, and lets it end.
     fn deploy_elsewhere(&self, configuration: &Value) {
         let action: RedeployAction =
             serde_json::from_value(json!({"configurationValues": [configuration]})).expect("an action");
         let now = self.dev.now();
         let id = self.dev.world().all(now).remove(0).id;
-        self.dev.world().redeploy_elsewhere(&id, &action, now).expect("somebody else redeploys");
+        self.dev.world().redeploy_elsewhere(&id, &action, now).expect("a redeploy outside the operator");
         self.dev.world().finish(&id, now).expect("it ends");
     }
 
@@ -53,7 +53,7 @@ impl Leaping {
         self.deploy_elsewhere(&json!({"applicationName": "service", "standardConfiguration": values}));
     }
 
-    /// A value of the deployment, as the remote shows it.
+    /// Returns a value of the deployment, as the remote returns it.
     fn shown(&self, key: &str) -> Option<String> {
         let now = self.dev.now();
         let there = self.dev.world().all(now).remove(0);
@@ -63,10 +63,10 @@ impl Leaping {
 }
 
 #[tokio::test]
-async fn rule_16_drift_is_reported_and_not_corrected_unless_that_is_asked_for() {
+async fn rule_16_drift_is_reported_and_not_corrected_by_default() {
     let shop = Leaping::under("Detect", Options::default()).await;
     shop.set_level_elsewhere("debug");
-    shop.look_again().await;
+    shop.reconcile_again().await;
     shop.until("drifted", is_drifted).await;
     shop.pass(INTERVAL).await;
 
@@ -81,7 +81,7 @@ async fn rule_16_only_values_that_were_sent_drift() {
     for policy in ["Detect", "Correct"] {
         let shop = Leaping::under(policy, Options::default()).await;
         shop.set_elsewhere("FEATURES", "of-somebody-else");
-        let seen = shop.look_again().await;
+        let seen = shop.reconcile_again().await;
         assert!(!is_drifted(&seen), "{policy}: {:?}", seen.status);
         let seen = shop.pass(INTERVAL).await;
         assert!(!is_drifted(&seen), "{policy}: {:?}", seen.status);
@@ -89,7 +89,7 @@ async fn rule_16_only_values_that_were_sent_drift() {
     }
 }
 
-/// A spec that is not applied yet makes a difference, and none of it is drift.
+/// A spec that is not applied yet differs from the remote, and this difference is no drift.
 #[tokio::test]
 async fn rule_16_a_difference_from_the_spec_alone_is_no_drift() {
     let shop = Leaping::under("Correct", Options::default()).await;
@@ -118,7 +118,7 @@ async fn rule_16_correct_redeploys_once_for_each_distinct_difference() {
 }
 
 #[tokio::test]
-async fn rule_16_a_value_that_an_operation_ends_with_is_sent_once_more_and_then_only_reported() {
+async fn rule_16_a_value_that_differs_after_an_operation_is_sent_once_more_and_then_only_reported() {
     for (policy, redeploys) in [("Detect", 0), ("Correct", 1)] {
         let variant = Variant { normalise: Normalise::Trim, ..Variant::default() };
         let shop = Leaping::with(Options { variant, ..Options::default() }).await;
@@ -132,19 +132,19 @@ async fn rule_16_a_value_that_an_operation_ends_with_is_sent_once_more_and_then_
             shop.pass(DEPLOYING).await;
             shop.redeployed("ValuesNotApplied").await;
         }
-        let told = shop.pass(INTERVAL).await;
-        assert_eq!(ready(&told), ("False", "ValuesNotApplied"), "{policy}");
+        let reported = shop.pass(INTERVAL).await;
+        assert_eq!(ready(&reported), ("False", "ValuesNotApplied"), "{policy}");
         shop.pass(INTERVAL).await;
         assert_eq!(shop.sent(), [1, redeploys, 0], "{policy}");
     }
 }
 
 #[tokio::test]
-async fn rule_16_of_a_retry_policy_only_sent_members_that_show_are_compared() {
+async fn rule_16_of_a_retry_policy_only_sent_members_that_reads_return_are_compared() {
     let sent = json!({"strategy": "exponential-backoff", "minBackoffSeconds": 20, "maxBackoffSeconds": 60});
     for (case, retry_policies, theirs, drifts) in [
         ("a member that was sent", Shown::Shown, json!({"strategy": "immediate"}), true),
-        ("the policy does not show", Shown::Hidden, json!({"strategy": "immediate"}), false),
+        ("the remote does not return the policy", Shown::Hidden, json!({"strategy": "immediate"}), false),
     ] {
         let variant = Variant { retry_policies, ..Variant::default() };
         let shop = Leaping::with(Options { variant, ..Options::default() }).await;
@@ -152,16 +152,16 @@ async fn rule_16_of_a_retry_policy_only_sent_members_that_show_are_compared() {
         shop.sandbox.apply(&with_spec(shop.deployment(), &retrying(&sent))).await.unwrap();
         shop.finish("Deployed").await;
         shop.deploy_elsewhere(&json!({"applicationName": "order-events", "retryPolicy": theirs}));
-        shop.look_again().await;
+        shop.reconcile_again().await;
         let seen = shop.pass(INTERVAL).await;
         assert_eq!(is_drifted(&seen), drifts, "{case}: {:?}", seen.status);
         assert_eq!(shop.sent(), [1, 0, 0], "{case}");
     }
 }
 
-/// What shows differs from what was sent, and the last operation of ours failed: nothing of ours is live.
+/// The remote returns other values than those sent, and the operator's last operation failed: nothing of it is live.
 #[tokio::test]
-async fn rule_16_what_somebody_deploys_otherwise_after_a_failure_of_ours_does_not_make_it_ready() {
+async fn rule_16_a_foreign_redeploy_after_a_failed_one_does_not_make_it_ready() {
     let shop = Leaping::live().await;
     let id = status(&shop.get().await).id.expect("an id");
     let outcome = PlannedOutcome::failure("service", "It failed", "As the test wants it");
@@ -169,22 +169,22 @@ async fn rule_16_what_somebody_deploys_otherwise_after_a_failure_of_ours_does_no
     shop.until_reason("Redeploying").await;
     shop.clock.step(GATHER);
     shop.until("a redeploy is accepted", is_accepted).await;
-    shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).expect("it is there");
+    shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).expect("the deployment exists");
     shop.pass(DEPLOYING).await;
     shop.until_reason("RedeployFailed").await;
 
     shop.set_level_elsewhere("debug");
-    let told = shop.look_again().await;
+    let reported = shop.reconcile_again().await;
     let there = shop.dev.world().all(shop.dev.now()).remove(0);
     assert_eq!(there.status, DeploymentStatus::Deployed);
-    assert_eq!(ready(&told).0, "False", "{:?}", told.status);
-    assert!(is_drifted(&told), "{:?}", told.status);
+    assert_eq!(ready(&reported).0, "False", "{:?}", reported.status);
+    assert!(is_drifted(&reported), "{:?}", reported.status);
     shop.pass(INTERVAL).await;
     assert_eq!(ready(&shop.get().await).0, "False");
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
-/// The connector stays the same: only the revision that the record names says it.
+/// The connector version stays the same: only the revision in the record shows the rollback.
 #[tokio::test]
 async fn rule_16_a_revision_that_the_record_names_is_a_rollback() {
     let shop = Leaping::under("Detect", Options::default()).await;
@@ -192,16 +192,16 @@ async fn rule_16_a_revision_that_the_record_names_is_a_rollback() {
     shop.change(&json!({"spec": level("debug")})).await;
     shop.redeployed("Deployed").await;
     let now = shop.dev.now();
-    shop.dev.world().rollback_elsewhere(&id, now).expect("there is an earlier one");
+    shop.dev.world().rollback_elsewhere(&id, now).expect("an earlier revision exists");
     shop.dev.world().finish(&id, now).expect("it ends");
-    let told = shop.look_again().await;
-    assert_eq!(condition(&told, names::DRIFTED).map(|drifted| drifted.reason.as_str()), Some("RolledBack"));
-    assert!(is(&told, names::SECRETS_UNVERIFIED), "{:?}", told.status);
+    let reported = shop.reconcile_again().await;
+    assert_eq!(condition(&reported, names::DRIFTED).map(|drifted| drifted.reason.as_str()), Some("RolledBack"));
+    assert!(is(&reported, names::SECRETS_UNVERIFIED), "{:?}", reported.status);
     shop.pass(INTERVAL).await;
-    assert_eq!(shop.shown("LOG_LEVEL").as_deref(), Some("info"), "it is left so");
+    assert_eq!(shop.shown("LOG_LEVEL").as_deref(), Some("info"), "it is not corrected");
     assert_eq!(shop.sent(), [1, 1, 0]);
 
-    // Another redeploy is due: it carries what is wanted, and a revision that was named already says nothing more.
+    // Another redeploy is due: it sends the spec, and a revision that was reported already is not reported again.
     shop.change(&json!({"spec": level("warn")})).await;
     let moved = shop.redeployed("Deployed").await;
     assert!(!is_drifted(&moved) && !is(&moved, names::SECRETS_UNVERIFIED), "{:?}", moved.status);

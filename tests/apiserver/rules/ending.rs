@@ -1,4 +1,4 @@
-//! Rule 24, the namespace: deleted with everything in it, everything is taken down and nothing is left over.
+//! Rule 24, the namespace: it is deleted with everything in it; every deployment is undeployed, and nothing remains.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::ending::{Content, SECRETS_FIRST};
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
-/// DELETEs that were accepted, by path.
+/// Accepted DELETE calls, by path.
 fn undeployed(shop: &Shop) -> Vec<String> {
     let accepted = |call: &Call| call.operation == "deleteDeploymentById" && call.status < 300;
     shop.dev.calls().into_iter().filter(accepted).map(|call| call.path).collect()
@@ -27,12 +27,12 @@ fn there(shop: &Shop) -> Vec<DeploymentStatus> {
     shop.dev.world().all(now).into_iter().map(|deployment| deployment.status).collect()
 }
 
-/// Everything was taken down, each once, and nothing of it is left anywhere.
+/// Asserts that every deployment was undeployed once, and that nothing remains in the cluster or at the remote.
 async fn all_gone(case: &str, shop: &Shop, undeploys: usize) {
     shop.until_ended().await;
     assert_eq!(there(shop), [], "{case}");
     assert_eq!(undeployed(shop).len(), undeploys, "{case}");
-    assert!(shop.copies().await.is_empty(), "{case}: a copy of the credentials is left");
+    assert!(shop.copies().await.is_empty(), "{case}: no copy of the credentials remains");
 }
 
 #[tokio::test]
@@ -52,13 +52,13 @@ async fn rule_24_a_namespace_is_deleted_with_its_deployment_in_any_order() {
 }
 
 #[tokio::test]
-async fn rule_24_credentials_that_go_long_before_the_rest_are_those_of_the_copy() {
+async fn rule_24_the_copy_replaces_credentials_that_are_deleted_long_before_the_rest() {
     let shop = Leaping::live().await;
     shop.begin_to_end().await;
     shop.delete_all(&[Content::Secrets]).await;
-    // Neither project nor deployment is being deleted yet.
+    // Neither the project nor the deployment is being deleted yet.
     let looked = shop.pass(Duration::from_mins(10)).await;
-    assert_eq!(ready(&looked).1, "SecretMissing", "it was looked at, and its values are gone");
+    assert_eq!(ready(&looked).1, "SecretMissing", "it was reconciled, and its Secret is missing");
     shop.delete_all(&[Content::Deployments]).await;
     shop.until_calls("deleteDeploymentById", 1).await;
     shop.clock.step(DEPLOYING);
@@ -67,7 +67,7 @@ async fn rule_24_credentials_that_go_long_before_the_rest_are_those_of_the_copy(
     all_gone("in the end", &shop, 1).await;
 }
 
-/// The copy goes with the Secret that it stands in for, and what the running operator holds is all that is left.
+/// The copy is deleted together with the original Secret; only the running operator still has the credentials.
 #[tokio::test]
 async fn rule_24_the_operators_own_namespace_is_deleted_while_it_runs() {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
@@ -88,7 +88,7 @@ async fn rule_24_the_operators_own_namespace_is_deleted_while_it_runs() {
 #[tokio::test]
 async fn rule_24_a_namespace_with_fifty_is_deleted_while_the_operator_is_killed_again_and_again() {
     const MANY: usize = 50;
-    // A second DELETE of the same would be refused, so what is accepted is counted exactly.
+    // The variant refuses a second DELETE of the same deployment, so accepted calls are counted exactly.
     let variant = Variant { delete_busy: DeleteBusy::Refuse, ..Variant::default() };
     let options = Options { deploy_duration: Duration::from_millis(400), variant, ..Options::default() };
     let mut shop = Shop::with(options, Clock::system()).await;
@@ -115,7 +115,7 @@ async fn rule_24_a_namespace_with_fifty_is_deleted_while_the_operator_is_killed_
         }
     }
     for some in [5, 20, 40] {
-        until(&shop, "some are being taken down", async |shop: &Shop| undeployed(shop).len() >= some).await;
+        until(&shop, "some are being undeployed", async |shop: &Shop| undeployed(shop).len() >= some).await;
         shop.kill_operator().await;
         shop.start_operator();
     }
@@ -125,7 +125,7 @@ async fn rule_24_a_namespace_with_fifty_is_deleted_while_the_operator_is_killed_
     assert_eq!(shop.calls("updateDeploymentById"), 0);
 }
 
-/// Returns once something is so.
+/// Returns once a condition holds.
 async fn until(shop: &Shop, what: &str, is: impl AsyncFn(&Shop) -> bool) {
     let so = async {
         while !is(shop).await {
@@ -153,13 +153,13 @@ async fn rule_24_a_namespace_waits_for_a_remote_that_is_down() {
     shop.until_reason("ServiceUnavailable").await;
     shop.kill_operator().await;
     shop.start_operator();
-    // What is to stay needs neither credentials nor a remote.
-    shop.until_project("one is left", |project| {
+    // A deployment with Orphan needs neither credentials nor a remote.
+    shop.until_project("one resource is left", |project| {
         project.status.as_ref().is_some_and(|status| status.deployments == Some(1))
     })
     .await;
     shop.clock.step(Duration::from_hours(1));
-    assert_eq!(shop.left().await, [crate::shop::PROJECT, NAME], "nothing is forgotten");
+    assert_eq!(shop.left().await, [crate::shop::PROJECT, NAME], "both keep their finalizers");
 
     shop.dev.clear_faults();
     shop.clock.step(Duration::from_hours(1));
@@ -196,15 +196,15 @@ async fn rule_24_a_namespace_waits_for_an_outstanding_create() {
 }
 
 #[tokio::test]
-async fn rule_24_what_cannot_be_written_into_a_namespace_that_goes_is_no_error() {
+async fn rule_24_an_output_that_cannot_be_written_into_a_terminating_namespace_is_no_error() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"outputs": {"configMap": {"name": "addresses"}}})).await;
     shop.finish("Deployed").await;
     shop.until_object("addresses", "written", |_: &ConfigMap| true).await;
     shop.begin_to_end().await;
     shop.delete_all(&[Content::ConfigMaps]).await;
-    // A run that fails does not get so far as to say that it has looked.
-    let looked = shop.look_again().await;
+    // A reconcile that fails does not record the request as handled.
+    let looked = shop.reconcile_again().await;
     assert_eq!(ready(&looked), ("True", "Deployed"));
     shop.delete_all(&SECRETS_FIRST).await;
     shop.until_calls("deleteDeploymentById", 1).await;

@@ -1,4 +1,4 @@
-//! Rule 4: several resources that want one key of one remote project.
+//! Rule 4: several resources that claim one key of one remote project.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET};
 
 const KEY: &str = "tax-eu";
 
-/// The deployment under another name, with the key that all want.
+/// A deployment with another name and the shared key.
 fn named(shop: &Leaping, name: &str, change: &Value) -> Value {
     let mut manifest = with_spec(with_spec(shop.deployment(), &json!({"key": KEY})), change);
     manifest["metadata"]["name"] = json!(name);
     manifest
 }
 
-/// Everything that a deployment needs in another namespace, which the operator watches from its next start.
+/// Creates everything that a deployment needs in another namespace, which the operator watches from its next start.
 async fn another_namespace(shop: &mut Leaping) -> Sandbox {
     let other = Sandbox::new().await;
     for (name, data) in [
@@ -50,7 +50,7 @@ where
     Api::namespaced(sandbox.client.clone(), &sandbox.namespace)
 }
 
-/// The resource, once its Ready has this reason for its generation.
+/// Returns the resource once its Ready condition has this reason for its generation.
 async fn until_reason(sandbox: &Sandbox, name: &str, reason: &str) -> ConnectorDeployment {
     until(sandbox, name, reason, |object| {
         status(object).observed_generation == object.metadata.generation.unwrap_or_default()
@@ -81,22 +81,22 @@ async fn delete(sandbox: &Sandbox, name: &str) {
 
 async fn until_gone(sandbox: &Sandbox, name: &str) {
     let gone = wait::await_condition(api(sandbox), name, |object: Option<&ConnectorDeployment>| object.is_none());
-    in_time(gone).await.expect("it goes").expect("watching works");
+    in_time(gone).await.expect("it is deleted").expect("watching works");
 }
 
-/// Lets time pass, then has the operator look at this one; returns once it has.
+/// Lets time pass, then requests a reconcile of this resource; returns once it was handled.
 async fn pass(shop: &Leaping, sandbox: &Sandbox, name: &str, time: Duration) {
     shop.clock.step(time);
     let request = shop.clock.now().to_string();
     let asked = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}});
     sandbox.change(&named(shop, name, &json!({})), &asked).await.unwrap();
-    until::<ConnectorDeployment>(sandbox, name, "looked at again", |object| {
+    until::<ConnectorDeployment>(sandbox, name, "reconciled again", |object| {
         status(object).handled_reconcile_request.as_ref() == Some(&request)
     })
     .await;
 }
 
-/// Lets what was accepted end.
+/// Lets the accepted operation end.
 async fn finish(shop: &Leaping, sandbox: &Sandbox, name: &str) -> ConnectorDeployment {
     until::<ConnectorDeployment>(sandbox, name, "accepted", is_accepted).await;
     pass(shop, sandbox, name, DEPLOYING).await;
@@ -111,30 +111,30 @@ fn assert_aside(object: &ConnectorDeployment, winner: &str) {
 }
 
 #[tokio::test]
-async fn rule_04_one_has_the_key_and_the_other_touches_nothing_until_it_is_gone() {
+async fn rule_04_one_owns_the_key_and_the_other_changes_nothing_until_it_is_gone() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"key": KEY})).await;
     let live = shop.finish("Deployed").await;
     shop.sandbox.apply(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
     let aside = until_reason(&shop.sandbox, "second", "KeyConflict").await;
     assert_aside(&aside, &format!("{}/{NAME}", shop.sandbox.namespace));
-    assert!(aside.finalizers().is_empty(), "nothing is held");
+    assert!(aside.finalizers().is_empty(), "it has no finalizer");
     assert_eq!((status(&aside).id, status(&aside).key, status(&aside).remote), (None, None, None));
 
-    // Whatever is asked of it.
+    // A redeploy request and a changed spec have no effect.
     let annotated = json!({"metadata": {"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}}, "spec": level("debug")});
     shop.sandbox.change(&aside_manifest(&shop), &annotated).await.unwrap();
     until_reason(&shop.sandbox, "second", "KeyConflict").await;
     shop.pass(QUIET_PERIOD).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 
-    // Deleted, it goes at once; the other one keeps what it has.
+    // It is deleted at once, and the deployment of the other one stays.
     delete(&shop.sandbox, "second").await;
     until_gone(&shop.sandbox, "second").await;
-    assert_eq!(ready(&shop.look_again().await), ("True", "Deployed"));
+    assert_eq!(ready(&shop.reconcile_again().await), ("True", "Deployed"));
     assert_eq!(shop.sent(), [1, 0, 0]);
 
-    // It goes on by itself once it is alone.
+    // It continues without a change once it is the only claimant.
     shop.sandbox.apply(&named(&shop, "second", &json!({}))).await.unwrap();
     until_reason(&shop.sandbox, "second", "KeyConflict").await;
     shop.delete().await;
@@ -152,11 +152,11 @@ fn aside_manifest(shop: &Leaping) -> Value {
 }
 
 #[tokio::test]
-async fn rule_04_of_two_in_different_namespaces_that_come_at_once_one_creates_and_a_restart_changes_nothing() {
+async fn rule_04_of_two_created_at_once_in_different_namespaces_one_creates_and_a_restart_changes_nothing() {
     let mut shop = Leaping::open().await;
     shop.stop_operator().await;
     let other = another_namespace(&mut shop).await;
-    // The same second, or the one after: whoever is older is told by the cluster.
+    // In the same second or in the next one: the creation timestamps decide which is older.
     shop.apply_deployment(&json!({"key": KEY, "adoptionPolicy": "Adopt"})).await;
     other.apply(&named(&shop, NAME, &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
     let age = async |sandbox: &Sandbox| {
@@ -170,15 +170,16 @@ async fn rule_04_of_two_in_different_namespaces_that_come_at_once_one_creates_an
     finish(&shop, first, NAME).await;
     let aside = until_reason(second, NAME, "KeyConflict").await;
     assert_aside(&aside, &format!("{}/{NAME}", first.namespace));
-    assert_eq!(shop.calls("createDeployment"), 1, "not even one that is refused");
+    assert_eq!(shop.calls("createDeployment"), 1, "no second create, not even one that is refused");
 
     shop.stop_operator().await;
     let (before, looks) = (shop.get().await, shop.looks());
     shop.start_operator();
-    shop.until_so("a look after the restart", || shop.looks() > looks).await;
+    shop.until_so("a read after the restart", || shop.looks() > looks).await;
     shop.clock.step(QUIET_PERIOD);
     for sandbox in [first, second] {
-        // Runs of one resource come one after the other, so the one of the start is over once the next has written.
+        // Reconciles of one resource run one after the other, so the first one after the start has ended once the next
+        // has written.
         let policy = json!({"spec": {"deletionPolicy": "Orphan"}});
         sandbox.change(&named(&shop, NAME, &json!({})), &policy).await.unwrap();
     }
@@ -194,26 +195,26 @@ async fn rule_04_of_two_in_different_namespaces_that_come_at_once_one_creates_an
 }
 
 #[tokio::test]
-async fn rule_04_what_comes_while_another_one_looks_is_noticed_before_it_creates() {
+async fn rule_04_a_stronger_claim_that_appears_during_a_lookup_prevents_the_create() {
     let shop = Leaping::open().await;
     shop.know_the_registry().await;
-    // The stronger one is older, and only observes at first.
+    // The stronger claimant is older, and only observes at first.
     let stronger = named(&shop, "aaa", &json!({"managementPolicy": "ObserveOnly"}));
     shop.sandbox.apply(&stronger).await.unwrap();
     until_reason(&shop.sandbox, "aaa", "RemoteDisappeared").await;
     let slow = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
-    // It shows what was there before the pause, which ends when the faults are cleared.
+    // The response shows the state before the delay, which ends when the faults are cleared.
     shop.dev.fault(Fault::of("getDeploymentByKey", slow).after_the_effect().times(1)).unwrap();
     let looks = shop.calls("getDeploymentByKey");
     shop.apply_deployment(&json!({"key": KEY})).await;
-    shop.until("about to look", |object| !object.finalizers().is_empty()).await;
+    shop.until("about to read", |object| !object.finalizers().is_empty()).await;
     shop.sandbox.change(&stronger, &json!({"spec": {"managementPolicy": "Full"}})).await.unwrap();
     until_reason(&shop.sandbox, "aaa", "Creating").await;
     shop.dev.clear_faults();
     finish(&shop, &shop.sandbox, "aaa").await;
     assert_aside(&shop.until_reason("KeyConflict").await, "aaa");
     assert_eq!(shop.calls("createDeployment"), 1);
-    assert_eq!(shop.calls("getDeploymentByKey"), looks + 3, "who gives way does not look once more");
+    assert_eq!(shop.calls("getDeploymentByKey"), looks + 3, "the one that yields does not read again");
     assert!(shop.events("KeyTaken").await.is_empty());
     assert_eq!(shop.events("Creating").await.len(), 1);
 }
@@ -231,7 +232,7 @@ async fn rule_04_two_that_would_adopt_do_not_both_own_it() {
     let ours = shop.redeployed("Deployed").await;
     assert_eq!(status(&ours).id.as_ref(), Some(&id));
     assert_eq!(status(&until_reason(&shop.sandbox, "zzz", "KeyConflict").await).id, None);
-    // The owner lets it go, and only then the other one takes it over.
+    // The owner orphans it, and only then the other one adopts it.
     shop.change(&json!({"spec": {"deletionPolicy": "Orphan"}})).await;
     shop.delete().await;
     shop.until_gone().await;
@@ -257,15 +258,15 @@ async fn rule_04_a_backup_restored_into_another_namespace_waits_for_the_owner() 
     other.apply(&restored).await.unwrap();
     let aside = until_reason(&other, NAME, "KeyConflict").await;
     assert_aside(&aside, &format!("{}/{NAME}", shop.sandbox.namespace));
-    // Deleting the copy must not take down what the original owns.
+    // Deleting the copy must not undeploy what the original owns.
     delete(&other, NAME).await;
     until_gone(&other, NAME).await;
-    assert_eq!(ready(&shop.look_again().await), ("True", "Deployed"));
+    assert_eq!(ready(&shop.reconcile_again().await), ("True", "Deployed"));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
-async fn rule_04_observing_claims_nothing_and_may_look_at_what_another_one_owns() {
+async fn rule_04_observing_claims_no_key_and_reads_what_another_one_owns() {
     let shop = Leaping::open().await;
     let observing = named(&shop, "observer", &json!({"managementPolicy": "ObserveOnly"}));
     // It is the older one.
@@ -287,22 +288,22 @@ async fn rule_04_observing_claims_nothing_and_may_look_at_what_another_one_owns(
     let taken = until_reason(&shop.sandbox, "observer", "Deployed").await;
     assert_eq!(status(&taken).id, status(&live).id);
 
-    // Who owned it before has its id still: the older one keeps it.
+    // The former owner still has the id in its status: the older one keeps the key.
     shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
     assert_aside(&shop.until_reason("KeyConflict").await, "observer");
     shop.delete().await;
     shop.until_gone().await;
-    assert_eq!(shop.sent(), [1, 0, 0], "also one with the id is let go");
+    assert_eq!(shop.sent(), [1, 0, 0], "one with the id is orphaned too");
 }
 
 #[tokio::test]
-async fn rule_04_a_winner_that_goes_to_another_project_leaves_the_key() {
+async fn rule_04_a_winner_that_moves_to_another_project_releases_the_key() {
     let shop = Leaping::open().await;
     let mut elsewhere = shop.project();
     elsewhere["metadata"]["name"] = json!("elsewhere");
     elsewhere["spec"]["projectKey"] = json!("other");
     shop.sandbox.apply(&elsewhere).await.unwrap();
-    // A suspended one claims its key.
+    // A suspended resource claims its key.
     shop.apply_deployment(&json!({"key": KEY, "suspend": true})).await;
     shop.until_reason("Suspended").await;
     shop.sandbox.apply(&named(&shop, "zzz", &json!({}))).await.unwrap();
@@ -310,10 +311,10 @@ async fn rule_04_a_winner_that_goes_to_another_project_leaves_the_key() {
     shop.change(&json!({"spec": {"projectRef": {"name": "elsewhere"}}})).await;
     finish(&shop, &shop.sandbox, "zzz").await;
 
-    // And coming back it is the one that waits.
+    // When it returns, it is the one that waits.
     shop.change(&json!({"spec": {"projectRef": {"name": PROJECT}, "suspend": false}})).await;
     assert_aside(&shop.until_reason("KeyConflict").await, "zzz");
-    // So does one whose project is made anew and names the same remote.
+    // The same holds if its project is created again and names the same remote.
     let projects = shop.api::<ConnectProject>();
     projects.delete("elsewhere", &DeleteParams::default()).await.unwrap();
     let gone = wait::await_condition(projects, "elsewhere", |object: Option<&ConnectProject>| object.is_none());
@@ -326,7 +327,7 @@ async fn rule_04_a_winner_that_goes_to_another_project_leaves_the_key() {
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
-/// Older than everybody else, and annotated with an id that nobody has seen.
+/// Creates a resource that is older than all others, and annotated with an id that does not exist.
 async fn older_with_invented_id(shop: &Leaping, sandbox: &Sandbox) {
     let mut theirs = named(shop, "aaa", &json!({"suspend": true}));
     theirs["metadata"]["annotations"] = json!({names::REMOTE_ID: "8a7d1c2e-0000-4000-8000-000000000000"});
@@ -334,7 +335,7 @@ async fn older_with_invented_id(shop: &Leaping, sandbox: &Sandbox) {
 }
 
 #[tokio::test]
-async fn rule_04_whoever_only_knows_the_key_of_the_project_keeps_nobody_from_a_key() {
+async fn rule_04_a_project_without_valid_credentials_blocks_no_key() {
     let mut shop = Leaping::open().await;
     shop.stop_operator().await;
     let other = another_namespace(&mut shop).await;
@@ -351,7 +352,7 @@ async fn rule_04_whoever_only_knows_the_key_of_the_project_keeps_nobody_from_a_k
     shop.apply_deployment(&json!({"key": KEY})).await;
     shop.finish("Deployed").await;
 
-    // With good credentials it is one that wants the same key.
+    // With valid credentials it is a claimant like the others.
     let right = json!({"metadata": {"name": CREDENTIALS}, "stringData": {"clientSecret": "dev-secret"}});
     secrets.patch(CREDENTIALS, &PatchParams::default(), &Patch::Merge(right)).await.unwrap();
     assert_aside(&until_reason(&other, "aaa", "KeyConflict").await, &format!("{}/{NAME}", shop.sandbox.namespace));
@@ -359,9 +360,9 @@ async fn rule_04_whoever_only_knows_the_key_of_the_project_keeps_nobody_from_a_k
 }
 
 #[tokio::test]
-async fn rule_04_an_invented_annotation_does_not_keep_the_older_from_a_key() {
+async fn rule_04_an_invented_annotation_does_not_outrank_the_older_claim() {
     let shop = Leaping::open().await;
-    // Neither can begin, until a Secret is there.
+    // Neither can start until the Secret exists.
     let waits = json!({"key": KEY, "configurations": [{"applicationName": "service", "securedConfiguration": [
         {"key": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "later", "key": "token"}}}]}]});
     shop.apply_deployment(&waits).await;

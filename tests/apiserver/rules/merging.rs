@@ -1,4 +1,4 @@
-//! Rule 8: a create names every application, and a redeploy takes nothing away.
+//! Rule 8: a create names every application, and a redeploy removes no values.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{DEPLOYING, GATHER, Leaping, QUIET, condition, level, ready, status};
 use crate::shop::SECRET;
 
-/// What the application gets: plain values, and the Secret's key `token` as these secured ones.
+/// The configuration of the application: plain values, and the Secret's key `token` for each of these secured keys.
 fn service(plain: &[(&str, &str)], secured: &[&str]) -> Value {
     let plain: Vec<_> = plain.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
     let from = json!({"secretKeyRef": {"name": SECRET, "key": "token"}});
@@ -27,7 +27,7 @@ fn spec(plain: &[(&str, &str)], secured: &[&str]) -> Value {
     json!({"spec": service(plain, secured)})
 }
 
-/// What the condition says of values that stay; `None`: it is not true.
+/// The message of the ValuesRetained condition; `None`: it is not true.
 fn retained(object: &ConnectorDeployment) -> Option<String> {
     let condition = condition(object, names::VALUES_RETAINED).filter(|condition| condition.status == "True");
     condition.map(|condition| condition.message.clone())
@@ -62,7 +62,7 @@ async fn rule_08_a_create_and_a_move_name_every_application_of_the_connector() {
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
     shop.finish("Deployed").await;
     assert_eq!(applications(&shop), ["service", "enabler"], "the spec names one of them");
-    // A version that adds one.
+    // A version that adds an application.
     let add = |connector: &mut ConnectorDefinition| {
         with_enabler(connector);
         connector.configurations[2].application_name = "admin".into();
@@ -75,7 +75,7 @@ async fn rule_08_a_create_and_a_move_name_every_application_of_the_connector() {
 }
 
 #[tokio::test]
-async fn rule_08_a_move_goes_without_an_added_application_if_the_service_refuses_that() {
+async fn rule_08_a_move_omits_an_added_application_if_the_service_refuses_it() {
     let variant = Variant { added_applications: AddedApplications::Refuse, ..Variant::default() };
     let shop = Leaping::with(Options { variant, ..Options::default() }).await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
@@ -90,7 +90,7 @@ async fn rule_08_a_move_goes_without_an_added_application_if_the_service_refuses
 }
 
 #[tokio::test]
-async fn rule_08_nothing_is_created_while_the_registry_does_not_say_what_the_connector_declares() {
+async fn rule_08_nothing_is_created_before_the_registry_returns_what_the_connector_declares() {
     let shop = Leaping::open().await;
     shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::text(500, "out of order"))).unwrap();
     shop.apply_deployment(&json!({})).await;
@@ -99,14 +99,14 @@ async fn rule_08_nothing_is_created_while_the_registry_does_not_say_what_the_con
     shop.pass(Duration::from_mins(2)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
     shop.dev.clear_faults();
-    // It is asked again by itself.
+    // The operator reads the registry again without an event.
     shop.clock.step(Duration::from_mins(2));
     shop.finish("Deployed").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
-async fn rule_08_a_removed_value_without_a_default_stays_is_named_and_costs_no_redeploy() {
+async fn rule_08_a_removed_value_without_a_default_is_retained_and_reported_without_a_redeploy() {
     let shop = Leaping::open().await;
     let optional = |connector: &mut ConnectorDefinition| {
         let sign = SecuredKey { key: "SIGN_KEY".into(), ..SecuredKey::default() };
@@ -119,25 +119,25 @@ async fn rule_08_a_removed_value_without_a_default_stays_is_named_and_costs_no_r
     assert_eq!(retained(&live), None);
 
     shop.change(&spec(&all[..1], &["API_TOKEN"])).await;
-    let told = shop.until("retained", |object| retained(object).is_some()).await;
-    let message = retained(&told).unwrap();
+    let reported = shop.until("retained", |object| retained(object).is_some()).await;
+    let message = retained(&reported).unwrap();
     assert!(message.contains("service/SIGN_KEY (secured), service/FEATURES"), "{message}");
     assert!(message.contains("revoke"), "{message}");
-    assert_eq!(ready(&told), ("True", "Deployed"));
+    assert_eq!(ready(&reported), ("True", "Deployed"));
     let later = shop.pass(Duration::from_mins(10)).await;
     assert_eq!(retained(&later), Some(message));
     assert!(condition(&later, names::DRIFTED).is_none_or(|condition| condition.status == "False"));
     assert_eq!(shop.sent(), [1, 0, 0], "a redeploy would change nothing");
 
-    // As it was again: it is there already.
+    // The value is added again; the remote has it still.
     shop.change(&spec(&all, &["API_TOKEN", "SIGN_KEY"])).await;
-    shop.until("named again", |object| retained(object).is_none()).await;
+    shop.until("no longer reported", |object| retained(object).is_none()).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 
-    // One redeploy for another reason takes nothing away either.
+    // A redeploy for another reason removes nothing either.
     shop.change(&spec(&[("LOG_LEVEL", "warn")], &["API_TOKEN"])).await;
-    let told = shop.redeployed("Deployed").await;
-    assert!(retained(&told).is_some_and(|message| message.contains("FEATURES") && message.contains("SIGN_KEY")));
+    let reported = shop.redeployed("Deployed").await;
+    assert!(retained(&reported).is_some_and(|message| message.contains("FEATURES") && message.contains("SIGN_KEY")));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
     assert!(plain(&shop).contains(&("FEATURES".to_owned(), "cart".to_owned())));
@@ -183,21 +183,21 @@ async fn rule_08_a_removed_value_with_a_default_is_set_to_it_once() {
     shop.pass(Duration::from_mins(10)).await;
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
-    // What is the default already need not be sent.
+    // A value that equals the default need not be sent.
     shop.change(&spec(&[("FEATURES", "cart"), ("LOG_LEVEL", "info")], &["API_TOKEN"])).await;
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
 #[tokio::test]
-async fn rule_08_a_removed_value_takes_the_deployment_with_it_if_that_is_asked_for() {
+async fn rule_08_a_removed_value_recreates_the_deployment_by_policy() {
     let shop = Leaping::open().await;
     let mut wanted = service(&[("FEATURES", "cart")], &["API_TOKEN"]);
     wanted["removedValues"] = json!("Recreate");
     shop.apply_deployment(&wanted).await;
     let first = shop.finish("Deployed").await;
     shop.change(&spec(&[], &["API_TOKEN"])).await;
-    // Changes are gathered first; then it goes, and another one takes its place.
+    // Changes are gathered first; then the deployment is deleted, and created again.
     shop.until_reason("Redeploying").await;
     shop.clock.step(GATHER);
     let down = shop.until_reason("Undeploying").await;
@@ -210,46 +210,46 @@ async fn rule_08_a_removed_value_takes_the_deployment_with_it_if_that_is_asked_f
     assert_eq!(retained(&again), None);
     assert!(plain(&shop).iter().all(|(key, _)| key != "FEATURES"), "{:?}", plain(&shop));
     shop.pass(Duration::from_mins(10)).await;
-    shop.look_again().await;
-    assert_eq!(shop.sent(), [2, 0, 1], "once, and no redeploy");
+    shop.reconcile_again().await;
+    assert_eq!(shop.sent(), [2, 0, 1], "one recreation and no redeploy");
 }
 
 #[tokio::test]
-async fn rule_08_a_deployment_that_lacks_applications_says_so_and_is_redeployed_without_them() {
+async fn rule_08_a_deployment_that_lacks_applications_is_reported_and_redeployed_without_them() {
     let shop = Leaping::open().await;
     shop.dev.world().raise_connector("demo-connector", false, with_enabler).unwrap();
-    // Whoever made it named one application of two.
+    // It was created with one application of two.
     shop.make_elsewhere("info");
     let mut wanted = level("info");
     wanted["adoptionPolicy"] = json!("Adopt");
     shop.apply_deployment(&wanted).await;
     shop.until_reason("Adopting").await;
     shop.pass(QUIET).await;
-    let told = shop.until_reason("ApplicationMissing").await;
-    assert_eq!(ready(&told).0, "False");
-    let said = &condition(&told, names::READY).unwrap().message;
-    assert!(said.contains("enabler") && said.contains("delete this resource"), "{said}");
-    assert!(condition(&told, names::STALLED).is_some());
+    let reported = shop.until_reason("ApplicationMissing").await;
+    assert_eq!(ready(&reported).0, "False");
+    let why = &condition(&reported, names::READY).unwrap().message;
+    assert!(why.contains("enabler") && why.contains("delete this resource"), "{why}");
+    assert!(condition(&reported, names::STALLED).is_some());
     assert_eq!(shop.sent(), [0, 0, 0]);
 
     shop.change(&json!({"spec": level("debug")})).await;
     shop.redeployed("ApplicationMissing").await;
     shop.pass(Duration::from_mins(10)).await;
-    assert_eq!(shop.sent(), [0, 1, 0], "redeployed, not refused, and not again");
+    assert_eq!(shop.sent(), [0, 1, 0], "one redeploy, which is not refused");
     assert!(plain(&shop).contains(&("LOG_LEVEL".to_owned(), "debug".to_owned())));
-    assert!(status(&told).id.is_some());
+    assert!(status(&reported).id.is_some());
 }
 
 #[tokio::test]
-async fn rule_08_values_that_do_not_show_as_they_were_sent_are_named_and_not_sent_again() {
+async fn rule_08_values_that_reads_return_differently_are_reported_and_not_sent_again() {
     let variant = Variant { normalise: Normalise::Trim, ..Variant::default() };
     let shop = Leaping::with(Options { variant, ..Options::default() }).await;
     shop.apply_deployment(&service(&[("LOG_LEVEL", "info"), ("FEATURES", " a-feature ")], &["API_TOKEN"])).await;
-    let told = shop.finish("ValuesNotApplied").await;
-    assert_eq!(ready(&told).0, "False");
-    let said = &condition(&told, names::READY).unwrap().message;
-    assert!(said.contains("service/FEATURES") && !said.contains("LOG_LEVEL"), "{said}");
-    assert!(!said.contains("a-feature"), "{said}");
+    let reported = shop.finish("ValuesNotApplied").await;
+    assert_eq!(ready(&reported).0, "False");
+    let why = &condition(&reported, names::READY).unwrap().message;
+    assert!(why.contains("service/FEATURES") && !why.contains("LOG_LEVEL"), "{why}");
+    assert!(!why.contains("a-feature"), "{why}");
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     shop.change(&spec(&[("LOG_LEVEL", "info"), ("FEATURES", "a-feature")], &["API_TOKEN"])).await;

@@ -1,8 +1,7 @@
-//! The rules of the design, each on a real API server, by number: what people see in the cluster and what reaches the
-//! remote.
+//! The rules of the design by number, on a real API server: what users see in the cluster and what reaches the remote.
 //!
-//! Time runs as on the machine and leaps when a test says so, for operator and remote alike, so that nothing waits for
-//! minutes. "Nothing happens" is proven by a run that must come after it ([`Leaping::look_again`]).
+//! The clock follows the machine's and is stepped by tests, for operator and remote alike, so that nothing waits for
+//! minutes. "Nothing happens" is proven by a reconcile that must come after it ([`Leaping::reconcile_again`]).
 
 mod absence;
 mod adopting;
@@ -45,21 +44,21 @@ use tokio::time::MissedTickBehavior;
 use crate::patience::in_time;
 use crate::shop::{NAME, SECRET, Shop};
 
-/// How long a deployment takes at the remote.
+/// How long an operation takes at the remote.
 pub(crate) const DEPLOYING: Duration = Duration::from_secs(10);
 /// Changes within this time become one redeploy (rule 9).
 pub(crate) const GATHER: Duration = Duration::from_secs(2);
-/// After this time nothing of an earlier call is expected any more.
+/// After this time no effect of an earlier call is expected any more.
 pub(crate) const QUIET_PERIOD: Duration = Duration::from_mins(2);
-/// How long something must be quiet before it is taken for settled.
+/// How long something must be unchanged before it counts as settled.
 pub(crate) const QUIET: Duration = Duration::from_mins(1);
 
-/// How finely time runs by itself.
+/// Interval at which the clock advances by itself.
 const TICK: Duration = Duration::from_millis(5);
-/// How far it runs in a tick if it is slow.
+/// How far it advances in an interval after [`Leaping::slow_down`].
 const SLOW_TICK: Duration = Duration::from_micros(200);
 
-/// A shop in which time leaps.
+/// A shop with a clock that tests step.
 pub(crate) struct Leaping {
     shop: Shop,
     ticking: JoinHandle<()>,
@@ -93,7 +92,7 @@ impl Leaping {
         Self::with(Options::default()).await
     }
 
-    /// A shop with nothing deployed, and a remote of the test's.
+    /// A shop with nothing deployed, and these options of the remote.
     pub(crate) async fn with(options: Options) -> Self {
         let clock = Clock::stepped("2026-01-01T12:00:00Z".parse().unwrap());
         let slow = Arc::new(AtomicBool::default());
@@ -106,12 +105,12 @@ impl Leaping {
         Self { shop, ticking, slow, looks: AtomicU64::default() }
     }
 
-    /// A shop with a deployment that is live.
+    /// A shop with a live deployment.
     pub(crate) async fn live() -> Self {
         Self::live_with(Options::default()).await
     }
 
-    /// A shop with a deployment that is live at a remote of the test's.
+    /// A shop with a live deployment, and these options of the remote.
     pub(crate) async fn live_with(options: Options) -> Self {
         let shop = Self::with(options).await;
         shop.apply_deployment(&json!({})).await;
@@ -125,7 +124,8 @@ impl Leaping {
         self.sandbox.apply(&crate::manifests::with_spec(self.deployment(), change)).await.unwrap();
     }
 
-    /// From here on nobody waits for the registry: a deployment that sends nothing has asked it for the connector.
+    /// Makes the operator cache the registry entry, so that nothing waits for it later: a suspended deployment reads it
+    /// and sends nothing.
     pub(crate) async fn know_the_registry(&self) {
         self.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
         let mut suspended = crate::manifests::with_spec(self.deployment(), &json!({"suspend": true}));
@@ -134,32 +134,33 @@ impl Leaping {
         self.sandbox.until_reason("suspended", "Suspended").await;
     }
 
-    /// From here on time hardly moves but by leaps: the whole patience of a test is a second and a bit.
+    /// From here on the clock advances almost only by steps: it gains little more than a second in the time limit of a
+    /// test.
     pub(crate) fn slow_down(&self) {
         self.slow.store(true, Ordering::Relaxed);
     }
 
-    /// Lets time pass, then has the operator look, and returns the deployment once it has.
+    /// Lets time pass, then requests a reconcile, and returns the deployment once it was handled.
     pub(crate) async fn pass(&self, time: Duration) -> ConnectorDeployment {
         self.clock.step(time);
-        self.look_again().await
+        self.reconcile_again().await
     }
 
-    /// Has the operator look at the remote; returns the deployment once it has. Runs of one resource come one after the
-    /// other, so everything that was to happen before has happened.
-    pub(crate) async fn look_again(&self) -> ConnectorDeployment {
-        // A look is not used twice.
+    /// Requests a reconcile with a new read of the remote; returns the deployment once it was handled. Reconciles of
+    /// one resource run one after the other, so everything that was due before has happened.
+    pub(crate) async fn reconcile_again(&self) -> ConnectorDeployment {
+        // An observation is not used twice.
         self.clock.step(TICK);
         let request = format!("look-{}", self.looks.fetch_add(1, Ordering::Relaxed));
         self.annotate(names::RECONCILE_REQUESTED_AT, &request).await;
-        self.until("looked at again", |object| {
+        self.until("reconciled again", |object| {
             status(object).handled_reconcile_request.as_ref() == Some(&request) && is_annotated(object)
         })
         .await
     }
 
-    /// The deployment is gone from the cluster and the remote knows nothing of that, as when a cluster is lost: what is
-    /// restored has no status. The operator is stopped.
+    /// Deletes the deployment from the cluster without the remote, as when a cluster is lost: a restored backup has no
+    /// status. The operator is stopped.
     pub(crate) async fn lose(&mut self) {
         self.stop_operator().await;
         self.change(&json!({"metadata": {"finalizers": null}})).await;
@@ -167,7 +168,7 @@ impl Leaping {
         self.until_gone().await;
     }
 
-    /// Lets the operation that was begun end at the remote; returns the deployment once Ready says so.
+    /// Lets the operation end at the remote; returns the deployment once Ready has this reason.
     pub(crate) async fn finish(&self, reason: &str) -> ConnectorDeployment {
         self.until("an operation is accepted", is_accepted).await;
         self.pass(DEPLOYING).await;
@@ -177,17 +178,18 @@ impl Leaping {
     /// After a change: lets the time pass in which changes are gathered, and the redeploy end.
     pub(crate) async fn redeployed(&self, reason: &str) -> ConnectorDeployment {
         self.until_reason("Redeploying").await;
-        // Without an edit: one between the call and the write of its answer would make that a lost one.
+        // A requested reconcile would be an edit: between the call and the write of its response, it would make the
+        // response count as lost.
         self.clock.step(GATHER);
         self.finish(reason).await
     }
 
-    /// Calls that change something: POSTs that create, POSTs that redeploy, DELETEs.
+    /// Number of calls that change something: creates, redeploys, deletes.
     pub(crate) fn sent(&self) -> [u64; 3] {
         ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| self.calls(operation))
     }
 
-    /// Calls that look at deployments.
+    /// Number of calls that read deployments.
     pub(crate) fn looks(&self) -> u64 {
         ["getDeploymentById", "getDeploymentByKey", "queryDeployments"]
             .map(|operation| self.calls(operation))
@@ -195,12 +197,12 @@ impl Leaping {
             .sum()
     }
 
-    /// Returns once this operation of the remote was answered so many times.
+    /// Returns once this operation of the remote was answered this many times.
     pub(crate) async fn until_calls(&self, operation: &str, times: u64) {
         self.until_so(operation, || self.calls(operation) >= times).await;
     }
 
-    /// Returns once something beside the cluster is so.
+    /// Returns once a condition outside the cluster holds.
     pub(crate) async fn until_so(&self, what: &str, is: impl Fn() -> bool) {
         let so = async {
             while !is() {
@@ -216,12 +218,12 @@ impl Leaping {
         format!("{}_{NAME}", self.sandbox.namespace)
     }
 
-    /// Somebody else makes a deployment under our key; returns its id.
+    /// Creates a deployment under the same key outside the operator; returns its id.
     pub(crate) fn make_elsewhere(&self, level: &str) -> String {
         self.make_elsewhere_under(&self.key(), level)
     }
 
-    /// The same under another key.
+    /// Creates a deployment under another key outside the operator; returns its id.
     pub(crate) fn make_elsewhere_under(&self, key: &str, level: &str) -> String {
         let draft: DeploymentDraft = serde_json::from_value(json!({
             "key": key,
@@ -241,7 +243,7 @@ impl Leaping {
         id
     }
 
-    /// Every version of the deployment from now on.
+    /// Watches every version of the deployment from now on.
     pub(crate) async fn history(&self) -> History {
         let api = self.api::<ConnectorDeployment>();
         let version = api.list_metadata(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
@@ -258,7 +260,7 @@ impl Leaping {
 
 async fn tick(clock: Clock, slow: Arc<AtomicBool>) {
     let mut ticks = tokio::time::interval(TICK);
-    // Time that the machine gave to others is not made up for.
+    // Time that the machine spent elsewhere is not caught up.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
@@ -266,13 +268,13 @@ async fn tick(clock: Clock, slow: Arc<AtomicBool>) {
     }
 }
 
-/// The versions of the deployment, in order, as the cluster stored them.
+/// The versions of the deployment, in the order in which the API server stored them.
 pub(crate) struct History {
     versions: BoxStream<'static, ConnectorDeployment>,
 }
 
 impl History {
-    /// The versions so far, to the first that is as wanted.
+    /// Returns the versions so far, up to the first that satisfies `is`.
     pub(crate) async fn until(&mut self, is: impl Fn(&ConnectorDeployment) -> bool) -> Vec<ConnectorDeployment> {
         let mut seen = Vec::new();
         let all = async {
@@ -299,22 +301,22 @@ pub(crate) fn condition<'a>(object: &'a ConnectorDeployment, name: &str) -> Opti
     object.status.iter().flat_map(|status| &status.conditions).find(|condition| condition.type_ == name)
 }
 
-/// Whether the condition of this type is there and true.
+/// Whether the condition of this type exists and is true.
 pub(crate) fn is(object: &ConnectorDeployment, name: &str) -> bool {
     condition(object, name).is_some_and(|condition| condition.status == "True")
 }
 
-/// Message of Ready.
+/// Message of the Ready condition.
 pub(crate) fn message(object: &ConnectorDeployment) -> &str {
     condition(object, "Ready").map_or("", |ready| &ready.message)
 }
 
-/// Status and reason of Ready.
+/// Status and reason of the Ready condition.
 pub(crate) fn ready(object: &ConnectorDeployment) -> (&str, &str) {
     condition(object, "Ready").map_or(("", ""), |ready| (&ready.status, &ready.reason))
 }
 
-/// Whether the last thing that a run writes is there, the annotation with the id: it follows the status.
+/// Whether the last write of a reconcile is visible: the annotation with the id, which follows the status.
 fn is_annotated(object: &ConnectorDeployment) -> bool {
     let id = status(object).id;
     let claims = object.spec.management_policy == ManagementPolicy::Full;
@@ -326,7 +328,7 @@ pub(crate) fn is_accepted(object: &ConnectorDeployment) -> bool {
     operation.is_some_and(|operation| operation.state == OperationState::Accepted)
 }
 
-/// The configuration of the one application, with this level and the token of the Secret.
+/// The configuration of the only application, with this level and the token of the Secret.
 pub(crate) fn level(level: &str) -> Value {
     json!({"configurations": [{
         "applicationName": "service",

@@ -1,4 +1,4 @@
-//! Rule 6: an operation from its start to its end, also if the operator dies in the middle.
+//! Rule 6: an operation from its start to its end, also if the operator is killed in the middle.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, le
 use crate::patience::in_time;
 use crate::shop::SECRET;
 
-/// Longer than any test: the operator dies before it is over.
+/// In milliseconds, longer than any test: the operator is killed before the response.
 const FOR_EVER: u64 = 60_000;
 
 fn assert_unknown_while_it_runs(versions: &[ConnectorDeployment]) {
     let running = versions.iter().filter(|object| status(object).operation.is_some());
-    let told: Vec<_> = running.map(|object| ready(object).0).collect();
-    assert!(!told.is_empty() && told.iter().all(|status| *status == "Unknown"), "{told:?}");
+    let reported: Vec<_> = running.map(|object| ready(object).0).collect();
+    assert!(!reported.is_empty() && reported.iter().all(|status| *status == "Unknown"), "{reported:?}");
 }
 
 #[tokio::test]
@@ -46,9 +46,9 @@ async fn rule_06_a_failure_that_is_read_while_a_redeploy_runs_is_the_old_one() {
     shop.pass(GATHER).await;
     shop.until("accepted", is_accepted).await;
     let running = shop.pass(Duration::from_secs(1)).await;
-    assert_eq!(status(&running).deployment_status.as_deref(), Some("Failed"), "the read is an old one");
+    assert_eq!(status(&running).deployment_status.as_deref(), Some("Failed"), "the read is stale");
     assert_eq!(ready(&running), ("Unknown", "Redeploying"));
-    // Nobody saw it at work, so the end counts once it was read for a minute.
+    // No read showed it busy, so its end counts only once reads have shown it for a minute.
     assert_eq!(ready(&shop.pass(DEPLOYING).await), ("Unknown", "Redeploying"));
     shop.pass(QUIET).await;
     shop.until_reason("Deployed").await;
@@ -57,7 +57,7 @@ async fn rule_06_a_failure_that_is_read_while_a_redeploy_runs_is_the_old_one() {
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
-/// Lets this call arrive and its answer be lost with the operator, which dies and comes back.
+/// Lets this call arrive and its response be lost with the operator, which is killed and started again.
 async fn die_during(shop: &mut Leaping, operation: &str, arrived: impl Fn(&[DeploymentStatus]) -> bool) {
     shop.until_so(operation, || {
         let now = shop.dev.now();
@@ -75,7 +75,7 @@ fn never_answered(operation: &str) -> Fault {
 }
 
 #[tokio::test]
-async fn rule_06_an_operator_that_dies_during_a_create_neither_forgets_nor_creates_twice() {
+async fn rule_06_an_operator_killed_during_a_create_neither_loses_it_nor_creates_twice() {
     let mut shop = Leaping::open().await;
     shop.dev.fault(never_answered("createDeployment")).unwrap();
     shop.apply_deployment(&json!({})).await;
@@ -83,11 +83,11 @@ async fn rule_06_an_operator_that_dies_during_a_create_neither_forgets_nor_creat
     shop.finish("Deployed").await;
     let now = shop.dev.now();
     assert_eq!(shop.dev.world().all(now).len(), 1);
-    assert_eq!(shop.sent(), [1, 0, 0], "no call but the one that was never answered");
+    assert_eq!(shop.sent(), [1, 0, 0], "no call except the unanswered one");
 }
 
 #[tokio::test]
-async fn rule_06_an_operator_that_dies_before_the_create_arrives_sends_it_again() {
+async fn rule_06_an_operator_killed_before_the_create_arrives_sends_it_again() {
     let mut shop = Leaping::open().await;
     let stuck = FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::error(503, "") };
     shop.dev.fault(Fault::of("createDeployment", stuck)).unwrap();
@@ -102,12 +102,12 @@ async fn rule_06_an_operator_that_dies_before_the_create_arrives_sends_it_again(
     shop.finish("Deployed").await;
     let now = shop.dev.now();
     assert_eq!(shop.dev.world().all(now).len(), 1);
-    assert!((1..=2).contains(&shop.sent()[0]), "the first one may have died before it left");
+    assert!((1..=2).contains(&shop.sent()[0]), "the first call may not have left the process");
 }
 
 #[tokio::test]
-async fn rule_06_an_operator_that_dies_during_a_redeploy_neither_forgets_nor_redeploys_twice() {
-    // With values that show, and with secured ones only, which never do.
+async fn rule_06_an_operator_killed_during_a_redeploy_neither_loses_it_nor_redeploys_twice() {
+    // With plain values, which reads return, and with secured ones only, which they do not.
     for secured in [false, true] {
         let mut shop = Leaping::live().await;
         shop.dev.fault(never_answered("updateDeploymentById")).unwrap();
@@ -125,12 +125,12 @@ async fn rule_06_an_operator_that_dies_during_a_redeploy_neither_forgets_nor_red
         shop.pass(QUIET_PERIOD).await;
         let live = shop.until_reason("Deployed").await;
         assert_eq!(status(&live).version, Some(2), "secured: {secured}");
-        assert_eq!(shop.sent(), [1, 1, 0], "secured: {secured}: no call but the one that was never answered");
+        assert_eq!(shop.sent(), [1, 1, 0], "secured: {secured}: no call except the unanswered one");
     }
 }
 
 #[tokio::test]
-async fn rule_06_an_operator_that_dies_during_an_undeploy_goes_on_with_it() {
+async fn rule_06_an_operator_killed_during_an_undeploy_continues_it() {
     let mut shop = Leaping::live().await;
     shop.dev.fault(never_answered("deleteDeploymentById")).unwrap();
     shop.delete().await;
@@ -143,7 +143,7 @@ async fn rule_06_an_operator_that_dies_during_an_undeploy_goes_on_with_it() {
 }
 
 #[tokio::test]
-async fn rule_06_an_operator_that_is_stopped_while_the_remote_works_goes_on_after_it() {
+async fn rule_06_an_operator_stopped_while_the_remote_works_continues_after_its_start() {
     let mut shop = Leaping::open().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
@@ -154,7 +154,7 @@ async fn rule_06_an_operator_that_is_stopped_while_the_remote_works_goes_on_afte
 
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until_reason("Redeploying").await;
-    // What was noticed and not yet sent is noticed again.
+    // A change that was gathered and not yet sent is detected again.
     shop.stop_operator().await;
     shop.clock.step(GATHER);
     shop.start_operator();
@@ -169,12 +169,12 @@ async fn rule_06_an_operator_that_is_stopped_while_the_remote_works_goes_on_afte
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
-/// The right answer, once the test has edited the resource and cleared the faults.
+/// The regular response, delayed until the test has edited the resource and cleared the faults.
 fn answered_late(operation: &str) -> Fault {
     Fault::of(operation, FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::default() }).after_the_effect()
 }
 
-/// Edits the resource while this call is under way: a label, and what is asked for.
+/// Edits the resource while this call is in flight: a label, and the spec.
 async fn edit_during(shop: &Leaping, calls: impl Fn(&[DeploymentStatus]) -> bool, spec: &serde_json::Value) {
     shop.until_so("the call has arrived", || {
         let now = shop.dev.now();
@@ -185,12 +185,12 @@ async fn edit_during(shop: &Leaping, calls: impl Fn(&[DeploymentStatus]) -> bool
     shop.change(&json!({"metadata": {"labels": {"team": "tax"}}, "spec": spec})).await;
     let planned =
         status(&shop.get().await).operation.is_some_and(|operation| operation.state == OperationState::Planned);
-    assert!(planned, "the answer came before the edit");
+    assert!(planned, "the response came before the edit");
     shop.dev.clear_faults();
 }
 
 #[tokio::test]
-async fn rule_06_an_edit_during_a_call_does_not_make_its_answer_a_lost_one() {
+async fn rule_06_an_edit_during_a_call_does_not_lose_its_response() {
     let shop = Leaping::open().await;
     shop.dev.fault(answered_late("createDeployment")).unwrap();
     shop.apply_deployment(&json!({})).await;
@@ -199,7 +199,7 @@ async fn rule_06_an_edit_during_a_call_does_not_make_its_answer_a_lost_one() {
     assert_eq!(status(&accepted).observed_generation, 1, "the edit was not sent");
     shop.clock.step(DEPLOYING);
     shop.redeployed("Deployed").await;
-    assert_eq!(shop.sent(), [1, 1, 0], "and it became one redeploy");
+    assert_eq!(shop.sent(), [1, 1, 0], "the edit causes one redeploy");
 
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     shop.dev.fault(answered_late("updateDeploymentById")).unwrap();
@@ -209,13 +209,13 @@ async fn rule_06_an_edit_during_a_call_does_not_make_its_answer_a_lost_one() {
     shop.until("accepted", is_accepted).await;
     shop.clock.step(DEPLOYING);
     let live = shop.until_reason("Deployed").await;
-    assert!(!is(&live, "SecretsUnverified"), "it is known what was accepted");
+    assert!(!is(&live, "SecretsUnverified"), "the accepted call is known");
     assert_eq!(shop.sent(), [1, 2, 0]);
 }
 
 #[tokio::test]
-async fn rule_06_after_a_lost_answer_the_remote_is_looked_at_at_once() {
-    // Without build ids only a look while it is at work tells that a call with new secrets has arrived.
+async fn rule_06_after_a_lost_response_the_remote_is_polled_at_once() {
+    // Without build ids only a read while the remote is busy shows that a call with new secrets has arrived.
     let variant = Variant { build_ids: BuildIds::Never, ..Variant::default() };
     let shop = Leaping::live_with(Options { variant, ..Options::default() }).await;
     let lost = Fault::of("updateDeploymentById", FaultAnswer::error(500, "General"));
@@ -224,11 +224,12 @@ async fn rule_06_after_a_lost_answer_the_remote_is_looked_at_at_once() {
     shop.until_reason("Redeploying").await;
     shop.clock.step(GATHER);
     shop.until_reason("ServiceUnavailable").await;
-    // From here on time hardly moves: a look that comes later than this would come too late for the test.
+    // From here on the clock hardly advances: a later poll would exceed the time limit of the test.
     shop.slow_down();
-    // The pause that the project takes after a failure is over by then.
+    // The backoff of the project after a failure has ended by then.
     shop.clock.step(Duration::from_secs(5));
-    shop.until("seen at work", |object| status(object).operation.is_some_and(|operation| operation.seen_busy)).await;
+    shop.until("observed as busy", |object| status(object).operation.is_some_and(|operation| operation.seen_busy))
+        .await;
     shop.clock.step(DEPLOYING);
     shop.pass(QUIET).await;
     shop.until_reason("Deployed").await;

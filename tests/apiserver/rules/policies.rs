@@ -1,4 +1,4 @@
-//! Rules 20 and 21: observing only, pausing, a remote that is away, and writing no more than there is to say.
+//! Rules 20 and 21: observing only, suspending, an unavailable remote, and no write without a change.
 
 use std::time::Duration;
 
@@ -20,22 +20,22 @@ fn observing() -> Value {
 }
 
 #[tokio::test]
-async fn rule_20_observing_reads_no_secret_sends_nothing_and_lets_go_at_once() {
+async fn rule_20_observing_reads_no_secret_sends_nothing_and_is_deleted_at_once() {
     let shop = Leaping::open().await;
     let id = shop.make_elsewhere("debug");
-    // Its Secret is not there, and is not missed.
+    // Its Secret does not exist, and is not needed.
     shop.sandbox.apply(&with_spec(shop.deployment(), &observing())).await.unwrap();
     let live = shop.until_reason("Observed").await;
     assert_eq!(ready(&live).0, "True");
     assert!(live.finalizers().is_empty());
-    assert_eq!(live.annotations().get(names::REMOTE_ID), None, "it claims nothing");
+    assert_eq!(live.annotations().get(names::REMOTE_ID), None, "no annotation is written");
     assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"));
 
     let now = shop.dev.now();
     shop.dev.world().set_status(&id, DeploymentStatus::Failed, now).unwrap();
-    assert_eq!(ready(&shop.look_again().await), ("False", "DeploymentFailed"));
+    assert_eq!(ready(&shop.reconcile_again().await), ("False", "DeploymentFailed"));
     shop.dev.world().redeploy_elsewhere(&id, &RedeployAction::default(), now).unwrap();
-    assert_eq!(ready(&shop.look_again().await).0, "Unknown");
+    assert_eq!(ready(&shop.reconcile_again().await).0, "Unknown");
     shop.pass(DEPLOYING).await;
     shop.until_reason("Observed").await;
 
@@ -50,19 +50,19 @@ async fn rule_20_observing_reads_no_secret_sends_nothing_and_lets_go_at_once() {
 }
 
 #[tokio::test]
-async fn rule_20_there_may_be_nothing_to_observe() {
+async fn rule_20_an_observed_deployment_need_not_exist() {
     let shop = Leaping::open().await;
     shop.sandbox.apply(&with_spec(shop.deployment(), &observing())).await.unwrap();
     shop.until_reason("RemoteDisappeared").await;
     shop.make_elsewhere("info");
     shop.clock.step(Duration::from_mins(6));
-    shop.look_again().await;
+    shop.reconcile_again().await;
     shop.until_reason("Observed").await;
     assert_eq!(shop.sent(), [0, 0, 0]);
 }
 
 #[tokio::test]
-async fn rule_20_suspended_it_looks_and_sends_nothing() {
+async fn rule_20_a_suspended_resource_observes_and_sends_nothing() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"suspend": true})).await;
     let held = shop.until_reason("Suspended").await;
@@ -75,7 +75,7 @@ async fn rule_20_suspended_it_looks_and_sends_nothing() {
     shop.change(&json!({"spec": {"suspend": false}})).await;
     assert!(!is(&shop.finish("Deployed").await, names::SUSPENDED));
 
-    // Live and suspended: what is there is still seen, a change waits.
+    // Live and suspended: the remote is still observed, a change waits.
     shop.change(&json!({"spec": {"suspend": true}})).await;
     let live = shop.until_reason("Deployed").await;
     assert!(is(&live, names::SUSPENDED));
@@ -86,7 +86,7 @@ async fn rule_20_suspended_it_looks_and_sends_nothing() {
     shop.until_reason("Suspended").await;
     let id = status(&live).id.expect("an id");
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
-    assert_eq!(status(&shop.look_again().await).version, Some(2));
+    assert_eq!(status(&shop.reconcile_again().await).version, Some(2));
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.delete().await;
@@ -97,7 +97,7 @@ async fn rule_20_suspended_it_looks_and_sends_nothing() {
 }
 
 #[tokio::test]
-async fn rule_20_suspended_during_an_operation_it_watches_it_to_its_end() {
+async fn rule_20_suspending_during_an_operation_keeps_polling_to_its_end() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
@@ -108,16 +108,16 @@ async fn rule_20_suspended_during_an_operation_it_watches_it_to_its_end() {
 }
 
 #[tokio::test]
-async fn rule_20_while_the_remote_is_away_the_project_says_so_and_what_is_settled_is_not_written() {
+async fn rule_20_while_the_remote_is_unavailable_the_project_reports_it_and_settled_resources_are_not_written() {
     let shop = Leaping::live().await;
-    let before = shop.look_again().await;
+    let before = shop.reconcile_again().await;
     shop.dev.fault(Fault { answer: FaultAnswer::text(503, "out of order"), ..Fault::default() }).unwrap();
     shop.clock.step(Duration::from_mins(6));
     let away = |project: &connect_operator::crd::ConnectProject| {
         let conditions = project.status.iter().flat_map(|status| &status.conditions);
         conditions.into_iter().any(|condition| condition.type_ == names::READY && condition.status == "False")
     };
-    // A single failure is passed over.
+    // A single failure is not reported.
     let clock = shop.clock.clone();
     let hurry = tokio::spawn(async move {
         loop {
@@ -133,7 +133,7 @@ async fn rule_20_while_the_remote_is_away_the_project_says_so_and_what_is_settle
             .is_some_and(|status| status.conditions.iter().any(|condition| condition.reason == "ServiceUnavailable"))
     );
 
-    // A change of its Secret is a run, and what cannot be sent is said then.
+    // A change of its Secret enqueues it, and the reconcile then reports that nothing can be sent.
     assert_eq!(shop.get().await.resource_version(), before.resource_version());
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     shop.until_reason("ServiceUnavailable").await;
@@ -145,18 +145,18 @@ async fn rule_20_while_the_remote_is_away_the_project_says_so_and_what_is_settle
 }
 
 #[tokio::test]
-async fn rule_20_a_restart_while_the_remote_is_away_keeps_what_is_settled() {
+async fn rule_20_a_restart_while_the_remote_is_unavailable_keeps_settled_states() {
     for (wanted, reason) in [("info", "Deployed"), ("loud", "DeploymentFailed")] {
         let mut shop = Leaping::open().await;
         shop.apply_deployment(&level(wanted)).await;
         shop.finish(reason).await;
-        let before = shop.look_again().await;
+        let before = shop.reconcile_again().await;
         shop.stop_operator().await;
         shop.dev.fault(Fault { answer: FaultAnswer::text(503, "out of order"), ..Fault::default() }).unwrap();
         let tokens = shop.calls("token");
         shop.start_operator();
         shop.until_calls("token", tokens + 1).await;
-        // The run of the change comes after that of the start.
+        // The reconcile of the change comes after that of the start.
         shop.annotate(names::RECONCILE_REQUESTED_AT, "while it is away").await;
         shop.until_project("not ready", |project| {
             project
@@ -170,13 +170,13 @@ async fn rule_20_a_restart_while_the_remote_is_away_keeps_what_is_settled() {
         let after = shop.pass(Duration::from_mins(2)).await;
         assert_eq!(status(&after).conditions, status(&before).conditions, "{reason}");
         assert_eq!(shop.events(reason).await.len(), 1, "{reason}");
-        assert!(shop.events("ServiceUnavailable").await.len() <= 1, "the project says it, for all");
+        assert!(shop.events("ServiceUnavailable").await.len() <= 1, "the project reports it for all");
         assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
     }
 }
 
 #[tokio::test]
-async fn rule_21_the_spec_is_never_written_and_nobody_else_s_fields_are() {
+async fn rule_21_neither_the_spec_nor_fields_of_other_owners_are_written() {
     let shop = Leaping::live().await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     let live = shop.redeployed("Deployed").await;
@@ -196,21 +196,22 @@ async fn rule_21_the_spec_is_never_written_and_nobody_else_s_fields_are() {
 }
 
 #[tokio::test]
-async fn rule_21_from_apply_to_ready_each_write_says_something_new_and_five_are_enough() {
+async fn rule_21_from_apply_to_ready_each_write_is_a_change_and_five_suffice() {
     let shop = Leaping::open().await;
     let mut history = shop.history().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
-    // Looks while the remote works: only that it went from Queued to Deploying is news.
+    // Reads while the remote works: only the change from Queued to Deploying is a new state.
     for _ in 0..3 {
         let looks = shop.looks();
-        // Little by little: a look that is answered after a step counts its pause from there.
-        meanwhile(&shop.clock, FINE, shop.until_so("a look", || shop.looks() > looks)).await;
+        // In small steps: the poll interval counts from the clock at the response.
+        meanwhile(&shop.clock, FINE, shop.until_so("a read", || shop.looks() > looks)).await;
     }
     shop.clock.step(DEPLOYING);
     shop.until_reason("Deployed").await;
     let versions = history.until(|object| ready(object).1 == "Deployed").await;
-    // The first one is the apply: finalizer, operation, its answer, annotation and end are ours.
+    // The first version is the apply; finalizer, operation, its response, annotation and end are writes of the
+    // operator.
     let deploying = versions.iter().any(|object| {
         status(object).operation.is_some() && status(object).deployment_status.as_deref() == Some("Deploying")
     });
@@ -222,13 +223,13 @@ async fn rule_21_from_apply_to_ready_each_write_says_something_new_and_five_are_
                 + &format!("{:?}{:?}", object.finalizers(), object.annotations())
         })
         .collect();
-    assert_eq!(distinct.len(), versions.len(), "each says something new");
+    assert_eq!(distinct.len(), versions.len(), "each version differs");
 }
 
 #[tokio::test]
-async fn rule_21_a_second_deployment_is_no_reason_to_write_the_first() {
+async fn rule_21_a_second_deployment_causes_no_write_of_the_first() {
     let shop = Leaping::live().await;
-    let before = shop.look_again().await;
+    let before = shop.reconcile_again().await;
     let mut other = shop.deployment();
     other["metadata"]["name"] = json!("other");
     shop.sandbox.apply(&other).await.unwrap();
@@ -241,7 +242,7 @@ async fn rule_21_a_second_deployment_is_no_reason_to_write_the_first() {
         project.status.as_ref().is_some_and(|status| status.deployments == Some(2))
     })
     .await;
-    let project = shop.until_project("there", |_| true).await;
+    let project = shop.until_project("it exists", |_| true).await;
     assert_eq!(project.name_any(), PROJECT);
     assert_eq!(shop.get().await.resource_version(), before.resource_version(), "{NAME}");
 }

@@ -1,4 +1,4 @@
-//! Rule 24, the project: it stays while anything uses it, and a copy of its credentials is kept as long as it does.
+//! Rule 24, the project: it stays while anything uses it, and the operator keeps a copy of its credentials for as long.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ async fn until_project_gone(shop: &Shop, project: &ConnectProject) {
     gone.unwrap();
 }
 
-/// Returns once the copies are as wanted.
+/// Returns once the copies satisfy `are`.
 async fn until_copies(shop: &Shop, what: &str, are: impl Fn(&[Secret]) -> bool) -> Vec<Secret> {
     let wanted = async {
         loop {
@@ -63,12 +63,12 @@ fn data(copy: &Secret) -> Vec<(&str, &str)> {
 #[tokio::test]
 async fn rule_24_a_project_stays_usable_while_anything_uses_it() {
     let shop = Leaping::live().await;
-    let project = shop.until_project("held", |project| !project.finalizers().is_empty()).await;
+    let project = shop.until_project("the finalizer", |project| !project.finalizers().is_empty()).await;
     assert_eq!(project.finalizers(), [names::PROJECT_FINALIZER]);
     delete_project(&shop).await;
     let waiting = shop.until_project("waits", |project| ready_of(project).0 == "InUse").await;
     assert!(ready_of(&waiting).1.ends_with("waits for 1 ConnectorDeployment that names it"), "{waiting:?}");
-    // Who uses it goes on.
+    // Resources that use it continue.
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     shop.redeployed("Deployed").await;
     // Also after its credentials were deleted, because it is being deleted itself.
@@ -82,14 +82,14 @@ async fn rule_24_a_project_stays_usable_while_anything_uses_it() {
     shop.until_gone().await;
     until_project_gone(&shop, &project).await;
     assert_eq!(shop.sent(), [1, 2, 1]);
-    assert!(shop.copies().await.is_empty(), "the copy goes first");
+    assert!(shop.copies().await.is_empty(), "the copy is deleted first");
 }
 
 #[tokio::test]
-async fn rule_24_a_project_goes_once_nothing_names_it_any_more() {
+async fn rule_24_a_project_is_deleted_once_no_resource_names_it() {
     let shop = Leaping::live_with(Options::default()).await;
-    let project = shop.until_project("there", |_| true).await;
-    // Observed only: no finalizer, and it counts all the same.
+    let project = shop.until_project("it exists", |_| true).await;
+    // Observed only: it has no finalizer, and counts all the same.
     shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
     delete_project(&shop).await;
     shop.until_project("waits", |project| ready_of(project).0 == "InUse").await;
@@ -98,13 +98,13 @@ async fn rule_24_a_project_goes_once_nothing_names_it_any_more() {
     shop.sandbox.apply(&other).await.unwrap();
     shop.change(&json!({"spec": {"projectRef": {"name": "other"}}})).await;
     until_project_gone(&shop, &project).await;
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 0, 0]);
-    assert_eq!(shop.copies().await.len(), 1, "that of the other one");
+    assert_eq!(shop.copies().await.len(), 1, "the copy of the other project");
 }
 
 #[tokio::test]
-async fn rule_24_a_project_that_nothing_uses_goes_at_once() {
+async fn rule_24_an_unused_project_is_deleted_at_once() {
     for (case, secret) in [("ready", true), ("never ready", false)] {
         let mut shop = Shop::open().await;
         if !secret {
@@ -112,7 +112,7 @@ async fn rule_24_a_project_that_nothing_uses_goes_at_once() {
             shop.until_project(case, |project| ready_of(project).0 == "SecretMissing").await;
         }
         let project = shop.until_project(case, |project| !ready_of(project).0.is_empty()).await;
-        // And with an operator that was started after it was deleted.
+        // The same with an operator that was started after the deletion.
         shop.stop_operator().await;
         delete_project(&shop).await;
         shop.start_operator();
@@ -122,10 +122,10 @@ async fn rule_24_a_project_that_nothing_uses_goes_at_once() {
 }
 
 #[tokio::test]
-async fn rule_24_credentials_that_are_deleted_alone_are_not_taken_from_the_copy() {
+async fn rule_24_the_copy_does_not_replace_credentials_that_are_deleted_alone() {
     let mut shop = Leaping::live().await;
     delete_credentials(&shop).await;
-    shop.until_project("said", |project| ready_of(project).0 == "SecretMissing").await;
+    shop.until_project("reported", |project| ready_of(project).0 == "SecretMissing").await;
     shop.delete().await;
     shop.until_reason("ProjectNotReady").await;
     // Nor after a restart.
@@ -135,7 +135,7 @@ async fn rule_24_credentials_that_are_deleted_alone_are_not_taken_from_the_copy(
     shop.change(&json!({"spec": {"suspend": true}})).await;
     shop.until_reason("ProjectNotReady").await;
     assert_eq!((shop.sent(), shop.looks()), ([1, 0, 0], looks));
-    assert_eq!(shop.copies().await.len(), 1, "it waits for the end of the project");
+    assert_eq!(shop.copies().await.len(), 1, "the copy stays until the project is deleted");
     shop.put_secret(CREDENTIALS, &GOOD).await;
     shop.until_calls("deleteDeploymentById", 1).await;
     shop.clock.step(DEPLOYING);
@@ -143,15 +143,15 @@ async fn rule_24_credentials_that_are_deleted_alone_are_not_taken_from_the_copy(
 }
 
 #[tokio::test]
-async fn rule_24_the_copy_follows_the_credentials_and_is_not_written_without_need() {
+async fn rule_24_the_copy_follows_the_credentials_and_is_written_only_on_changes() {
     let mut shop = Leaping::open().await;
-    let project = shop.until_project("there", |_| true).await;
+    let project = shop.until_project("it exists", |_| true).await;
     let first = shop.copies().await.remove(0);
     assert_eq!(data(&first), GOOD);
     assert_eq!(first.name_any(), format!("connect-project-{}", project.uid().unwrap()));
     assert_eq!(first.type_.as_deref(), Some("connect-operator.io/project-credentials"));
     assert_eq!(first.annotations()["connect-operator.io/project-name"], PROJECT);
-    // Its owner cannot be said across namespaces.
+    // An owner reference cannot cross namespaces.
     assert_eq!(first.owner_references().len(), 0);
 
     let scoped = [GOOD[0], GOOD[1], ("scopes", "manage_project:demo"), ("note", "not of ours")];
@@ -163,10 +163,10 @@ async fn rule_24_the_copy_follows_the_credentials_and_is_not_written_without_nee
     shop.apply_deployment(&json!({})).await;
     shop.finish("Deployed").await;
     shop.put_secret(CREDENTIALS, &[GOOD[0], GOOD[1], scoped[2], ("note", "another one")]).await;
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.copies().await[0].resource_version(), second.resource_version(), "a restart writes nothing");
 
-    // What changes while the operator is away is copied when it is back.
+    // A change while the operator does not run is copied after its start.
     shop.stop_operator().await;
     delete_credentials(&shop).await;
     shop.put_secret(CREDENTIALS, &GOOD).await;
@@ -175,7 +175,7 @@ async fn rule_24_the_copy_follows_the_credentials_and_is_not_written_without_nee
 }
 
 #[tokio::test]
-async fn rule_24_a_copy_that_cannot_be_kept_is_said_and_holds_up_nothing_else() {
+async fn rule_24_a_copy_that_cannot_be_written_is_reported_and_blocks_nothing_else() {
     let clock = Clock::stepped("2026-01-01T12:00:00Z".parse().unwrap());
     let options = Options { deploy_duration: Duration::ZERO, ..Options::default() };
     let mut shop = Shop::without_operator(options, clock).await;
@@ -183,9 +183,9 @@ async fn rule_24_a_copy_that_cannot_be_kept_is_said_and_holds_up_nothing_else() 
     shop.start_operator();
     shop.put_secret(CREDENTIALS, &GOOD).await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
-    let said = shop.until_project("said", |project| ready_of(project).0 == "CredentialsNotKept").await;
-    assert!(ready_of(&said).1.contains(&shop.operator_namespace), "{said:?}");
-    assert!(ready_of(&said).1.contains("get, list, create, patch and delete Secrets"), "{said:?}");
+    let reported = shop.until_project("reported", |project| ready_of(project).0 == "CredentialsNotKept").await;
+    assert!(ready_of(&reported).1.contains(&shop.operator_namespace), "{reported:?}");
+    assert!(ready_of(&reported).1.contains("get, list, create, patch and delete Secrets"), "{reported:?}");
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
@@ -194,19 +194,19 @@ async fn rule_24_a_copy_that_cannot_be_kept_is_said_and_holds_up_nothing_else() 
     let namespace = Namespace { metadata, ..Namespace::default() };
     Api::all(shop.sandbox.client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
     shop.clock.step(Duration::from_mins(1));
-    shop.until_project("heals", |project| ready_of(project).0 == "Available").await;
+    shop.until_project("the project continues", |project| ready_of(project).0 == "Available").await;
     assert_eq!(shop.copies().await.len(), 1);
 }
 
 #[tokio::test]
-async fn rule_24_copies_whose_project_went_without_the_operator_are_removed() {
-    // While it runs: the project was in use, and its finalizer was removed by hand.
+async fn rule_24_copies_of_projects_that_were_deleted_without_the_operator_are_removed() {
+    // While it runs: the project is in use, and its finalizer is removed by hand.
     let shop = Leaping::live().await;
     shop.tear_out_project().await;
-    until_copies(&shop, "none is left", <[Secret]>::is_empty).await;
+    until_copies(&shop, "no copy is left", <[Secret]>::is_empty).await;
     shop.until_reason("ProjectMissing").await;
 
-    // While it does not, and there is another one of the same name when it is started.
+    // While it does not run; and another project of the same name exists when it is started.
     let mut shop = Leaping::live().await;
     let stranger = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "connect-project-mine"}});
     let operators = Api::<Secret>::namespaced(shop.sandbox.client.clone(), &shop.operator_namespace);
@@ -216,20 +216,21 @@ async fn rule_24_copies_whose_project_went_without_the_operator_are_removed() {
     shop.tear_out_project().await;
     shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.start_operator();
-    let copies =
-        until_copies(&shop, "one", |copies| copies.iter().all(|copy| copy.name_any() != first) && copies.len() == 1)
-            .await;
-    let second = shop.until_project("there", |_| true).await;
+    let copies = until_copies(&shop, "one copy", |copies| {
+        copies.iter().all(|copy| copy.name_any() != first) && copies.len() == 1
+    })
+    .await;
+    let second = shop.until_project("it exists", |_| true).await;
     assert_eq!(copies[0].name_any(), format!("connect-project-{}", second.uid().unwrap()));
-    assert!(operators.get_opt("connect-project-mine").await.unwrap().is_some(), "not one of ours");
-    shop.look_again().await;
-    assert_eq!(shop.sent(), [1, 0, 0], "what was deployed is found again");
+    assert!(operators.get_opt("connect-project-mine").await.unwrap().is_some(), "not a copy of the operator");
+    shop.reconcile_again().await;
+    assert_eq!(shop.sent(), [1, 0, 0], "the deployment is found again");
 }
 
 #[tokio::test]
-async fn rule_24_of_two_projects_for_one_remote_each_goes_by_itself() {
+async fn rule_24_two_projects_for_one_remote_are_deleted_independently() {
     let shop = Leaping::live().await;
-    let project = shop.until_project("there", |_| true).await;
+    let project = shop.until_project("it exists", |_| true).await;
     let mut other: Value = shop.project();
     other["metadata"]["name"] = json!("other");
     other["spec"]["credentialsSecretRef"]["name"] = json!("other-credentials");

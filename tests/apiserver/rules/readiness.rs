@@ -1,4 +1,4 @@
-//! Rules 17 to 19: Ready means applied, and who has to act when it is not.
+//! Rules 17 to 19: Ready means applied, and who has to act when it is not true.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::manifests::with_spec;
 use crate::shop::{CREDENTIALS, SECRET};
 
 #[tokio::test]
-async fn rule_17_ready_is_true_only_for_what_is_applied_and_seen() {
+async fn rule_17_ready_is_true_only_for_what_is_applied_and_observed() {
     let shop = Leaping::open().await;
     let mut history = shop.history().await;
     shop.apply_deployment(&json!({})).await;
@@ -41,12 +41,12 @@ async fn rule_17_ready_is_true_only_for_what_is_applied_and_seen() {
             assert!(applied.digest.is_some() && applied.generation <= status.observed_generation);
         }
     }
-    assert_eq!(shop.sent(), [1, 1, 0], "an interval is no value");
+    assert_eq!(shop.sent(), [1, 1, 0], "an interval is not sent");
     assert_eq!(status(&end).observed_generation, 3);
 }
 
 #[tokio::test]
-async fn rule_17_a_change_that_is_refused_is_not_ready_though_what_was_before_is_live() {
+async fn rule_17_a_refused_change_is_not_ready_although_the_previous_state_is_live() {
     let shop = Leaping::live().await;
     let invalid = FaultAnswer::error(400, "DeploymentUnknownApplicationConfigurationKey");
     shop.dev.fault(Fault::of("updateDeploymentById", invalid)).unwrap();
@@ -63,11 +63,11 @@ async fn rule_17_a_change_that_is_refused_is_not_ready_though_what_was_before_is
     shop.change(&json!({"spec": level("info")})).await;
     let live = shop.until_reason("Deployed").await;
     assert!(!is(&live, names::STALLED));
-    assert_eq!(shop.sent(), [1, 1, 0], "it is what was applied, so nothing is sent");
+    assert_eq!(shop.sent(), [1, 1, 0], "the spec is what was applied, so nothing is sent");
 }
 
 #[tokio::test]
-async fn rule_17_warnings_are_said_and_do_not_make_it_unready() {
+async fn rule_17_warnings_are_reported_and_do_not_make_it_unready() {
     let shop = Leaping::open().await;
     let change = json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]});
     shop.apply_deployment(&change).await;
@@ -79,14 +79,14 @@ async fn rule_17_warnings_are_said_and_do_not_make_it_unready() {
 }
 
 #[tokio::test]
-async fn rule_17_a_read_that_shows_what_was_before_a_redeploy_is_not_used() {
+async fn rule_17_a_read_of_the_state_before_a_redeploy_is_not_used() {
     let variant = Variant { read_lag: Duration::from_secs(20), ..Variant::default() };
     let shop = Leaping::with(Options { variant, ..Options::default() }).await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
     let unseen = shop.pass(DEPLOYING).await;
     assert_eq!(ready(&unseen).0, "False", "{:?}", ready(&unseen));
-    assert!(!is(&unseen, names::STALLED), "it does not show, which proves nothing");
+    assert!(!is(&unseen, names::STALLED), "the read shows the old state, which proves nothing");
     shop.pass(Duration::from_secs(11)).await;
     shop.until_reason("Deployed").await;
 
@@ -95,7 +95,7 @@ async fn rule_17_a_read_that_shows_what_was_before_a_redeploy_is_not_used() {
     shop.pass(GATHER).await;
     shop.until("accepted", is_accepted).await;
     let old = shop.pass(DEPLOYING + GATHER).await;
-    assert_eq!(status(&old).deployment_status.as_deref(), Some("Deployed"), "the read is an old one");
+    assert_eq!(status(&old).deployment_status.as_deref(), Some("Deployed"), "the read is stale");
     assert_eq!(ready(&old), ("Unknown", "Redeploying"));
     shop.pass(DEPLOYING).await;
     let live = shop.until_reason("Deployed").await;
@@ -104,7 +104,7 @@ async fn rule_17_a_read_that_shows_what_was_before_a_redeploy_is_not_used() {
 }
 
 #[tokio::test]
-async fn rule_18_a_failure_shows_within_one_look_with_its_report() {
+async fn rule_18_a_failure_is_reported_within_one_poll_with_its_report() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({})).await;
     let running = shop.until("accepted", is_accepted).await;
@@ -136,7 +136,7 @@ async fn rule_18_a_failure_shows_within_one_look_with_its_report() {
 }
 
 #[tokio::test]
-async fn rule_18_after_thirty_minutes_it_takes_too_long_and_is_looked_at_still() {
+async fn rule_18_after_thirty_minutes_takes_too_long_is_reported_and_polling_continues() {
     let shop = Leaping::with_deployments_of(Duration::from_hours(2)).await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
@@ -149,7 +149,7 @@ async fn rule_18_after_thirty_minutes_it_takes_too_long_and_is_looked_at_still()
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
-/// The three conditions, as kstatus reads them.
+/// Asserts Ready, Reconciling and Stalled, as kstatus reads them.
 fn assert_shape(object: &ConnectorDeployment, reason: &str, stalled: bool) {
     assert_eq!(ready(object), ("False", reason));
     let there = |name| condition(object, name).map(|condition| (condition.status.as_str(), condition.reason.as_str()));
@@ -159,7 +159,7 @@ fn assert_shape(object: &ConnectorDeployment, reason: &str, stalled: bool) {
 }
 
 #[tokio::test]
-async fn rule_19_what_may_come_by_itself_is_reconciling() {
+async fn rule_19_waiting_for_other_objects_is_reconciling() {
     let shop = Leaping::open().await;
     let from_config_map = json!({"configurations": [{
         "applicationName": "service",
@@ -177,7 +177,7 @@ async fn rule_19_what_may_come_by_itself_is_reconciling() {
     shop.put_config_map("settings", &[("level", "info")]).await;
     let running = shop.until("running", |object| status(object).operation.is_some()).await;
     assert_eq!(ready(&running), ("Unknown", "Creating"));
-    assert!(is(&running, names::RECONCILING), "every operation is");
+    assert!(is(&running, names::RECONCILING), "every operation is Reconciling");
     let live = shop.finish("Deployed").await;
     assert!(!is(&live, names::RECONCILING) && !is(&live, names::STALLED));
 
@@ -190,7 +190,7 @@ async fn rule_19_what_may_come_by_itself_is_reconciling() {
 }
 
 #[tokio::test]
-async fn rule_19_a_remote_that_does_not_answer_is_reconciling_and_says_why() {
+async fn rule_19_an_unavailable_remote_is_reconciling_with_the_cause() {
     for (answer, reason) in [
         (FaultAnswer::text(503, "out of order"), "ServiceUnavailable"),
         (FaultAnswer::error(429, "").with_header("Retry-After", "30"), "Throttled"),
@@ -211,7 +211,7 @@ async fn rule_19_a_remote_that_does_not_answer_is_reconciling_and_says_why() {
 }
 
 #[tokio::test]
-async fn rule_19_what_needs_a_person_is_stalled() {
+async fn rule_19_what_a_user_has_to_change_is_stalled() {
     let application = |name: &str, key: &str| json!({"configurations": [{"applicationName": name, "standardConfiguration": [{"key": key, "value": "x"}]}]});
     for (reason, answer, change) in [
         ("ConnectorNotFound", None, json!({"connector": {"key": "no-such-connector"}})),
@@ -242,7 +242,7 @@ async fn rule_19_what_needs_a_person_is_stalled() {
 }
 
 #[tokio::test]
-async fn rule_19_credentials_that_are_refused_are_stalled_and_new_ones_heal() {
+async fn rule_19_refused_credentials_are_stalled_until_they_are_replaced() {
     let shop = Leaping::open().await;
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
     shop.until_project("refused", |project| {
@@ -266,7 +266,7 @@ async fn rule_19_a_deployment_that_disappeared_is_stalled() {
     shop.clock.step(Duration::from_mins(5));
     shop.dev.world().remove(&id, shop.dev.now()).unwrap();
     let missing = shop.pass(GATHER).await;
-    assert_eq!(ready(&missing).1, "ServiceUnavailable", "one 404 is no proof");
+    assert_eq!(ready(&missing).1, "ServiceUnavailable", "one 404 proves nothing");
     shop.pass(Duration::from_secs(31)).await;
     assert_shape(&shop.until_reason("RemoteDisappeared").await, "RemoteDisappeared", true);
     shop.pass(Duration::from_mins(10)).await;

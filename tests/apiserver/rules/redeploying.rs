@@ -1,4 +1,4 @@
-//! Rules 7 to 12: exactly one redeploy for each change, none without.
+//! Rules 7 to 12: exactly one redeploy for each change, and none without.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ pub(super) fn retrying(policy: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn rule_07_a_retry_policy_is_sent_and_each_change_of_it_is_one_redeploy_whether_it_shows_or_not() {
+async fn rule_07_each_change_of_a_retry_policy_is_one_redeploy_whether_reads_return_it_or_not() {
     for retry_policies in [Shown::Shown, Shown::Hidden] {
         let variant = Variant { retry_policies, ..Variant::default() };
         let shop = Leaping::with(Options { variant, ..Options::default() }).await;
@@ -101,17 +101,17 @@ async fn rule_07_a_retry_policy_is_sent_and_each_change_of_it_is_one_redeploy_wh
         shop.pass(Duration::from_mins(10)).await;
         assert_eq!(shop.sent(), [1, 1, 0], "{retry_policies:?}");
 
-        // Removed: a redeploy would take nothing away.
+        // Removed: a redeploy would not remove it at the remote.
         let mut without = retrying(&json!(null));
         without["configurations"][1]["securedConfiguration"] =
             pipeline("", "", "")["configurations"][1]["securedConfiguration"].clone();
         shop.change(&json!({"spec": without})).await;
-        let told = shop
+        let reported = shop
             .until("retained", |object| {
                 condition(object, names::VALUES_RETAINED).is_some_and(|condition| condition.status == "True")
             })
             .await;
-        let message = &condition(&told, names::VALUES_RETAINED).expect("it is there").message;
+        let message = &condition(&reported, names::VALUES_RETAINED).expect("the condition exists").message;
         assert!(message.contains("order-events (retryPolicy)"), "{message}");
         shop.pass(Duration::from_mins(10)).await;
         assert_eq!(shop.sent(), [1, 1, 0], "{retry_policies:?}");
@@ -119,14 +119,14 @@ async fn rule_07_a_retry_policy_is_sent_and_each_change_of_it_is_one_redeploy_wh
 }
 
 #[tokio::test]
-async fn rule_07_a_digest_under_another_key_is_made_again_and_redeploys_only_if_the_sources_changed() {
+async fn rule_07_a_digest_under_another_key_is_recomputed_and_redeploys_only_if_the_sources_changed() {
     let mut shop = Leaping::live().await;
     let digest =
         |object: &ConnectorDeployment| status(object).applied.and_then(|applied| applied.digest).expect("a digest");
     let first = digest(&shop.get().await);
     shop.stop_operator().await;
     shop.start_operator_with_digest_key([8; 32]);
-    let second = digest(&shop.look_again().await);
+    let second = digest(&shop.reconcile_again().await);
     assert_ne!(first, second);
     assert_eq!(shop.sent(), [1, 0, 0]);
 
@@ -135,13 +135,13 @@ async fn rule_07_a_digest_under_another_key_is_made_again_and_redeploys_only_if_
     shop.start_operator();
     let third = digest(&shop.redeployed("Deployed").await);
     assert_ne!(second, third);
-    shop.look_again().await;
+    shop.reconcile_again().await;
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
 #[tokio::test]
-async fn rule_08_a_redeploy_carries_every_value_and_the_version_that_was_read() {
-    // With this server whatever is not sent is gone.
+async fn rule_08_a_redeploy_sends_every_value_and_the_version_that_was_read() {
+    // This variant of the server removes whatever a redeploy does not send.
     let variant = Variant { partial: Partial::Replace, ..Variant::default() };
     let shop = live_pipeline(Options { variant, ..Options::default() }).await;
     let id = status(&shop.get().await).id.expect("an id");
@@ -173,8 +173,8 @@ async fn rule_09_changes_within_two_seconds_become_one_redeploy() {
     shop.until_reason("Redeploying").await;
     shop.pass(Duration::from_millis(1_500)).await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    // The change of the Secret is noticed by a run of its own; the one after that has seen it too.
-    shop.look_again().await;
+    // The change of the Secret enqueues a reconcile of its own; the one after it includes that change.
+    shop.reconcile_again().await;
     shop.pass(Duration::from_millis(1_500)).await;
     assert_eq!(shop.sent(), [1, 0, 0], "3 s after the first change, 1.5 s after the last");
     shop.pass(Duration::from_millis(700)).await;
@@ -207,7 +207,7 @@ async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_
 }
 
 #[tokio::test]
-async fn rule_09_a_change_while_the_remote_is_busy_waits_and_then_one_redeploy_carries_it() {
+async fn rule_09_changes_while_the_remote_is_busy_become_one_redeploy_after_it() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", super::is_accepted).await;
@@ -223,10 +223,10 @@ async fn rule_09_a_change_while_the_remote_is_busy_waits_and_then_one_redeploy_c
     assert_eq!(status(&live).applied.map(|applied| applied.generation), live.metadata.generation);
 }
 
-/// Asserts that nothing was written but a request to look and that it was served, and nothing was sent.
-async fn nothing_but_a_look(shop: &Leaping, history: &mut History, what: &str) {
+/// Asserts that nothing was written except a reconcile request and its handling, and that nothing was sent.
+async fn nothing_but_a_reconcile(shop: &Leaping, history: &mut History, what: &str) {
     let before = shop.sent();
-    let end = shop.look_again().await;
+    let end = shop.reconcile_again().await;
     let handled = status(&end).handled_reconcile_request;
     let versions = history.until(|object| status(object).handled_reconcile_request == handled).await;
     let asked = versions
@@ -237,18 +237,18 @@ async fn nothing_but_a_look(shop: &Leaping, history: &mut History, what: &str) {
         })
         .count();
     assert_eq!(asked, versions.len(), "{what}: a write before the request");
-    assert_eq!(versions.len(), 2, "{what}: the request, and that it was served");
+    assert_eq!(versions.len(), 2, "{what}: the request, and its handling");
     assert_eq!(ready(&end), ("True", "Deployed"), "{what}");
     assert_eq!(shop.sent(), before, "{what}");
 }
 
 #[tokio::test]
-async fn rule_10_what_changes_no_value_sends_nothing_and_writes_nothing() {
+async fn rule_10_a_change_of_no_value_sends_nothing_and_writes_nothing() {
     let mut shop = Leaping::live().await;
-    shop.look_again().await;
+    shop.reconcile_again().await;
     let mut history = shop.history().await;
 
-    // A change of the Secret makes a run, which looks.
+    // A change of the Secret enqueues a reconcile, which reads the remote.
     for (what, patch) in [
         ("an unrelated key", json!({"stringData": {"unrelated": "value"}})),
         ("labels of the Secret", json!({"metadata": {"labels": {"team": "tax"}}})),
@@ -258,32 +258,32 @@ async fn rule_10_what_changes_no_value_sends_nothing_and_writes_nothing() {
         shop.clock.step(Duration::from_secs(1));
         shop.api::<Secret>().patch(SECRET, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
         shop.until_so(what, || shop.looks() > looks).await;
-        nothing_but_a_look(&shop, &mut history, what).await;
+        nothing_but_a_reconcile(&shop, &mut history, what).await;
     }
 
     let looks = shop.looks();
     shop.stop_operator().await;
     shop.start_operator();
-    shop.until_so("a look after the restart", || shop.looks() > looks).await;
-    nothing_but_a_look(&shop, &mut history, "a restart").await;
+    shop.until_so("a read after the restart", || shop.looks() > looks).await;
+    nothing_but_a_reconcile(&shop, &mut history, "a restart").await;
 
-    // The looks of the interval, which begins when the run before is over.
+    // The poll at the interval, which begins at the end of the previous reconcile.
     let looks = shop.looks();
-    shop.until_so("a look of the interval", || {
+    shop.until_so("a poll at the interval", || {
         shop.clock.step(Duration::from_secs(1));
         shop.looks() > looks
     })
     .await;
-    nothing_but_a_look(&shop, &mut history, "the interval").await;
+    nothing_but_a_reconcile(&shop, &mut history, "the interval").await;
 
     shop.change(&json!({"metadata": {"labels": {"team": "tax"}}})).await;
     history.until(|object| object.metadata.labels.is_some()).await;
-    nothing_but_a_look(&shop, &mut history, "labels").await;
+    nothing_but_a_reconcile(&shop, &mut history, "labels").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
-async fn rule_10_a_restart_writes_nothing_whatever_there_is_to_say() {
+async fn rule_10_a_restart_writes_nothing_whatever_the_condition_is() {
     let failing = json!({"connector": {"key": "demo-failing"}, "configurations": [{"applicationName": "service"}], "failureLogLines": 5});
     let warning = json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]});
     for (reason, change) in [
@@ -295,19 +295,19 @@ async fn rule_10_a_restart_writes_nothing_whatever_there_is_to_say() {
         shop.put_config_map("theirs", &[("key", "value")]).await;
         shop.apply_deployment(&change).await;
         shop.finish(reason).await;
-        let before = shop.look_again().await;
+        let before = shop.reconcile_again().await;
         let looks = shop.looks();
         shop.stop_operator().await;
         shop.start_operator();
-        shop.until_so("a look after the restart", || shop.looks() > looks).await;
+        shop.until_so("a read after the restart", || shop.looks() > looks).await;
         let mut history = shop.history().await;
-        let after = shop.look_again().await;
+        let after = shop.reconcile_again().await;
         let handled = status(&after).handled_reconcile_request;
         let versions = history.until(|object| status(object).handled_reconcile_request == handled).await;
-        assert_eq!(versions.len(), 2, "{reason}: the request, and that it was served");
-        let told = |object: &ConnectorDeployment| status(object).conditions;
-        assert_eq!(told(&after), told(&before), "{reason}");
-        assert_eq!(shop.events(reason).await.len(), 1, "{reason} is said once");
+        assert_eq!(versions.len(), 2, "{reason}: the request, and its handling");
+        let reported = |object: &ConnectorDeployment| status(object).conditions;
+        assert_eq!(reported(&after), reported(&before), "{reason}");
+        assert_eq!(shop.events(reason).await.len(), 1, "{reason} is reported once");
         assert_eq!(shop.sent(), [1, 0, 0], "{reason}");
     }
 }
@@ -330,14 +330,14 @@ async fn rule_11_a_redeploy_request_redeploys_once() {
     shop.stop_operator().await;
     shop.start_operator();
     shop.pass(Duration::from_mins(1)).await;
-    assert_eq!(shop.sent(), [1, 1, 0], "the same value, also for an operator that is new");
+    assert_eq!(shop.sent(), [1, 1, 0], "the same value, also after a restart");
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "again").await;
     shop.redeployed("Deployed").await;
     assert_eq!(shop.sent(), [1, 2, 0]);
 }
 
 #[tokio::test]
-async fn rule_11_a_request_that_is_there_at_creation_counts_as_handled() {
+async fn rule_11_a_request_that_exists_at_creation_counts_as_handled() {
     let shop = Leaping::open().await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let mut manifest = shop.deployment();
@@ -350,7 +350,7 @@ async fn rule_11_a_request_that_is_there_at_creation_counts_as_handled() {
 }
 
 #[tokio::test]
-async fn rule_11_a_request_during_an_operation_is_served_after_it() {
+async fn rule_11_a_request_during_an_operation_is_handled_after_it() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", super::is_accepted).await;
@@ -363,22 +363,22 @@ async fn rule_11_a_request_during_an_operation_is_served_after_it() {
 }
 
 #[tokio::test]
-async fn rule_11_a_reconcile_request_looks_now() {
+async fn rule_11_a_reconcile_request_reads_the_remote_at_once() {
     let shop = Leaping::live().await;
     shop.slow_down();
     let looks = shop.looks();
-    let seen = shop.look_again().await;
+    let seen = shop.reconcile_again().await;
     assert_eq!(shop.looks(), looks + 1);
     assert_eq!(ready(&seen), ("True", "Deployed"));
-    // What happened elsewhere shows at once, long before the interval is over.
+    // A foreign change is observed at once, long before the end of the interval.
     let id = status(&seen).id.expect("an id");
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
-    assert_eq!(status(&shop.look_again().await).version, status(&seen).version.map(|version| version + 1));
+    assert_eq!(status(&shop.reconcile_again().await).version, status(&seen).version.map(|version| version + 1));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
-async fn rule_12_what_failed_is_not_tried_again_until_something_changes() {
+async fn rule_12_a_failed_operation_is_not_repeated_until_something_changes() {
     let mut shop = Leaping::open().await;
     shop.apply_deployment(&level("loud")).await;
     shop.finish("DeploymentFailed").await;
@@ -402,7 +402,7 @@ async fn rule_12_what_failed_is_not_tried_again_until_something_changes() {
 }
 
 #[tokio::test]
-async fn rule_08_a_version_that_moved_between_look_and_call_is_read_again() {
+async fn rule_08_a_version_that_changed_between_read_and_call_is_read_again() {
     let shop = Leaping::live().await;
     shop.dev
         .fault(Fault::of("updateDeploymentById", FaultAnswer::error(409, "ConcurrentModification")).times(1))
@@ -411,7 +411,7 @@ async fn rule_08_a_version_that_moved_between_look_and_call_is_read_again() {
     shop.until_reason("Redeploying").await;
     shop.pass(GATHER).await;
     shop.until_calls("updateDeploymentById", 1).await;
-    shop.until("given up", |object| status(object).operation.is_none()).await;
+    shop.until("the operation ends", |object| status(object).operation.is_none()).await;
     shop.pass(Duration::from_secs(10)).await;
     shop.pass(GATHER).await;
     shop.finish("Deployed").await;

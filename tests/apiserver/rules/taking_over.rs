@@ -1,4 +1,4 @@
-//! Rules 13 and 14: what exists already, and values from whole objects.
+//! Rules 13 and 14: adoption of existing deployments, and values from whole objects.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn adopting(level_wanted: &str) -> Value {
 }
 
 #[tokio::test]
-async fn rule_13_an_adopted_deployment_that_fits_is_taken_over_as_it_is_after_a_minute_of_quiet() {
+async fn rule_13_a_matching_deployment_is_adopted_unchanged_after_a_minute_without_changes() {
     let shop = Leaping::open().await;
     let id = shop.make_elsewhere("info");
     shop.apply_deployment(&adopting("info")).await;
@@ -26,7 +26,7 @@ async fn rule_13_an_adopted_deployment_that_fits_is_taken_over_as_it_is_after_a_
     let waiting = shop.pass(Duration::from_secs(40)).await;
     assert_eq!(ready(&waiting), ("Unknown", "Adopting"));
     assert_eq!(status(&waiting).id, None);
-    // What moves is not quiet.
+    // A version that changes restarts the minute.
     shop.dev.world().bump_version(&id, shop.dev.now()).unwrap();
     let waiting = shop.pass(Duration::from_secs(40)).await;
     assert_eq!(ready(&waiting), ("Unknown", "Adopting"));
@@ -39,12 +39,12 @@ async fn rule_13_an_adopted_deployment_that_fits_is_taken_over_as_it_is_after_a_
 
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     let redeployed = shop.redeployed("Deployed").await;
-    assert!(!is(&redeployed, names::SECRETS_UNVERIFIED), "these secrets are ours");
+    assert!(!is(&redeployed, names::SECRETS_UNVERIFIED), "the operator sent these secrets");
     assert_eq!(shop.sent(), [0, 1, 0]);
 }
 
 #[tokio::test]
-async fn rule_07_a_digest_under_another_key_without_sources_is_as_if_it_was_just_adopted() {
+async fn rule_07_a_digest_under_another_key_without_sources_counts_as_just_adopted() {
     let mut shop = Leaping::open().await;
     shop.make_elsewhere("info");
     shop.apply_deployment(&adopting("info")).await;
@@ -73,7 +73,7 @@ async fn rule_13_an_adopted_deployment_whose_values_differ_is_redeployed_once() 
     assert_eq!(status(&ours).id, Some(id));
     assert!(!is(&ours, names::SECRETS_UNVERIFIED));
     shop.pass(Duration::from_mins(5)).await;
-    assert_eq!(shop.sent(), [0, 1, 0], "and the request counts as handled (rule 11)");
+    assert_eq!(shop.sent(), [0, 1, 0], "the request counts as handled (rule 11)");
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn rule_13_a_missing_key_sends_nothing() {
     assert_eq!(shop.sent(), [0, 0, 0]);
 }
 
-/// Visible values of the application at the remote.
+/// Plain values of the application at the remote.
 fn plain(shop: &Leaping) -> Vec<(String, String)> {
     let now = shop.dev.now();
     let there = shop.dev.world().all(now).remove(0);
@@ -103,7 +103,7 @@ fn pair(key: &str, value: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn rule_14_whole_objects_later_ones_win_explicit_ones_win_over_all() {
+async fn rule_14_later_whole_objects_win_and_explicit_values_win_over_all() {
     let shop = Leaping::open().await;
     shop.put_secret(SECRET, &[("TOKEN", "token-of-the-whole-secret"), ("NOISE", "is-not-declared")]).await;
     shop.put_config_map("first", &[("LOG_LEVEL", "debug"), ("FEATURES", "from-the-first")]).await;
@@ -131,14 +131,14 @@ async fn rule_14_whole_objects_later_ones_win_explicit_ones_win_over_all() {
     let named: Vec<_> = shop.events("KeysNotDeclared").await;
     assert_eq!(named.len(), 1, "{named:?}");
     assert!(named[0].contains("LOG_UNHEARD_OF") && named[0].contains("API_NOISE"), "{named:?}");
-    assert!(!named[0].contains("is-not-declared"), "names, not values");
+    assert!(!named[0].contains("is-not-declared"), "the message has names and no values");
 
-    // A key that is not declared may change without a redeploy; one that is, not.
+    // A change of an undeclared key causes no redeploy; a change of a declared one does.
     let patch = |data: Value| Patch::Merge(json!({"data": data}));
     let config_maps = shop.api::<ConfigMap>();
     let looks = shop.looks();
     config_maps.patch("second", &PatchParams::default(), &patch(json!({"UNHEARD_OF": "other"}))).await.unwrap();
-    shop.until_so("a look after the change", || shop.looks() > looks).await;
+    shop.until_so("a read after the change", || shop.looks() > looks).await;
     shop.pass(GATHER).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
     config_maps.patch("second", &PatchParams::default(), &patch(json!({"LEVEL": "error"}))).await.unwrap();
@@ -149,5 +149,5 @@ async fn rule_14_whole_objects_later_ones_win_explicit_ones_win_over_all() {
     shop.redeployed("Deployed").await;
     assert_eq!(plain(&shop)[1], pair("LOG_LEVEL", "info"));
     assert_eq!(shop.sent(), [1, 2, 0]);
-    assert_eq!(shop.events("KeysNotDeclared").await.len(), 1, "said once");
+    assert_eq!(shop.events("KeysNotDeclared").await.len(), 1, "reported once");
 }

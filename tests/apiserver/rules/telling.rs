@@ -1,4 +1,4 @@
-//! What people and other workloads are told beside the conditions: outputs, log lines, Events, columns.
+//! What the operator reports to users and other workloads beside the conditions: outputs, log lines, Events, columns.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn outputs() -> Value {
 }
 
 #[tokio::test]
-async fn outputs_are_written_kept_and_gone_with_the_resource() {
+async fn outputs_are_written_restored_and_deleted_with_the_resource() {
     let shop = Leaping::open().await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let mut change = outputs();
@@ -44,21 +44,21 @@ async fn outputs_are_written_kept_and_gone_with_the_resource() {
         written.owner_references().iter().map(|owner| (owner.kind.as_str(), owner.uid.as_str())).collect();
     assert_eq!(owners, [("ConnectorDeployment", live.uid().expect("a uid").as_str())]);
 
-    // Whatever people do to it is undone within seconds.
+    // A change by others is restored within seconds.
     let api = shop.api::<ConfigMap>();
     let spoiled = json!({"data": {"intake.url": "elsewhere", "more": "value"}});
     api.patch("tax-outputs", &PatchParams::default(), &Patch::Merge(spoiled)).await.unwrap();
     shop.clock.step(Duration::from_secs(1));
-    let _: ConfigMap = shop.until_object("tax-outputs", "repaired", right).await;
+    let _: ConfigMap = shop.until_object("tax-outputs", "restored", right).await;
     api.delete("tax-outputs", &DeleteParams::default()).await.unwrap();
     shop.clock.step(Duration::from_secs(1));
-    let again: ConfigMap = shop.until_object("tax-outputs", "back again", right).await;
+    let again: ConfigMap = shop.until_object("tax-outputs", "created again", right).await;
     assert_ne!(again.uid(), written.uid());
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
-async fn outputs_are_written_under_the_keys_that_are_chosen() {
+async fn outputs_are_written_under_the_chosen_keys() {
     let shop = Leaping::open().await;
     let keys = |application: &str| {
         let keys = json!([{"key": "TAX_URL", "applicationName": application, "output": "url"}]);
@@ -75,11 +75,11 @@ async fn outputs_are_written_under_the_keys_that_are_chosen() {
     assert!(message(&wrong).contains("TAX_URL: application servce has no url"), "{}", message(&wrong));
     shop.change(&json!({"spec": keys("service")})).await;
     shop.until_reason("Deployed").await;
-    assert_eq!(shop.sent(), [1, 0, 0], "nothing is deployed for it");
+    assert_eq!(shop.sent(), [1, 0, 0], "an output causes no redeploy");
 }
 
 #[tokio::test]
-async fn rule_19_outputs_that_somebody_else_made_are_left_alone_and_said() {
+async fn rule_19_a_foreign_output_config_map_is_not_overwritten_and_reported() {
     let shop = Leaping::open().await;
     shop.put_config_map("tax-outputs", &[("theirs", "value")]).await;
     shop.apply_deployment(&outputs()).await;
@@ -96,7 +96,7 @@ async fn rule_19_outputs_that_somebody_else_made_are_left_alone_and_said() {
 }
 
 #[tokio::test]
-async fn the_last_error_lines_are_there_after_a_failure_without_secrets() {
+async fn the_last_error_lines_are_in_the_status_after_a_failure_without_secrets() {
     let shop = Leaping::open().await;
     let mut change = level("loud");
     change["failureLogLines"] = json!(2);
@@ -130,7 +130,7 @@ async fn the_last_error_lines_are_there_after_a_failure_without_secrets() {
 }
 
 #[tokio::test]
-async fn logs_that_are_not_there_any_more_delay_nothing_and_are_said_once() {
+async fn missing_logs_delay_nothing_and_are_reported_once() {
     for answer in ["400", "404", "410", "500"] {
         let mut variant = Variant::default();
         variant.set(&format!("logs={answer}")).unwrap();
@@ -141,7 +141,7 @@ async fn logs_that_are_not_there_any_more_delay_nothing_and_are_said_once() {
         let failed = shop.finish("DeploymentFailed").await;
         assert!(status(&failed).last_log_lines.is_empty(), "{answer}");
         shop.until_event("LogsUnavailable").await;
-        assert_eq!(shop.calls("getDeploymentLogsById"), 1, "{answer}: there is no use in asking again");
+        assert_eq!(shop.calls("getDeploymentLogsById"), 1, "{answer}: no second request");
         shop.pass(Duration::from_mins(10)).await;
         assert_eq!(shop.calls("getDeploymentLogsById"), 1, "{answer}");
         let notes = shop.events("LogsUnavailable").await;
@@ -159,7 +159,7 @@ async fn logs_that_are_not_there_any_more_delay_nothing_and_are_said_once() {
 }
 
 #[tokio::test]
-async fn each_transition_that_a_person_cares_about_is_an_event() {
+async fn each_transition_is_an_event() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&level("loud")).await;
     shop.finish("DeploymentFailed").await;
@@ -180,7 +180,7 @@ async fn each_transition_that_a_person_cares_about_is_an_event() {
 }
 
 #[tokio::test]
-async fn kubectl_shows_what_people_look_for() {
+async fn kubectl_shows_the_columns_and_waits_for_ready() {
     let shop = Leaping::live().await;
     let get = async |arguments: &[&str]| {
         let output = shop.sandbox.kubectl(arguments, "").await;
@@ -205,13 +205,13 @@ async fn kubectl_shows_what_people_look_for() {
     let projects = get(&["get", "ctp"]).await;
     assert_eq!(projects[0], ["NAME", "PROJECT", "REGION", "READY", "REASON", "DEPLOYMENTS", "AGE"]);
     assert_eq!(projects[1][..6], ["shop", "demo", "europe-west1.gcp", "True", "Available", "1"]);
-    assert!(get(&["get", "connect"]).await.len() >= 4, "the category holds every kind");
+    assert!(get(&["get", "connect"]).await.len() >= 4, "the category contains every kind");
     let waited = get(&["wait", "--for=condition=Ready", "cdep/tax", &timeout_option()]).await;
     assert_eq!(waited.len(), 1);
 }
 
 #[tokio::test]
-async fn kubectl_waits_for_any_condition_and_those_of_others_are_kept() {
+async fn kubectl_waits_for_any_condition_and_foreign_conditions_are_kept() {
     let shop = Leaping::live().await;
     let kubectl = async |arguments: &[&str]| {
         let output = shop.sandbox.kubectl(arguments, "").await;

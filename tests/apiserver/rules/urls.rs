@@ -1,4 +1,4 @@
-//! Rule 8: a value that is the URL of an application of the same deployment, which exists only once that is deployed.
+//! Rule 8: a value that is the URL of an application of the same deployment, which exists only once it is deployed.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::{Leaping, is_accepted, message, ready, status};
 use crate::shop::SECRET;
 
-/// Nothing of the last write is expected any more.
+/// After this time no effect of the last write is expected any more.
 const LATE: Duration = Duration::from_mins(5);
-/// More than lies between two 404 that count.
+/// Longer than the minimum time between two 404s that count.
 const APART: Duration = Duration::from_secs(31);
 const PLACEHOLDER: &str = "https://placeholder.example.com";
 
@@ -21,7 +21,7 @@ fn url_of(key: &str, application: &str, path: &str) -> Value {
     }}})
 }
 
-/// The application of the connector and another one, each of which wants the URL of the other.
+/// The application of the connector and another one, each with the URL of the other as a value.
 fn peers() -> Value {
     let token = json!({"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}});
     json!({"configurations": [
@@ -34,7 +34,7 @@ fn peers() -> Value {
     ]})
 }
 
-/// The connector of the tests with another application, of this type.
+/// The connector of the tests with another application of this type.
 fn with_admin(kind: &ApplicationType) -> impl Fn(&mut ConnectorDefinition) {
     let key = |key: &str| StandardKey { key: key.to_owned(), ..StandardKey::default() };
     let admin = DeclaredApplication {
@@ -60,37 +60,39 @@ fn there(shop: &Leaping) -> Deployment {
     shop.dev.world().all(now).remove(0)
 }
 
-/// A plain value of an application, as the remote has it.
+/// A plain value of an application at the remote.
 fn value(record: &Deployment, application: &str, key: &str) -> String {
-    let found = record.applications.iter().find(|it| it.application_name == application).expect("it is there");
+    let found =
+        record.applications.iter().find(|it| it.application_name == application).expect("the application exists");
     let found = found.standard_configuration.iter().find(|value| value.key == key);
     found.map(|found| found.value.clone()).unwrap_or_default()
 }
 
 fn url(record: &Deployment, application: &str) -> String {
-    let found = record.applications.iter().find(|it| it.application_name == application).expect("it is there");
+    let found =
+        record.applications.iter().find(|it| it.application_name == application).expect("the application exists");
     found.url.clone().expect("a URL")
 }
 
-/// Both have the URL of the other.
+/// Asserts that each application has the URL of the other.
 fn assert_resolved(shop: &Leaping) {
     let record = there(shop);
     assert_eq!(value(&record, "service", "PEER_URL"), format!("{}/", url(&record, "admin")));
     assert_eq!(value(&record, "admin", "HOOK_URL"), format!("{}/hook", url(&record, "service")));
 }
 
-/// Created with placeholders, then redeployed once.
+/// Waits for the create with placeholders, then for one redeploy.
 async fn resolves(shop: &Leaping) {
     shop.until("an operation is accepted", is_accepted).await;
     assert_eq!(value(&there(shop), "service", "PEER_URL"), PLACEHOLDER);
     let between = shop.finish("Redeploying").await;
-    assert_ne!(ready(&between).0, "True", "placeholders are not what was asked for");
+    assert_ne!(ready(&between).0, "True", "placeholders are not the values of the spec");
     shop.redeployed("Deployed").await;
     assert_resolved(shop);
 }
 
 #[tokio::test]
-async fn rule_08_applications_that_want_the_url_of_each_other_get_it_with_one_redeploy_also_over_restarts() {
+async fn rule_08_applications_get_the_urls_of_each_other_with_one_redeploy_also_over_restarts() {
     for urls_while_busy in [Shown::Shown, Shown::Hidden] {
         let mut shop = open(ApplicationType::Assets, Variant { urls_while_busy, ..Variant::default() }).await;
         let mut spec = peers();
@@ -106,13 +108,13 @@ async fn rule_08_applications_that_want_the_url_of_each_other_get_it_with_one_re
         shop.pass(LATE).await;
         assert_eq!(shop.sent(), [1, 1, 0], "{urls_while_busy:?}: a restart sends nothing");
 
-        // A redeploy for another reason carries the same URLs, and so does one that is met by a restart.
+        // A redeploy for another reason sends the same URLs, and so does one that a restart interrupts.
         shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
         shop.until_reason("Redeploying").await;
         shop.clock.step(super::GATHER);
         shop.until("an operation is accepted", is_accepted).await;
         let known = status(&shop.get().await).applications.iter().filter(|it| it.url.is_some()).count();
-        assert_eq!(known, 2, "{urls_while_busy:?}: what does not show is remembered");
+        assert_eq!(known, 2, "{urls_while_busy:?}: URLs that a read does not return are kept");
         shop.stop_operator().await;
         shop.start_operator();
         shop.finish("Deployed").await;
@@ -120,10 +122,10 @@ async fn rule_08_applications_that_want_the_url_of_each_other_get_it_with_one_re
         shop.pass(LATE).await;
         assert_eq!(shop.sent(), [1, 2, 0], "{urls_while_busy:?}");
 
-        // Deleted elsewhere and created again: other URLs, one redeploy.
+        // It is deleted outside the operator and created again: other URLs, one redeploy.
         let first = there(&shop);
         shop.dev.world().remove(&first.id, shop.dev.now()).unwrap();
-        shop.look_again().await;
+        shop.reconcile_again().await;
         shop.pass(APART).await;
         resolves(&shop).await;
         assert_ne!(url(&there(&shop), "service"), url(&first, "service"));
@@ -133,8 +135,8 @@ async fn rule_08_applications_that_want_the_url_of_each_other_get_it_with_one_re
 }
 
 #[tokio::test]
-async fn rule_08_an_application_that_shows_no_url_keeps_it_unready_and_costs_nothing() {
-    // Nobody knows whether such an application gets one.
+async fn rule_08_an_application_without_a_url_keeps_it_unready_and_sends_nothing() {
+    // It is not known whether such an application ever gets a URL.
     let shop = open(ApplicationType::Other("satellite".into()), Variant::default()).await;
     shop.apply_deployment(&peers()).await;
     shop.finish("Redeploying").await;
@@ -142,12 +144,12 @@ async fn rule_08_an_application_that_shows_no_url_keeps_it_unready_and_costs_not
     assert_eq!(ready(&waits).0, "False");
     let why = "service/PEER_URL for the URL of application admin, which shows none yet";
     assert!(message(&waits).contains(why), "{}", message(&waits));
-    assert!(!message(&waits).contains("HOOK_URL"), "that one is known: {}", message(&waits));
+    assert!(!message(&waits).contains("HOOK_URL"), "that URL is known: {}", message(&waits));
     let after = shop.pass(LATE).await;
     assert_eq!(ready(&after), ("False", "WaitingForApplicationUrl"));
     assert_eq!(shop.sent(), [1, 1, 0]);
 
-    // Another value takes its place.
+    // Another value replaces the URL.
     let mut spec = peers();
     spec["configurations"][0]["standardConfiguration"] =
         json!([{"key": "PEER_URL", "value": "https://peer.example.com"}]);
@@ -158,11 +160,11 @@ async fn rule_08_an_application_that_shows_no_url_keeps_it_unready_and_costs_not
 }
 
 #[tokio::test]
-async fn rule_08_the_url_of_an_application_without_one_is_a_mistake_before_anything_is_sent() {
+async fn rule_08_the_url_of_an_application_that_never_has_one_is_rejected_before_anything_is_sent() {
     let shop = open(ApplicationType::Event, Variant::default()).await;
     shop.apply_deployment(&peers()).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
+    let reported = shop.until_reason("ConfigurationInvalid").await;
     let why = "service/PEER_URL is to be the URL of application admin, which is of type event and never has one";
-    assert!(message(&told).contains(why), "{}", message(&told));
+    assert!(message(&reported).contains(why), "{}", message(&reported));
     assert_eq!(shop.sent(), [0, 0, 0]);
 }

@@ -1,4 +1,4 @@
-//! Rule 17, `readyWhen`: what proves that the scripts of a connector worked, and what is said while it is not there.
+//! Rule 17, `readyWhen`: what proves that the scripts of a connector worked, and what is reported without that proof.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn verified() -> Value {
 }
 
 /// Status, reason and message of the condition `Verified`.
-fn said(object: &ConnectorDeployment) -> (&str, &str, &str) {
+fn verification(object: &ConnectorDeployment) -> (&str, &str, &str) {
     condition(object, names::VERIFIED)
         .map_or(("", "", ""), |condition| (&condition.status, &condition.reason, &condition.message))
 }
@@ -25,12 +25,16 @@ fn message(object: &ConnectorDeployment) -> &str {
     condition(object, names::READY).map_or("", |ready| &ready.message)
 }
 
-/// A deployment whose script does this, live.
+/// Returns a live deployment whose script did this.
 async fn with_script(creation: Creation, spec: &Value, reason: &str) -> (Leaping, ConnectorDeployment) {
     let shop = Leaping::open().await;
     shop.apply_deployment(spec).await;
     let running = shop.until("an operation is accepted", is_accepted).await;
-    assert!(spec["readyWhen"] != "Verified" || said(&running).1 == "NotChecked", "{:?}", said(&running));
+    assert!(
+        spec["readyWhen"] != "Verified" || verification(&running).1 == "NotChecked",
+        "{:?}",
+        verification(&running)
+    );
     let id = status(&running).id.expect("an id");
     shop.dev.world().plan_resources(&id, Some(creation), shop.dev.now()).unwrap();
     shop.pass(DEPLOYING).await;
@@ -39,9 +43,9 @@ async fn with_script(creation: Creation, spec: &Value, reason: &str) -> (Leaping
 }
 
 #[tokio::test]
-async fn rule_17_verified_is_ready_once_what_is_named_points_to_the_deployment() {
+async fn rule_17_verified_is_ready_once_the_named_extension_points_to_the_deployment() {
     let (shop, live) = with_script(Creation::Created, &verified(), "Deployed").await;
-    let (state, reason, found) = said(&live);
+    let (state, reason, found) = verification(&live);
     assert_eq!((state, reason), ("True", "Verified"));
     assert!(found.contains(KEY) && message(&live).contains(KEY), "{found}; {}", message(&live));
 
@@ -49,22 +53,22 @@ async fn rule_17_verified_is_ready_once_what_is_named_points_to_the_deployment()
     shop.clock.step(Duration::from_mins(6));
     shop.until_calls("getExtensionByKey", lookups + 1).await;
     let before = shop.get().await.metadata.resource_version;
-    assert_eq!(before, live.metadata.resource_version, "what says the same is not written");
-    // Somebody removes it: it shows at the interval, and nothing is sent.
+    assert_eq!(before, live.metadata.resource_version, "the same result is not written again");
+    // It is removed outside the operator: reported at the interval, and nothing is sent.
     shop.dev.world().remove_resource("demo", ScriptResourceType::Extension, KEY).unwrap();
     shop.clock.step(Duration::from_mins(6));
     let lost = shop.until_reason("NotVerified").await;
-    assert_eq!(said(&lost).1, "NotFound");
+    assert_eq!(verification(&lost).1, "NotFound");
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
-async fn rule_17_what_a_script_left_out_keeps_it_unready_and_counts_once_it_appears() {
+async fn rule_17_a_missing_extension_keeps_it_unready_until_it_appears() {
     let (shop, live) = with_script(Creation::Omitted, &verified(), "NotVerified").await;
     assert_eq!(ready(&live), ("False", "NotVerified"));
     assert!(condition(&live, names::STALLED).is_none() && condition(&live, names::RECONCILING).is_none());
-    assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"), "it is no failure of the deployment");
-    let (state, reason, found) = said(&live);
+    assert_eq!(status(&live).deployment_status.as_deref(), Some("Deployed"), "the deployment did not fail");
+    let (state, reason, found) = verification(&live);
     assert_eq!((state, reason), ("False", "NotFound"));
     assert!(found.contains(&format!("Extension {KEY} does not exist")), "{found}");
     assert!(message(&live).contains(found), "{}", message(&live));
@@ -73,14 +77,14 @@ async fn rule_17_what_a_script_left_out_keeps_it_unready_and_counts_once_it_appe
     shop.dev.world().create_resources(&id, Creation::Created, shop.dev.now()).unwrap();
     shop.clock.step(Duration::from_mins(1));
     let live = shop.until_reason("Deployed").await;
-    assert_eq!(said(&live).0, "True");
-    assert_eq!(shop.sent(), [1, 0, 0], "without a redeploy");
+    assert_eq!(verification(&live).0, "True");
+    assert_eq!(shop.sent(), [1, 0, 0], "no redeploy");
 }
 
 #[tokio::test]
-async fn rule_17_what_points_elsewhere_is_no_proof() {
+async fn rule_17_an_extension_with_another_destination_is_no_proof() {
     let (shop, live) = with_script(Creation::Elsewhere, &verified(), "NotVerified").await;
-    let (state, reason, found) = said(&live);
+    let (state, reason, found) = verification(&live);
     assert_eq!((state, reason), ("False", "WrongDestination"));
     assert!(found.contains("elsewhere.example") && found.contains("application service"), "{found}");
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -102,13 +106,13 @@ async fn rule_17_a_topic_is_compared_too() {
     }))
     .await;
     let live = shop.finish("Deployed").await;
-    let (state, _, found) = said(&live);
+    let (state, _, found) = verification(&live);
     assert_eq!(state, "True", "{found}");
     assert!(found.contains("Extension demo-intake") && found.contains("Subscription demo-orders"), "{found}");
 }
 
 #[tokio::test]
-async fn rule_17_after_a_redeploy_it_is_looked_up_again() {
+async fn rule_17_after_a_redeploy_it_is_verified_again() {
     let (shop, live) = with_script(Creation::Created, &verified(), "Deployed").await;
     let id = status(&live).id.expect("an id");
     shop.dev.world().plan_resources(&id, Some(Creation::Omitted), shop.dev.now()).unwrap();
@@ -116,15 +120,19 @@ async fn rule_17_after_a_redeploy_it_is_looked_up_again() {
     shop.until_reason("Redeploying").await;
     shop.clock.step(super::GATHER);
     let running = shop.until("an operation is accepted", is_accepted).await;
-    assert_eq!((said(&running).0, said(&running).1), ("Unknown", "NotChecked"), "what was seen before says nothing");
+    assert_eq!(
+        (verification(&running).0, verification(&running).1),
+        ("Unknown", "NotChecked"),
+        "an earlier result does not count"
+    );
     shop.pass(DEPLOYING).await;
     let live = shop.until_reason("NotVerified").await;
-    assert_eq!(said(&live).1, "NotFound");
+    assert_eq!(verification(&live).1, "NotFound");
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
 #[tokio::test]
-async fn rule_17_a_scope_that_is_missing_is_named_and_other_credentials_help() {
+async fn rule_17_a_missing_scope_is_named_and_other_credentials_can_provide_it() {
     let weak = json!({"clients": [
         {"id": "deployer", "secret": "dev-secret", "scopes": ["manage_connectors_deployments:demo", "view_connectors:demo"]},
     ]});
@@ -138,7 +146,7 @@ async fn rule_17_a_scope_that_is_missing_is_named_and_other_credentials_help() {
 
     shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "dev-secret")]).await;
     let live = shop.until_reason("PermissionMissing").await;
-    let found = said(&live).2;
+    let found = verification(&live).2;
     assert!(found.contains("manage_extensions:demo") && found.contains("to read Extensions"), "{found}");
     shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "another-secret-of-the-shop")]).await;
     let live = shop.until_reason("CredentialsRejected").await;
@@ -151,34 +159,34 @@ async fn rule_17_a_scope_that_is_missing_is_named_and_other_credentials_help() {
 }
 
 #[tokio::test]
-async fn rule_17_an_http_api_that_does_not_answer_stops_nothing_else() {
+async fn rule_17_an_unavailable_http_api_stops_nothing_else() {
     let (shop, _) = with_script(Creation::Created, &verified(), "Deployed").await;
     shop.dev.fault(Fault::of("getExtensionByKey", FaultAnswer::error(503, "General"))).unwrap();
     let before = shop.calls("getExtensionByKey");
     shop.clock.step(Duration::from_mins(6));
     shop.until_calls("getExtensionByKey", before + 2).await;
     let live = shop.pass(Duration::from_secs(1)).await;
-    assert_eq!((ready(&live).1, said(&live).1), ("Deployed", "Verified"), "what was settled stays");
+    assert_eq!((ready(&live).1, verification(&live).1), ("Deployed", "Verified"), "the settled result stays");
 
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until_reason("Redeploying").await;
     shop.clock.step(super::GATHER);
     let live = shop.finish("NotChecked").await;
-    let unread = |object: &ConnectorDeployment| said(object).2.contains("cannot be looked up");
-    let live = if unread(&live) { live } else { shop.until("why it is not known", unread).await };
-    assert_eq!((ready(&live).0, said(&live).0), ("Unknown", "Unknown"));
-    assert_eq!(shop.sent(), [1, 1, 0], "the Connect API is called as ever");
+    let unread = |object: &ConnectorDeployment| verification(object).2.contains("cannot be looked up");
+    let live = if unread(&live) { live } else { shop.until("the cause", unread).await };
+    assert_eq!((ready(&live).0, verification(&live).0), ("Unknown", "Unknown"));
+    assert_eq!(shop.sent(), [1, 1, 0], "the Connect API is called as before");
     shop.dev.clear_faults();
     shop.clock.step(Duration::from_mins(1));
     shop.until_reason("Deployed").await;
 }
 
 #[tokio::test]
-async fn rule_17_by_default_nothing_waits_for_it_and_warnings_are_always_told() {
+async fn rule_17_by_default_ready_does_not_wait_for_it_and_warnings_are_always_reported() {
     let spec = json!({"verify": {"extensions": [{"key": KEY}]}});
     let (shop, live) = with_script(Creation::Omitted, &spec, "Deployed").await;
-    assert_eq!(message(&live), "Deployed", "and not that it works");
-    shop.until("the condition", |object| said(object).1 == "NotFound").await;
+    assert_eq!(message(&live), "Deployed", "the message does not claim that it works");
+    shop.until("the condition", |object| verification(object).1 == "NotFound").await;
 
     let warning = |more: Value| {
         let mut spec =

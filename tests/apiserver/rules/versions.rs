@@ -1,4 +1,4 @@
-//! Rule 15: which version of the connector runs, and what the registry has to do with it.
+//! Rule 15: which version of the connector runs, and how the registry decides it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::merging::{applications, with_enabler};
 use super::{DEPLOYING, Leaping, condition, is, message, ready, status};
 use crate::shop::SECRET;
 
-/// Longer than the interval at which the registry is read.
+/// Longer than the poll interval of the registry.
 const INTERVAL: Duration = Duration::from_mins(6);
 
 /// Publishes the next version of the demo connector.
@@ -24,16 +24,16 @@ fn version(version: i64) -> Value {
 }
 
 #[tokio::test]
-async fn rule_15_a_pinned_deployment_says_that_there_is_a_newer_version_and_moves_when_it_is_named() {
+async fn rule_15_a_pinned_deployment_reports_a_newer_version_and_moves_when_the_spec_names_it() {
     let shop = Leaping::live().await;
-    assert!(!is(&shop.look_again().await, names::UPDATE_AVAILABLE));
+    assert!(!is(&shop.reconcile_again().await, names::UPDATE_AVAILABLE));
     assert_eq!(publish(&shop), 2);
-    // Nobody touches it: the registry is read at the interval.
+    // Without any change, the registry is read at the interval.
     shop.clock.step(INTERVAL);
-    let told = shop.until("newer version", |object| is(object, names::UPDATE_AVAILABLE)).await;
-    assert_eq!(ready(&told), ("True", "Deployed"));
-    let said = condition(&told, names::UPDATE_AVAILABLE).unwrap();
-    assert!(said.message.contains("Version 2 (tag ") && said.message.contains("runs"), "{}", said.message);
+    let reported = shop.until("newer version", |object| is(object, names::UPDATE_AVAILABLE)).await;
+    assert_eq!(ready(&reported), ("True", "Deployed"));
+    let update = condition(&reported, names::UPDATE_AVAILABLE).unwrap();
+    assert!(update.message.contains("Version 2 (tag ") && update.message.contains("runs"), "{}", update.message);
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.change(&version(2)).await;
@@ -45,7 +45,7 @@ async fn rule_15_a_pinned_deployment_says_that_there_is_a_newer_version_and_move
 }
 
 #[tokio::test]
-async fn rule_15_latest_follows_without_anybody_and_once_for_each_version() {
+async fn rule_15_latest_follows_automatically_and_once_for_each_version() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
     shop.finish("Deployed").await;
@@ -61,7 +61,7 @@ async fn rule_15_latest_follows_without_anybody_and_once_for_each_version() {
 }
 
 #[tokio::test]
-async fn rule_12_a_newer_version_of_the_connector_does_not_wait_for_the_pause_after_a_refusal() {
+async fn rule_12_a_newer_connector_version_does_not_wait_for_the_pause_after_a_refusal() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
     shop.finish("Deployed").await;
@@ -69,14 +69,14 @@ async fn rule_12_a_newer_version_of_the_connector_does_not_wait_for_the_pause_af
     shop.dev.fault(Fault::of("updateDeploymentById", refused)).unwrap();
     shop.change(&json!({"metadata": {"annotations": {names::REDEPLOY_REQUESTED_AT: "now"}}})).await;
     shop.until("refused", |object| ready(object).1 == "ConfigurationInvalid").await;
-    let told = shop.clock.now();
+    let reported = shop.clock.now();
     shop.dev.clear_faults();
     publish(&shop);
     shop.clock.step(INTERVAL);
     let moved = shop.redeployed("Deployed").await;
     assert_eq!(status(&moved).connector.and_then(|connector| connector.version), Some(2));
-    let took = shop.clock.now().duration_since(told).as_mins();
-    assert!(took < 10, "{took} minutes: what the version before refused, this one takes");
+    let took = shop.clock.now().duration_since(reported).as_mins();
+    assert!(took < 10, "{took} minutes: the new version accepts what the previous one refused");
 }
 
 #[tokio::test]
@@ -95,10 +95,10 @@ async fn rule_15_a_version_that_is_not_the_latest_waits_until_it_is() {
 }
 
 #[tokio::test]
-async fn rule_15_a_version_is_named_right_after_it_was_published() {
+async fn rule_15_a_version_can_be_named_right_after_it_was_published() {
     let shop = Leaping::live().await;
-    shop.look_again().await;
-    // What is remembered of the registry does not know it yet, which is no reason to bother anybody.
+    shop.reconcile_again().await;
+    // The cached registry entry does not have this version yet, which is not reported.
     publish(&shop);
     let mut history = shop.history().await;
     shop.change(&version(2)).await;
@@ -109,29 +109,29 @@ async fn rule_15_a_version_is_named_right_after_it_was_published() {
 }
 
 #[tokio::test]
-async fn rule_15_a_version_that_was_left_behind_cannot_be_reached_and_which_one_can_is_said() {
+async fn rule_15_an_outdated_version_cannot_be_deployed_and_the_possible_one_is_reported() {
     let shop = Leaping::live().await;
     publish(&shop);
     publish(&shop);
     shop.change(&version(2)).await;
-    let told = shop.until_reason("ConnectorVersionUnavailable").await;
-    assert!(message(&told).contains("only deploys version 3"));
+    let reported = shop.until_reason("ConnectorVersionUnavailable").await;
+    assert!(message(&reported).contains("only deploys version 3"));
     shop.change(&version(3)).await;
     shop.redeployed("Deployed").await;
-    // Back in Git: no redeploy goes back.
+    // The manifest is reverted: no redeploy goes back to a former version.
     shop.change(&version(1)).await;
-    let told = shop.until_reason("ConnectorVersionMismatch").await;
-    assert!(message(&told).contains("set connector.version to 3"));
+    let reported = shop.until_reason("ConnectorVersionMismatch").await;
+    assert!(message(&reported).contains("set connector.version to 3"));
     assert_eq!(shop.sent(), [1, 1, 0]);
 }
 
 #[tokio::test]
-async fn rule_15_a_version_that_is_not_there_yet_is_waited_for_and_nothing_else_is_created() {
+async fn rule_15_a_missing_version_is_waited_for_and_no_other_is_created() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "version": 2}})).await;
     shop.until_reason("ConnectorVersionUnavailable").await;
     shop.pass(Duration::from_mins(9)).await;
-    assert_eq!(shop.sent(), [0, 0, 0], "the connector is there, and that version is not");
+    assert_eq!(shop.sent(), [0, 0, 0], "the connector exists, and that version does not");
     publish(&shop);
     shop.clock.step(INTERVAL);
     let live = shop.finish("Deployed").await;
@@ -140,7 +140,7 @@ async fn rule_15_a_version_that_is_not_there_yet_is_waited_for_and_nothing_else_
 }
 
 #[tokio::test]
-async fn rule_15_a_version_that_wants_more_is_not_followed_before_that_is_there() {
+async fn rule_15_a_version_with_new_required_values_is_not_followed_before_they_exist() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-connector", "updatePolicy": "Latest"}})).await;
     shop.finish("Deployed").await;
@@ -150,8 +150,8 @@ async fn rule_15_a_version_that_wants_more_is_not_followed_before_that_is_there(
     };
     shop.dev.world().raise_connector("demo-connector", false, add).unwrap();
     shop.clock.step(INTERVAL);
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    let message = message(&told);
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    let message = message(&reported);
     assert!(message.contains("wants a value for the secured SIGNING_KEY"), "{message}");
     assert_eq!(shop.sent(), [1, 0, 0]);
 
@@ -171,18 +171,19 @@ async fn rule_15_a_version_that_wants_more_is_not_followed_before_that_is_there(
 }
 
 #[tokio::test]
-async fn rule_15_what_was_known_of_the_registry_stays_while_it_does_not_answer() {
+async fn rule_15_the_last_registry_entry_stays_while_the_registry_is_unavailable() {
     let shop = Leaping::live().await;
     publish(&shop);
     shop.clock.step(INTERVAL);
     shop.until("newer version", |object| is(object, names::UPDATE_AVAILABLE)).await;
     shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
-    let told = shop.pass(INTERVAL).await;
-    assert_eq!(ready(&told), ("True", "Deployed"), "deployments go on");
-    assert!(is(&told, names::UPDATE_AVAILABLE));
+    let reported = shop.pass(INTERVAL).await;
+    assert_eq!(ready(&reported), ("True", "Deployed"), "deployments continue");
+    assert!(is(&reported, names::UPDATE_AVAILABLE));
 }
 
-/// Lets the deployment follow to version 2, and somebody else roll it back to version 1; returns once that is over.
+/// Lets the deployment follow to version 2, and rolls it back to version 1 outside the operator; returns once that has
+/// ended.
 async fn rolled_back(shop: &Leaping, drift: &str) -> connect_operator::crd::ConnectorDeployment {
     let connector = json!({"key": "demo-connector", "updatePolicy": "Latest"});
     shop.apply_deployment(&json!({"connector": connector, "drift": {"policy": drift}})).await;
@@ -191,27 +192,27 @@ async fn rolled_back(shop: &Leaping, drift: &str) -> connect_operator::crd::Conn
     shop.clock.step(INTERVAL);
     shop.redeployed("Deployed").await;
     let id = status(&live).id.expect("an id");
-    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("there is an earlier one");
-    shop.look_again().await;
+    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("an earlier revision exists");
+    shop.reconcile_again().await;
     shop.pass(DEPLOYING).await
 }
 
 #[tokio::test]
-async fn rule_16_what_somebody_rolled_back_is_said_in_one_sentence_and_left_so() {
+async fn rule_16_a_foreign_rollback_is_reported_and_not_corrected_by_detect() {
     let mut shop = Leaping::open().await;
     rolled_back(&shop, "Detect").await;
-    let told = shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
-    let drifted = condition(&told, names::DRIFTED).unwrap();
+    let reported = shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
+    let drifted = condition(&reported, names::DRIFTED).unwrap();
     assert_eq!(drifted.reason, "RolledBack");
     assert!(drifted.message.contains("rolled the deployment back to revision"), "{}", drifted.message);
-    assert_eq!(ready(&told), ("True", "Deployed"));
-    assert!(is(&told, names::SECRETS_UNVERIFIED), "secured values of the revision cannot be read");
+    assert_eq!(ready(&reported), ("True", "Deployed"));
+    assert!(is(&reported, names::SECRETS_UNVERIFIED), "secured values of the revision cannot be read");
     shop.stop_operator().await;
     shop.start_operator();
     shop.pass(INTERVAL).await;
     shop.pass(INTERVAL).await;
-    assert_eq!(shop.sent(), [1, 1, 0], "nobody fights");
-    // What is new goes on.
+    assert_eq!(shop.sent(), [1, 1, 0], "the rollback is not corrected");
+    // A newer version is followed again.
     publish(&shop);
     shop.clock.step(INTERVAL);
     let moved = shop.redeployed("Deployed").await;
@@ -221,7 +222,7 @@ async fn rule_16_what_somebody_rolled_back_is_said_in_one_sentence_and_left_so()
 }
 
 #[tokio::test]
-async fn rule_16_what_somebody_rolled_back_is_corrected_once() {
+async fn rule_16_a_foreign_rollback_is_corrected_once() {
     let shop = Leaping::open().await;
     rolled_back(&shop, "Correct").await;
     let live = shop.redeployed("Deployed").await;
@@ -241,8 +242,8 @@ async fn rule_16_a_change_after_a_rollback_follows_again_with_every_application(
     shop.clock.step(INTERVAL);
     shop.redeployed("Deployed").await;
     let id = status(&live).id.expect("an id");
-    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("there is an earlier one");
-    shop.look_again().await;
+    shop.dev.world().rollback_elsewhere(&id, shop.dev.now()).expect("an earlier revision exists");
+    shop.reconcile_again().await;
     shop.pass(DEPLOYING).await;
     shop.until("rolled back", |object| is(object, names::DRIFTED)).await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;

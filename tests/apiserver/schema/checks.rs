@@ -1,4 +1,4 @@
-//! The schema of `ActionCheck`: what passes, what does not and with which words, and what people see.
+//! The schema of `ActionCheck`: what it accepts, what it refuses with which message, and what kubectl shows.
 
 use connect_operator::crd::{ActionCheckSpec, ActionCheckStatus};
 use serde_json::{Value, json};
@@ -118,7 +118,7 @@ async fn what_is_out_of_bounds_is_refused() {
 }
 
 #[tokio::test]
-async fn an_assertion_says_exactly_one_thing_and_is_bounded() {
+async fn an_assertion_has_exactly_one_condition_and_is_bounded() {
     let body = |assertion: Value| json!({"expect": {"body": [assertion]}});
     let header = |assertion: Value| json!({"expect": {"headers": [assertion]}});
     let many = |count: usize| vec![json!({"jsonPath": "$", "exists": true}); count];
@@ -162,7 +162,7 @@ async fn an_assertion_says_exactly_one_thing_and_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_body_is_kept_word_by_word() {
+async fn a_body_is_stored_unchanged() {
     let sandbox = Sandbox::new().await;
     let large = format!("[{}1]", "1,".repeat(8_000));
     for (index, body) in [r#"{"a":  [1, 1.0, {"b": null}]}"#, "7", &large].into_iter().enumerate() {
@@ -173,7 +173,7 @@ async fn a_body_is_kept_word_by_word() {
 }
 
 #[tokio::test]
-async fn the_status_is_kept_and_the_columns_show_it() {
+async fn the_status_is_stored_and_the_columns_show_it() {
     let sandbox = Sandbox::new().await;
     let created = sandbox.apply(&check("shown")).await.unwrap();
     assert_eq!(created.data["status"], json!({"observedGeneration": -1}));
@@ -191,7 +191,7 @@ async fn the_status_is_kept_and_the_columns_show_it() {
     let stored = sandbox.set_status(&check("shown"), &status).await.unwrap();
     assert_eq!(stored.data["status"], status);
     let typed: ActionCheckStatus = serde_json::from_value(status.clone()).unwrap();
-    assert_eq!(serde_json::to_value(typed).unwrap(), status, "the type knows every field");
+    assert_eq!(serde_json::to_value(typed).unwrap(), status, "the type has every field");
     let table = sandbox.succeed(&["get", "acheck"], "").await;
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let lines: Vec<_> = table.lines().map(words).collect();
@@ -201,5 +201,5 @@ async fn the_status_is_kept_and_the_columns_show_it() {
     let lines: Vec<_> = wide.lines().map(words).collect();
     assert_eq!(lines[0].last().map(String::as_str), Some("MESSAGE"));
     assert!(wide.contains("as expected"), "{wide}");
-    assert!(sandbox.succeed(&["get", "connect"], "").await.contains("actioncheck"), "it is in the category");
+    assert!(sandbox.succeed(&["get", "connect"], "").await.contains("actioncheck"), "the category contains it");
 }

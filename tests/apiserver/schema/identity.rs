@@ -1,11 +1,11 @@
-//! What never changes: neither in one step, nor by removing a field and adding it again.
+//! Immutable fields: they change neither in one step, nor by removing a field and adding it again.
 
 use serde_json::{Value, json};
 
 use crate::cluster::Sandbox;
 use crate::manifests::{deployment, project, with_spec};
 
-/// What the operator writes once the deployment is there.
+/// The status that the operator writes once the deployment exists.
 fn known() -> Value {
     json!({
         "observedGeneration": 1,
@@ -19,13 +19,13 @@ fn known() -> Value {
 
 struct Row {
     case: &'static str,
-    /// Merged into the small manifest's spec.
+    /// Merged into the spec of the small manifest.
     before: Value,
-    /// Whether the status knows the deployment when the change comes.
+    /// Whether the status has the deployment when the change comes.
     known: bool,
     /// Merged into the spec.
     change: Value,
-    /// The field that the refusal names, if there has to be one.
+    /// The field that the refusal must name; `None`: the change is accepted.
     refused: Option<&'static str>,
 }
 
@@ -33,7 +33,7 @@ fn row(case: &'static str, before: Value, known: bool, change: Value, refused: O
     Row { case, before, known, change, refused }
 }
 
-/// The status is known only in the second half of each list: what is compared with the old spec holds before it, too.
+/// The rows that compare with the old spec hold before the status is known, too; the second half needs the status.
 fn rows() -> Vec<Row> {
     let (unwritten, written) = (json!({}), json!({"key": "tax-eu", "type": "sandbox", "region": "europe-west1.gcp"}));
     let id = json!({"connector": {"key": null, "id": "c-1"}});
@@ -132,7 +132,7 @@ async fn a_deployment_keeps_its_identity() {
 }
 
 #[tokio::test]
-async fn removing_a_field_and_adding_it_again_is_no_way_around() {
+async fn removing_and_adding_a_field_does_not_bypass_immutability() {
     let sandbox = Sandbox::new().await;
     let manifest = with_spec(deployment("twice"), &json!({"key": "tax-eu"}));
     sandbox.apply(&manifest).await.unwrap();
@@ -144,19 +144,19 @@ async fn removing_a_field_and_adding_it_again_is_no_way_around() {
 }
 
 #[tokio::test]
-async fn no_rule_stands_in_the_way_of_a_status_or_a_finalizer() {
+async fn no_rule_blocks_a_status_or_a_finalizer() {
     let sandbox = Sandbox::new().await;
     let manifest = with_spec(
         deployment("contradicted"),
         &json!({"key": "tax-us", "type": "production", "connector": {"key": "other"}}),
     );
     sandbox.apply(&manifest).await.unwrap();
-    sandbox.set_status(&manifest, &known()).await.expect("a status may say what was found");
+    sandbox.set_status(&manifest, &known()).await.expect("a status is accepted");
     let finalizers = json!({"metadata": {"finalizers": ["connect-operator.io/undeploy"]}});
-    sandbox.change(&manifest, &finalizers).await.expect("a finalizer may be added");
+    sandbox.change(&manifest, &finalizers).await.expect("a finalizer is added");
     sandbox.api(&manifest).delete("contradicted", &kube::api::DeleteParams::default()).await.unwrap();
-    sandbox.change(&manifest, &json!({"spec": {"deletionPolicy": "Orphan"}})).await.expect("it may be let go");
-    sandbox.change(&manifest, &json!({"metadata": {"finalizers": []}})).await.expect("a finalizer may be removed");
+    sandbox.change(&manifest, &json!({"spec": {"deletionPolicy": "Orphan"}})).await.expect("the policy is changed");
+    sandbox.change(&manifest, &json!({"metadata": {"finalizers": []}})).await.expect("a finalizer is removed");
     assert!(sandbox.api(&manifest).get_opt("contradicted").await.unwrap().is_none());
 }
 

@@ -1,5 +1,5 @@
-//! The schemas on a real API server: what it accepts, what it refuses and with which words, what never changes, and
-//! what people and tools see.
+//! The schemas on a real API server: what it accepts, what it refuses with which message, which fields are immutable,
+//! and what users and tools see.
 
 mod accepted;
 mod checks;

@@ -1,16 +1,16 @@
-//! Manifests that must not pass, each with the words that tell its author what to do.
+//! Manifests that must be refused, each with a message that tells its author what to do.
 
 use serde_json::{Value, json};
 
 use crate::cluster::Sandbox;
 use crate::manifests::{deployment, project, with_spec};
 
-/// A name for people, what is merged into a small manifest's spec, and what the refusal must contain.
+/// The name of the case, the change to the spec of a small manifest, and a part of the refusal.
 pub(super) type Row<'a> = (&'a str, Value, &'a str);
 
 pub(super) async fn refuse(small: impl Fn(&str) -> Value, rows: Vec<Row<'_>>) {
     let sandbox = Sandbox::new().await;
-    sandbox.apply(&small("fine")).await.expect("the small manifest itself is fine");
+    sandbox.apply(&small("fine")).await.expect("the small manifest is accepted");
     for (case, spec, words) in rows {
         let manifest = with_spec(small("refused"), &spec);
         let refusal = sandbox.apply(&manifest).await.err();
@@ -57,7 +57,7 @@ async fn a_connector_is_named_in_exactly_one_way() {
 }
 
 #[tokio::test]
-async fn verified_needs_to_know_what_to_look_for() {
+async fn verified_needs_an_object_to_verify() {
     let nothing = "verify names nothing: give at least one entry of extensions or subscriptions";
     let unnamed = "readyWhen Verified needs to know what to look for";
     let key = |key: &str| json!({"verify": {"extensions": [{"key": key}]}});
@@ -80,17 +80,13 @@ async fn verified_needs_to_know_what_to_look_for() {
 }
 
 #[tokio::test]
-async fn preview_is_for_staged_connectors_and_only_that() {
+async fn type_preview_is_for_staged_connectors_only() {
     let words = "type preview is for staged connectors, and only that: set connector.staged to true";
     refuse(
         deployment,
         vec![
             ("preview of a published one", json!({"type": "preview"}), words),
-            (
-                "preview of one that is said to be published",
-                json!({"type": "preview", "connector": {"staged": false}}),
-                words,
-            ),
+            ("preview of one declared as published", json!({"type": "preview", "connector": {"staged": false}}), words),
             ("sandbox of a staged one", json!({"type": "sandbox", "connector": {"staged": true}}), words),
             (
                 "production of a reference",
@@ -164,7 +160,7 @@ async fn a_secured_value_cannot_be_written_as_text() {
         ],
     )
     .await;
-    // A client that does not ask for strictness gets no further.
+    // A client without strict validation is refused too.
     let sandbox = Sandbox::new().await;
     let manifest = with_spec(deployment("lax"), &application(&text));
     let created = sandbox.kubectl(&["create", "--validate=ignore", "--filename", "-"], &manifest.to_string()).await;
@@ -190,7 +186,7 @@ async fn a_retry_policy_has_what_its_strategy_takes() {
                 "spec.configurations[0].retryPolicy.strategy: Required",
             ),
             (
-                "a strategy that nobody knows",
+                "an unknown strategy",
                 policy(&json!({"strategy": "Immediate"})),
                 r#"supported values: "immediate", "exponential-backoff""#,
             ),
@@ -221,7 +217,7 @@ async fn a_retry_policy_has_what_its_strategy_takes() {
 }
 
 #[tokio::test]
-async fn nothing_is_there_twice() {
+async fn duplicate_keys_are_refused() {
     let plain = json!([{"key": "A", "value": "1"}, {"key": "A", "value": "2"}]);
     let secured = json!([{"key": "A", "valueFrom": a_secret()}, {"key": "A", "valueFrom": a_secret()}]);
     let rows = [
@@ -307,7 +303,7 @@ async fn what_is_out_of_bounds_is_refused() {
             ("21 lines", json!({"failureLogLines": 21}), "should be less than or equal to 20"),
             ("-1 lines", json!({"failureLogLines": -1}), "should be greater than or equal to 0"),
             (
-                "an output that nobody offers",
+                "an unknown output",
                 json!({"outputs": {"configMap": {"name": "a", "keys": [
                     {"key": "A", "applicationName": "service", "output": "schedule"},
                 ]}}}),
@@ -339,7 +335,7 @@ async fn what_is_out_of_bounds_is_refused() {
 }
 
 #[tokio::test]
-async fn unknown_words_are_refused_with_the_known_ones() {
+async fn unknown_values_are_refused_with_the_known_ones() {
     refuse(
         deployment,
         vec![

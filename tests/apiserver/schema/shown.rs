@@ -1,4 +1,5 @@
-//! What people and tools see: the status of an unseen object, columns, explanations, differences and who owns what.
+//! What users and tools see: the status of an object before its first reconcile, columns, explanations, differences and
+//! field ownership.
 
 use connect_operator::crd::{self, ConnectorDeploymentStatus};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -9,7 +10,7 @@ use crate::cluster::Sandbox;
 use crate::manifests::{FULL, MINIMAL, deployment, documents, project, with_spec};
 
 #[tokio::test]
-async fn kubectl_reads_the_committed_crds_as_the_code_means_them() {
+async fn the_committed_crds_equal_those_of_the_code_after_kubectl_apply() {
     let sandbox = Sandbox::new().await;
     let applied =
         sandbox.kubectl(&["apply", "--server-side", "--force-conflicts", "--filename", "-"], &crd::yaml()).await;
@@ -24,7 +25,7 @@ async fn kubectl_reads_the_committed_crds_as_the_code_means_them() {
 }
 
 #[tokio::test]
-async fn an_unseen_object_says_so() {
+async fn an_object_has_observed_generation_minus_1_before_its_first_reconcile() {
     let sandbox = Sandbox::new().await;
     for manifest in [project("unseen"), deployment("unseen")] {
         let created = sandbox.apply(&manifest).await.unwrap();
@@ -38,7 +39,7 @@ async fn an_unseen_object_says_so() {
 }
 
 #[tokio::test]
-async fn a_status_of_every_field_is_kept() {
+async fn a_status_with_every_field_is_stored() {
     let sandbox = Sandbox::new().await;
     let manifest = deployment("remembers");
     sandbox.apply(&manifest).await.unwrap();
@@ -46,7 +47,7 @@ async fn a_status_of_every_field_is_kept() {
     let stored = sandbox.set_status(&manifest, &status).await.unwrap();
     assert_eq!(stored.data["status"], status);
     let typed: ConnectorDeploymentStatus = serde_json::from_value(status.clone()).unwrap();
-    assert_eq!(serde_json::to_value(typed).unwrap(), status, "the type knows every field");
+    assert_eq!(serde_json::to_value(typed).unwrap(), status, "the type has every field");
 }
 
 /// Every field of the status of a deployment.
@@ -150,7 +151,7 @@ async fn kubectl_get_shows_the_columns() {
     }
     let (code, text) = succeed(&sandbox, &["get", "connect", "--output", "name"]).await;
     assert!(code, "{text}");
-    assert_eq!(text.lines().count(), 2, "the category has both kinds: {text}");
+    assert_eq!(text.lines().count(), 2, "the category contains both kinds: {text}");
 }
 
 #[tokio::test]
@@ -204,7 +205,7 @@ async fn applying_again_makes_no_difference() {
     }
     for manifest in documents(&manifests) {
         let stored = sandbox.api(&manifest).get(manifest["metadata"]["name"].as_str().unwrap()).await.unwrap();
-        assert_eq!(stored.data["spec"], manifest["spec"], "nothing was added");
+        assert_eq!(stored.data["spec"], manifest["spec"], "the API server added nothing");
     }
 }
 
@@ -221,7 +222,7 @@ async fn two_managers_own_different_values_of_one_list() {
     assert_eq!(both.data["spec"]["configurations"][0]["standardConfiguration"].as_array().unwrap().len(), 2);
     let rest = sandbox.apply_as("first", &deployment("shared")).await.unwrap();
     let rest = &rest.data["spec"]["configurations"][0]["standardConfiguration"];
-    assert_eq!(*rest, json!([{"key": "B", "value": "B"}]), "what a manager no longer writes goes");
+    assert_eq!(*rest, json!([{"key": "B", "value": "B"}]), "a value that its manager no longer applies is removed");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Metrics after each thing that can happen are exactly what happened.
+//! Metrics after each possible event have exactly the expected values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn requests(samples: &BTreeMap<String, f64>) -> BTreeMap<&str, f64> {
     by_operation
 }
 
-/// What the remote counted, without tokens.
+/// Number of calls by operation that the remote received, without token requests.
 fn calls(shop: &Shop) -> BTreeMap<&'static str, f64> {
     let counts = shop.dev.counts().into_iter().filter(|(operation, _)| *operation != "token");
     counts.map(|(operation, count)| (operation, f64::from(u32::try_from(count).expect("few calls")))).collect()
@@ -32,7 +32,7 @@ fn resources(kind: &str, state: &str, reason: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_life_of_a_deployment_is_counted_as_it_happened() {
+async fn the_lifecycle_of_a_deployment_is_counted_exactly() {
     let mut shop = Shop::live().await;
     let tracker = shop.tracker.clone().expect("an operator runs");
     let deployed = resources("ConnectorDeployment", "Ready", "Deployed");
@@ -63,7 +63,7 @@ async fn a_life_of_a_deployment_is_counted_as_it_happened() {
     shop.until_gone().await;
     let counted = |name: &String| name.starts_with("connect_operator_resources{kind=\"ConnectorDeployment\"");
     let gone = until(&tracker, "gone", |samples| !samples.keys().any(counted)).await;
-    assert_eq!(value(&gone, "connect_operator_sent_to_live_seconds_count"), 2.0, "taking down is no deploying");
+    assert_eq!(value(&gone, "connect_operator_sent_to_live_seconds_count"), 2.0, "an undeploy is no deployment");
     assert_eq!(value(&gone, "connect_operator_change_to_sent_seconds_count"), 2.0);
     assert_eq!(value(&gone, "connect_operator_oldest_operation_seconds{kind=\"ConnectorDeployment\"}"), 0.0);
     assert!(gone.contains_key(&available));
@@ -74,7 +74,7 @@ async fn a_life_of_a_deployment_is_counted_as_it_happened() {
     );
     assert!(value(&gone, &since) < 60.0 && gone.contains_key(&since));
     shop.api::<ConnectProject>().delete(PROJECT, &DeleteParams::default()).await.unwrap();
-    let empty = until(&tracker, "nothing left", |samples| !samples.contains_key(&since)).await;
+    let empty = until(&tracker, "no project left", |samples| !samples.contains_key(&since)).await;
     assert!(empty.keys().all(|name| !name.starts_with("connect_operator_resources{")), "{empty:#?}");
     let depths = |samples: &BTreeMap<String, f64>| -> Vec<f64> {
         let depths = samples.iter().filter(|(name, _)| name.starts_with("connect_operator_workqueue_depth"));
@@ -82,11 +82,11 @@ async fn a_life_of_a_deployment_is_counted_as_it_happened() {
     };
     until(&tracker, "nothing waits", |samples| depths(samples) == [0.0; 5]).await;
     shop.stop_operator().await;
-    assert_eq!(requests(&scrape(&tracker)), calls(&shop), "each call that the remote counted, and no other");
+    assert_eq!(requests(&scrape(&tracker)), calls(&shop), "each call that the remote received, and no other");
 }
 
 #[tokio::test]
-async fn refusals_pauses_and_lost_answers_are_counted_by_what_they_were() {
+async fn refusals_throttling_and_lost_responses_are_counted_by_code() {
     let shop = Shop::live().await;
     let tracker = shop.tracker.clone().expect("an operator runs");
     let code = |code: &str| {
@@ -114,7 +114,7 @@ async fn refusals_pauses_and_lost_answers_are_counted_by_what_they_were() {
 }
 
 #[tokio::test]
-async fn a_failed_deployment_shows_as_stalled_and_what_a_restart_finds_is_shown_at_once() {
+async fn a_failed_deployment_counts_as_stalled_also_right_after_a_restart() {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let mut shop = Shop::with(options, Clock::system()).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
@@ -127,7 +127,7 @@ async fn a_failed_deployment_shows_as_stalled_and_what_a_restart_finds_is_shown_
     let stalled = resources("ConnectorDeployment", "Stalled", "RedeployFailed");
     let tracker = shop.tracker.clone().expect("an operator runs");
     let failed = until(&tracker, "failed", |samples| value(samples, &stalled) == 1.0).await;
-    assert_eq!(value(&failed, "connect_operator_sent_to_live_seconds_count"), 1.0, "only what got live");
+    assert_eq!(value(&failed, "connect_operator_sent_to_live_seconds_count"), 1.0, "only the live deployment");
     shop.stop_operator().await;
     shop.start_operator();
     let tracker = shop.tracker.clone().expect("an operator runs");

@@ -1,4 +1,4 @@
-//! A process that hangs is not alive; one that waits for somebody who is away is.
+//! /livez fails when the process hangs, and does not fail while it waits for an unavailable service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl ActionApi for Never {
 }
 
 #[tokio::test]
-async fn a_run_whose_call_never_ends_fails_livez_and_nothing_else() {
+async fn a_reconcile_whose_call_never_ends_fails_only_livez() {
     let mut shop = Shop::without_operator(Options::default(), stepped()).await;
     let (called, mut calls) = unbounded_channel();
     shop.actions = Some(Arc::new(Never(called)));
@@ -57,7 +57,7 @@ async fn a_run_whose_call_never_ends_fails_livez_and_nothing_else() {
         },
     });
     shop.sandbox.apply(&check).await.unwrap();
-    meanwhile(&shop.clock, FINE, calls.recv()).await.expect("it is called");
+    meanwhile(&shop.clock, FINE, calls.recv()).await.expect("the call is sent");
     pass(&shop.clock, COARSE, LONGEST_SILENCE.saturating_sub(Duration::from_mins(1))).await;
     assert!(health.livez().passed, "{}", health.livez().text);
     pass(&shop.clock, COARSE, Duration::from_mins(2)).await;

@@ -1,5 +1,5 @@
-//! What is seen of an operator from outside: metrics that count what happened, probes that fail when it hangs and only
-//! then, and a log whose lines belong together.
+//! Observability of the operator: metrics that count what happened, probes that fail only when it hangs, and log lines
+//! with a common trace id.
 
 #![allow(clippy::float_cmp, reason = "counts are whole numbers")]
 
@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 
 use crate::patience::in_time;
 
-/// The samples of a scrape by name and labels, as they are written.
+/// Returns the samples of a scrape by name and labels, as Prometheus writes them.
 pub(crate) fn scrape(work: &ReconcileTracker) -> BTreeMap<String, f64> {
     let page = work.metrics().encode();
     let samples = page.lines().filter(|line| !line.starts_with('#'));
@@ -30,7 +30,7 @@ pub(crate) fn scrape(work: &ReconcileTracker) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// Returns a scrape once it is as wanted.
+/// Returns a scrape once it satisfies the condition.
 pub(crate) async fn until(
     work: &ReconcileTracker,
     what: &str,
@@ -48,7 +48,7 @@ pub(crate) async fn until(
     in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}\n{:#?}", scrape(work)))
 }
 
-/// What a server answers to a GET, as it is.
+/// Returns the raw response of a server to a GET.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n");
@@ -58,7 +58,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
     answer
 }
 
-/// A sample; 0 if there is none.
+/// A sample; 0 if it is missing.
 pub(crate) fn value(samples: &BTreeMap<String, f64>, name: &str) -> f64 {
     samples.get(name).copied().unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! A real Prometheus scrapes a real operator: every query of the dashboard and of the alerts is evaluated on what comes of it.
+//! A real Prometheus scrapes a real operator: every query of the dashboard and of the alerts is evaluated on the
+//! result.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -18,7 +19,7 @@ fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
 }
 
-/// Starts Prometheus; `None`: it is not installed, which is said, and refused with `REQUIRE_PROMETHEUS`.
+/// Starts Prometheus; `None`: it is not installed, which is printed, and fails with `REQUIRE_PROMETHEUS`.
 fn prometheus(folder: &Path, address: SocketAddr, target: SocketAddr) -> Option<Child> {
     let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files/alerts.yaml");
     let config = format!(
@@ -47,14 +48,14 @@ fn prometheus(folder: &Path, address: SocketAddr, target: SocketAddr) -> Option<
     }
 }
 
-/// An answer of the HTTP API of Prometheus.
+/// A response of the HTTP API of Prometheus.
 async fn ask(address: SocketAddr, path: &str) -> Value {
     let answer = get(address, path).await;
     let body = answer.split_once("\r\n\r\n").expect("a body").1;
     serde_json::from_str(body).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
 }
 
-/// Samples of an instant query, which must be one.
+/// Samples of an instant query, which must be valid.
 async fn query(address: SocketAddr, expression: &str) -> Vec<Value> {
     let query: String = form_urlencoded::byte_serialize(expression.as_bytes()).collect();
     let answer = ask(address, &format!("/api/v1/query?query={query}")).await;
@@ -62,7 +63,7 @@ async fn query(address: SocketAddr, expression: &str) -> Vec<Value> {
     answer["data"]["result"].as_array().expect("a vector").clone()
 }
 
-/// Returns once a query gives something.
+/// Returns once a query has a result.
 async fn until(address: SocketAddr, expression: &str) -> Vec<Value> {
     let some = async {
         loop {
@@ -88,7 +89,7 @@ fn dashboard() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_query_of_dashboard_and_alerts_works_on_what_a_real_run_serves() {
+async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_operator() {
     let (target, address) = (free_address(), free_address());
     let folder = tempfile::tempdir().unwrap();
     let Some(_prometheus) = prometheus(folder.path(), address, target) else { return };
@@ -113,7 +114,7 @@ async fn every_query_of_dashboard_and_alerts_works_on_what_a_real_run_serves() {
     assert_eq!(live[0]["metric"]["state"], "Ready", "{live:?}");
     let namespace = shop.sandbox.namespace.as_str();
     let look = until(address, "connect_operator_project_seconds_since_look").await;
-    assert_eq!(look[0]["metric"]["namespace"], namespace, "honor_labels keeps ours");
+    assert_eq!(look[0]["metric"]["namespace"], namespace, "honor_labels keeps the operator's label");
 
     let rules = ask(address, "/api/v1/rules").await;
     let rules = rules["data"]["groups"][0]["rules"].as_array().expect("rules").clone();
@@ -121,9 +122,9 @@ async fn every_query_of_dashboard_and_alerts_works_on_what_a_real_run_serves() {
     for rule in rules {
         let name = &rule["name"];
         assert_eq!(rule["health"], "ok", "{rule}");
-        assert_eq!(rule["state"], "inactive", "{name} although all is well: {rule}");
+        assert_eq!(rule["state"], "inactive", "{name} although everything works: {rule}");
     }
-    // An alert as it begins: the remote refuses the credentials.
+    // An alert that becomes pending: the remote refuses the credentials.
     shop.dev.revoke_tokens();
     let refused = FaultAnswer {
         status: Some(401),

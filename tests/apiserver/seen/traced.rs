@@ -1,4 +1,4 @@
-//! Lines of the log belong together: all that one run does has one trace id, which the remote gets too.
+//! Correlation of log lines: everything in one reconcile has one trace id, which the remote receives too.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
-/// An operator as a process, whose log goes to a file.
+/// Starts an operator as a process, whose log goes to a file.
 pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
     let namespace = &shop.sandbox.namespace;
     Command::new(env!("CARGO_BIN_EXE_connect-operator"))
@@ -27,7 +27,7 @@ pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
 }
 
 #[tokio::test]
-async fn every_line_of_a_run_has_its_trace_id_and_so_has_each_of_its_calls() {
+async fn all_log_lines_and_calls_of_a_reconcile_have_its_trace_id() {
     let options = Options { deploy_duration: std::time::Duration::from_millis(200), ..Options::default() };
     let shop = Shop::without_operator(options, clock::Clock::system()).await;
     let log = tempfile::NamedTempFile::new().unwrap();
@@ -42,7 +42,7 @@ async fn every_line_of_a_run_has_its_trace_id_and_so_has_each_of_its_calls() {
     let text = std::fs::read_to_string(log.path()).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     let create = lines.iter().find(|line| line["operation"] == "createDeployment").expect("the call is logged");
-    let trace_id = create["trace_id"].as_str().expect("the run has an id");
+    let trace_id = create["trace_id"].as_str().expect("the reconcile has a trace id");
     assert!(trace_id.len() == 16 && trace_id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{trace_id}");
     let run: Vec<_> = lines.iter().filter(|line| line["trace_id"] == trace_id).collect();
     assert!(run.len() > 2, "{run:#?}");
@@ -52,14 +52,14 @@ async fn every_line_of_a_run_has_its_trace_id_and_so_has_each_of_its_calls() {
     }
     assert_eq!(run.last().unwrap()["message"], "the reconcile ended");
     let runs = lines.iter().filter(|line| line["message"] == "the reconcile ended");
-    let mut ids: Vec<_> = runs.map(|line| line["trace_id"].as_str().expect("each run has one")).collect();
+    let mut ids: Vec<_> = runs.map(|line| line["trace_id"].as_str().expect("each reconcile has a trace id")).collect();
     let all = ids.len();
     ids.sort_unstable();
     ids.dedup();
-    assert!(all > 2 && ids.len() == all, "no two runs share one");
+    assert!(all > 2 && ids.len() == all, "no two reconciles share a trace id");
 
     let calls = shop.dev.calls();
-    let created = calls.iter().find(|call| call.operation == "createDeployment").expect("it was called");
+    let created = calls.iter().find(|call| call.operation == "createDeployment").expect("the call arrived");
     assert!(created.correlation_id.starts_with(&format!("connect-operator-{trace_id}-")), "{}", created.correlation_id);
     assert_eq!(create["correlation_id"], created.correlation_id.as_str());
     for line in lines.iter().filter(|line| line["message"] == "the Connect API answered") {

@@ -17,7 +17,7 @@ pub(super) fn preview(shop: &Shop) -> Value {
 }
 
 #[tokio::test]
-async fn a_new_tag_in_one_manifest_goes_all_the_way_to_a_live_preview() {
+async fn a_new_tag_in_one_manifest_leads_to_a_live_preview() {
     let mut shop = open(&[]).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let mut manifest = preview(&shop);
@@ -30,12 +30,12 @@ async fn a_new_tag_in_one_manifest_goes_all_the_way_to_a_live_preview() {
 
     apply(&shop, &json!({})).await;
     until_reason(&shop, "Staged").await;
-    shop.until("it says what to do", |object| {
+    shop.until("the condition names the fix", |object| {
         let message = object.status.as_ref().and_then(|status| ready_message(&status.conditions)).unwrap_or_default();
         message.contains("set previewable: true there")
     })
     .await;
-    assert_eq!(shop.calls("createDeployment"), 0, "nothing is sent that cannot work");
+    assert_eq!(shop.calls("createDeployment"), 0, "nothing is sent that the service would refuse");
 
     change(&shop, &json!({"spec": {"previewable": true, "publish": "Private"}})).await;
     let live = shop.until_reason("Deployed").await;
@@ -60,13 +60,13 @@ async fn a_new_tag_in_one_manifest_goes_all_the_way_to_a_live_preview() {
     let redeploys = |shop: &Shop| shop.calls("updateDeploymentById");
     assert_eq!(redeploys(&shop), 1, "one redeploy for one tag");
 
-    // A restart knows what was followed.
+    // A restarted operator knows the tag that was followed.
     shop.stop_operator().await;
     shop.start_operator();
     shop.annotate("connect-operator.io/reconcile-requested-at", "now").await;
-    shop.until("it looked again", |object| {
+    shop.until("reconciled again", |object| {
         object.status.as_ref().is_some_and(|status| status.handled_reconcile_request.as_deref() == Some("now"))
     })
     .await;
-    assert_eq!(redeploys(&shop), 1, "later steps of the same tag are no reason to deploy it again");
+    assert_eq!(redeploys(&shop), 1, "later steps of the same tag cause no redeploy");
 }

@@ -1,4 +1,4 @@
-//! A connector of somebody's own: its connect.yaml in a local Git repository, by tag.
+//! A user's own connector: its connect.yaml in a local Git repository, by tag.
 
 use std::path::Path;
 use std::process::Command;
@@ -68,7 +68,10 @@ async fn a_tag_of_a_local_repository_is_read_published_and_followed() {
 
     change(&shop, &json!({"spec": {"repository": {"tag": "v3"}}})).await;
     let refused = until_reason(&shop, "RepositoryInvalid").await;
-    let told = message(&refused);
-    assert!(told.contains("connect.yaml at tag 'v3'") && told.contains("line 1"), "it says what is wrong: {told}");
-    assert_eq!(record(&shop).repository.tag, "v2", "nothing is lost");
+    let reported = message(&refused);
+    assert!(
+        reported.contains("connect.yaml at tag 'v3'") && reported.contains("line 1"),
+        "the message names the mistake: {reported}"
+    );
+    assert_eq!(record(&shop).repository.tag, "v2", "the record stays");
 }

@@ -41,11 +41,11 @@ async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
 }
 
 #[tokio::test]
-async fn what_differs_becomes_one_update_and_what_does_not_is_not_sent() {
+async fn all_differences_become_one_update_and_equal_fields_are_not_sent() {
     let shop = open(&[]).await;
     apply(&shop, &json!({"description": "first"})).await;
     until_reason(&shop, "Staged").await;
-    assert_eq!(updates(&shop), 0, "it was created as it is to be");
+    assert_eq!(updates(&shop), 0, "the create has all fields");
     let before = record(&shop);
     change(
         &shop,
@@ -75,20 +75,20 @@ async fn what_differs_becomes_one_update_and_what_does_not_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_certification_is_waited_for_with_its_remarks_and_changes_go_on_meanwhile() {
+async fn a_pending_certification_is_reported_with_its_remarks_and_changes_continue() {
     let shop = open(&["certification=by-hand"]).await;
     apply(&shop, &json!({"publish": "Certified"})).await;
     let waits = until_reason(&shop, "InCertification").await;
-    assert!(has(&waits, "Reconciling") && !has(&waits, "Stalled"), "nobody has to act here");
+    assert!(has(&waits, "Reconciling") && !has(&waits, "Stalled"), "no user has to act");
     assert_eq!(updates(&shop), 1);
     let id = record(&shop).id;
     shop.dev.world().comment_on_staged(&id, "reviewers", "The logo is missing", shop.dev.now()).unwrap();
     let asked = json!({"metadata": {"annotations": {"connect-operator.io/reconcile-requested-at": "now"}}});
     change(&shop, &asked).await;
-    let told = shop
+    let reported = shop
         .until_object("kit", "the remark", |object: &ConnectorStaged| message(object).contains("The logo is missing"))
         .await;
-    let comments = told.status.unwrap().certification_comments;
+    let comments = reported.status.unwrap().certification_comments;
     assert_eq!(comments.iter().map(|comment| comment.project.as_str()).collect::<Vec<_>>(), ["reviewers"]);
 
     change(&shop, &json!({"spec": {"creator": {"logoUrl": "https://example.com/logo.png"}}})).await;
@@ -100,13 +100,13 @@ async fn a_certification_is_waited_for_with_its_remarks_and_changes_go_on_meanwh
     assert_eq!(record(&shop).creator.logo_url.as_deref(), Some("https://example.com/logo.png"));
     shop.dev.world().finish_staged(&id, shop.dev.now()).unwrap();
     change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/reconcile-requested-at": "again"}}})).await;
-    // What was certified is what it was then; what changed since is published after it.
+    // A change during the certification is published after it.
     shop.until_object("kit", "another certification", |_: &ConnectorStaged| updates(&shop) == 3).await;
     assert!(record(&shop).already_listed);
 }
 
 #[tokio::test]
-async fn what_somebody_else_changes_is_set_back() {
+async fn foreign_changes_are_corrected() {
     let shop = open(&[]).await;
     apply(&shop, &json!({})).await;
     until_reason(&shop, "Staged").await;
@@ -119,10 +119,10 @@ async fn what_somebody_else_changes_is_set_back() {
 }
 
 #[tokio::test]
-async fn an_operator_that_is_killed_while_it_publishes_publishes_once() {
+async fn an_operator_killed_during_publishing_publishes_once() {
     let mut shop = open(&["certification=by-hand"]).await;
     apply(&shop, &json!({"previewable": true, "publish": "Private"})).await;
-    // Once it exists, and with each later step begun.
+    // Killed once the record exists, and after each later step has begun.
     for step in [None, Some(StagedOperationType::Preview), Some(StagedOperationType::Publish)] {
         shop.until_object("kit", "the next step", |object: &ConnectorStaged| {
             object.status.as_ref().is_some_and(|status| match step {

@@ -1,5 +1,4 @@
-//! `ConnectorStaged`: the way of a tag from Git to a preview and to a publication, on a real API server, against the dev
-//! server.
+//! `ConnectorStaged`: a tag from Git to its preview and publication, on a real API server, against the dev server.
 
 mod deploying;
 mod git;
@@ -21,7 +20,7 @@ use crate::shop::{PROJECT, Shop};
 
 /// Name of the resource, and key of the connector.
 const KIT: &str = "kit";
-/// A repository that the dev server knows.
+/// A repository that the dev server has.
 const REPOSITORY: &str = "https://github.com/example/demo-kit.git";
 
 /// A staged connector that is neither previewed nor published.
@@ -43,7 +42,7 @@ fn kit() -> Value {
     })
 }
 
-/// A shop with a dev server that decides quickly.
+/// A shop with a dev server whose previews and certifications end soon.
 async fn open(variants: &[&str]) -> Shop {
     let mut variant = Variant::default();
     for choice in variants {
@@ -53,17 +52,17 @@ async fn open(variants: &[&str]) -> Shop {
     Shop::with(options, clock::Clock::system()).await
 }
 
-/// Applies the staged connector with `change` merged over its spec.
+/// Applies the staged connector with `change` merged into its spec.
 async fn apply(shop: &Shop, change: &Value) {
     shop.sandbox.apply(&with_spec(kit(), change)).await.unwrap();
 }
 
-/// Merges a change into it.
+/// Merges a change into the staged connector.
 async fn change(shop: &Shop, change: &Value) {
     shop.sandbox.change(&kit(), change).await.unwrap();
 }
 
-/// Returns it once its Ready condition has this reason for its generation.
+/// Returns the staged connector once its Ready condition has this reason for its generation.
 async fn until_reason(shop: &Shop, reason: &str) -> ConnectorStaged {
     shop.until_object(KIT, reason, |object: &ConnectorStaged| {
         object.status.as_ref().is_some_and(|status| {
@@ -81,7 +80,7 @@ fn records(shop: &Shop) -> Vec<Record> {
     all.into_iter().filter(|record| record.key.as_deref() == Some(KIT)).collect()
 }
 
-/// The only one.
+/// The only record.
 fn record(shop: &Shop) -> Record {
     let mut records = records(shop);
     assert_eq!(records.len(), 1, "{records:#?}");

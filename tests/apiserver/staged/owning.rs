@@ -1,4 +1,4 @@
-//! Whose a staged connector is: keys, adoption, deletion, and the project that it holds.
+//! Ownership of staged connectors: keys, adoption, deletion, and the project that waits for them.
 
 use connect_operator::crd::{ConnectProject, ConnectorStaged};
 use kube::api::{Api, DeleteParams};
@@ -14,17 +14,17 @@ async fn delete(shop: &Shop) {
     shop.api::<ConnectorStaged>().delete(KIT, &DeleteParams::default()).await.unwrap();
     let gone =
         wait::await_condition(shop.api::<ConnectorStaged>(), KIT, |object: Option<&ConnectorStaged>| object.is_none());
-    in_time(gone).await.expect("it goes in time").expect("watching works");
+    in_time(gone).await.expect("it is deleted in time").expect("watching works");
 }
 
 #[tokio::test]
-async fn rules_2_and_22_what_is_left_behind_is_not_ours_until_it_is_adopted_and_then_it_can_be_deleted() {
+async fn rules_2_and_22_an_orphaned_connector_is_not_owned_until_it_is_adopted_and_then_it_can_be_deleted() {
     let shop = open(&[]).await;
     apply(&shop, &json!({})).await;
     let first = until_reason(&shop, "Staged").await;
     delete(&shop).await;
     let id = first.status.unwrap().id.unwrap();
-    assert_eq!(record(&shop).id, id, "by default it stays");
+    assert_eq!(record(&shop).id, id, "the record stays by default");
 
     apply(&shop, &json!({})).await;
     let taken = until_reason(&shop, "KeyTaken").await;
@@ -32,28 +32,28 @@ async fn rules_2_and_22_what_is_left_behind_is_not_ours_until_it_is_adopted_and_
     change(&shop, &json!({"spec": {"adoptionPolicy": "Adopt", "deletionPolicy": "Delete"}})).await;
     let adopted = until_reason(&shop, "Staged").await;
     assert_eq!(adopted.status.unwrap().id.as_ref(), Some(&id));
-    assert_eq!((shop.calls("createConnectorStaged"), updates(&shop)), (1, 0), "it is taken over as it is");
+    assert_eq!((shop.calls("createConnectorStaged"), updates(&shop)), (1, 0), "it is adopted unchanged");
     delete(&shop).await;
     assert!(records(&shop).is_empty());
     assert_eq!(shop.calls("deleteConnectorStagedById"), 1);
 }
 
 #[tokio::test]
-async fn rule_4_of_two_with_one_key_one_has_it() {
+async fn rule_4_of_two_with_one_key_one_owns_it() {
     let shop = open(&[]).await;
     apply(&shop, &json!({})).await;
     until_reason(&shop, "Staged").await;
     let mut second = with_spec(kit(), &json!({"name": "Second", "deletionPolicy": "Delete"}));
     second["metadata"]["name"] = json!("second");
     shop.sandbox.apply(&second).await.unwrap();
-    let told = shop.until_object("second", "it says so", |object: &ConnectorStaged| has(object, "Stalled")).await;
-    assert!(message(&told).contains(&format!("ConnectorStaged {}/kit has the key kit", shop.sandbox.namespace)));
+    let reported = shop.until_object("second", "the conflict", |object: &ConnectorStaged| has(object, "Stalled")).await;
+    assert!(message(&reported).contains(&format!("ConnectorStaged {}/kit has the key kit", shop.sandbox.namespace)));
     shop.api::<ConnectorStaged>().delete("second", &DeleteParams::default()).await.unwrap();
     let gone = wait::await_condition(shop.api::<ConnectorStaged>(), "second", |object: Option<&ConnectorStaged>| {
         object.is_none()
     });
-    in_time(gone).await.expect("it goes in time").expect("watching works");
-    assert_eq!(record(&shop).name, "Kit", "nothing was touched");
+    in_time(gone).await.expect("it is deleted in time").expect("watching works");
+    assert_eq!(record(&shop).name, "Kit", "nothing was changed");
 }
 
 #[tokio::test]
@@ -69,13 +69,13 @@ async fn rule_24_a_project_stays_while_a_staged_connector_names_it() {
     })
     .await;
     delete(&shop).await;
-    assert!(records(&shop).is_empty(), "it could still be deleted at the remote");
+    assert!(records(&shop).is_empty(), "it was deleted at the remote first");
     let gone = wait::await_condition(projects, PROJECT, |object: Option<&ConnectProject>| object.is_none());
-    in_time(gone).await.expect("it goes in time").expect("watching works");
+    in_time(gone).await.expect("it is deleted in time").expect("watching works");
 }
 
 #[tokio::test]
-async fn suspended_nothing_is_sent_and_then_all_of_it() {
+async fn nothing_is_sent_while_suspended_and_everything_afterwards() {
     let shop = open(&[]).await;
     apply(&shop, &json!({"suspend": true})).await;
     let held = until_reason(&shop, "Suspended").await;

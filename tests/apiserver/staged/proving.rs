@@ -1,4 +1,4 @@
-//! A tag that is published only after a preview of it is live and a check of that has passed.
+//! A tag that is published only after a preview of it is live and a check of that preview has passed.
 
 use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
 use kube::api::DeleteParams;
@@ -10,7 +10,7 @@ use crate::checks::{CHECK, check};
 use crate::manifests::with_spec;
 use crate::shop::{NAME, SECRET};
 
-/// Waits until the tag is not published because of what has this in its message.
+/// Waits until the tag is not published, with a message that contains `words`.
 async fn waits_for(shop: &crate::shop::Shop, words: &str) {
     shop.until_object("kit", words, |object: &ConnectorStaged| message(object).contains(words)).await;
     until_reason(shop, "AwaitingProof").await;
@@ -24,7 +24,7 @@ async fn a_tag_is_published_once_its_preview_is_ready_and_its_checks_have_passed
     apply(&shop, &json!({"previewable": true, "publish": "Private", "publishAfter": after})).await;
     waits_for(&shop, &format!("ConnectorDeployment {NAME} is missing; ActionCheck {CHECK} is missing")).await;
 
-    // A check that comes after nothing proves nothing.
+    // A check without `after` proves nothing.
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     waits_for(&shop, "spec.after.deploymentRef.name").await;
     let mut manifest = preview(&shop);
@@ -36,21 +36,21 @@ async fn a_tag_is_published_once_its_preview_is_ready_and_its_checks_have_passed
     shop.sandbox.apply(&with_spec(check(&shop), &json!({"after": {"deploymentRef": {"name": NAME}}}))).await.unwrap();
     until_reason(&shop, "Published").await;
 
-    // The next tag: neither the deployment nor the check of the one before counts.
+    // For the next tag, neither the deployment nor the check of the previous one counts.
     let before = shop.calls("writeFrontasticActionPost");
     change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;
     shop.until_object("kit", "published too", |object: &ConnectorStaged| {
         object.status.as_ref().is_some_and(|status| status.published_tag.as_deref() == Some("1.1.0"))
     })
     .await;
-    assert_eq!(shop.calls("writeFrontasticActionPost"), before + 1, "the check was made for the second tag");
+    assert_eq!(shop.calls("writeFrontasticActionPost"), before + 1, "the check was repeated for the second tag");
     shop.until("its tag is in the status", |object: &ConnectorDeployment| {
         let connector = object.status.as_ref().and_then(|status| status.connector.as_ref());
         connector.is_some_and(|connector| connector.tag.as_deref() == Some("1.1.0"))
     })
     .await;
 
-    // What it waits for goes: the tag after that waits.
+    // The check is deleted: the tag after that waits.
     shop.api::<connect_operator::crd::ActionCheck>().delete(CHECK, &DeleteParams::default()).await.unwrap();
     change(&shop, &json!({"spec": {"repository": {"tag": "1.0.0"}}})).await;
     waits_for(&shop, &format!("ActionCheck {CHECK} is missing")).await;

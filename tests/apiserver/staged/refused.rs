@@ -1,4 +1,4 @@
-//! What cannot be, and what the service refuses: a reason that says what to do, and no loop.
+//! Specs that cannot work, and refusals of the service: a reason that names the fix, and no retry loop.
 
 use connect_operator::crd::ConnectorStaged;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{apply, change, has, kit, message, open, record, until_reason, update
 use crate::manifests::with_spec;
 
 #[tokio::test]
-async fn what_fails_is_told_with_its_report_and_tried_again_only_when_something_changes() {
+async fn a_failure_is_reported_with_its_report_and_retried_only_after_a_change() {
     for (tag, reason, finding, attempts) in [
         ("1.2.0-not-previewable", "PreviewRefused", "Preview refused (The container image is too large.)", 1),
         ("1.2.0-not-published", "PublishingFailed", "Build failed (npm run build ended with exit code 1.)", 2),
@@ -15,10 +15,10 @@ async fn what_fails_is_told_with_its_report_and_tried_again_only_when_something_
         let shop = open(&[]).await;
         apply(&shop, &json!({"previewable": true, "publish": "Private", "repository": {"tag": tag}})).await;
         let failed = until_reason(&shop, reason).await;
-        assert!(has(&failed, "Stalled"), "{tag}: a person has to act");
+        assert!(has(&failed, "Stalled"), "{tag}: a user has to act");
         assert!(message(&failed).contains(finding), "{tag}: {}", message(&failed));
         assert_eq!(updates(&shop), attempts, "{tag}");
-        // Asked for once more, by the annotation.
+        // Requested again, by the annotation.
         change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/redeploy-requested-at": "1"}}})).await;
         shop.until_object("kit", "another attempt", |object: &ConnectorStaged| {
             let status = object.status.as_ref();
@@ -26,7 +26,7 @@ async fn what_fails_is_told_with_its_report_and_tried_again_only_when_something_
                 && has(object, "Stalled")
         })
         .await;
-        assert_eq!(updates(&shop), attempts + 1, "{tag}: once more, and no more");
+        assert_eq!(updates(&shop), attempts + 1, "{tag}: exactly one more attempt");
         change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;
         until_reason(&shop, "Published").await;
         assert_eq!(record(&shop).repository.tag, "1.1.0", "{tag}");
@@ -34,7 +34,7 @@ async fn what_fails_is_told_with_its_report_and_tried_again_only_when_something_
 }
 
 #[tokio::test]
-async fn a_tag_that_cannot_be_used_leaves_what_there_is() {
+async fn a_tag_that_cannot_be_used_leaves_the_record_unchanged() {
     let shop = open(&[]).await;
     apply(&shop, &json!({})).await;
     until_reason(&shop, "Staged").await;
@@ -49,7 +49,7 @@ async fn a_tag_that_cannot_be_used_leaves_what_there_is() {
         assert!(has(&refused, "Stalled"), "{tag}");
         assert!(message(&refused).contains(hint), "{tag}: {}", message(&refused));
         assert_eq!(updates(&shop), before + 1, "{tag}: sent once");
-        assert_eq!(record(&shop).repository.tag, "1.0.0", "{tag}: nothing is lost");
+        assert_eq!(record(&shop).repository.tag, "1.0.0", "{tag}: the record stays");
     }
     change(&shop, &json!({"spec": {"repository": {"tag": "1.1.0"}}})).await;
     until_reason(&shop, "Staged").await;
@@ -57,25 +57,29 @@ async fn a_tag_that_cannot_be_used_leaves_what_there_is() {
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_created_is_created_once_its_tag_is_right() {
+async fn a_connector_that_cannot_be_created_is_created_once_its_tag_is_right() {
     let shop = open(&[]).await;
     apply(&shop, &json!({"repository": {"tag": "0.2.0-broken"}})).await;
     let refused = until_reason(&shop, "RepositoryInvalid").await;
-    assert!(refused.status.unwrap().operation.is_none(), "nothing was begun");
+    assert!(refused.status.unwrap().operation.is_none(), "no operation was started");
     change(&shop, &json!({"spec": {"repository": {"tag": "1.0.0"}}})).await;
     until_reason(&shop, "Staged").await;
     assert_eq!(shop.calls("createConnectorStaged"), 2);
 }
 
 #[tokio::test]
-async fn what_no_update_can_change_is_refused_with_a_reason() {
+async fn a_change_that_no_update_can_make_is_refused_with_a_reason() {
     let shop = open(&[]).await;
     apply(&shop, &json!({"supportedRegions": ["europe-west1.gcp"]})).await;
     until_reason(&shop, "Staged").await;
     change(&shop, &json!({"spec": {"supportedRegions": []}})).await;
-    let told = until_reason(&shop, "CannotBeChanged").await;
-    assert!(has(&told, "Stalled"));
-    assert!(message(&told).contains("name at least one (the remote has europe-west1.gcp)"), "{}", message(&told));
+    let reported = until_reason(&shop, "CannotBeChanged").await;
+    assert!(has(&reported, "Stalled"));
+    assert!(
+        message(&reported).contains("name at least one (the remote has europe-west1.gcp)"),
+        "{}",
+        message(&reported)
+    );
     assert_eq!(updates(&shop), 0);
     let renamed = with_spec(kit(), &json!({"key": "other", "supportedRegions": ["europe-west1.gcp"]}));
     let error = shop.sandbox.apply(&renamed).await.unwrap_err();
@@ -98,11 +102,11 @@ async fn a_manifest_that_can_never_work_is_refused_by_the_schema() {
         ("no e-mail", json!({"creator": {"email": ""}}), "creator.email"),
         ("a project without a region", json!({"privateProjects": ["demo"]}), "privateProjects"),
         ("a project twice", json!({"privateProjects": ["a.b:demo", "a.b:demo"]}), "duplicate entries"),
-        ("nobody works on it", json!({"creator": {"noOfContributors": 0}}), "noOfContributors"),
+        ("no contributors", json!({"creator": {"noOfContributors": 0}}), "noOfContributors"),
         ("too often", json!({"interval": "1s"}), "interval must be at least 30s"),
         ("an unknown way to publish", json!({"publish": "Public"}), "publish"),
         (
-            "a proof that needs a permission nobody asks for",
+            "a proof that needs a permission that is not requested",
             json!({"publish": "Private", "publishAfter": {"deploymentRef": {"name": "preview"}}}),
             "set previewable to true",
         ),

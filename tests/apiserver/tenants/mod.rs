@@ -1,4 +1,4 @@
-//! Several namespaces share one operator: none of them may take what the others need.
+//! Several namespaces share one operator: none of them can exhaust what the others need.
 
 mod pages;
 mod projects;

@@ -1,4 +1,4 @@
-//! One page of a list fits into memory, whatever people write into their objects.
+//! One page of a list fits into memory, whatever users write into their objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,10 @@ use tower::BoxError;
 use crate::patience::in_time;
 use crate::shop::Shop;
 
-/// Page size of each list that was asked for, by resource; `None`: there was none.
+/// Page size of each requested list, by resource; `None`: no limit.
 type Asked = Arc<Mutex<BTreeMap<String, Option<u32>>>>;
 
-/// A client that notes the page size of each list of a namespace.
+/// Returns a client that records the page size of each list of a namespace.
 fn noting(client: &Client) -> (Asked, Client) {
     let asked = Asked::default();
     let (inner, noted) = (client.clone(), Arc::clone(&asked));
@@ -40,7 +40,7 @@ fn noting(client: &Client) -> (Asked, Client) {
 }
 
 #[tokio::test]
-async fn everything_that_is_watched_is_listed_in_small_pages() {
+async fn all_watched_kinds_are_listed_in_small_pages() {
     const { assert!(LARGEST_PAGE <= 80 << 20, "a third of the memory that the chart allows") };
     let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
     let (asked, client) = noting(&shop.sandbox.client);

@@ -1,4 +1,4 @@
-//! Each ConnectProject costs a client and a poller, so there is a bound for each namespace and one for all.
+//! Each ConnectProject costs a client and a poller, so there is a limit for each namespace and one for all.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::shop::{CREDENTIALS, Shop};
 
 type Made = Arc<Mutex<Vec<(String, Weak<dyn Connection>)>>>;
 
-/// Makes clients as usual, and notes for which project key.
+/// Makes HTTP clients, and records the project key of each.
 struct Counted {
     factory: HttpFactory,
     made: Made,
@@ -42,7 +42,7 @@ impl ConnectFactory for Counted {
     }
 }
 
-/// Project keys of the clients that were made, and of those that are still held.
+/// Project keys of all clients that were made, and of those that still exist.
 fn clients(made: &Made) -> (Vec<String>, Vec<String>) {
     let made = made.lock().unwrap();
     let mut all: Vec<_> = made.iter().map(|(key, _)| key.clone()).collect();
@@ -53,7 +53,7 @@ fn clients(made: &Made) -> (Vec<String>, Vec<String>) {
     (all, held)
 }
 
-/// A shop with credentials that are good for many project keys, and the clients that its operator makes.
+/// A shop with credentials for several project keys, and the record of the clients that its operator makes.
 async fn shop(limits: ProjectLimits) -> (Shop, Made) {
     let scopes: Vec<_> = ["aa", "bb", "cc", "dd"].map(|key| format!("manage_project:{key}")).into();
     let client = json!({"clients": [{"id": "many", "secret": "dev-secret", "scopes": scopes}]});
@@ -65,7 +65,7 @@ async fn shop(limits: ProjectLimits) -> (Shop, Made) {
     (shop, made)
 }
 
-/// From the next start of the operator.
+/// Records the clients from the next start of the operator.
 fn count_clients(shop: &mut Shop) -> Made {
     let made = Made::default();
     let factory = HttpFactory {
@@ -78,7 +78,7 @@ fn count_clients(shop: &mut Shop) -> Made {
     made
 }
 
-/// A project of this name and key.
+/// A project with this name and key.
 fn project(shop: &Shop, key: &str) -> Value {
     let mut manifest = shop.project();
     manifest["metadata"]["name"] = json!(key);
@@ -86,7 +86,7 @@ fn project(shop: &Shop, key: &str) -> Value {
     manifest
 }
 
-/// Makes a project that is newer than `before` also for the API server, whose times are whole seconds; returns its time.
+/// Creates a project whose creation timestamp is later than `before`; these timestamps are whole seconds. Returns it.
 async fn make(shop: &Shop, key: &str, before: Timestamp) -> Timestamp {
     loop {
         let made = shop.sandbox.apply(&project(shop, key)).await.unwrap();
@@ -102,14 +102,14 @@ async fn delete(shop: &Shop, key: &str) {
     let api = shop.api::<ConnectProject>();
     api.delete(key, &DeleteParams::default()).await.unwrap();
     let gone = wait::await_condition(api, key, |object: Option<&ConnectProject>| object.is_none());
-    in_time(gone).await.expect("it goes in time").unwrap();
+    in_time(gone).await.expect("it is deleted in time").unwrap();
 }
 
 fn conditions(project: &ConnectProject) -> &[Condition] {
     project.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default()
 }
 
-/// Returns what a project says once it has this reason for its generation.
+/// Returns the message of a project once its Ready condition has this reason for its generation.
 async fn until_reason(shop: &Shop, key: &str, reason: &str) -> String {
     let is = |object: &ConnectProject| {
         ready_reason(conditions(object)) == Some(reason)
@@ -120,7 +120,7 @@ async fn until_reason(shop: &Shop, key: &str, reason: &str) -> String {
     ready_message(conditions(&project)).unwrap_or_default().to_owned()
 }
 
-/// Returns once the operator holds clients for these project keys and no others.
+/// Returns once the operator has clients for exactly these project keys.
 async fn until_held(made: &Made, keys: &[&str]) {
     let held = async {
         while clients(made).1 != keys {
@@ -131,9 +131,9 @@ async fn until_held(made: &Made, keys: &[&str]) {
 }
 
 #[tokio::test]
-async fn rule_28_the_oldest_projects_of_a_namespace_are_worked_with_and_a_newer_one_goes_on_when_one_goes() {
+async fn rule_28_the_oldest_projects_of_a_namespace_are_used_and_a_newer_one_continues_when_one_is_deleted() {
     let (mut shop, made) = shop(ProjectLimits { per_namespace: 2, total: 1_000 }).await;
-    // While nothing runs, so that the order of the first list counts for nothing.
+    // Created while no operator runs, so that the order of the first list does not matter.
     let mut newest = Timestamp::MIN;
     for key in ["cc", "bb", "aa"] {
         newest = make(&shop, key, newest).await;
@@ -143,12 +143,12 @@ async fn rule_28_the_oldest_projects_of_a_namespace_are_worked_with_and_a_newer_
     assert!(message.contains("2 oldest ConnectProjects of a namespace"), "{message}");
     until_reason(&shop, "bb", "Available").await;
     until_reason(&shop, "cc", "Available").await;
-    // Newer than all, with a name before theirs.
+    // Newer than all others, with a name that sorts before theirs.
     make(&shop, "dd", newest).await;
     until_reason(&shop, "dd", "TooManyProjects").await;
-    assert_eq!(clients(&made).0, ["bb", "cc"], "the others caused no client, and so no call");
+    assert_eq!(clients(&made).0, ["bb", "cc"], "no client was made for the others, and so no call");
 
-    // Another process has the same in.
+    // Another process selects the same projects.
     shop.stop_operator().await;
     let made = count_clients(&mut shop);
     shop.start_operator();
@@ -160,9 +160,9 @@ async fn rule_28_the_oldest_projects_of_a_namespace_are_worked_with_and_a_newer_
 
     delete(&shop, "bb").await;
     until_reason(&shop, "aa", "Available").await;
-    assert_eq!(clients(&made).0, ["aa", "bb", "cc"], "one comes in for one that goes");
+    assert_eq!(clients(&made).0, ["aa", "bb", "cc"], "a deleted project makes room for another one");
 
-    // A lower bound puts the newest out.
+    // A lower limit removes the newest.
     shop.stop_operator().await;
     shop.project_limits.per_namespace = 1;
     let made = count_clients(&mut shop);
@@ -173,7 +173,7 @@ async fn rule_28_the_oldest_projects_of_a_namespace_are_worked_with_and_a_newer_
 }
 
 #[tokio::test]
-async fn rule_28_all_namespaces_together_have_a_bound_too() {
+async fn rule_28_all_namespaces_together_have_a_limit_too() {
     let (mut shop, made) = shop(ProjectLimits { per_namespace: 2, total: 2 }).await;
     let aa = make(&shop, "aa", Timestamp::MIN).await;
     let bb = make(&shop, "bb", aa).await;
@@ -186,7 +186,7 @@ async fn rule_28_all_namespaces_together_have_a_bound_too() {
     make(&shop, "cc", bb).await;
     let message = until_reason(&shop, "cc", "TooManyProjects").await;
     assert!(message.contains("2 oldest ConnectProjects of all namespaces"), "{message}");
-    assert!(!message.contains(&mine.namespace), "nothing of others shows: {message}");
+    assert!(!message.contains(&mine.namespace), "other namespaces are not named: {message}");
     let other = std::mem::replace(&mut shop.sandbox, mine);
     delete(&shop, "aa").await;
     shop.sandbox = other;
@@ -195,7 +195,7 @@ async fn rule_28_all_namespaces_together_have_a_bound_too() {
 }
 
 #[tokio::test]
-async fn what_a_project_has_goes_with_it() {
+async fn a_deleted_project_releases_its_client() {
     let (mut shop, made) = shop(ProjectLimits::DEFAULT).await;
     shop.start_operator();
     for key in ["aa", "bb", "cc"] {

@@ -1,4 +1,4 @@
-//! A namespace whose reconciles hang holds the slots of its kind only until another namespace needs one.
+//! A namespace whose reconciles hang occupies the slots of its kind only until another namespace needs one.
 
 use clock::Clock;
 use connect_operator::controllers::object_ref::ObjectRef;
@@ -18,18 +18,18 @@ use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, Shop};
 use crate::unreliable::{Hold, Unreliable};
 
-/// How many more objects there are than slots.
+/// Number of objects beyond the slots.
 const MORE: u64 = 20;
 
-/// A kind, and how its objects behave here.
+/// A kind, and the objects of it in this test.
 struct Kind {
-    /// The name that an object of this kind has in the log.
+    /// Returns the reference to an object of this kind.
     subject: fn(&str, &str) -> ObjectRef,
-    /// Reconciles at once.
+    /// Maximum number of concurrent reconciles.
     slots: u64,
     /// An object whose reconcile reads this Secret.
     reading: fn(&Shop, &str) -> Value,
-    /// One whose reconcile ends at once, and the reason that it reports.
+    /// An object whose reconcile ends at once, and the reason that it reports.
     quick: (fn(&Shop) -> Value, &'static str),
 }
 
@@ -79,7 +79,7 @@ fn held(number: u64) -> String {
 }
 
 #[tokio::test]
-async fn rule_27_the_slot_that_becomes_free_first_goes_to_the_namespace_that_holds_none() {
+async fn rule_27_the_first_free_slot_goes_to_the_namespace_that_has_none() {
     let sandbox = Sandbox::with_definitions(crd::all()).await;
     let mut shop = Shop::on(sandbox, Options::default(), Clock::system()).await;
     (shop.everywhere, shop.concurrency) = (true, 1_000);
@@ -108,7 +108,7 @@ async fn rule_27_the_slot_that_becomes_free_first_goes_to_the_namespace_that_hol
         until_reason(&other.api(&manifest), name, reason).await;
         assert_eq!(cluster.most_held(), kind.slots, "{name}");
         cluster.release();
-        // Nothing of this kind reads a Secret any more when the next one begins.
+        // No reconcile of this kind reads a Secret any more when the next kind begins.
         for number in 0..kind.slots + MORE {
             until_reason(&shop.sandbox.api(&manifest), &held(number), "SecretMissing").await;
         }

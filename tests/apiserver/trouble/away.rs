@@ -1,4 +1,4 @@
-//! The remote is not there at all, asks for a pause, or says something that nobody knows.
+//! The remote refuses connections, requests a pause, or returns an unknown status.
 
 use std::time::Duration;
 
@@ -8,32 +8,32 @@ use connect_operator::names;
 use dev_server::{DevServer, FaultAnswer, FaultEffect, Options};
 use tokio::net::TcpListener;
 
-use super::faults::life_with;
+use super::faults::lifecycle_with;
 use super::pace::{FINE, meanwhile, pass, stepped};
 use crate::shop::{SECRET, Shop};
 
-/// Steps of the clock within which a call may have been under way when the pause was asked for.
+/// Steps of the clock within which a call may have been in flight when the pause was requested.
 const UNDER_WAY: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn nothing_is_sent_before_a_retry_after_is_over() {
+async fn nothing_is_sent_before_retry_after_is_over() {
     let pause = Duration::from_secs(20);
     let asked = |status| FaultAnswer::text(status, "").with_header("Retry-After", "20");
     let rows = [("429", asked(429)), ("503", asked(503))];
     let lives = rows.map(|(case, answer)| async move {
-        let calls = life_with((case, FaultEffect::Before, answer)).await;
-        let told: Vec<_> = calls.iter().filter(|call| call.status.to_string() == case).collect();
-        assert!(told.len() >= 5, "{case}: at each operation");
-        for told in told {
-            let too_early = |at| between(told.at, at) > UNDER_WAY && between(told.at, at) < pause;
+        let calls = lifecycle_with((case, FaultEffect::Before, answer)).await;
+        let answered: Vec<_> = calls.iter().filter(|call| call.status.to_string() == case).collect();
+        assert!(answered.len() >= 5, "{case}: at each operation");
+        for answered in answered {
+            let too_early = |at| between(answered.at, at) > UNDER_WAY && between(answered.at, at) < pause;
             let early: Vec<_> = calls.iter().filter(|call| too_early(call.at)).collect();
-            assert!(early.is_empty(), "{case} to {} at {}: {early:?}", told.operation, told.at);
+            assert!(early.is_empty(), "{case} to {} at {}: {early:?}", answered.operation, answered.at);
         }
     });
     futures::future::join_all(lives).await;
 }
 
-/// Stops the remote, does something, and starts it again on its port with what it knew.
+/// Stops the remote, runs `done`, and starts the remote again on its port with its former state.
 async fn while_away(shop: &mut Shop, options: &Options, done: impl AsyncFnOnce(&Shop)) {
     let address = shop.dev.address();
     let elsewhere = DevServer::start(Options::default(), shop.clock.clone()).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_remote_that_refuses_connections_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_status_that_nobody_knows_is_shown_and_waited_out() {
+async fn an_unknown_status_is_shown_and_waited_for() {
     let shop = Shop::live().await;
     let id = shop.get().await.status.and_then(|status| status.id).unwrap();
     let unknown = DeploymentStatus::Other("Hibernating".to_owned());

@@ -1,6 +1,6 @@
-//! Recognisable secrets, through a life full of trouble at log level trace, are found nowhere but where they belong.
+//! Recognisable secrets are found nowhere they should not be, in a lifecycle with many failures at log level trace.
 //!
-//! The operator is the real program, so that everything it writes is read.
+//! The operator is the real program, so that all of its output is read.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -29,7 +29,7 @@ const TOKEN: &str = "canary-of-the-token";
 const FIRST: &str = "canary of the first, \"secured\" value";
 const SECOND: &str = "canary of the second value";
 
-/// What must not be found: the bird in plain, and in base64 wherever in the text it begins.
+/// What must not be found: the canary in plain text, and in base64 at any offset.
 fn traces() -> Vec<String> {
     let encoded = (0..3).map(|before| {
         let text = STANDARD_NO_PAD.encode(format!("{}canary of", "-".repeat(before)));
@@ -38,7 +38,7 @@ fn traces() -> Vec<String> {
     encoded.chain(["canary".to_owned(), "CANARY".to_owned()]).collect()
 }
 
-/// Everything that the secrets could end up in, as it was at any time.
+/// Everything that could contain the secrets, in all its versions.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<(String, String)>>>);
 
@@ -47,7 +47,7 @@ impl Seen {
         self.0.lock().unwrap().push((place.to_owned(), text.into()));
     }
 
-    /// Keeps every version of every object of a kind.
+    /// Records every version of every object of a kind.
     fn watch<K>(&self, place: &'static str, api: Api<K>)
     where
         K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned + serde::Serialize + Send + 'static,
@@ -57,7 +57,7 @@ impl Seen {
             let objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects();
             let mut objects = std::pin::pin!(objects);
             while let Some(object) = objects.next().await {
-                // The watch begins anew by itself after an error.
+                // The watch retries after an error.
                 let Ok(object) = object else { continue };
                 seen.add(place, serde_json::to_string(&object).unwrap());
             }
@@ -65,7 +65,7 @@ impl Seen {
     }
 }
 
-/// A remote that says everything that it was sent.
+/// A remote that echoes everything that it was sent.
 fn echo(status: u16, sent: &[&str]) -> FaultAnswer {
     let encoded: Vec<_> = sent.iter().map(|sent| STANDARD_NO_PAD.encode(sent)).collect();
     let code = if status == 401 { "invalid_token" } else { "InvalidJsonInput" };
@@ -82,7 +82,7 @@ fn html(status: u16, sent: &[&str]) -> FaultAnswer {
     FaultAnswer::text(status, &format!("<html>{}</html>", sent.join(" ")))
 }
 
-/// kubectl keeps a copy of all of it in an annotation.
+/// kubectl keeps a copy of the whole manifest in an annotation.
 async fn apply(shop: &Shop, manifest: &Value) {
     let output = shop.sandbox.kubectl(&["apply", "--filename", "-"], &manifest.to_string()).await;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -96,7 +96,7 @@ fn credentials(scopes: &str) -> Value {
     secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": CLIENT_SECRET, "scopes": scopes}))
 }
 
-/// What it writes goes to a file: a pipe that nobody reads would stop it.
+/// The output goes to a file: a pipe that is not read would block the process.
 fn start(shop: &Shop, output: &File) -> Child {
     let namespace = &shop.sandbox.namespace;
     Command::new(env!("CARGO_BIN_EXE_connect-operator"))
@@ -143,7 +143,7 @@ async fn trouble(shop: &Shop) {
     let id = id.status.and_then(|status| status.id).unwrap();
     dev.world().plan_outcome(&id, PlannedOutcome::failure("service", "It did not start", &failure), dev.now()).unwrap();
     let failed = shop.until_reason("DeploymentFailed").await;
-    assert!(!failed.status.unwrap().report.is_empty(), "the report is told, without the value");
+    assert!(!failed.status.unwrap().report.is_empty(), "the report is in the status, without the value");
 
     dev.fault(Fault::of("updateDeploymentById", html(500, &[CLIENT_SECRET, SECOND])).times(1)).unwrap();
     dev.fault(Fault::of("getDeploymentById", html(200, &[CLIENT_SECRET, SECOND])).times(1)).unwrap();
@@ -157,7 +157,7 @@ async fn trouble(shop: &Shop) {
 }
 
 #[tokio::test]
-async fn canaries_are_seen_nowhere() {
+async fn canaries_are_found_nowhere() {
     let client = json!({"clients": [{"id": "dev-client", "secret": CLIENT_SECRET, "scopes": ["manage_project:demo"]}]});
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&client.to_string()).unwrap());
     let options = Options { catalogue, deploy_duration: Duration::from_secs(1), ..Options::default() };
@@ -177,14 +177,14 @@ async fn canaries_are_seen_nowhere() {
     }
     let id = operator.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    assert!(operator.wait().await.unwrap().success(), "it ends well when it is asked to");
+    assert!(operator.wait().await.unwrap().success(), "it ends successfully on SIGTERM");
     let written = std::fs::read_to_string(output.path()).unwrap();
-    assert!(written.contains("TRACE"), "the log is at its loudest");
+    assert!(written.contains("TRACE"), "the log level is trace");
     seen.add("output", written);
 
     let seen = seen.0.lock().unwrap();
     for kind in ["ConnectorDeployment", "ConnectProject", "Event", "output"] {
-        assert!(seen.iter().any(|(place, text)| place == kind && !text.is_empty()), "{kind} was looked at");
+        assert!(seen.iter().any(|(place, text)| place == kind && !text.is_empty()), "{kind} was checked");
     }
     for (place, text) in &*seen {
         for trace in traces() {

@@ -1,5 +1,5 @@
-//! The cluster misbehaves: whatever it refuses, loses or forgets, there is one deployment afterwards, no redeploy more
-//! than there were changes, and the right status.
+//! Failures of the API server: whatever it refuses, loses or forgets, there is one deployment afterwards, one redeploy
+//! for each change, and the right status.
 
 use std::time::Duration;
 
@@ -15,24 +15,24 @@ use super::pace::{FINE, meanwhile, pass, stepped};
 use crate::shop::{NAME, SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
-/// A remote that takes a while.
+/// A remote whose deployments take a while.
 pub(super) fn options() -> Options {
     Options { deploy_duration: Duration::from_secs(5), ..Options::default() }
 }
 
-/// A shop on a stepped clock, whose operator sees a cluster that goes wrong on demand; nothing is deployed.
+/// A shop on a stepped clock, whose operator has a client that fails on demand; nothing is deployed.
 pub(super) async fn shop() -> (Shop, Unreliable) {
     let mut shop = Shop::with(options(), stepped()).await;
     shop.stop_operator().await;
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.until_project("looked at", |project| project.status.is_some()).await;
+    shop.until_project("reconciled", |project| project.status.is_some()).await;
     (shop, unreliable)
 }
 
 pub(super) async fn until_live(shop: &Shop) -> ConnectorDeployment {
-    let live = shop.until("live, and nothing runs", |object| {
+    let live = shop.until("live without an operation", |object| {
         object.status.as_ref().is_some_and(|status| {
             status.operation.is_none()
                 && status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
@@ -41,7 +41,7 @@ pub(super) async fn until_live(shop: &Shop) -> ConnectorDeployment {
     meanwhile(&shop.clock, FINE, live).await
 }
 
-/// One deployment, redeployed so often.
+/// Asserts that there is one deployment, with this many redeploys.
 pub(super) fn left(shop: &Shop, case: &str, redeploys: i64) {
     let versions: Vec<_> = shop.dev.world().all(shop.clock.now()).iter().map(|live| live.version).collect();
     assert_eq!(versions, [1 + redeploys], "{case}: {:?}", shop.dev.counts());
@@ -49,14 +49,14 @@ pub(super) fn left(shop: &Shop, case: &str, redeploys: i64) {
 }
 
 #[tokio::test]
-async fn a_status_that_cannot_be_written_sends_nothing_and_one_that_was_lost_sends_once() {
+async fn a_status_that_cannot_be_written_sends_nothing_and_a_lost_response_sends_once() {
     let rows = [
         ("conflict", Wrong::Refused(409, "Conflict"), 0),
         ("quota, or forbidden", Wrong::Refused(403, "Forbidden"), 0),
         ("a webhook that fails", Wrong::Refused(500, "InternalError"), 0),
         ("too many requests", Wrong::Refused(429, "TooManyRequests"), 0),
         ("no connection", Wrong::Away, 0),
-        ("written, and the answer lost", Wrong::Lost, 0),
+        ("written, and the response lost", Wrong::Lost, 0),
     ];
     let lives = rows.map(|(case, wrong, sent)| async move {
         let (shop, unreliable) = shop().await;
@@ -72,14 +72,14 @@ async fn a_status_that_cannot_be_written_sends_nothing_and_one_that_was_lost_sen
 }
 
 #[tokio::test]
-async fn an_answer_of_the_remote_that_cannot_be_kept_is_found_again() {
+async fn a_response_of_the_remote_that_cannot_be_stored_is_recovered() {
     let rows = [("refused", Wrong::Refused(500, "InternalError")), ("no connection", Wrong::Away)];
     let lives = rows.map(|(case, wrong)| async move {
         let (shop, unreliable) = shop().await;
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         until_live(&shop).await;
-        // From the moment at which the redeploy is planned until long after its call: runs that the cluster refused are
-        // repeated by the machine's clock, so that minutes of the stepped one go by. The visible value tells.
+        // From the moment at which the redeploy is planned until long after its call: the machine's clock times the
+        // retries of reconciles that failed, so minutes of the stepped clock pass. The plain value proves the redeploy.
         let mut changed = shop.deployment();
         changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
         shop.sandbox.apply(&changed).await.unwrap();
@@ -96,7 +96,7 @@ async fn an_answer_of_the_remote_that_cannot_be_kept_is_found_again() {
 }
 
 #[tokio::test]
-async fn an_api_server_that_is_away_for_minutes_costs_nothing_but_time() {
+async fn an_api_server_that_is_unavailable_for_minutes_only_delays() {
     let (shop, unreliable) = shop().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     until_live(&shop).await;
@@ -118,14 +118,14 @@ async fn an_api_server_that_is_away_for_minutes_costs_nothing_but_time() {
 }
 
 #[tokio::test]
-async fn a_watch_that_has_expired_begins_anew_and_misses_nothing() {
+async fn a_watch_that_has_expired_starts_again_and_misses_nothing() {
     let (shop, unreliable) = shop().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     until_live(&shop).await;
     unreliable.begin(Which::Watches, Wrong::Refused(410, "Expired"));
     unreliable.cut_watches();
     unreliable.until_met(3).await;
-    // Seen by nobody.
+    // No watch shows this change.
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     unreliable.end();
     let redeployed = async {
@@ -144,25 +144,25 @@ async fn remove_finalizers(shop: &Shop) {
 }
 
 #[tokio::test]
-async fn a_finalizer_that_was_removed_by_hand_is_set_again_and_nothing_is_sent() {
+async fn a_finalizer_that_was_removed_by_hand_is_added_again_and_nothing_is_sent() {
     let (shop, _) = shop().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     until_live(&shop).await;
     remove_finalizers(&shop).await;
-    let held = shop.until("held", |object| object.finalizers().iter().any(|name| name == names::FINALIZER));
+    let held = shop.until("the finalizer", |object| object.finalizers().iter().any(|name| name == names::FINALIZER));
     meanwhile(&shop.clock, FINE, held).await;
     until_live(&shop).await;
     left(&shop, "finalizer", 0);
 }
 
 #[tokio::test]
-async fn one_that_was_deleted_past_its_finalizer_and_made_again_does_not_take_what_it_cannot_know() {
+async fn a_resource_deleted_without_its_finalizer_and_created_again_does_not_own_the_deployment() {
     let (mut shop, _) = shop().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     // While the create runs.
     let running = shop.until("running", |object| object.status.as_ref().is_some_and(|status| status.id.is_some()));
     meanwhile(&shop.clock, FINE, running).await;
-    // Else it would set the finalizer again, as it should.
+    // Otherwise it would add the finalizer again, as it should.
     shop.stop_operator().await;
     shop.delete().await;
     remove_finalizers(&shop).await;
@@ -177,12 +177,12 @@ async fn one_that_was_deleted_past_its_finalizer_and_made_again_does_not_take_wh
     left(&shop, "taken over", 0);
 }
 
-/// Largest status by its bounds (20 entries of 1 KiB and a title, 20 lines of 512 bytes, a message), and the rest of the
-/// object; the API server takes 1.5 MiB.
+/// Bound of the largest status (20 report entries of 1 KiB and a title, 20 lines of 512 bytes, a message) and the rest
+/// of the object; the API server accepts 1.5 MiB.
 const LARGEST_OBJECT: usize = 96 << 10;
 
 #[tokio::test]
-async fn a_report_without_measure_fits_into_a_status() {
+async fn a_very_large_report_fits_into_a_status() {
     let (shop, _) = shop().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let id = until_live(&shop).await.status.and_then(|status| status.id).unwrap();

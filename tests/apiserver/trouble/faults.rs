@@ -1,4 +1,5 @@
-//! The remote misbehaves, at each operation in turn: nothing is lost, nothing is done twice, and nobody is hammered.
+//! Failures of the remote, at each operation in turn: nothing is lost, nothing is done twice, and the call rate stays
+//! bounded.
 
 use std::time::Duration;
 
@@ -7,17 +8,18 @@ use connect_api::model::DeploymentStatus;
 use dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
 use serde_json::json;
 
-use super::pace::{FINE, meanwhile, most_in_10_seconds, pass, stepped, told, until_called};
+use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until_called};
 use crate::patience::brief;
 use crate::shop::{SECRET, Shop};
 
-/// How long the remote misbehaves.
+/// How long the remote fails.
 const WHILE: Duration = Duration::from_secs(30);
 
-/// Calls of one resource in 10 s that are not too many.
+/// Maximum number of calls for one resource in 10 s.
 const BEARABLE: usize = 6;
 
-/// Those of the operator, but for answers that never come or never end: their limit has to run out before the test does.
+/// The limits of the operator, except for responses that never come or never end: their time limit must expire before
+/// that of the test.
 fn limits(answer: &FaultAnswer) -> Limits {
     if answer.delay_ms > 0 || answer.endless {
         Limits { call: brief() / 3, ..Limits::default() }
@@ -26,15 +28,15 @@ fn limits(answer: &FaultAnswer) -> Limits {
     }
 }
 
-/// An answer of the remote, before or after it did what was asked.
+/// A failure of the remote, before or after the effect of the call.
 pub(super) type Row<'a> = (&'a str, FaultEffect, FaultAnswer);
 
 fn json_text(status: u16, text: &str) -> FaultAnswer {
     FaultAnswer::text(status, text).with_header("Content-Type", "application/json")
 }
 
-/// A whole life, from nothing to nothing, with this trouble at each of its operations. Returns the calls of it.
-pub(super) async fn life_with((case, effect, answer): Row<'_>) -> Vec<Call> {
+/// Runs a whole lifecycle with this failure at each of its operations. Returns the calls.
+pub(super) async fn lifecycle_with((case, effect, answer): Row<'_>) -> Vec<Call> {
     let options = Options { deploy_duration: Duration::from_secs(5), seed: Some(1), ..Options::default() };
     let mut shop = Shop::within(limits(&answer), options, stepped()).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
@@ -60,7 +62,7 @@ pub(super) async fn life_with((case, effect, answer): Row<'_>) -> Vec<Call> {
     trouble.left(&shop, "read", 3);
 
     trouble.at(&shop, &["token"]).await;
-    // Not earlier: a look in between would get a token before the trouble begins.
+    // Not earlier: a poll in between would get a token before the failure begins.
     shop.dev.revoke_tokens();
     shop.put_secret(SECRET, &[("token", "fourth-token-of-the-shop")]).await;
     trouble.is_over(&shop, "token", BEARABLE).await;
@@ -71,7 +73,7 @@ pub(super) async fn life_with((case, effect, answer): Row<'_>) -> Vec<Call> {
     shop.delete().await;
     trouble.is_over(&shop, "deleteDeploymentById", BEARABLE).await;
     meanwhile(&clock, FINE, shop.until_gone()).await;
-    assert!(shop.dev.world().all(clock.now()).is_empty(), "{case}: nothing is left behind");
+    assert!(shop.dev.world().all(clock.now()).is_empty(), "{case}: nothing remains at the remote");
     shop.stop_operator().await;
     shop.dev.calls()
 }
@@ -99,9 +101,9 @@ struct Outage<'a> {
 }
 
 impl Outage<'_> {
-    /// Begins.
+    /// Starts the failure of these operations.
     async fn at(&self, shop: &Shop, operations: &[&str]) {
-        // What went before is no part of it.
+        // Earlier calls do not count.
         pass(&shop.clock, FINE, Duration::from_secs(10)).await;
         for operation in operations {
             let fault = Fault { effect: self.effect, ..Fault::of(operation, self.answer.clone()) };
@@ -109,18 +111,18 @@ impl Outage<'_> {
         }
     }
 
-    /// Ends, after it was met and some time has passed.
+    /// Ends the failure, after it occurred and some time has passed.
     async fn is_over(&self, shop: &Shop, met: &str, bearable: usize) {
         let started = shop.clock.now();
         until_called(shop, met, shop.calls(met) + 1).await;
         pass(&shop.clock, FINE, WHILE).await;
         let calls = shop.dev.calls();
         let most = most_in_10_seconds(&calls, started);
-        assert!(most <= bearable, "{} at {met}: {most} calls in 10 s\n{}", self.case, told(&calls, started));
+        assert!(most <= bearable, "{} at {met}: {most} calls in 10 s\n{}", self.case, call_lines(&calls, started));
         shop.dev.clear_faults();
     }
 
-    /// One deployment, and as many redeploys as there were changes.
+    /// Asserts that there is one deployment in this version.
     fn left(&self, shop: &Shop, stage: &str, version: i64) {
         let deployments = shop.dev.world().all(shop.clock.now());
         let versions: Vec<_> = deployments.iter().map(|deployment| deployment.version).collect();
@@ -128,13 +130,13 @@ impl Outage<'_> {
     }
 }
 
-async fn lives_with(rows: Vec<Row<'_>>) {
-    futures::future::join_all(rows.into_iter().map(life_with)).await;
+async fn lifecycles_with(rows: Vec<Row<'_>>) {
+    futures::future::join_all(rows.into_iter().map(lifecycle_with)).await;
 }
 
 #[tokio::test]
-async fn a_service_that_is_broken_before_or_after_the_effect_harms_nothing() {
-    lives_with(vec![
+async fn a_service_that_fails_before_or_after_the_effect_harms_nothing() {
+    lifecycles_with(vec![
         ("500 before", FaultEffect::Before, FaultAnswer::error(500, "General")),
         ("500 after", FaultEffect::After, FaultAnswer::error(500, "General")),
         ("502", FaultEffect::Before, FaultAnswer::text(502, "<html><h1>Bad Gateway</h1></html>")),
@@ -147,8 +149,8 @@ async fn a_service_that_is_broken_before_or_after_the_effect_harms_nothing() {
 }
 
 #[tokio::test]
-async fn answers_that_cannot_be_read_harm_nothing() {
-    lives_with(vec![
+async fn responses_that_cannot_be_decoded_harm_nothing() {
+    lifecycles_with(vec![
         ("malformed JSON", FaultEffect::Before, json_text(200, r#"{"id": "#)),
         ("malformed JSON after", FaultEffect::After, json_text(201, r#"{"id": "#)),
         ("HTML", FaultEffect::Before, FaultAnswer::text(200, "<html><h1>Please log in</h1></html>")),
@@ -159,11 +161,11 @@ async fn answers_that_cannot_be_read_harm_nothing() {
 }
 
 #[tokio::test]
-async fn what_passes_by_itself_and_what_is_only_odd_harm_nothing() {
+async fn transient_and_unusual_responses_harm_nothing() {
     let conflict = FaultAnswer::error(409, "ConcurrentModification");
     let busy = FaultAnswer::error(400, "DeploymentInvalidStatusTransition");
     let odd = FaultAnswer::with_the_right_body(200).with_header("Content-Type", "text/html");
-    lives_with(vec![
+    lifecycles_with(vec![
         ("conflict", FaultEffect::Before, conflict),
         ("busy", FaultEffect::Before, busy),
         ("another status and type", FaultEffect::Before, odd),
@@ -174,9 +176,9 @@ async fn what_passes_by_itself_and_what_is_only_odd_harm_nothing() {
 }
 
 #[tokio::test]
-async fn answers_that_are_too_big_or_cut_harm_nothing() {
+async fn responses_that_are_too_large_or_cut_harm_nothing() {
     let big = FaultAnswer { status: Some(200), body_bytes: Some(100_000_000), ..FaultAnswer::default() };
-    lives_with(vec![
+    lifecycles_with(vec![
         ("100 MB", FaultEffect::Before, big.clone()),
         ("100 MB after", FaultEffect::After, big),
         ("cut", FaultEffect::Before, FaultAnswer::dropped()),
@@ -185,12 +187,12 @@ async fn answers_that_are_too_big_or_cut_harm_nothing() {
     .await;
 }
 
-/// Apart from those that read a hundred megabytes: here a limit of time runs out, which has to be because of the remote.
+/// Separate from the responses of a hundred megabytes: here a time limit expires, which must be due to the remote.
 #[tokio::test]
-async fn answers_that_never_end_or_never_come_harm_nothing() {
+async fn responses_that_never_end_or_never_arrive_harm_nothing() {
     let endless = FaultAnswer { status: Some(200), endless: true, ..FaultAnswer::default() };
     let never = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
-    lives_with(vec![
+    lifecycles_with(vec![
         ("endless", FaultEffect::Before, endless.clone()),
         ("endless after", FaultEffect::After, endless),
         ("time-out", FaultEffect::Before, never),

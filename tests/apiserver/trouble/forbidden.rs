@@ -1,4 +1,4 @@
-//! The API server refuses what the operator asks for: the resource says what, and goes on by itself once it may.
+//! The API server refuses requests of the operator: the resource reports which one, and continues once it is granted.
 
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cluster::options;
 use super::pace::stepped;
-use super::{until_condition, until_says};
+use super::{until_condition, until_reported_with};
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::security::client_of;
@@ -18,7 +18,8 @@ use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 const ACCOUNT: &str = "connect-operator";
 const OUTPUTS: &str = "outputs";
 
-/// A rule that grants everything about kinds of ours but writing the objects of a mirror, and what every run needs.
+/// Rules that grant everything on the operator's kinds except writing the objects of a mirror, and what every reconcile
+/// needs.
 fn first_rules() -> Vec<Value> {
     let ours = ["actionchecks", "connectordeployments", "connectorstageds", "connectprojects"];
     let all: Vec<String> = ours.iter().flat_map(|it| [(*it).to_owned(), format!("{it}/status")]).collect();
@@ -34,7 +35,7 @@ fn getting(resource: &str, name: &str) -> Value {
     json!({"apiGroups": [""], "resources": [resource], "resourceNames": [name], "verbs": ["get"]})
 }
 
-/// Gives the account these rights and no others.
+/// Grants the account exactly these rights.
 async fn grant(sandbox: &Sandbox, rules: &[Value]) {
     let (group, kind) = ("rbac.authorization.k8s.io", "RoleBinding");
     let role =
@@ -55,7 +56,7 @@ async fn account(sandbox: &Sandbox, rules: &[Value]) -> Client {
     client_of(sandbox).await
 }
 
-/// A shop whose operator is not started yet, on a stepped clock.
+/// A shop whose operator has not started yet, on a stepped clock.
 async fn closed() -> Shop {
     let shop = Shop::without_operator(options(), stepped()).await;
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
@@ -79,7 +80,7 @@ fn staged() -> Value {
 }
 
 #[tokio::test]
-async fn a_right_that_is_missing_shows_and_is_used_once_it_is_granted() {
+async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     let mut shop = closed().await;
     let mut rules = first_rules();
     let client = account(&shop.sandbox, &rules).await;
@@ -88,11 +89,12 @@ async fn a_right_that_is_missing_shows_and_is_used_once_it_is_granted() {
     shop.start_operator_as(client);
 
     let refused = "cannot get resource \"secrets\"";
-    until_says::<ConnectProject>(&shop, PROJECT, "KubernetesError", &["get Secret shop-credentials", refused]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "KubernetesError", &["get Secret shop-credentials", refused])
+        .await;
     rules.push(getting("secrets", CREDENTIALS));
     grant(&shop.sandbox, &rules).await;
-    // Its copy is kept nowhere, which is no reason not to go on.
-    until_says::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &[]).await;
+    // The copy of the credentials cannot be written, which does not stop the project.
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &[]).await;
     let words = ["Connector objects", "cannot create resource"];
     until_condition::<ConnectProject>(&shop, PROJECT, names::REGISTRY_MIRRORED, "KubernetesError", &words).await;
 
@@ -101,26 +103,26 @@ async fn a_right_that_is_missing_shows_and_is_used_once_it_is_granted() {
     let check = json!({"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "getCart"},
         "method": "GET", "locale": "en-GB", "extensionVersion": "1.4.0", "headersFrom": headers});
     shop.sandbox.apply(&named("ActionCheck", "cart", &check)).await.unwrap();
-    until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &["get Secret tax", refused]).await;
-    until_says::<ActionCheck>(&shop, "cart", "KubernetesError", &["get Secret tax", refused]).await;
-    assert_eq!(shop.calls("createDeployment"), 0, "without its values");
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &["get Secret tax", refused]).await;
+    until_reported_with::<ActionCheck>(&shop, "cart", "KubernetesError", &["get Secret tax", refused]).await;
+    assert_eq!(shop.calls("createDeployment"), 0, "no create without its values");
 
     rules.extend([getting("secrets", SECRET), getting("configmaps", OUTPUTS)]);
     grant(&shop.sandbox, &rules).await;
-    until_says::<ActionCheck>(&shop, "cart", "CheckPassed", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, "cart", "CheckPassed", &[]).await;
     let words = ["create ConfigMap outputs", "cannot create resource \"configmaps\""];
-    let live = until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
-    assert!(live.applied.is_some() && live.operation.is_none(), "the rest is written: {live:?}");
+    let live = until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
+    assert!(live.applied.is_some() && live.operation.is_none(), "the rest of the status is written: {live:?}");
 
     rules.push(json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]}));
     grant(&shop.sandbox, &rules).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     assert!(shop.api::<ConfigMap>().get_opt(OUTPUTS).await.unwrap().is_some());
     assert_eq!(shop.calls("createDeployment"), 1);
 }
 
 #[tokio::test]
-async fn a_quota_that_is_used_up_shows_and_what_is_live_stays_so() {
+async fn an_exhausted_quota_is_reported_and_live_deployments_stay() {
     let mut shop = closed().await;
     let quota = json!({"metadata": {"name": "none"}, "spec": {"hard": {"count/configmaps": "0"}}});
     let quotas = shop.api::<ResourceQuota>();
@@ -131,10 +133,10 @@ async fn a_quota_that_is_used_up_shows_and_what_is_live_stays_so() {
     shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();
     shop.start_operator();
     let words = ["create ConfigMap outputs", "exceeded quota: none"];
-    let live = until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
+    let live = until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
     assert!(live.applied.is_some() && live.operation.is_none(), "{live:?}");
     quotas.delete("none", &DeleteParams::default()).await.unwrap();
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 0));
 }
 
@@ -161,7 +163,7 @@ async fn refuse_finalizers(shop: &Shop) {
     for manifest in [policy, binding] {
         shop.sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
     }
-    // The API server learns of it a little later.
+    // The policy takes effect a little later.
     let mut probe = shop.project();
     probe["metadata"] = json!({"name": "probe", "finalizers": ["example.com/probe"]});
     let counts = async {
@@ -171,11 +173,11 @@ async fn refuse_finalizers(shop: &Shop) {
             shop.sandbox.succeed(&["delete", "ctp", "probe"], "").await;
         }
     };
-    crate::patience::in_time(counts).await.expect("the policy counts");
+    crate::patience::in_time(counts).await.expect("the policy takes effect");
 }
 
 #[tokio::test]
-async fn a_policy_that_refuses_the_finalizer_shows_on_every_kind_and_nothing_is_sent() {
+async fn a_policy_that_refuses_the_finalizer_is_reported_on_every_kind_and_nothing_is_sent() {
     let mut shop = closed().await;
     refuse_finalizers(&shop).await;
     for manifest in [shop.project(), with_outputs(&shop), staged()] {
@@ -183,13 +185,13 @@ async fn a_policy_that_refuses_the_finalizer_shows_on_every_kind_and_nothing_is_
     }
     shop.start_operator();
     let words = ["patch the finalizers", "no finalizers here"];
-    until_says::<ConnectProject>(&shop, PROJECT, "KubernetesError", &words).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
-    until_says::<ConnectorStaged>(&shop, "kit", "KubernetesError", &words).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "KubernetesError", &words).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
+    until_reported_with::<ConnectorStaged>(&shop, "kit", "KubernetesError", &words).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("createConnectorStaged")), (0, 0));
     let binding = ["delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", &shop.sandbox.namespace];
     shop.sandbox.succeed(&binding, "").await;
-    until_says::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    until_says::<ConnectorStaged>(&shop, "kit", "Staged", &[]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ConnectorStaged>(&shop, "kit", "Staged", &[]).await;
 }

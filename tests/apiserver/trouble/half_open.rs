@@ -1,4 +1,5 @@
-//! Packets between the operator and the API server are lost and nobody says so: connections stay open, and nothing comes.
+//! Packets between the operator and the API server are lost without an error: connections stay open, and nothing
+//! arrives.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,10 +15,10 @@ use tokio::task::JoinSet;
 use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
 
-/// Long enough for an honest answer on a slow machine.
+/// Long enough for a real response on a slow machine.
 const LIMITS: Limits = Limits { answer: Duration::from_secs(20), silence: Duration::from_secs(30) };
 
-/// Hands on what comes, until packets are lost.
+/// A TCP proxy that forwards everything, until packets are lost.
 struct Road {
     address: SocketAddr,
     lost: watch::Sender<u32>,
@@ -29,18 +30,19 @@ impl Road {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, lost) = (listener.local_addr().unwrap(), watch::Sender::new(0));
         let mut serving = JoinSet::new();
-        let told = lost.clone();
+        let losses = lost.clone();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (inbound, _) = listener.accept().await.unwrap();
-                connections.spawn(hand_on(inbound, upstream, told.subscribe()));
+                connections.spawn(hand_on(inbound, upstream, losses.subscribe()));
             }
         });
         Self { address, lost, _serving: serving }
     }
 
-    /// Of all connections that are open now nothing arrives any more, in either direction, and none of them ends.
+    /// From now on nothing arrives on the connections that are open now, in either direction, and none of them is
+    /// closed.
     fn lose_all(&self) {
         self.lost.send_modify(|times| *times += 1);
     }
@@ -54,7 +56,7 @@ async fn hand_on(mut inbound: TcpStream, upstream: SocketAddr, mut lost: watch::
     }
 }
 
-/// The operator's client, over this road.
+/// The operator's client, through this proxy.
 async fn client(shop: &Shop) -> (Road, Client) {
     let kubeconfig = Kubeconfig::read_from(shop.sandbox.kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
@@ -65,7 +67,7 @@ async fn client(shop: &Shop) -> (Road, Client) {
 }
 
 #[tokio::test]
-async fn connections_that_went_silent_are_given_up_and_nothing_is_missed() {
+async fn silent_connections_are_closed_and_no_event_is_missed() {
     let mut shop = Shop::open().await;
     shop.stop_operator().await;
     let (road, client) = client(&shop).await;
@@ -83,7 +85,7 @@ async fn connections_that_went_silent_are_given_up_and_nothing_is_missed() {
             shop.clock.sleep(Duration::from_millis(100)).await;
         }
     };
-    in_time(redeployed).await.expect("the change is seen");
+    in_time(redeployed).await.expect("the change is deployed");
     shop.until_reason("Deployed").await;
     assert_eq!(shop.calls("createDeployment"), 1);
     assert_eq!(shop.calls("updateDeploymentById"), 1);

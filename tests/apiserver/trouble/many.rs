@@ -1,4 +1,4 @@
-//! Many resources at once: what is counted exactly. `examples/scale/` measures the rest.
+//! Many resources at once: exact counts of writes and calls. `examples/scale/` measures the rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::shop::{SECRET, Shop};
 
 const MANY: usize = 50;
 
-/// Finalizer, planned, accepted, where a backup keeps the id, that it is Deploying, and the end.
+/// Finalizer, planned, accepted, the annotation with the id, Deploying, and the end.
 const WRITES: usize = 6;
 
 #[tokio::test]
-async fn fifty_cost_what_they_must_and_nothing_while_nothing_changes() {
+async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() {
     let options = Options { deploy_duration: Duration::from_secs(5), ..Options::default() };
     let mut shop = Shop::with(options, stepped()).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
@@ -34,7 +34,7 @@ async fn fifty_cost_what_they_must_and_nothing_while_nothing_changes() {
     let mut versions: BTreeMap<String, Vec<ConnectorDeployment>> = BTreeMap::new();
     let all_ready = async {
         while let Some(object) = seen.next().await {
-            // The watch begins anew by itself after an error.
+            // The watch retries after an error.
             let Ok(object) = object else { continue };
             versions.entry(object.name_any()).or_default().push(object);
             let ready = versions.values().filter(|versions| versions.last().is_some_and(is_ready));
@@ -44,13 +44,13 @@ async fn fifty_cost_what_they_must_and_nothing_while_nothing_changes() {
         }
     };
     let all_ready = meanwhile(&shop.clock, FINE, all_ready);
-    in_time(all_ready).await.expect("all get ready");
+    in_time(all_ready).await.expect("all become Ready");
 
     assert_eq!(shop.calls("createDeployment"), MANY as u64);
     assert_eq!(shop.calls("updateDeploymentById"), 0);
     assert_eq!(shop.calls("token"), 1);
     for (name, versions) in &versions {
-        // The first one may be what was applied, or already a write of ours.
+        // The first version may be the applied one, or already a write of the operator.
         assert!(versions.len() <= WRITES + 1, "{name}: {} writes", versions.len() - 1);
     }
 
@@ -65,11 +65,11 @@ async fn fifty_cost_what_they_must_and_nothing_while_nothing_changes() {
         assert_eq!(object.resource_version(), last, "{} was written while nothing changed", object.name_any());
     }
 
-    // A restart finds everything as it was.
+    // A restarted operator writes nothing.
     shop.stop_operator().await;
     let before = shop.dev.counts();
     shop.start_operator();
-    shop.until_project("looked at", |project| project.status.is_some()).await;
+    shop.until_project("reconciled", |project| project.status.is_some()).await;
     pass(&shop.clock, FINE, Duration::from_mins(1)).await;
     let after = shop.dev.counts();
     let calls: u64 = after.values().sum::<u64>() - before.values().sum::<u64>();

@@ -1,5 +1,5 @@
-//! What a resource needs is not there yet: its own reason, a message that names it, and healing within seconds of its
-//! appearing.
+//! Objects that a resource needs do not exist yet: each has a reason, a message that names it, and the resource
+//! continues within seconds of its creation.
 
 use std::time::Duration;
 
@@ -14,23 +14,24 @@ use super::condition;
 use super::pace::{FINE, meanwhile, stepped};
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 
-/// From the event in the cluster to the call that it leads to, on a clock that hardly moves: what waits for a timer
-/// instead of the event never gets there.
+/// Maximum time from the event in the cluster to the resulting call, on a clock that hardly advances: a reconcile that
+/// waits for a timer instead of the event never starts.
 const HEALS_WITHIN: Duration = Duration::from_secs(5);
-/// How far the clock moves in each beat: requests take turns by it. Less than [`HEALS_WITHIN`] while a test waits.
+/// Step of the clock in each beat, because the rate limiter uses it. The sum stays below [`HEALS_WITHIN`] while a test
+/// waits.
 const HARDLY: Duration = Duration::from_micros(100);
 
-/// Waits for the reason, and sees that people and kstatus are told what is missing, and that nothing is sent.
+/// Waits for the reason, and asserts that message and conditions report what is missing, and that nothing is sent.
 async fn waits(shop: &Shop, reason: &str, named: &str) {
     let object = meanwhile(&shop.clock, HARDLY, shop.until_reason(reason)).await;
-    assert_eq!(condition(&object, "Reconciling"), Some("True"), "{reason} may come by itself");
-    assert_eq!(condition(&object, "Stalled"), None, "{reason} may come by itself");
+    assert_eq!(condition(&object, "Reconciling"), Some("True"), "{reason} may pass without a change");
+    assert_eq!(condition(&object, "Stalled"), None, "{reason} may pass without a change");
     let message = message(&object);
     assert!(message.contains(named), "{reason}: {message}");
     assert_eq!(shop.calls("createDeployment"), 0, "{reason}: nothing is sent");
 }
 
-/// Does what was missing, and measures until the deployment is on its way.
+/// Creates what was missing, and measures the time until the deployment is created.
 async fn heals(shop: &Shop, appears: impl Future<Output = ()>) {
     let started = shop.clock.elapsed();
     appears.await;
@@ -83,7 +84,7 @@ async fn several_that_are_missing_are_named_in_one_message() {
 }
 
 #[tokio::test]
-async fn wrong_names_are_told_together_with_what_is_missing() {
+async fn wrong_names_are_reported_together_with_what_is_missing() {
     let shop = empty_shop().await;
     let mut deployment = shop.deployment();
     let lists = deployment["spec"]["configurations"].as_array_mut().expect("they are a list");
@@ -91,11 +92,11 @@ async fn wrong_names_are_told_together_with_what_is_missing() {
     lists.push(json!({"applicationName": "servcie"}));
     shop.sandbox.apply(&deployment).await.unwrap();
     waits(&shop, "SecretMissing", "Secret tax").await;
-    let told = shop.until_reason("SecretMissing").await;
+    let reported = shop.until_reason("SecretMissing").await;
     for named in ["no application servcie", "no key LOG_LEVLE: did you mean LOG_LEVEL?"] {
-        assert!(message(&told).contains(named), "{}", message(&told));
+        assert!(message(&reported).contains(named), "{}", message(&reported));
     }
-    assert!(!message(&told).contains("wants a value"), "the Secret may bring it: {}", message(&told));
+    assert!(!message(&reported).contains("wants a value"), "the Secret may contain it: {}", message(&reported));
 }
 
 #[tokio::test]
@@ -126,8 +127,8 @@ async fn the_credentials_of_the_project_are_waited_for_and_named() {
         }
         let missing = shop.until_project(case, |project| ready(project) == Some("SecretMissing"));
         let project = meanwhile(&shop.clock, HARDLY, missing).await;
-        let told = serde_json::to_string(&project.status).unwrap();
-        assert!(told.contains(CREDENTIALS), "{case}: {told}");
+        let reported = serde_json::to_string(&project.status).unwrap();
+        assert!(reported.contains(CREDENTIALS), "{case}: {reported}");
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         waits(&shop, "ProjectNotReady", CREDENTIALS).await;
         heals(&shop, shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")])).await;
@@ -143,14 +144,14 @@ fn ready(project: &ConnectProject) -> Option<&str> {
     conditions.iter().find(|condition| condition.type_ == "Ready").map(|condition| condition.reason.as_str())
 }
 
-/// A Secret that goes while it is used stops nothing that is live, and says so.
+/// A Secret that is deleted while it is used does not affect the live deployment, and is reported.
 #[tokio::test]
-async fn what_goes_missing_later_is_told_and_sends_nothing() {
+async fn a_secret_that_is_deleted_later_is_reported_and_nothing_is_sent() {
     let shop = Shop::live().await;
     shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
     let object = shop.until_reason("SecretMissing").await;
     assert_eq!(object.status.and_then(|status| status.deployment_status).as_deref(), Some("Deployed"));
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.until_reason("Deployed").await;
-    assert_eq!(shop.calls("updateDeploymentById"), 0, "the value is the one that was sent");
+    assert_eq!(shop.calls("updateDeploymentById"), 0, "the sent value has not changed");
 }

@@ -1,4 +1,4 @@
-//! Bad input and trouble: what goes wrong, one after the other, and that all comes right again.
+//! Invalid input and failures of all kinds, one after the other, and the recovery from each.
 
 mod away;
 mod canary;
@@ -37,13 +37,13 @@ fn condition<'a>(object: &'a ConnectorDeployment, kind: &str) -> Option<&'a str>
     conditions.iter().find(|condition| condition.type_ == kind).map(|condition| condition.status.as_str())
 }
 
-/// Returns an object once its Ready condition has this reason, and a message with these words. The clock of `shop` is stepped
-/// meanwhile.
-async fn until_says<K: Object + Serialize>(shop: &Shop, name: &str, reason: &str, words: &[&str]) -> K {
+/// Returns an object once its Ready condition has this reason, and a message that contains these words. The clock of
+/// `shop` is stepped meanwhile.
+async fn until_reported_with<K: Object + Serialize>(shop: &Shop, name: &str, reason: &str, words: &[&str]) -> K {
     until_condition(shop, name, names::READY, reason, words).await
 }
 
-/// The same of another condition.
+/// Returns an object once this condition has this reason and a message that contains these words.
 async fn until_condition<K: Object + Serialize>(
     shop: &Shop,
     name: &str,

@@ -1,4 +1,4 @@
-//! A watched namespace that the operator may not list: the others go on, and it is told which one is missing.
+//! A watched namespace that the operator may not list: the others are reconciled, and the refused one is reported.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::patience::in_time;
 use crate::security::{client_of, quick};
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
-/// Lets the operator's account in `own` do everything in the namespace of `sandbox`.
+/// Grants the operator's account in `own` all rights in the namespace of `sandbox`.
 async fn allow(own: &Sandbox, sandbox: &Sandbox) {
     let account = format!("--serviceaccount={}:connect-operator", own.namespace);
     sandbox.succeed(&["create", "rolebinding", "operator", "--clusterrole=cluster-admin", &account], "").await;
@@ -26,7 +26,7 @@ async fn until(what: &str, is: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_namespace_that_cannot_be_listed_holds_up_no_other_and_is_told() {
+async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     let mut shop = Shop::without_operator(quick(), Clock::system()).await;
     let yard = shop.sandbox.another().await;
     shop.also_watched = vec![yard.namespace.clone()];
@@ -41,7 +41,7 @@ async fn a_namespace_that_cannot_be_listed_holds_up_no_other_and_is_told() {
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;
     let tracker = shop.tracker.clone().unwrap();
-    until("every list is there or refused", || tracker.lists().is_ok()).await;
+    until("every list is complete or refused", || tracker.lists().is_ok()).await;
     let kinds = ["ActionCheck", "ConnectProject", "Connector", "ConnectorDeployment", "ConnectorStaged"];
     let mut refused = tracker.refused_lists();
     refused.sort();
@@ -50,12 +50,12 @@ async fn a_namespace_that_cannot_be_listed_holds_up_no_other_and_is_told() {
         format!("connect_operator_lists_refused{{kind=\"ConnectorDeployment\",namespace=\"{}\"}} 1", yard.namespace);
     assert!(tracker.metrics().encode().contains(&metric));
 
-    // From now on it may be listed, and it counts.
+    // From now on it may be listed, and is reconciled.
     let mut other = shop.deployment();
     other["spec"]["projectRef"] = json!({"name": "nowhere"});
     yard.apply(&other).await.unwrap();
     allow(&shop.sandbox, &yard).await;
     yard.until_reason(NAME, "ProjectMissing").await;
-    until("nothing is refused any more", || tracker.refused_lists().is_empty()).await;
+    until("no list is refused any more", || tracker.refused_lists().is_empty()).await;
     assert!(!tracker.metrics().encode().contains("connect_operator_lists_refused{"));
 }

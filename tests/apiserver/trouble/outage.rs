@@ -1,4 +1,5 @@
-//! The remote is down for an hour while many resources change: one redeploy for each of them afterwards, and no storm.
+//! The remote is unavailable for an hour while many resources change: one redeploy for each of them afterwards, at a
+//! bounded rate.
 
 use std::time::Duration;
 
@@ -16,11 +17,11 @@ use crate::shop::{SECRET, Shop};
 const CHANGED: usize = 200;
 /// Resources that do not.
 const QUIET: usize = 20;
-/// Requests in a second that the project allows.
+/// Requests per second that the project allows.
 const RATE: usize = 20;
-/// Requests that may leave at once after a quiet time.
+/// Requests that may be sent at once after an idle time.
 const BURST: usize = 5;
-/// A probe each minute at most seldom, each 45 s at most often, and the first ones that come faster.
+/// Probes of an hour: one each 45 to 60 s, and the first ones faster.
 const PROBES: u64 = 3600 / 45 + 15;
 
 fn reason(object: &ConnectorDeployment) -> Option<&str> {
@@ -36,7 +37,7 @@ async fn all(shop: &Shop) -> Vec<ConnectorDeployment> {
     shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items
 }
 
-/// Lets time pass until it is so for all.
+/// Lets time pass until all resources satisfy `is`.
 async fn until_all(shop: &Shop, what: &str, is: impl Fn(&ConnectorDeployment) -> bool) -> Vec<ConnectorDeployment> {
     for _ in 0..150 {
         let all = all(shop).await;
@@ -56,7 +57,7 @@ fn is_live(object: &ConnectorDeployment) -> bool {
 }
 
 #[tokio::test]
-async fn rule_20_an_hour_without_the_remote_while_200_resources_change_costs_one_redeploy_each() {
+async fn rule_20_an_hour_without_the_remote_while_200_resources_change_leads_to_one_redeploy_each() {
     let shop = Shop::with(Options { deploy_duration: Duration::from_secs(5), ..Options::default() }, stepped()).await;
     let rate = json!({"spec": {"requestsPerSecond": RATE}});
     shop.sandbox.change(&shop.project(), &rate).await.unwrap();
@@ -78,11 +79,11 @@ async fn rule_20_an_hour_without_the_remote_while_200_resources_change_costs_one
     let before = shop.dev.counts();
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     until_all(&shop, "waiting", |object| is_quiet(object) || reason(object) == Some("ServiceUnavailable")).await;
-    let told = shop.until_project("not ready", |project| {
+    let reported = shop.until_project("not ready", |project| {
         let conditions = project.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
         conditions.iter().any(|condition| condition.type_ == "Ready" && condition.reason == "ServiceUnavailable")
     });
-    meanwhile(&shop.clock, FINE, told).await;
+    meanwhile(&shop.clock, FINE, reported).await;
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
     shop.put_secret(SECRET, &[("token", "third-token-of-the-shop")]).await;
     pass(&shop.clock, COARSE, Duration::from_mins(30)).await;
@@ -100,7 +101,7 @@ async fn rule_20_an_hour_without_the_remote_while_200_resources_change_costs_one
         is_live(object) && redeployed != is_quiet(object)
     })
     .await;
-    // Whatever comes late.
+    // Time for late calls.
     pass(&shop.clock, FINE, Duration::from_mins(3)).await;
     let after = shop.dev.counts();
     assert_eq!(shop.calls("updateDeploymentById"), CHANGED as u64);

@@ -1,4 +1,4 @@
-//! Time that passes while something is waited for, and calls counted by it.
+//! Steps the clock while a test waits, and counts calls by it.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::shop::Shop;
 
 /// Real time between two steps.
 const BEAT: Duration = Duration::from_millis(10);
-/// Small enough for everything that counts seconds: 25 times as fast as real time at most.
+/// Small enough for everything that counts seconds: at most 25 times as fast as real time.
 pub(crate) const FINE: Duration = Duration::from_millis(250);
-/// For hours: 500 times as fast as real time at most.
+/// For hours: at most 500 times as fast as real time.
 pub(crate) const COARSE: Duration = Duration::from_secs(5);
 
 /// Calls that serve all resources of a project.
 const SHARED: [&str; 2] = ["token", "getConnectorByKey"];
 
-/// A clock that only these functions move.
+/// A clock that only these functions advance.
 pub(crate) fn stepped() -> Clock {
     Clock::stepped("2026-01-01T00:00:00Z".parse().expect("a time"))
 }
@@ -37,12 +37,12 @@ pub(crate) async fn meanwhile<T>(clock: &Clock, step: Duration, awaited: impl Fu
     }
 }
 
-/// Lets so much time pass.
+/// Lets this much time pass.
 pub(crate) async fn pass(clock: &Clock, step: Duration, time: Duration) {
     meanwhile(clock, step, clock.sleep(time)).await;
 }
 
-/// Lets time pass until one of these operations was called so often; says how often before it gives up.
+/// Lets time pass until one of these operations was called this many times; fails with the counts otherwise.
 pub(crate) async fn until_called(shop: &Shop, operation: &str, times: u64) {
     let called = async {
         while shop.calls(operation) < times {
@@ -53,8 +53,8 @@ pub(crate) async fn until_called(shop: &Shop, operation: &str, times: u64) {
     assert!(patient.is_ok(), "{operation} was to be called {times} times: {:?}", shop.dev.counts());
 }
 
-/// Most calls of the API for one resource within any 10 s from `since` on. Tokens and what the registry says are asked for
-/// once for all.
+/// Maximum number of calls for one resource within any 10 s from `since` on. Tokens and reads of the registry are
+/// shared by all resources, and not counted.
 pub(crate) fn most_in_10_seconds(calls: &[Call], since: Timestamp) -> usize {
     let mut times: Vec<_> =
         calls.iter().filter(|call| !SHARED.contains(&call.operation) && call.at >= since).map(|call| call.at).collect();
@@ -69,8 +69,8 @@ pub(crate) fn most_in_10_seconds(calls: &[Call], since: Timestamp) -> usize {
         .unwrap_or_default()
 }
 
-/// The calls from `since` on, a line for each.
-pub(crate) fn told(calls: &[Call], since: Timestamp) -> String {
+/// The calls from `since` on, one per line.
+pub(crate) fn call_lines(calls: &[Call], since: Timestamp) -> String {
     let line = |call: &Call| format!("{:?} {} {}\n", between(since, call.at), call.operation, call.status);
     calls.iter().filter(|call| call.at >= since).map(line).collect()
 }

@@ -1,4 +1,4 @@
-//! Bugs that panic: each stops the resource that it meets, and nothing else, and is over once the bug is.
+//! Bugs that panic: each stops only the resource that triggers it, which recovers once the bug is fixed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use super::pace::{FINE, meanwhile, stepped};
 use crate::checks::{CHECK, check};
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 
-/// Clients whose making panics for some, with a text that nobody may see, as long as there is the bug.
+/// Factories that panic for some resources while the bug exists, with a text that must not be shown.
 struct Buggy {
     bug: AtomicBool,
     remotes: HttpFactory,
@@ -49,7 +49,7 @@ impl ConnectFactory for Buggy {
         self.remotes.connect(settings)
     }
 
-    /// Asked for by deployments that are to be verified.
+    /// Called for deployments that are verified.
     fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
         self.panic_if(true);
         self.remotes.commerce(settings, url)
@@ -67,7 +67,7 @@ impl ActionFactory for Buggy {
     }
 }
 
-/// The reason of Ready, whose message names no value.
+/// Returns the reason of Ready, and asserts that its message contains no value.
 fn reason(conditions: &[Condition]) -> Option<&str> {
     let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
     assert!(!ready.message.contains("first-token"), "{}", ready.message);
@@ -87,7 +87,7 @@ fn of_check(object: &ActionCheck) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_go_on() {
+async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continue() {
     let mut shop = Shop::without_operator(options(), stepped()).await;
     let buggy = Buggy::new(&shop.clock);
     shop.remotes = Some(buggy.clone());
@@ -130,6 +130,6 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_go_on()
         shop.until_object(CHECK, "over", |object| of_check(object) == Some("CheckPassed")).await;
     };
     meanwhile(&shop.clock, FINE, over).await;
-    assert_eq!(shop.calls("createDeployment"), 2, "each once, whatever panicked");
+    assert_eq!(shop.calls("createDeployment"), 2, "one create each, whatever panicked");
     shop.stop_operator().await;
 }

@@ -1,4 +1,4 @@
-//! Mistakes that the registry knows of: told at once and all together, before anything is sent.
+//! Mistakes that the registry entry shows: reported at once and together, before anything is sent.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ fn application(name: &str, standard: &[&str], secrets: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn every_mistake_is_told_at_once_and_nothing_is_sent() {
+async fn all_mistakes_are_reported_at_once_and_nothing_is_sent() {
     let shop = Leaping::open().await;
     let wrong = [application("service", &["LOG_LEVL"], &["API_TOKN"]), application("servce", &[], &[])];
     shop.apply_deployment(&json!({"configurations": wrong})).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    let words = message(&told);
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    let words = message(&reported);
     for part in [
         "no application servce: did you mean service?",
         "no key LOG_LEVL: did you mean LOG_LEVEL?",
@@ -40,22 +40,22 @@ async fn every_mistake_is_told_at_once_and_nothing_is_sent() {
     shop.finish("Deployed").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 
-    // What is live stays as it is while a change of it is wrong.
+    // The live deployment stays as it is while a change of it is invalid.
     shop.change(&json!({"spec": {"configurations": [application("service", &["FEATURE"], &["API_TOKEN"])]}})).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    assert!(message(&told).contains("did you mean FEATURES?"));
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    assert!(message(&reported).contains("did you mean FEATURES?"));
     shop.pass(QUIET_PERIOD).await;
     shop.change(&json!({"spec": {"configurations": [application("service", &["LOG_LEVEL"], &["API_TOKEN"])]}})).await;
     shop.until_reason("Deployed").await;
-    assert_eq!(shop.sent(), [1, 0, 0], "as it was");
+    assert_eq!(shop.sent(), [1, 0, 0], "nothing was sent");
 }
 
 #[tokio::test]
-async fn a_region_that_the_connector_does_not_support_is_told_with_those_that_it_does() {
+async fn an_unsupported_region_is_reported_with_the_supported_ones() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"connector": {"key": "demo-us-only"}, "configurations": null})).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    let message = message(&told);
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    let message = message(&reported);
     assert!(
         message.contains("region europe-west1.gcp is not supported") && message.contains("us-central1.gcp"),
         "{message}"
@@ -64,13 +64,13 @@ async fn a_region_that_the_connector_does_not_support_is_told_with_those_that_it
 }
 
 #[tokio::test]
-async fn a_staged_connector_is_deployed_only_if_it_may_be() {
+async fn a_staged_connector_is_deployed_only_if_it_is_previewable() {
     let plain = json!([{"applicationName": "service"}]);
     let shop = Leaping::open().await;
     let hidden = json!({"connector": {"key": "demo-staged-hidden", "staged": true}, "configurations": plain});
     shop.apply_deployment(&hidden).await;
-    let told = shop.until_reason("ConfigurationInvalid").await;
-    let message = message(&told);
+    let reported = shop.until_reason("ConfigurationInvalid").await;
+    let message = message(&reported);
     assert!(message.contains("its isPreviewable is none: ask for preview permission"), "{message}");
     assert_eq!(shop.sent(), [0, 0, 0]);
 
@@ -82,7 +82,7 @@ async fn a_staged_connector_is_deployed_only_if_it_may_be() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_of_the_registry_is_no_reason_to_refuse() {
+async fn a_cached_registry_entry_does_not_cause_a_refusal() {
     let shop = Leaping::live().await;
     let key = StandardKey { key: "BRAND_NEW".into(), ..StandardKey::default() };
     let add = |connector: &mut dev_server::ConnectorDefinition| {
@@ -95,11 +95,11 @@ async fn what_is_remembered_of_the_registry_is_no_reason_to_refuse() {
     other["spec"]["configurations"] = json!([application("service", &["BRAND_NEW"], &["API_TOKEN"])]);
     shop.sandbox.apply(&other).await.unwrap();
     shop.until_calls("createDeployment", 2).await;
-    assert_eq!(shop.calls("getConnectorByKey"), before + 1, "once more, to be sure");
+    assert_eq!(shop.calls("getConnectorByKey"), before + 1, "one more read before it is reported");
 }
 
 #[tokio::test]
-async fn without_a_registry_what_is_live_goes_on() {
+async fn without_a_registry_live_deployments_continue() {
     let shop = Leaping::live().await;
     shop.dev.fault(Fault::of("getConnectorByKey", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
     let mut changed = application("service", &["LOG_LEVEL"], &["API_TOKEN"]);
@@ -110,7 +110,7 @@ async fn without_a_registry_what_is_live_goes_on() {
 }
 
 #[tokio::test]
-async fn twenty_deployments_of_one_connector_ask_for_it_once() {
+async fn twenty_deployments_of_one_connector_read_it_once() {
     let shop = Leaping::open().await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     for number in 0..20 {

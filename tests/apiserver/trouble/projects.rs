@@ -1,4 +1,4 @@
-//! A project that the service does not have, or that has no Connect: a person has to act, and it is not asked in a hurry.
+//! A project that the service does not have, or without Connect: a user has to act, and the operator polls rarely.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use crate::manifests::with_spec;
 use crate::shop::Shop;
 
-/// What a project or a resource of it says, if it is stalled for want of the project.
+/// Message of a project or of a resource of it that is stalled with ProjectNotFound.
 fn stalled(conditions: Option<&[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]>) -> Option<String> {
     let conditions = conditions?;
     let so = ready_reason(conditions) == Some("ProjectNotFound") && is_true(conditions, "Stalled");
@@ -28,7 +28,7 @@ fn of_deployment(object: &ConnectorDeployment) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_project_that_the_service_does_not_have_stalls_with_all_that_is_in_it() {
+async fn a_project_that_the_service_does_not_have_stalls_with_all_its_resources() {
     let clients = json!({"clients": [{"id": "lost", "secret": "dev-secret", "scopes": ["manage_project:nowhere"]}]});
     for answer in ["400", "404"] {
         let mut variant = Variant::default();
@@ -41,17 +41,20 @@ async fn a_project_that_the_service_does_not_have_stalls_with_all_that_is_in_it(
         shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
         shop.sandbox.apply(&with_spec(shop.project(), &json!({"projectKey": "nowhere"}))).await.unwrap();
         let project = shop.until_project(answer, |project| of_project(project).is_some()).await;
-        let told = of_project(&project).unwrap();
-        assert!(told.contains("a project nowhere") && told.contains("Connect is not enabled"), "{answer}: {told}");
+        let reported = of_project(&project).unwrap();
+        assert!(
+            reported.contains("a project nowhere") && reported.contains("Connect is not enabled"),
+            "{answer}: {reported}"
+        );
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         let object = shop.until(answer, |object| of_deployment(object).is_some()).await;
-        assert_eq!(of_deployment(&object).as_deref(), Some(told.as_str()), "{answer}");
+        assert_eq!(of_deployment(&object).as_deref(), Some(reported.as_str()), "{answer}");
         assert_eq!(shop.calls("createDeployment"), 0, "{answer}");
     }
 }
 
 #[tokio::test]
-async fn a_project_that_gets_connect_goes_on_by_itself_within_minutes() {
+async fn a_project_that_gets_connect_continues_within_minutes() {
     let mut shop = Shop::without_operator(Options::default(), stepped()).await;
     shop.dev.fault(Fault::of("queryDeployments", FaultAnswer::error(404, "ResourceNotFound"))).unwrap();
     shop.start_operator();

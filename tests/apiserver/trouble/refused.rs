@@ -1,13 +1,13 @@
-//! A manifest that breaks a rule is refused where it is written, with a sentence that says what to do.
+//! The API server refuses a manifest that violates a rule, with a sentence that names the fix.
 
 use serde_json::json;
 
 use crate::shop::Shop;
 
 #[tokio::test]
-async fn kubectl_says_what_to_do_and_nothing_is_sent() {
+async fn kubectl_prints_what_to_change_and_nothing_is_sent() {
     let shop = Shop::open().await;
-    shop.until_project("looked at", |project| project.status.is_some()).await;
+    shop.until_project("reconciled", |project| project.status.is_some()).await;
     let before = shop.dev.counts();
     let mut both = shop.deployment();
     both["spec"]["connector"] = json!({"key": "demo-connector", "id": "4711"});
@@ -19,11 +19,11 @@ async fn kubectl_says_what_to_do_and_nothing_is_sent() {
         ("a secret in the clear", clear, "unknown field \"spec.configurations[0].securedConfiguration[0].value\""),
     ] {
         let output = shop.sandbox.kubectl(&["apply", "--filename", "-"], &manifest.to_string()).await;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{case}: accepted");
-        assert!(said.contains(words), "{case}: {said}");
+        assert!(printed.contains(words), "{case}: {printed}");
     }
-    // The operator meets a resource after the refused ones: by then it would have acted on them.
+    // The operator reconciles a resource that is applied after the refused ones: by then it would have acted on them.
     shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("Deployed").await;

@@ -1,4 +1,4 @@
-//! Watches that have expired and list anew: nothing that changed meanwhile is missed, however many pages the list has.
+//! Watches that have expired and list again: no change is missed, however many pages the list has.
 //!
 //! The clock of the operator stands still, so neither a requeue timer nor the resync can help.
 
@@ -17,15 +17,15 @@ use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
 use crate::unreliable::{Hold, Unreliable, Which, Wrong};
 
-/// More than fit into one page of a list (500 objects).
+/// More than ten pages of a list hold (50 objects each).
 const MANY: usize = 510;
-/// How many are edited at a time.
+/// Number of objects that are edited at a time.
 const EDITED: usize = 8;
-/// What an operator watches in one namespace.
+/// Watches of an operator in one namespace.
 const WATCHES: u64 = 8;
 
-/// A deployment that has nothing to do, since its project is missing, and that nothing but its own events enqueues: it shares
-/// neither project nor source with any other.
+/// A deployment that waits for a missing project, and that only its own events enqueue: it shares neither project nor
+/// source with any other.
 fn idle(shop: &Shop, name: &str) -> Value {
     let mut manifest = shop.deployment();
     manifest["metadata"] = json!({"name": name, "finalizers": [names::FINALIZER]});
@@ -45,7 +45,7 @@ async fn edit(shop: &Shop, numbers: std::ops::Range<usize>) {
     }
 }
 
-/// Returns once so many are there, and each reports its newest generation.
+/// Returns once this many exist, and each reports its newest generation.
 async fn until_all_observed(shop: &Shop, what: &str, many: usize) {
     let api = shop.api::<ConnectorDeployment>();
     let mut late = Vec::new();
@@ -74,7 +74,7 @@ async fn interrupt_watches(unreliable: &Unreliable) {
 }
 
 #[tokio::test]
-async fn what_is_edited_deleted_or_made_while_a_long_list_is_read_is_seen() {
+async fn changes_while_a_long_list_is_read_are_not_missed() {
     let (shop, unreliable) = shop().await;
     let made = futures::stream::iter((0..MANY).map(|number| idle(&shop, &name(number))));
     let sandbox = &shop.sandbox;
@@ -103,7 +103,7 @@ async fn what_is_edited_deleted_or_made_while_a_long_list_is_read_is_seen() {
 }
 
 #[tokio::test]
-async fn a_secret_that_was_deleted_while_no_watch_was_open_is_missed() {
+async fn a_secret_that_was_deleted_while_no_watch_was_open_is_noticed() {
     let (shop, unreliable) = shop().await;
     let mut manifest = shop.deployment();
     manifest["spec"]["configurations"][0]["standardConfiguration"] = json!([]);

@@ -1,4 +1,4 @@
-//! Scopes that the token lacks: nothing is sent, the message names them, and another token heals it.
+//! Scopes that the token lacks: nothing is sent, the message names them, and another token resolves it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::manifests::with_spec;
 use crate::shop::{CREDENTIALS, PROJECT, Shop};
 
-/// A shop whose API clients have the scopes of their names.
+/// A shop whose API clients have the scopes that their names indicate.
 async fn open() -> Shop {
     let client = |id: &str, scopes: &[&str]| json!({"id": id, "secret": "dev-secret", "scopes": scopes});
     let clients = json!({"clients": [
@@ -38,7 +38,7 @@ fn with_api_client(shop: &Shop) -> Value {
     )
 }
 
-/// Counts of creates, redeploys and deletes.
+/// Number of creates, redeploys and deletes.
 fn sent(shop: &Shop) -> [u64; 3] {
     ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|operation| shop.calls(operation))
 }
@@ -47,10 +47,10 @@ fn sent(shop: &Shop) -> [u64; 3] {
 async fn a_connector_that_generates_its_api_client_is_not_created_without_the_scope_for_it() {
     let shop = open().await;
     shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
-    let told = message(&shop.until_reason("PermissionMissing").await);
+    let reported = message(&shop.until_reason("PermissionMissing").await);
     let expected = "Nothing is sent: the API client lacks manage_api_clients:demo, which is needed to deploy a connector \
                     whose API client is generated.";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(reported.starts_with(expected), "{reported}");
     assert_eq!(sent(&shop), [0, 0, 0]);
     use_client(&shop, "api-clients-client").await;
     shop.until_reason("Deployed").await;
@@ -64,12 +64,12 @@ async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
     until_scope(&shop, "manage_api_clients:").await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
     shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
-    let told = message(&shop.until_reason("PermissionMissing").await);
-    assert!(told.starts_with("The API client lacks manage_api_clients:demo, which is needed"), "{told}");
-    assert!(told.contains("manage_connectors_deployments:demo"), "{told}");
+    let reported = message(&shop.until_reason("PermissionMissing").await);
+    assert!(reported.starts_with("The API client lacks manage_api_clients:demo, which is needed"), "{reported}");
+    assert!(reported.contains("manage_connectors_deployments:demo"), "{reported}");
 }
 
-/// Returns once a token is in use that has such a scope.
+/// Returns once a token with such a scope is in use.
 async fn until_scope(shop: &Shop, scope: &str) {
     shop.until_project(&format!("a token with {scope} is in use"), |project| {
         project.status.as_ref().is_some_and(|status| status.scopes.iter().any(|it| it.starts_with(scope)))
@@ -77,7 +77,7 @@ async fn until_scope(shop: &Shop, scope: &str) {
     .await;
 }
 
-/// Returns once a token is in use that may only look.
+/// Returns once a read-only token is in use.
 async fn view_only(shop: &Shop) {
     use_client(shop, "viewer").await;
     until_scope(shop, "view_connectors_dep").await;
@@ -94,12 +94,16 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
     view_only(&shop).await;
     shop.put_secret("tax", &[("token", "second-token-of-the-shop")]).await;
     let lacks = shop.until_reason("PermissionMissing").await;
-    let told = message(&lacks);
+    let reported = message(&lacks);
     assert!(
-        told.contains("manage_connectors_deployments:demo, which is needed to create, redeploy and delete"),
-        "{told}"
+        reported.contains("manage_connectors_deployments:demo, which is needed to create, redeploy and delete"),
+        "{reported}"
     );
-    assert_eq!(lacks.status.unwrap().deployment_status.as_deref(), Some("Deployed"), "what is live is still shown");
+    assert_eq!(
+        lacks.status.unwrap().deployment_status.as_deref(),
+        Some("Deployed"),
+        "the live state is still reported"
+    );
     assert_eq!(sent(&shop), [1, 0, 0]);
     use_client(&shop, "deployer").await;
     shop.until_reason("Deployed").await;
@@ -107,7 +111,7 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
 
     view_only(&shop).await;
     shop.delete().await;
-    shop.until("it says why it stays", |object| message(object).starts_with("Nothing is sent")).await;
+    shop.until("the reason why it is not deleted", |object| message(object).starts_with("Nothing is sent")).await;
     assert_eq!(sent(&shop), [1, 1, 0]);
     use_client(&shop, "deployer").await;
     shop.until_gone().await;
@@ -135,11 +139,11 @@ async fn a_staged_connector_is_not_created_without_the_scope_for_it() {
         ready.map(|it| it.message)
     };
     let lacks = |object: &ConnectorStaged| is(object, "PermissionMissing").is_some();
-    let told = shop.until_object("kit", "PermissionMissing", lacks).await;
-    let told = is(&told, "PermissionMissing").unwrap();
+    let reported = shop.until_object("kit", "PermissionMissing", lacks).await;
+    let reported = is(&reported, "PermissionMissing").unwrap();
     assert!(
-        told.starts_with("Nothing is sent: the API client lacks manage_project:demo or manage_connectors:demo"),
-        "{told}"
+        reported.starts_with("Nothing is sent: the API client lacks manage_project:demo or manage_connectors:demo"),
+        "{reported}"
     );
     assert_eq!(shop.calls("createConnectorStaged"), 0);
     use_client(&shop, "dev-client").await;

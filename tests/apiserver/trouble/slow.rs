@@ -1,4 +1,4 @@
-//! An API server that answers late, or not at all while the operator starts.
+//! An API server that responds late, or not at all while the operator starts.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use super::pace::{FINE, meanwhile, stepped};
 use crate::shop::{SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
-/// Longer than a call may take: whoever learns after that time that the operation is stored may not send it any more.
+/// Longer than a call may take: an operation whose write is confirmed after that time may not be sent any more.
 const TOO_LATE: Duration = Duration::from_secs(31);
 
 #[tokio::test]
-async fn an_api_server_that_takes_seconds_for_everything_costs_nothing_but_time() {
+async fn an_api_server_that_takes_seconds_for_every_request_only_delays() {
     let (shop, unreliable) = shop().await;
     unreliable.begin(Which::All, Wrong::Late(Duration::from_secs(3)));
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
@@ -25,23 +25,23 @@ async fn an_api_server_that_takes_seconds_for_everything_costs_nothing_but_time(
     left(&shop, "slow", 1);
     shop.delete().await;
     meanwhile(&shop.clock, FINE, shop.until_gone()).await;
-    assert!(shop.dev.world().all(shop.clock.now()).is_empty(), "nothing is left");
+    assert!(shop.dev.world().all(shop.clock.now()).is_empty(), "nothing remains at the remote");
 }
 
 #[tokio::test]
-async fn what_is_known_to_be_stored_too_late_is_not_sent() {
+async fn an_operation_whose_write_is_confirmed_too_late_is_not_sent() {
     let (shop, unreliable) = shop().await;
     unreliable.begin(Which::StatusWrites, Wrong::Late(TOO_LATE));
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
-    assert_eq!(shop.calls("createDeployment"), 0, "each was stored, and known to be so too late");
+    assert_eq!(shop.calls("createDeployment"), 0, "each write was confirmed too late");
     unreliable.end();
     until_live(&shop).await;
     left(&shop, "too late", 0);
 }
 
 #[tokio::test]
-async fn an_operator_that_never_saw_the_cluster_ends_when_it_is_told_to() {
+async fn an_operator_that_never_reached_the_cluster_ends_on_request() {
     let mut shop = Shop::without_operator(Options::default(), stepped()).await;
     for wrong in [Wrong::Away, Wrong::Refused(403, "Forbidden"), Wrong::Late(Duration::from_hours(1))] {
         let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
@@ -53,13 +53,13 @@ async fn an_operator_that_never_saw_the_cluster_ends_when_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn an_operator_that_is_told_to_end_waits_for_no_answer_of_hours() {
+async fn an_operator_that_ends_does_not_wait_hours_for_a_response() {
     let (mut shop, unreliable) = shop().await;
     unreliable.begin(Which::StatusWrites, Wrong::Late(Duration::from_hours(1)));
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     unreliable.until_met(1).await;
-    let (clock, told) = (shop.clock.clone(), shop.clock.now());
+    let (clock, asked) = (shop.clock.clone(), shop.clock.now());
     meanwhile(&clock, FINE, shop.stop_operator()).await;
-    let took = clock.now().duration_since(told).as_secs();
-    assert!((45..60).contains(&took), "{took} s: less than a pod is given, more than a call takes");
+    let took = clock.now().duration_since(asked).as_secs();
+    assert!((45..60).contains(&took), "{took} s: less than the grace period of a pod, more than a call takes");
 }

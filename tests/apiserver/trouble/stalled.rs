@@ -1,4 +1,4 @@
-//! What a person has to put right: said as Stalled, not tried in a hurry, and over once the cause is gone.
+//! What a user has to correct: reported as Stalled, retried rarely, and resolved once the cause is gone.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::condition;
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 
-/// A shop whose time the test owns; a Secret is there, nothing is deployed.
+/// A shop on a stepped clock; a Secret exists, nothing is deployed.
 async fn shop() -> Shop {
     let shop = Shop::with(Options { deploy_duration: Duration::from_secs(5), ..Options::default() }, stepped()).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop
 }
 
-/// Waits for the reason, and sees that a person is called.
+/// Waits for the reason, and asserts that it is Stalled with a message that contains `named`.
 async fn stalls(shop: &Shop, case: &str, reason: &str, named: &str) {
     let object = meanwhile(&shop.clock, FINE, shop.until_reason(reason)).await;
     assert_eq!(condition(&object, "Stalled"), Some("True"), "{case}");
@@ -29,7 +29,7 @@ async fn stalls(shop: &Shop, case: &str, reason: &str, named: &str) {
     assert!(message.contains(named), "{case}: {message}");
 }
 
-/// Lets an hour pass, and counts what was asked of the remote, and how often a write was tried.
+/// Lets an hour pass, and returns the number of all calls and of attempted writes in it.
 async fn in_an_hour(shop: &Shop) -> (u64, u64) {
     let (all, writes) = counted(shop);
     pass(&shop.clock, COARSE, Duration::from_hours(1)).await;
@@ -47,7 +47,7 @@ async fn heals(shop: &Shop, case: &str) {
 }
 
 #[tokio::test]
-async fn a_create_that_is_refused_is_not_tried_again_until_its_cause_changes() {
+async fn a_refused_create_is_not_repeated_until_its_cause_changes() {
     for (case, reason, code) in [
         ("unknown connector", "ConnectorNotFound", "ConnectorReferenceNotFound"),
         ("unknown application", "ConfigurationInvalid", "DeploymentUnknownApplicationConfiguration"),
@@ -55,7 +55,7 @@ async fn a_create_that_is_refused_is_not_tried_again_until_its_cause_changes() {
         ("region", "ConfigurationInvalid", "DeploymentUnsupportedRegion"),
     ] {
         let shop = shop().await;
-        // What the registry says is checked before anything is sent, so the service refuses what nobody can foresee.
+        // The registry is checked before anything is sent, so the service refuses with codes that no check predicts.
         shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(400, code))).unwrap();
         let mut manifest = shop.deployment();
         shop.sandbox.apply(&manifest).await.unwrap();
@@ -73,12 +73,12 @@ async fn a_create_that_is_refused_is_not_tried_again_until_its_cause_changes() {
 }
 
 #[tokio::test]
-async fn credentials_that_are_refused_are_not_tried_again_until_the_secret_changes() {
+async fn refused_credentials_are_not_retried_until_the_secret_changes() {
     let shop = shop().await;
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     stalls(&shop, "401", "CredentialsRejected", "").await;
-    let stalled = shop.until_project("the project says it too", |project| {
+    let stalled = shop.until_project("the project reports it too", |project| {
         let conditions = project.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
         let has = |kind: &str, reason: &str| {
             conditions.iter().any(|condition| condition.type_ == kind && condition.reason == reason)
@@ -95,7 +95,7 @@ async fn credentials_that_are_refused_are_not_tried_again_until_the_secret_chang
 }
 
 #[tokio::test]
-async fn a_right_that_is_missing_is_asked_for_and_not_tried_again_in_a_hurry() {
+async fn a_missing_right_is_reported_and_retried_rarely() {
     let refused = || FaultAnswer::error(403, ErrorCode::AuthorizationError.as_str());
     for (case, operation) in [("reading", "getDeploymentByKey"), ("writing", "createDeployment")] {
         let shop = shop().await;
@@ -115,7 +115,7 @@ async fn a_right_that_is_missing_is_asked_for_and_not_tried_again_in_a_hurry() {
 }
 
 #[tokio::test]
-async fn an_error_code_that_nobody_knows_goes_by_its_status() {
+async fn an_unknown_error_code_is_classified_by_its_status() {
     let shop = shop().await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(400, "SurprisinglyNew"))).unwrap();
     shop.sandbox.apply(&shop.deployment()).await.unwrap();

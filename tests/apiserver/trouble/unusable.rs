@@ -1,4 +1,5 @@
-//! Secrets that are there and may not be used: the resource says which and why, nothing is sent, and it goes on once one may.
+//! Secrets that exist and may not be used: the resource reports which one and why, nothing is sent, and it continues
+//! once it may.
 
 use connect_operator::controllers::secret::Policy;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
@@ -8,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::cluster::options;
 use super::pace::stepped;
-use super::until_says;
+use super::until_reported_with;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 const CHECK: &str = "cart";
 
-/// A check whose header comes from the Secret of the deployment.
+/// A check with a header from the Secret of the deployment.
 fn check(shop: &Shop) -> Value {
     let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);
     json!({
@@ -28,7 +29,7 @@ async fn label(shop: &Shop, secret: &str) {
 }
 
 #[tokio::test]
-async fn the_token_of_a_service_account_is_sent_nowhere() {
+async fn a_service_account_token_is_sent_nowhere() {
     let mut shop = Shop::without_operator(options(), stepped()).await;
     let token = |name: &str, data: Value| -> Secret {
         let account = json!({"kubernetes.io/service-account.name": "default"});
@@ -48,23 +49,24 @@ async fn the_token_of_a_service_account_is_sent_nowhere() {
     }
     shop.start_operator();
     let kind = "of type kubernetes.io/service-account-token";
-    until_says::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", kind]).await;
-    until_says::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", kind]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", kind])
+        .await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", kind]).await;
     assert_eq!(shop.calls("token"), 0);
 
     secrets.delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", kind]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", kind]).await;
     assert_eq!(shop.calls("createDeployment"), 0);
 
     secrets.delete(SECRET, &DeleteParams::default()).await.unwrap();
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    until_says::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
 }
 
 #[tokio::test]
-async fn where_a_label_is_asked_for_a_secret_is_used_once_it_has_it() {
+async fn with_a_required_label_a_secret_is_used_once_it_has_it() {
     let mut shop = Shop::without_operator(options(), stepped()).await;
     shop.secrets = Policy { require_label: true };
     shop.operator_namespace = shop.sandbox.another().await.namespace;
@@ -75,20 +77,21 @@ async fn where_a_label_is_asked_for_a_secret_is_used_once_it_has_it() {
     }
     shop.start_operator();
     let lacks = "lacks the label connect-operator.io/use=true";
-    until_says::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", lacks]).await;
-    until_says::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", lacks]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["Secret shop-credentials", lacks])
+        .await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "ConfigurationInvalid", &["Secret tax", lacks]).await;
     assert_eq!(shop.calls("token"), 0);
 
     label(&shop, CREDENTIALS).await;
-    until_says::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", lacks]).await;
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["Secret tax", lacks]).await;
     assert_eq!(shop.calls("createDeployment"), 0);
 
     label(&shop, SECRET).await;
-    until_says::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
-    until_says::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, CHECK, "CheckPassed", &[]).await;
 
-    // Rule 24: the copy needs no label, and is enough to end with.
+    // Rule 24: the copy needs no label, and suffices for the deletion.
     let copies = kube::Api::<Secret>::namespaced(shop.sandbox.client.clone(), &shop.operator_namespace);
     assert_eq!(copies.list_metadata(&ListParams::default()).await.unwrap().items.len(), 1);
     shop.sandbox.succeed(&["delete", "ctp", PROJECT, "--wait=false"], "").await;

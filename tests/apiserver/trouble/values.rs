@@ -1,4 +1,4 @@
-//! Values that are large, many, or strange: they arrive as they are, or are refused before anything is sent.
+//! Values that are large, many, or unusual: they arrive unchanged, or are refused before anything is sent.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use super::condition;
 use crate::shop::{NAME, SECRET, Shop};
 
 #[tokio::test]
-async fn a_large_value_with_every_troublesome_character_arrives_unchanged() {
+async fn a_large_value_with_special_characters_arrives_unchanged() {
     let shop = Shop::open().await;
     let strange =
         " \"quoted\", 'single', back\\slash, {\"json\": [1, 2]}\r\n\ttab, ünïcödé ✓ 𝄞, $(x) ${y} %20 &amp; \n\n ";
@@ -30,7 +30,7 @@ async fn a_large_value_with_every_troublesome_character_arrives_unchanged() {
 }
 
 #[tokio::test]
-async fn what_is_not_utf_8_is_refused_with_the_reason_and_nothing_is_sent() {
+async fn a_value_that_is_not_utf_8_is_reported_and_nothing_is_sent() {
     let shop = Shop::open().await;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET},
         "data": {"token": STANDARD.encode([0x66, 0xff, 0xfe])}});
@@ -60,7 +60,7 @@ fn key(value: usize) -> String {
     format!("VALUE_{value:03}")
 }
 
-/// A connector that declares all of them.
+/// A catalogue whose connector declares all of them.
 fn catalogue() -> Catalogue {
     let keys = |from: usize, to: usize| (from..to).map(|value| json!({"key": key(value)})).collect::<Vec<_>>();
     let configurations: Vec<Value> = (0..APPLICATIONS)
@@ -108,7 +108,7 @@ async fn sixty_four_applications_with_a_hundred_values_each_are_one_create_and_o
     deployment["spec"]["connector"] = json!({"key": "large"});
     deployment["spec"]["configurations"] = json!(configurations);
     for manifest in [&secret, &deployment.to_string()] {
-        // The copy that a plain apply keeps in an annotation would be too large.
+        // The annotation of a client-side apply would be too large.
         let arguments = ["apply", "--server-side", "--filename", "-"];
         let output = shop.sandbox.kubectl(&arguments, manifest).await;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! An admission webhook, as policies are enforced with, that stands between the operator and its status.
+//! An admission webhook, as policy engines install it, that interferes with the operator's writes of a status.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,16 +23,16 @@ use crate::patience::{brief, in_time};
 use crate::shop::{SECRET, Shop};
 use crate::tls_listener::{self, TlsListener};
 
-/// What a webhook does with the writes of a status.
+/// How the webhook handles writes of a status.
 #[derive(Clone, Copy, Debug)]
 enum Policy {
     Allow,
     Deny,
-    /// It cannot be asked.
+    /// It responds with an error.
     Broken,
     /// It takes longer than the API server waits.
     Silent,
-    /// It takes the operation out, as one does that knows an older schema.
+    /// It removes the operation, as a webhook with an older schema does.
     Strip,
 }
 
@@ -43,7 +43,7 @@ struct Webhook {
 }
 
 impl Webhook {
-    /// Starts it, and has the API server ask it for every status in the namespace of `shop`, and wait for so many seconds.
+    /// Starts a webhook, and registers it for every status in the namespace of `shop`, with this timeout in seconds.
     async fn register(shop: &Shop, answers_within: u64) -> Self {
         let webhook = Self { policy: Arc::new(Mutex::new(Policy::Allow)), asked: watch::Sender::new(0) };
         let (acceptor, pem) = tls_listener::acceptor(&[b"http/1.1"]);
@@ -77,7 +77,7 @@ impl Webhook {
         webhook
     }
 
-    /// The API server learns of it a little later: writes a status of nobody's interest until it asks.
+    /// The registration takes effect a little later: writes an unrelated status until the API server calls the webhook.
     async fn until_it_counts(&self, shop: &Shop) {
         let mut probe = with_spec(shop.deployment(), &json!({"suspend": true, "projectRef": {"name": "none"}}));
         probe["metadata"]["name"] = json!("probe");
@@ -90,7 +90,7 @@ impl Webhook {
         }
     }
 
-    /// From now on.
+    /// Applies this policy from now on.
     fn begin(&self, policy: Policy) {
         *self.policy.lock().unwrap() = policy;
         self.asked.send_replace(0);
@@ -98,7 +98,10 @@ impl Webhook {
 
     async fn until_asked(&self, times: u64) {
         let mut asked = self.asked.subscribe();
-        in_time(asked.wait_for(|asked| *asked >= times)).await.expect("it is asked so often").unwrap();
+        in_time(asked.wait_for(|asked| *asked >= times))
+            .await
+            .expect("the API server calls it this many times")
+            .unwrap();
     }
 }
 
@@ -124,11 +127,11 @@ async fn review(State(webhook): State<Webhook>, Json(review): Json<Value>) -> Re
 }
 
 #[tokio::test]
-async fn nothing_is_sent_while_a_webhook_keeps_the_operation_from_being_stored() {
+async fn nothing_is_sent_while_a_webhook_prevents_storing_the_operation() {
     let rows = [Policy::Deny, Policy::Broken, Policy::Silent, Policy::Strip].map(|policy| async move {
         let mut shop = Shop::with(super::cluster::options(), stepped()).await;
         shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-        // Only who is silent makes the API server wait for that long; 30 s is the most that it takes.
+        // Only the silent webhook makes the API server wait for that long; 30 s is the maximum.
         let within = if matches!(policy, Policy::Silent) { brief().as_secs().clamp(1, 30) } else { 30 };
         let webhook = Webhook::register(&shop, within).await;
         webhook.begin(policy);

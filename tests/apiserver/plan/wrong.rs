@@ -30,7 +30,7 @@ async fn what_the_operator_would_find_wrong_is_said_and_ends_with_1() {
             "a required value missing",
             renamed(&json!({"configurations": [{"applicationName": "service"}]})),
             "ConfigurationInvalid",
-            "wants a value for the secured API_TOKEN",
+            "requires a value for the secured API_TOKEN",
         ),
         ("no such project", renamed(&json!({"projectRef": {"name": "nope"}})), "ProjectMissing", "ConnectProject nope"),
         (

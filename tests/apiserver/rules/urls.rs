@@ -140,7 +140,7 @@ async fn rule_08_an_application_that_shows_no_url_keeps_it_unready_and_costs_not
     shop.finish("Redeploying").await;
     let waits = shop.redeployed("WaitingForApplicationUrl").await;
     assert_eq!(ready(&waits).0, "False");
-    let why = "service/PEER_URL for the URL of application admin, which shows none yet";
+    let why = "service/PEER_URL (the URL of application admin, which shows none yet";
     assert!(message(&waits).contains(why), "{}", message(&waits));
     assert!(!message(&waits).contains("HOOK_URL"), "that one is known: {}", message(&waits));
     let after = shop.pass(LATE).await;
@@ -162,7 +162,7 @@ async fn rule_08_the_url_of_an_application_without_one_is_a_mistake_before_anyth
     let shop = open(ApplicationType::Event, Variant::default()).await;
     shop.apply_deployment(&peers()).await;
     let told = shop.until_reason("ConfigurationInvalid").await;
-    let why = "service/PEER_URL is to be the URL of application admin, which is of type event and never has one";
+    let why = "service/PEER_URL takes the URL of application admin, which is of type event and never has one";
     assert!(message(&told).contains(why), "{}", message(&told));
     assert_eq!(shop.sent(), [0, 0, 0]);
 }

@@ -95,7 +95,7 @@ async fn wrong_names_are_told_together_with_what_is_missing() {
     for named in ["no application servcie", "no key LOG_LEVLE: did you mean LOG_LEVEL?"] {
         assert!(message(&told).contains(named), "{}", message(&told));
     }
-    assert!(!message(&told).contains("wants a value"), "the Secret may bring it: {}", message(&told));
+    assert!(!message(&told).contains("requires a value"), "the Secret may bring it: {}", message(&told));
 }
 
 #[tokio::test]

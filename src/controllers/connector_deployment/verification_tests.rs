@@ -190,7 +190,7 @@ fn ready_requires_what_the_spec_asks_for_and_hides_no_finding() {
     let failed = || ConditionUpdate::new(Reason::DeploymentFailed, "no");
     let verified = ConditionUpdate::new(Reason::Verified, "Verified: Extension tax");
     let missing = ConditionUpdate::new(Reason::NotFound, "Extension tax does not exist");
-    let unchecked = ConditionUpdate::new(Reason::NotChecked, "Being looked up");
+    let unchecked = ConditionUpdate::new(Reason::NotChecked, "The lookup is in progress");
     let forbidden = ConditionUpdate::new(Reason::PermissionMissing, "lacks");
     for (case, condition, when, findings, found, expected) in [
         ("the default", deployed(), Deployed, false, None, Reason::Deployed),

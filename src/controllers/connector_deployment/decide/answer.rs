@@ -1,4 +1,4 @@
-//! What the answer to the one call of a run says: the rows *definite refusal* of the table.
+//! What follows from the response to the one call of a reconcile: the rows *definite refusal* of the table.
 
 use jiff::Timestamp;
 
@@ -6,19 +6,19 @@ use super::super::persisted::{OperationKind, OperationState, PersistedState, Pha
 use super::{Call, Cause, Pause, Refused, TransientState};
 use crate::controllers::operations;
 
-/// What came back.
+/// The response to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// Accepted; the deployment as the answer shows it.
+    /// Accepted; with the deployment as the response shows it.
     Accepted {
         /// Its id.
         id: String,
-        /// Where it is in its life.
+        /// Its status.
         phase: Phase,
     },
     /// Nothing happened, and the input has to change.
     Refused,
-    /// Nothing happened, and the same may work soon: busy, another version, throttled, not sent.
+    /// Nothing happened, and the same call may succeed soon: busy, another version, throttled, not sent.
     Retryable,
     /// The key exists.
     Duplicate,
@@ -28,10 +28,10 @@ pub enum Response {
     Unknown,
 }
 
-/// What an answer comes to.
+/// What a response comes to.
 pub type AppliedResponse = operations::AppliedResponse<PersistedState, TransientState>;
 
-/// Takes in the answer to `call`, which `persisted` was written for; `cause` is what was asked for.
+/// Applies the response to `call`, for which `persisted` was written; `cause` is what the call was sent for.
 #[must_use]
 pub fn apply_response(
     persisted: &PersistedState,
@@ -63,7 +63,7 @@ pub fn apply_response(
             applied.transient.pause = None;
         }
         Response::NotFound if kind == OperationKind::Undeploy => applied.remove_finalizer = true,
-        // Gone already: what follows is to create it.
+        // The deployment does not exist any more: the create follows.
         Response::NotFound if kind == OperationKind::Recreate => operation.state = OperationState::Accepted,
         Response::Unknown => {}
         Response::Duplicate if kind == OperationKind::Create => {
@@ -82,13 +82,13 @@ pub fn apply_response(
     applied
 }
 
-/// Nothing happened, so the operation never was. The refusal of a repeated call says nothing of the first one.
+/// Removes the operation, because nothing happened. The refusal of a repeated call proves nothing about the first one.
 fn settle(applied: &mut AppliedResponse, call: &Call) {
     if call.first {
         let begun = applied.persisted.operation.take();
         // Rule 15: nothing was moved to the latest version either.
         applied.transient.followed = None;
-        // It was to take the place of one that is gone, so nothing is ours any more.
+        // The create was to replace a deployment that is gone, so this resource has no deployment any more.
         if begun.is_some_and(|operation| operation.kind == OperationKind::Create) {
             applied.persisted.id = None;
             applied.persisted.applied = None;
@@ -96,7 +96,8 @@ fn settle(applied: &mut AppliedResponse, call: &Call) {
     }
 }
 
-/// A repeated call waits longer with each attempt anyway.
+/// Notes a refusal that passes by itself. A repeated call needs no pause here: it waits longer with each attempt
+/// anyway.
 fn passing(applied: &mut AppliedResponse, call: &Call, now: Timestamp) {
     settle(applied, call);
     if call.first {

@@ -1,4 +1,4 @@
-//! The one place that changes staged connectors: the one call of a run.
+//! The one place that changes staged connectors: sends the one call of a reconcile.
 
 use clock::later;
 use connect_api::model::{ConnectorStaged as Record, ConnectorUpdate, ConnectorUpdateAction};
@@ -13,19 +13,19 @@ use crate::controllers::operations::{CallResult, LIMIT};
 use crate::controllers::problem::{self, ErrorClass};
 use crate::crd::ConnectorStagedSpec;
 
-/// What came back.
+/// The result of a call.
 pub type Done = CallResult<Response, Record>;
 
-/// The two sides of the client that a run needs.
+/// The two sides of the client that a call needs.
 #[derive(Clone, Copy)]
 pub struct Apis<'a> {
-    /// Reads.
+    /// For reads.
     pub reads: &'a dyn ConnectApi,
-    /// Changes.
+    /// For changes.
     pub changes: &'a dyn StagedApi,
 }
 
-/// Sends the call whose operation was persisted. `record`: what was read, from which an update starts.
+/// Sends the call whose operation was persisted. `record`: what was read, from which an update is computed.
 pub async fn send(
     apis: Apis<'_>,
     spec: &ConnectorStagedSpec,
@@ -54,7 +54,7 @@ pub async fn send(
         Ok(Some(record)) => accepted(spec, record),
         Ok(None) => Done { response: Response::NotFound, record: None, error: None },
         Err(error) => match failed(error) {
-            // Only a create brings a key along.
+            // Only a create carries a key.
             Done { response: Response::Duplicate, record, error } => {
                 Done { response: Response::Refused, record, error }
             }
@@ -63,16 +63,16 @@ pub async fn send(
     }
 }
 
-/// Rule 1: the key is looked up once more, then one POST.
+/// Rule 1: looks the key up once more, then sends one POST.
 async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_before: Timestamp) -> Done {
     match apis.reads.staged(&Selector::Key(spec.key.clone())).await {
         Ok(Some(_)) => {
-            // For an operation from before it may be ours: the next look decides.
+            // A repeated create may find what an earlier attempt created: the next observation decides.
             let answer = if first { Response::Duplicate } else { Response::Unknown };
             return Done { response: answer, record: None, error: None };
         }
         Ok(None) => {}
-        // Nothing was sent yet in this attempt.
+        // This attempt has not sent anything yet.
         Err(error) => return Done { response: Response::Retryable, record: None, error: Some(error) },
     }
     match apis.changes.stage(&desired::draft(spec), send_before).await {

@@ -165,7 +165,7 @@ impl Scene {
         Self::redeploying_to(wanted("2", "secret"))
     }
 
-    /// A redeploy with another secret was about to be sent: what can be seen does not change.
+    /// A redeploy with another secured value was about to be sent: no visible value changes.
     pub(super) fn rotating() -> Self {
         Self::redeploying_to(wanted("1", "other"))
     }

@@ -169,7 +169,7 @@ fn an_undeploy_without_a_deletion_is_given_up_after_the_quiet_period() {
             |scene| _ = scene.aged(119),
             (Does::Rest, Stored::Planned, Outcome::Running(OperationKind::Undeploy)),
         ),
-        ("calm", |scene| _ = scene.aged(120), (Does::Rest, Stored::Nothing, Outcome::Changing)),
+        ("after the quiet period", |scene| _ = scene.aged(120), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
     check(
         || {

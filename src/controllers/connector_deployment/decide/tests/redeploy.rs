@@ -60,7 +60,7 @@ fn a_planned_move_without_a_version_to_move_to_is_never_sent() {
     }
     let rows: &[Row] = &[
         ("it may still arrive", |scene| _ = scene.aged(119), WAITS),
-        ("calm", |scene| _ = scene.aged(120), SETTLED),
+        ("after the quiet period", |scene| _ = scene.aged(120), SETTLED),
         (
             "a later version exists",
             |scene| {
@@ -243,7 +243,7 @@ fn a_lost_response_to_a_change_of_secured_values_leaves_them_unverified() {
 fn redeploy_planned_at_another_version_with_other_values() {
     let rows: &[Row] = &[
         ("before the quiet period", |scene| moved(scene, 119, "3"), WAITS),
-        ("calm", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Outcome::Changing)),
+        ("after the quiet period", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
     check(Scene::redeploying, rows);
     let mut scene = Scene::redeploying();

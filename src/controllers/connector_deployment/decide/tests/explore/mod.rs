@@ -49,7 +49,7 @@ const REMOTE: &str = "the remote";
 const TIME: &str = "time:";
 /// Who edits the resource, and the second resource.
 const SOMEBODY: [&str; 2] = ["somebody", "somebody, with the other resource,"];
-const STRANGER: &str = "a stranger";
+const STRANGER: &str = "another client";
 
 /// A step and the world after it: most actions have several results.
 #[derive(Clone, Debug, PartialEq)]

@@ -111,7 +111,7 @@ fn a_deletion_deletes_the_deployment() {
         ("delete", new),
         ("delete, reads lag", Settings { lag: true, budget: lagging, ..new }),
         ("delete a running deployment", Settings { live: true, budget: live, ..Settings::default() }),
-        ("delete, a stranger acts", Settings { budget: stranger, foreign, ..Settings::default() }),
+        ("delete, another client acts", Settings { budget: stranger, foreign, ..Settings::default() }),
     ]);
 }
 
@@ -127,9 +127,9 @@ fn deployments_of_other_clients_are_left_alone() {
     let foreign = Foreign { redeploys: true, deletes: true, recreates: true, creates: true };
     let live = Settings { live: true, budget: bounds(small, full), foreign, ..Settings::default() };
     holds(&[
-        ("a stranger creates the key", created),
-        ("a stranger acts", live),
-        ("a stranger acts, reads lag", Settings { lag: true, ..live }),
+        ("another client creates the key", created),
+        ("another client acts", live),
+        ("another client acts, reads lag", Settings { lag: true, ..live }),
     ]);
 }
 

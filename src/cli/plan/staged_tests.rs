@@ -146,7 +146,7 @@ fn a_staged_connector_is_simulated_to_its_end() {
             Some(record("1", &none)),
             vec![],
             "",
-            "A change waits",
+            "A change is pending",
         ),
         (
             "being published",

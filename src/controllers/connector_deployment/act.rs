@@ -1,6 +1,6 @@
-//! Does what was decided: the one call that a run may send, and the metadata that we own.
+//! Carries out a decision: sends the one call that a reconcile may send.
 //!
-//! Decides nothing. What an answer means is for `decide::apply_response`.
+//! Decides nothing. `decide::apply_response` concludes what a response means.
 
 use clock::later;
 use connect_api::error::ErrorCode;
@@ -23,12 +23,12 @@ use crate::controllers::problem;
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::ConnectorDeployment;
 
-/// What came of a call.
+/// The result of a call.
 pub type Done = CallResult<Accepted, Deployment>;
 
-/// A move to another version was rejected because it names an application that this version adds, which some services may
-/// take and others not (contract section 6.1): the same call for the applications that the deployment has. Nothing has
-/// happened yet, so it is not a second change.
+/// Returns the same move without the applications that the new version adds, if the service rejected the call because
+/// it names one of them: some services take such an application and others do not (contract section 6.1). The rejection
+/// proves that nothing has happened, so this is not a second change.
 #[must_use]
 pub fn without_added(done: &Done, call: &CallKind) -> Option<CallKind> {
     let CallKind::Redeploy { id, version, update_connector: true } = call else { return None };
@@ -74,7 +74,7 @@ pub async fn send(
     }
 }
 
-/// What a draft is made of.
+/// What the draft of a create is made of.
 struct Creation<'a> {
     object: &'a ConnectorDeployment,
     wanted: &'a DesiredIdentity,
@@ -82,7 +82,7 @@ struct Creation<'a> {
     values: &'a Values,
 }
 
-/// Rule 1: the key is looked up once more, then one POST.
+/// Rule 1: looks the key up once more, then sends one POST.
 async fn create(
     api: &dyn ConnectApi,
     creation: Creation<'_>,
@@ -96,12 +96,12 @@ async fn create(
     };
     match api.deployment(&Selector::Key(wanted.key.clone())).await {
         Ok(Some(found)) if gone != Some(found.id.as_str()) => {
-            // For an operation from before it may be ours: the next look decides.
+            // A repeated create may find the deployment that an earlier attempt created: the next observation decides.
             let answer = if first { Response::Duplicate } else { Response::Unknown };
             return Done::without_record(answer, None);
         }
         Ok(_) => {}
-        // Nothing was sent yet in this attempt.
+        // This attempt has not sent anything yet.
         Err(error) => return Done::without_record(Response::Retryable, Some(error)),
     }
     let draft = DeploymentDraft {
@@ -123,14 +123,14 @@ fn accepted(record: Deployment) -> Done {
     Done { response, record: Some(record), error: None }
 }
 
-/// What to tell people of a call that did not work. `suspects`: the rights whose lack explains a refusal, the likeliest
-/// first; `project`: key of the remote project.
+/// Returns the condition for a call that failed; `None`: the failure passes by itself. `suspects`: the rights whose
+/// lack explains a refusal, the likeliest first; `project`: key of the remote project.
 #[must_use]
 pub fn condition(done: &Done, suspects: &[Right], project: &str) -> Option<ConditionUpdate> {
     problem::condition_of_call(done.error.as_ref()?, done.response == Response::Duplicate, suspects, project)
 }
 
-/// Rule 8: every value of every application.
+/// Rule 8: returns every value of every application.
 fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
     let configuration = |(name, application): (&String, &ApplicationValues)| ApplicationConfiguration {
         application_name: name.clone(),
@@ -142,7 +142,8 @@ fn applications(values: &Values) -> Vec<ApplicationConfiguration> {
     values.applications.iter().map(configuration).collect()
 }
 
-/// Sent even if there is nothing: leaving it out would keep old values (contract section 6.1).
+/// Returns the global values. They are sent even if there are none: leaving them out would keep old values (contract
+/// section 6.1).
 fn global(values: &Values) -> GlobalConfiguration {
     let global = &values.global;
     GlobalConfiguration { standard_configuration: standard(global), secured_configuration: secured(global) }

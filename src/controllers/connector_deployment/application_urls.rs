@@ -1,9 +1,9 @@
 //! Values that are the URL of an application of the same deployment (contract sections 15.3 and 15.8). Pure.
 //!
-//! Such a URL exists only after the first deployment. So a create sends a placeholder; once the deployment shows the URL, the
-//! value is made from it, and is one change like any other: one redeploy. The URL belongs to the deployment and survives
-//! redeploys, so the same value is wanted from then on, also by another process. A deployment that was created anew has other
-//! URLs, which is one more change.
+//! Such a URL exists only after the first deployment. So a create sends a placeholder. Once the record of the
+//! deployment shows the URL, the value is built from it, which is one change like any other and costs one redeploy. The
+//! URL belongs to the deployment and survives redeploys, so the same value is desired from then on, also by another
+//! process. A deployment that was created again has other URLs, which is one more change.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::controllers::tags::{GLOBAL, Item};
 use crate::crd::ApplicationUrl;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
-/// URLs by application.
+/// URLs by application name.
 pub type Urls = BTreeMap<String, String>;
 
 /// A value that is the URL of an application.
@@ -25,16 +25,16 @@ pub type Urls = BTreeMap<String, String>;
 pub struct UrlValue {
     /// The value.
     pub item: Item,
-    /// The application that it is the URL of.
+    /// The application whose URL it is.
     pub application: String,
-    /// What follows the URL.
+    /// The path that is appended to the URL.
     path: String,
-    /// Whether the URL is not known yet, so that the placeholder stands in its place.
+    /// Whether the URL is not known yet, so that the placeholder is used instead.
     pub is_awaited: bool,
 }
 
 impl UrlValue {
-    /// A value of the spec; its placeholder stands in its place until it is resolved.
+    /// Returns a value of the spec, with its placeholder until it is resolved.
     #[must_use]
     pub fn of(item: Item, from: &ApplicationUrl) -> Self {
         let path = from.path.clone().unwrap_or_default();
@@ -42,8 +42,8 @@ impl UrlValue {
     }
 }
 
-/// The URLs of a deployment: those that its record shows, and those that the status remembers of the same deployment,
-/// because a record need not show them during a redeploy. Without a deployment there are none.
+/// Returns the URLs of a deployment: those in its record, and those that the status has of the same deployment, because
+/// a record need not show them during a redeploy. Without a deployment there are none.
 #[must_use]
 pub fn urls(record: Option<&Deployment>, status: &ConnectorDeploymentStatus) -> Urls {
     let Some(record) = record else { return Urls::new() };
@@ -53,14 +53,14 @@ pub fn urls(record: Option<&Deployment>, status: &ConnectorDeploymentStatus) -> 
     urls
 }
 
-/// The URLs that the status remembers.
+/// Returns the URLs in the status.
 #[must_use]
 pub fn remembered(status: &ConnectorDeploymentStatus) -> Urls {
     status.applications.iter().filter_map(|it| Some((it.name.clone(), it.url.clone()?))).collect()
 }
 
 impl Desired {
-    /// Puts URLs in place of placeholders, as far as they are known. Values that are not sent (rule 8) stay out.
+    /// Replaces placeholders by URLs, as far as these are known. Values that are not sent (rule 8) are left out.
     pub fn resolve(&mut self, urls: &Urls) {
         let values = &mut self.values;
         self.url_values.retain_mut(|value| {
@@ -78,26 +78,27 @@ impl Desired {
         });
     }
 
-    /// The values that wait for a URL.
+    /// Returns the values whose URL is not known yet.
     pub fn awaited(&self) -> impl Iterator<Item = &UrlValue> {
         self.url_values.iter().filter(|value| value.is_awaited)
     }
 }
 
-/// A URL with a path. One without a scheme gets `https`, which all that were seen have (contract section 4.4).
+/// Appends a path to a URL. A URL without a scheme gets `https`, which all URLs seen so far have (contract section
+/// 4.4).
 fn joined(url: &str, path: &str) -> String {
     let scheme = if url.contains("://") { "" } else { "https://" };
     let url = if path.starts_with('/') { url.trim_end_matches('/') } else { url };
     format!("{scheme}{url}{path}")
 }
 
-/// Whether applications of this type never get a URL (contract section 15.3); `false` for types that are not known.
+/// Whether applications of this type never get a URL (contract section 15.3); `false` for unknown types.
 #[must_use]
 pub fn has_none(kind: &ApplicationType) -> bool {
     matches!(kind, ApplicationType::Event | ApplicationType::Job)
 }
 
-/// What to tell people of a deployment that runs with placeholders; `None`: it does not.
+/// Returns the condition of a deployment that runs with placeholders; `None`: it has none.
 #[must_use]
 pub fn waiting(desired: &Desired, record: &Deployment) -> Option<ConditionUpdate> {
     let mut by_application: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
@@ -118,15 +119,11 @@ pub fn waiting(desired: &Desired, record: &Deployment) -> Option<ConditionUpdate
     let each: Vec<String> = by_application
         .into_iter()
         .map(|(application, items)| {
-            format!(
-                "{} for the URL of application {application}, which {}",
-                listed(items.into_iter()),
-                why(application)
-            )
+            format!("{} (the URL of application {application}, which {})", listed(items.into_iter()), why(application))
         })
         .collect();
     (!each.is_empty()).then(|| {
-        let message = format!("Deployed with placeholders, which wait: {}", each.join("; "));
+        let message = format!("Deployed with placeholders for URLs that are not known: {}", each.join("; "));
         ConditionUpdate::new(Reason::WaitingForApplicationUrl, message)
     })
 }

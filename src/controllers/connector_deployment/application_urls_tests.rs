@@ -15,7 +15,7 @@ fn url_of(key: &str, application: &str, path: Option<&str>) -> Value {
     json!({"key": key, "valueFrom": {"applicationUrl": from}})
 }
 
-/// Two applications that want each other's URL, and a value for all.
+/// Two applications that each need the other's URL, and a global value.
 fn desired() -> Desired {
     let spec: ConnectorDeploymentSpec = serde_json::from_value(json!({
         "projectRef": {"name": "shop"}, "connector": {"key": "tax"},
@@ -48,7 +48,7 @@ fn status(id: &str, urls: &[(&str, &str)]) -> ConnectorDeploymentStatus {
     serde_json::from_value(json!({"observedGeneration": 1, "id": id, "applications": applications})).expect("a status")
 }
 
-/// `PEER`, `HOOK` and `BASE`, and how many of them wait.
+/// `PEER`, `HOOK` and `BASE`, and how many of them have no URL yet.
 fn values(desired: &Desired) -> ([String; 3], usize) {
     let of = |application: &str, key: &str| desired.values.applications[application].standard[key].clone();
     let global = desired.values.global.standard["BASE"].clone();
@@ -67,20 +67,25 @@ fn a_url_takes_the_place_of_its_placeholder_once_it_is_known() {
     let resolved = [app.to_owned(), format!("{service}/hook?a=1"), format!("{service}/")];
     let unresolved = [PLACEHOLDER; 3].map(str::to_owned);
     for (case, record, status, expected) in [
-        ("nothing is there yet", None, &nothing, (unresolved.clone(), 3)),
-        ("what was there is gone, and its URLs with it", None, &before, (unresolved.clone(), 3)),
-        ("no URL shows yet", Some(&hidden), &nothing, (unresolved.clone(), 3)),
-        ("both show", Some(&both), &nothing, (resolved.clone(), 0)),
-        ("both were seen, and do not show during a redeploy", Some(&hidden), &before, (resolved.clone(), 0)),
+        ("no deployment exists yet", None, &nothing, (unresolved.clone(), 3)),
+        ("the deployment is gone, and its URLs with it", None, &before, (unresolved.clone(), 3)),
+        ("the record shows no URL yet", Some(&hidden), &nothing, (unresolved.clone(), 3)),
+        ("the record shows both", Some(&both), &nothing, (resolved.clone(), 0)),
+        (
+            "both were seen before, and the record does not show them during a redeploy",
+            Some(&hidden),
+            &before,
+            (resolved.clone(), 0),
+        ),
         ("those of another deployment do not count", Some(&hidden), &status("2", &[("app", app)]), (unresolved, 3)),
         (
-            "what shows wins",
+            "the record wins over the status",
             Some(&both),
             &status("1", &[("service", "https://old.example.com"), ("app", app)]),
             (resolved.clone(), 0),
         ),
         (
-            "one without a scheme, and with a slash at its end; the other does not show",
+            "one without a scheme, and with a slash at its end; the record does not show the other",
             Some(&bare),
             &nothing,
             ([PLACEHOLDER.to_owned(), resolved[1].clone(), resolved[2].clone()], 1),
@@ -93,7 +98,7 @@ fn a_url_takes_the_place_of_its_placeholder_once_it_is_known() {
     }
     let mut again = desired();
     again.resolve(&remembered(&before));
-    assert_eq!(values(&again), (resolved, 0), "without a look at the remote");
+    assert_eq!(values(&again), (resolved, 0), "without a read of the remote");
 }
 
 #[test]
@@ -106,28 +111,28 @@ fn a_value_that_is_not_sent_stays_out() {
 }
 
 #[test]
-fn people_learn_which_value_waits_for_which_application_and_why() {
+fn the_message_names_each_value_its_application_and_why_the_url_is_unknown() {
     let url = "https://service-1.example.com";
     for (case, applications, expected) in [
         (
-            "it may come",
+            "the URL may appear later",
             json!({"service": {"type": "service", "url": url}, "app": {"type": "assets"}}),
-            Some("service/PEER for the URL of application app, which shows none yet"),
+            Some("service/PEER (the URL of application app, which shows none yet)"),
         ),
         (
-            "it never comes",
+            "there will never be a URL",
             json!({"service": {"type": "service", "url": url}, "app": {"type": "job"}}),
-            Some("service/PEER for the URL of application app, which is of type job and never has one"),
+            Some("service/PEER (the URL of application app, which is of type job and never has one)"),
         ),
         (
-            "it is not there",
+            "the application does not exist",
             json!({"app": {"type": "assets", "url": url}}),
             Some(
-                "app/HOOK, globalConfiguration/BASE for the URL of application service, which is not part of the deployment",
+                "app/HOOK, globalConfiguration/BASE (the URL of application service, which is not part of the deployment)",
             ),
         ),
         (
-            "all are known",
+            "all URLs are known",
             json!({"service": {"type": "service", "url": url}, "app": {"type": "assets", "url": url}}),
             None,
         ),
@@ -140,7 +145,7 @@ fn people_learn_which_value_waits_for_which_application_and_why() {
             condition.as_ref().is_none_or(|condition| condition.reason == Reason::WaitingForApplicationUrl),
             "{case}"
         );
-        let expected = expected.map(|why| format!("Deployed with placeholders, which wait: {why}"));
+        let expected = expected.map(|why| format!("Deployed with placeholders for URLs that are not known: {why}"));
         assert_eq!(condition.map(|condition| condition.message), expected, "{case}");
     }
 }

@@ -1,8 +1,8 @@
 //! Which applications a call has to name, and which ones a deployment lacks (contract sections 4.4 and 6.1). Pure.
 //!
-//! A create names every application that the connector declares, because one that is left out is never deployed and cannot
-//! be added later. A redeploy names those that the deployment has, and with a newer version of the connector also those that
-//! this version adds.
+//! A create names every application that the connector declares, because one that is left out is never deployed and
+//! cannot be added later. A redeploy names those that the deployment has. A redeploy that moves to a newer version of
+//! the connector also names those that this version adds.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,16 @@ use super::decide::CallKind;
 use super::desired::Declared;
 use crate::controllers::values::Values;
 
-/// The applications that the connector of a deployment declares and that the deployment lacks: it was created without them.
+/// Returns the applications that the connector of a deployment declares and that the deployment lacks, because it was
+/// created without them.
 ///
-/// A record need not list them, and if it lists them they have no URL. Only services are known by their URL: it is the only
-/// type for which the API reference promises one, and a deployment of which no service has one shows no URLs at all.
+/// The record need not list such an application; if it does, the application has no URL. Only services can be
+/// recognized by a missing URL: service is the only type for which the API reference promises one, and if no service of
+/// a deployment has a URL, its record shows no URLs at all.
 #[must_use]
 pub fn missing(record: &Deployment) -> BTreeSet<String> {
     let declared = record.connector.configurations.as_deref().unwrap_or_default();
-    // What a deployment at work shows is not complete yet, and one that lists nothing at all says nothing.
+    // The record of a busy deployment is not complete yet, and one that lists no applications proves nothing.
     if record.status.is_busy() || record.applications.is_empty() {
         return BTreeSet::new();
     }
@@ -37,8 +39,8 @@ pub fn missing(record: &Deployment) -> BTreeSet<String> {
     lacks.map(|it| it.application_name.clone()).collect()
 }
 
-/// The values of a call with an entry for each application that it has to name, and for no other. `declared`: what the
-/// connector declares in the version that will run; `record`: the deployment as it is.
+/// Returns the values with an entry for each application that the call has to name, and for no other. `declared`: what
+/// the connector declares in the version that will run; `record`: the deployment before the call.
 #[must_use]
 pub fn named(values: &Values, call: &CallKind, declared: Option<&Declared>, record: Option<&Deployment>) -> Values {
     let declared = || declared.into_iter().flat_map(|declared| declared.applications.keys().cloned());
@@ -63,13 +65,13 @@ pub fn named(values: &Values, call: &CallKind, declared: Option<&Declared>, reco
     Values { applications: names.into_iter().map(entry).collect(), global: values.global.clone() }
 }
 
-/// What to tell people of applications that a deployment lacks.
+/// Returns the condition message for a deployment that lacks applications.
 #[must_use]
 pub fn message(missing: &BTreeSet<String>) -> String {
     let names = missing.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
     format!(
-        "The deployment lacks applications that its connector declares: {names}. It was created without them, and no redeploy \
-         can add them: delete this resource and create it anew. Its URLs change then"
+        "The deployment lacks applications that its connector declares: {names}. It was created without them, and no \
+         redeploy can add them: delete this resource and create it again, which changes its URLs"
     )
 }
 

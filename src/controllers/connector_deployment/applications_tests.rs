@@ -30,11 +30,11 @@ fn record(status: &str, declared: &[(&str, &str)], listed: &[(&str, bool)]) -> D
 }
 
 #[test]
-fn what_a_deployment_lacks_is_told_whether_the_record_lists_it_or_not() {
+fn missing_applications_are_found_whether_or_not_the_record_lists_them() {
     let two = &[("service", "service"), ("export", "job")][..];
     let services = &[("service", "service"), ("other", "service")][..];
     for (case, status, declared, listed, expected) in [
-        ("everything is there", "Deployed", two, &[("service", true), ("export", false)][..], &[][..]),
+        ("nothing is missing", "Deployed", two, &[("service", true), ("export", false)][..], &[][..]),
         ("not listed", "Deployed", two, &[("service", true)], &["export"]),
         ("not listed after a failure", "Failed", two, &[("service", false)], &["export"]),
         (
@@ -45,8 +45,8 @@ fn what_a_deployment_lacks_is_told_whether_the_record_lists_it_or_not() {
             &["other"],
         ),
         ("no service has a URL", "Deployed", services, &[("service", false), ("other", false)], &[]),
-        ("not live, so there need be no URL", "Failed", services, &[("service", true), ("other", false)], &[]),
-        ("at work", "Deploying", two, &[("service", false)], &[]),
+        ("not deployed, so there need be no URL", "Failed", services, &[("service", true), ("other", false)], &[]),
+        ("busy", "Deploying", two, &[("service", false)], &[]),
         ("nothing is listed at all", "Deployed", two, &[], &[]),
         (
             "one that the connector does not declare",
@@ -80,7 +80,7 @@ fn each_call_names_the_applications_that_it_has_to_name() {
     for (case, call, declared, record, given, expected) in [
         ("a create names all", create.clone(), declared(&["a", "b"]), None, values(&["a"]), &["a", "b"][..]),
         (
-            "and what only the spec names, so that it is refused",
+            "and what only the spec names, so that the service refuses it",
             create,
             declared(&["a"]),
             None,
@@ -88,7 +88,7 @@ fn each_call_names_the_applications_that_it_has_to_name() {
             &["a", "c"],
         ),
         (
-            "a redeploy names what is there",
+            "a redeploy names what the deployment has",
             redeploy(false),
             declared(&["a", "b"]),
             Some(&whole),
@@ -96,7 +96,7 @@ fn each_call_names_the_applications_that_it_has_to_name() {
             &["a", "b"],
         ),
         (
-            "and nothing that it lacks",
+            "and nothing that the deployment lacks",
             redeploy(false),
             declared(&["a", "b"]),
             Some(&lacking),
@@ -104,16 +104,23 @@ fn each_call_names_the_applications_that_it_has_to_name() {
             &["a"],
         ),
         (
-            "a move names what is added",
+            "a move to a newer version names what that version adds",
             redeploy(true),
             declared(&["a", "b", "c"]),
             Some(&whole),
             values(&[]),
             &["a", "b", "c"],
         ),
-        ("and leaves out what is dropped", redeploy(true), declared(&["a"]), Some(&whole), values(&["a"]), &["a"]),
         (
-            "and what was left out before",
+            "and leaves out what that version drops",
+            redeploy(true),
+            declared(&["a"]),
+            Some(&whole),
+            values(&["a"]),
+            &["a"],
+        ),
+        (
+            "and what the deployment was created without",
             redeploy(true),
             declared(&["a", "b", "c"]),
             Some(&lacking),

@@ -13,7 +13,8 @@ pub struct Cache {
     pub registered: Option<i64>,
     /// Generation for which the registry is asked past its cache, and since when.
     pub doubted: Option<(i64, Timestamp)>,
-    /// The version of the deployment that is verified, and since when it was settled in it. Older lookups are not used.
+    /// The version of the deployment that is verified, and since when it is settled in this version. Older lookups are
+    /// not used.
     pub verified_since: Option<(i64, Timestamp)>,
     /// Keys of `…From` objects that an Event has named.
     pub undeclared: Vec<String>,

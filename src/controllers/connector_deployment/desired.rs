@@ -1,6 +1,6 @@
-//! What a deployment is to have, from its spec and from the objects that the spec names. Pure.
+//! What a deployment should have, from its spec and from the objects that the spec names. Pure.
 //!
-//! Reads nothing by itself (`observe.rs` does) and sends nothing (`act.rs` does). What is wrong is said all at once.
+//! Reads nothing (`observe.rs` does) and sends nothing (`act.rs` does). All problems are reported at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +21,13 @@ use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, St
 /// An object that values come from, as it was read.
 #[derive(Clone, Debug)]
 pub struct Content {
-    /// Which version of which object.
+    /// The object, in the version that was read.
     pub source: Source,
     /// Its data, by key.
     pub data: BTreeMap<String, SecretSlice<u8>>,
 }
 
-/// The objects that a spec names, or why one cannot be used; one that does not exist is not in it.
+/// The objects that a spec names, or why one cannot be used. An object that does not exist has no entry.
 pub type Contents = BTreeMap<Reference, Result<Content, ConditionUpdate>>;
 
 /// Keys that a connector declares, for the `…From` lists (rule 14).
@@ -42,48 +42,48 @@ pub struct Declared {
 /// Declared keys of one application, or the global ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeclaredKeys {
-    /// Plain ones.
+    /// Keys of plain values.
     pub standard: BTreeSet<String>,
-    /// Secured ones.
+    /// Keys of secured values.
     pub secured: BTreeSet<String>,
-    /// Values of the plain ones that have one if none is given.
+    /// Defaults of plain values, by key.
     pub defaults: BTreeMap<String, String>,
 }
 
 impl Declared {
-    /// The keys of an application, or the global ones of [`GLOBAL`].
+    /// Returns the keys of an application, or the global ones for [`GLOBAL`].
     #[must_use]
     pub fn of(&self, application: &str) -> Option<&DeclaredKeys> {
         if application == GLOBAL { Some(&self.global) } else { self.applications.get(application) }
     }
 }
 
-/// What is to be sent.
+/// What should be sent.
 #[derive(Clone, Debug, Default)]
 pub struct Desired {
     /// Every value.
     pub values: Values,
     /// Where they came from, in a fixed order.
     pub sources: Vec<Source>,
-    /// Keys of `…From` objects that the connector does not declare, so that they are not sent.
+    /// Keys of `…From` objects that are not sent, because the connector does not declare them.
     pub undeclared: Vec<String>,
-    /// Values that are wanted no more, and sent with the default that the connector declares.
+    /// Values that are no longer desired and are sent with the default that the connector declares.
     pub reset: BTreeSet<Item>,
     /// Values that are the URL of an application.
     pub url_values: Vec<UrlValue>,
 }
 
-/// Why the values cannot be sent, and what is known of them all the same.
+/// Why the values cannot be sent, and what is known of them anyway.
 #[derive(Clone, Debug)]
 pub struct Unready {
-    /// What a person has to put right.
+    /// What a user has to correct.
     pub condition: ConditionUpdate,
-    /// Every value by its name, to check the names; what is missing stands there empty. Never sent.
+    /// Every value by its name, so that the names can be checked; missing values are empty. Never sent.
     pub names: Box<Desired>,
 }
 
 impl Unready {
-    /// What to tell, with what else is wrong: all of it is to be put right at once.
+    /// Returns the condition together with other problems, so that a user can correct all of them at once.
     #[must_use]
     pub fn with(self, problems: &[String]) -> ConditionUpdate {
         besides(self.condition, problems)
@@ -94,14 +94,14 @@ fn besides(condition: ConditionUpdate, problems: &[String]) -> ConditionUpdate {
     if problems.is_empty() {
         return condition;
     }
-    let message = format!("{}. Besides: {}", condition.message, problems.join("; "));
+    let message = format!("{}. Also: {}", condition.message, problems.join("; "));
     ConditionUpdate::new(condition.reason, message)
 }
 
-/// What was sent from here, as far as it is known, and may still be there.
+/// Returns the values that this resource sent, as far as they are known, and that the deployment may still have.
 fn held(persisted: &PersistedState) -> impl Iterator<Item = &Item> {
     let creates = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
-    // What is created anew has nothing of what was there before.
+    // A deployment that is created again has none of the earlier values.
     let applied = persisted.applied.iter().filter(move |_| !creates);
     let sent = applied.flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
     let begun =
@@ -111,9 +111,10 @@ fn held(persisted: &PersistedState) -> impl Iterator<Item = &Item> {
 }
 
 impl Desired {
-    /// Makes them fit a deployment that exists. What it lacks is left out. A plain value that was sent once and is not wanted
-    /// any more would stay (contract section 6.1), so that it is set to the default that the connector declares, if it
-    /// declares one; it is sent from then on like any other value, so that the same is wanted each time.
+    /// Adapts the values to a deployment that exists. Values for applications that it lacks are left out. A plain value
+    /// that was sent once and is no longer desired would stay (contract section 6.1), so it is set to the default that
+    /// the connector declares, if there is one. From then on it is sent like any other value, so that the result is
+    /// stable.
     pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, persisted: &PersistedState) {
         self.values.applications.retain(|name, _| !missing.contains(name));
         let Some(declared) = declared else { return };
@@ -132,7 +133,7 @@ impl Desired {
         }
     }
 
-    /// The same without showing any value, as it is remembered and compared.
+    /// Returns the digests that stand for the values, without showing any value.
     #[must_use]
     pub fn wanted(&self, key: &DigestKey) -> DesiredPayload {
         DesiredPayload {
@@ -146,7 +147,7 @@ impl Desired {
     }
 }
 
-/// A retry policy as it is sent.
+/// Converts a retry policy to what is sent.
 fn retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
     let strategy = match policy.strategy {
         RetryStrategy::Immediate => "immediate",
@@ -160,7 +161,7 @@ fn retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
     }
 }
 
-/// The Secrets and ConfigMaps that a spec names for its values.
+/// Returns the Secrets and ConfigMaps that a spec names for its values.
 #[must_use]
 pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
     let mut named = BTreeSet::new();
@@ -185,12 +186,12 @@ pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
     named
 }
 
-/// Puts the desired values together, with placeholders in place of URLs ([`Desired::resolve`]). `declared`: `None` if the declarations cannot be read; then every key of a
-/// `…From` object is sent.
+/// Collects the desired values, with placeholders in place of URLs ([`Desired::resolve`]). `declared`: `None` if the
+/// declarations cannot be read; then every key of a `…From` object is sent.
 ///
 /// # Errors
-/// What a person has to put right, all of it in one message, under `KubernetesError`, `SecretMissing` or
-/// `ConfigMapMissing` rather than `ConfigurationInvalid`, because these may come by themselves.
+/// What a user has to correct, all of it in one message. The reason is `KubernetesError`, `SecretMissing` or
+/// `ConfigMapMissing` rather than `ConfigurationInvalid`, because these may pass without a change of the spec.
 pub fn from_spec(
     spec: &ConnectorDeploymentSpec,
     contents: &Contents,
@@ -228,7 +229,7 @@ struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
-    /// The values of an application, or the global ones of [`GLOBAL`].
+    /// Returns the values of an application, or the global ones for [`GLOBAL`].
     fn values(
         &mut self,
         application: &str,
@@ -245,7 +246,7 @@ impl<'a> Gather<'a> {
         }
         for value in &spec.standard_configuration {
             let text = self.standard(application, value);
-            // An empty one is only met where nothing is sent.
+            // An empty value occurs only where nothing is sent.
             values.standard.insert(value.key.clone(), text.unwrap_or_default());
         }
         for from in &spec.secured_configuration_from {
@@ -267,7 +268,7 @@ impl<'a> Gather<'a> {
         values
     }
 
-    /// One plain value.
+    /// Returns one plain value.
     fn standard(&mut self, application: &str, value: &StandardValue) -> Option<String> {
         let from = value.value_from.as_ref();
         let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
@@ -280,7 +281,7 @@ impl<'a> Gather<'a> {
                 self.desired.url_values.push(UrlValue::of(item, url));
                 Some(url.placeholder.clone())
             }
-            // The schema refuses it; an object from before the schema may still hold it.
+            // The schema rejects this, but an object that is older than the schema may still contain it.
             (None, None, None) => {
                 let place = place(application);
                 self.invalid.push(format!("{place}: {} has neither value nor valueFrom", value.key));
@@ -289,7 +290,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// An object, if it can be used.
+    /// Returns an object, if it can be used.
     fn content(&mut self, kind: Named, object: &str) -> Option<&'a Content> {
         let reference = (kind, object.to_owned());
         match self.contents.get(&reference) {
@@ -300,7 +301,7 @@ impl<'a> Gather<'a> {
         None
     }
 
-    /// The value of one key of an object.
+    /// Returns the value of one key of an object.
     fn one(&mut self, kind: Named, object: &str, key: &str) -> Option<String> {
         let content = self.content(kind, object)?;
         let Some(value) = content.data.get(key) else {
@@ -310,7 +311,7 @@ impl<'a> Gather<'a> {
         self.text(kind, object, key, value)
     }
 
-    /// Every key of an object that the connector declares.
+    /// Returns every key of an object that the connector declares.
     fn all(
         &mut self,
         kind: Named,
@@ -319,7 +320,7 @@ impl<'a> Gather<'a> {
         declared: Option<&BTreeSet<String>>,
     ) -> Vec<(String, String)> {
         let Some(content) = self.content(kind, object) else {
-            // It may bring any of them.
+            // The missing object may contain any of them.
             let may = declared.into_iter().flatten().filter(|name| name.starts_with(prefix));
             return may.map(|name| (name.clone(), String::new())).collect();
         };
@@ -354,7 +355,7 @@ impl<'a> Gather<'a> {
         let (secrets, config_maps) = (listed(Named::Secret), listed(Named::ConfigMap));
         let refused = self.unusable.values().find(|condition| condition.reason == Reason::KubernetesError);
         let reason = match (&secrets, &config_maps) {
-            // The operator tries again by itself.
+            // The operator retries by itself.
             _ if refused.is_some() => Reason::KubernetesError,
             (Some(_), _) => Reason::SecretMissing,
             (None, Some(_)) => Reason::ConfigMapMissing,
@@ -375,7 +376,7 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// An application, or the global values, in messages.
+/// Names an application, or the global values, in messages.
 fn place(application: &str) -> String {
     if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }
 }

@@ -1,4 +1,4 @@
-//! What people ask for in a `ConnectorDeployment`, apart from the values: pure, from the object and its project.
+//! What a `ConnectorDeployment` asks for, apart from the values: pure, from the object and its project.
 
 use std::collections::BTreeSet;
 
@@ -26,10 +26,10 @@ use crate::names;
 
 /// Longest key of a deployment (contract section 9).
 const LONGEST_KEY: usize = 256;
-/// Hexadecimal digits that end a key that was cut.
+/// Hexadecimal digits at the end of a key that was shortened.
 const DIGITS: usize = 8;
 
-/// Key of the remote deployment: the one of the spec, or `{namespace}_{name}`.
+/// Returns the key of the remote deployment: the one in the spec, or `{namespace}_{name}`.
 #[must_use]
 pub fn key(object: &ConnectorDeployment) -> String {
     if let Some(key) = &object.spec.key {
@@ -43,7 +43,7 @@ pub fn key(object: &ConnectorDeployment) -> String {
     format!("{}{digits}", &full[..LONGEST_KEY - DIGITS])
 }
 
-/// Type of the remote deployment, in the word of the API.
+/// Returns the type of the remote deployment, as the API names it.
 #[must_use]
 pub fn kind(object: &ConnectorDeployment) -> &'static str {
     match object.spec.effective_type() {
@@ -53,13 +53,13 @@ pub fn kind(object: &ConnectorDeployment) -> &'static str {
     }
 }
 
-/// What the status says of the remote deployment even before it exists.
+/// Returns what identifies the remote deployment, which the status shows even before it exists.
 #[must_use]
 pub fn desired_identity(object: &ConnectorDeployment, project: &Project) -> DesiredIdentity {
     identity_in(object, project.identity.clone(), &project.region)
 }
 
-/// The same in a remote project whose deployments go to `region` by default.
+/// Returns the same for a remote project whose deployments go to `region` by default.
 #[must_use]
 pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region: &str) -> DesiredIdentity {
     DesiredIdentity {
@@ -70,7 +70,8 @@ pub fn identity_in(object: &ConnectorDeployment, remote: RemoteIdentity, region:
     }
 }
 
-/// Pairs of application name and key whose changes elsewhere are fine; the name is empty for global values.
+/// Returns pairs of application name and key whose changes outside of this resource are accepted; the name is empty for
+/// global values.
 #[must_use]
 pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<(String, String)> {
     let ignored = object.spec.drift.ignore.iter();
@@ -80,14 +81,15 @@ pub fn ignored(object: &ConnectorDeployment) -> BTreeSet<(String, String)> {
 /// The connector that a resource deploys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// How to look it up.
+    /// How to look the connector up.
     pub name: RegistryKey,
-    /// For one that `stagedRef` names: since which version it can be deployed, or why it cannot be.
+    /// For a connector that `stagedRef` names: since which version it can be deployed, or why it cannot be.
     pub staged: Option<Result<i64, String>>,
 }
 
 impl Target {
-    /// The connector in a draft: without a version, which is deprecated and means the latest (contract section 4.2).
+    /// Returns the connector as a draft names it: without a version, which is deprecated and means the latest (contract
+    /// section 4.2).
     #[must_use]
     pub fn reference(&self) -> ConnectorReference {
         let (id, key) = match self.name.selector.clone() {
@@ -98,10 +100,10 @@ impl Target {
     }
 }
 
-/// The connector that a resource deploys. `staged`: what the `ConnectorStaged` of `stagedRef` came to, if there is one.
+/// Returns the connector that a resource deploys. `staged`: what is known of the `ConnectorStaged` of `stagedRef`.
 ///
 /// # Errors
-/// Why it is not known.
+/// Why the connector is not known.
 pub fn target(object: &ConnectorDeployment, staged: Option<&StagedConnector>) -> Result<Target, ConditionUpdate> {
     let connector = &object.spec.connector;
     let named = |selector| Target { name: RegistryKey { selector, staged: connector.is_staged() }, staged: None };
@@ -109,14 +111,14 @@ pub fn target(object: &ConnectorDeployment, staged: Option<&StagedConnector>) ->
         (Some(key), _, _) => Ok(named(Selector::Key(key.clone()))),
         (None, Some(id), _) => Ok(named(Selector::Id(id.clone()))),
         (None, None, Some(reference)) => staged_target(object, &reference.name, staged),
-        // The schema refuses it; an object from before the schema may still hold it.
+        // The schema rejects this, but an object that is older than the schema may still contain it.
         (None, None, None) => {
             Err(ConditionUpdate::new(Reason::ConfigurationInvalid, "connector has neither key, id nor stagedRef"))
         }
     }
 }
 
-/// What is live stays managed when its `ConnectorStaged` is gone.
+/// Returns the connector of a `stagedRef`. What is deployed stays managed when its `ConnectorStaged` is gone.
 fn staged_target(
     object: &ConnectorDeployment,
     name: &str,
@@ -132,8 +134,8 @@ fn staged_target(
         (Some(live), Some(known)) if live != known => Err(ConditionUpdate::new(
             Reason::IdentityChanged,
             format!(
-                "ConnectorStaged {name} is another connector now ({known}) than the one that is deployed ({live}): delete \
-                 this resource and create it anew"
+                "ConnectorStaged {name} is connector {known} now, but connector {live} is deployed: delete this \
+                 resource and create it again"
             ),
         )),
         (Some(id), _) | (None, Some(id)) => {
@@ -143,7 +145,7 @@ fn staged_target(
     }
 }
 
-/// Why a connector of `stagedRef` cannot be deployed yet.
+/// Reports why a connector of `stagedRef` cannot be deployed yet.
 #[must_use]
 pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> ConditionUpdate {
     let name = object.spec.connector.staged_ref.as_ref().map(|reference| reference.name.as_str()).unwrap_or_default();
@@ -156,7 +158,8 @@ pub fn is_deleting(object: &ConnectorDeployment) -> bool {
     object.metadata.deletion_timestamp.is_some()
 }
 
-/// What happens to the remote when the object is deleted. `install`: the default policy of this install.
+/// Returns what happens to the remote deployment when the object is deleted. `install`: the default policy of this
+/// install.
 #[must_use]
 pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -> Option<Deletion> {
     object.metadata.deletion_timestamp.as_ref()?;
@@ -165,7 +168,8 @@ pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -
     Some(if stays { Deletion::Orphan } else { Deletion::Undeploy })
 }
 
-/// What people ask for, where the install has no default deletion policy. `target`: the connector, if it is known; `latest`: its version in the registry, if it was read.
+/// Returns what a user asks for, where the install has no default deletion policy. `target`: the connector, if it is
+/// known; `latest`: its version in the registry, if it was read.
 #[must_use]
 pub fn intent(
     object: &ConnectorDeployment,
@@ -194,7 +198,7 @@ pub fn intent(
     }
 }
 
-/// Which version of the connector is asked for; `latest`: the registry's, if it was read.
+/// Returns the version of the connector that is asked for; `latest`: the version in the registry, if it was read.
 #[must_use]
 pub fn version(object: &ConnectorDeployment, latest: Option<i64>) -> Version {
     let connector = &object.spec.connector;
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_key_is_made_of_namespace_and_name_and_keeps_the_rules_of_the_contract() {
+    fn a_default_key_consists_of_namespace_and_name_and_follows_the_rules_of_the_contract() {
         let long = "n".repeat(253);
         for (case, namespace, name, expected) in [
             ("short", "shop", "tax", "shop_tax".to_owned()),
@@ -229,7 +233,7 @@ mod tests {
         let cut = key(&named("shop", &long[..252]));
         assert_eq!(cut.len(), LONGEST_KEY);
         assert!(cut.starts_with("shop_nnn") && cut[248..].chars().all(|digit| digit.is_ascii_hexdigit()), "{cut}");
-        assert_ne!(cut, key(&named("shop", &long)), "two long names stay apart");
+        assert_ne!(cut, key(&named("shop", &long)), "two long names have different keys");
         let mut explicit = named("shop", "tax");
         explicit.spec.key = Some("mine".into());
         assert_eq!(key(&explicit), "mine");

@@ -1,7 +1,7 @@
-//! The last lines of the log of a deployment that failed, if people asked for them (`spec.failureLogLines`).
+//! Reads the last lines of the log of a deployment that failed, if the spec asks for them (`spec.failureLogLines`).
 //!
-//! An optional extra: the status has the failure before the log is asked for, and nothing depends on what comes of it. The
-//! service takes the log endpoints away after 2027-01-31, and it is unspecified what they answer then.
+//! This is optional: the status has the failure before the log is read, and nothing depends on the result. The service
+//! removes the log endpoints after 2027-01-31, and it is unspecified what they answer then.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operati
 
 /// Most pages that are read for one application.
 const PAGES: usize = 3;
-/// No further page is asked for after this time; one takes no longer than any other call.
+/// No further page is read after this time; a single page takes no longer than any other call.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How far back a log can be read: 30 days (contract section 3), less a day for clocks.
+/// How far back a log can be read: 30 days (contract section 3), less a day because clocks differ.
 const OLDEST: Duration = Duration::from_hours(29 * 24);
 
 /// What to read of a log.
@@ -29,21 +29,22 @@ const OLDEST: Duration = Duration::from_hours(29 * 24);
 pub(super) struct LogQuery {
     id: String,
     applications: Vec<String>,
-    /// When the operation began that failed: lines from before may hold values that are not known any more.
+    /// When the failed operation began. Older lines may contain values that the operator no longer knows and could not
+    /// mask.
     start: Timestamp,
     lines: usize,
 }
 
-/// What came of it.
+/// The result of reading a log.
 #[derive(Debug)]
 pub(super) struct Log {
     /// The last lines, masked.
     pub(super) lines: Vec<String>,
-    /// Why it could not be read, or not all of it.
+    /// Why the log could not be read, or not completely.
     pub(super) outage: Option<String>,
 }
 
-/// What to read: once for each operation of ours that failed, in the run that sees its end.
+/// Returns what to read: once for each operation of this resource that failed, in the reconcile that observes its end.
 pub(super) fn wanted(
     object: &ConnectorDeployment,
     before: &ConnectorDeploymentStatus,
@@ -62,13 +63,13 @@ pub(super) fn wanted(
     (lines > 0 && failed).then(|| LogQuery {
         id: record.id.clone(),
         applications: record.applications.iter().map(|application| application.application_name.clone()).collect(),
-        // A clock that was set back since leaves a start in the future.
+        // If the clock was set back, the start lies in the future.
         start: ended.started_at.0.min(now).max(oldest),
         lines,
     })
 }
 
-/// Reads it, until it has all or [`LONGEST`] is over.
+/// Reads a log until all of it is read or [`LONGEST`] is over.
 pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &LogQuery, masker: &Masker) -> Log {
     let began = clock.now();
     let (mut entries, mut outage) = (Vec::new(), None);
@@ -107,11 +108,11 @@ async fn errors(
         in_time(clock, began, number > 0)?;
         let page = match api.logs(&selector, &request).await {
             Ok(Some(page)) => page,
-            Ok(None) => return Err(unreadable("the service says that there is none")),
+            Ok(None) => return Err(unreadable("the service reports that there is no log")),
             Err(error) => return Err(unreadable(&ApiError { correlation_id: None, ..error }.to_string())),
         };
         found.extend(page.data.into_iter().filter(|entry| is_error(&entry.severity)));
-        // Whatever ends a list of pages (contract section 3).
+        // Each of these marks the last page (contract section 3).
         if page.next.as_deref().is_none_or(str::is_empty) || page.next == request.page_token {
             break;
         }
@@ -120,10 +121,12 @@ async fn errors(
     Ok(())
 }
 
-/// Whether there is time for another call; there is for the first one.
+/// Whether there is time for another call; there always is for the first one.
 fn in_time(clock: &Clock, began: Timestamp, another: bool) -> Result<(), String> {
     if another && between(began, clock.now()) > LONGEST {
-        return Err(format!("The log of the failed deployment was read in part: it takes more than {LONGEST:?}"));
+        return Err(format!(
+            "The log of the failed deployment was read in part: reading takes longer than {LONGEST:?}"
+        ));
     }
     Ok(())
 }
@@ -181,10 +184,10 @@ mod tests {
                 settled(Phase::Failed),
                 Some("2026-01-31T00:00:00Z"),
             ),
-            ("nobody asked", 0, redeploy(), settled(Phase::Failed), None),
-            ("it went well", 5, redeploy(), settled(Phase::Deployed), None),
-            ("it was read, or others did it", 5, Value::Null, settled(Phase::Failed), None),
-            ("taken down", 5, operation("Undeploy", "2026-02-28T23:00:00Z"), settled(Phase::Failed), None),
+            ("no lines are requested", 0, redeploy(), settled(Phase::Failed), None),
+            ("it succeeded", 5, redeploy(), settled(Phase::Deployed), None),
+            ("already read, or not an operation of this resource", 5, Value::Null, settled(Phase::Failed), None),
+            ("undeployed", 5, operation("Undeploy", "2026-02-28T23:00:00Z"), settled(Phase::Failed), None),
         ] {
             let object: ConnectorDeployment = serde_json::from_value(json!({
                 "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment", "metadata": {"name": "tax"},

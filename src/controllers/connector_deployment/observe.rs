@@ -1,6 +1,6 @@
-//! Reads what a run decides on: the resource, its project, the remote, and the objects that hold its values.
+//! Reads what a decision is made from: the record at the remote, and the objects that contain the values.
 //!
-//! Changes nothing, anywhere. Secrets are read when they are needed, just those that are named, and never kept.
+//! Changes nothing. Secrets are read only when needed, only those that the spec names, and never kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,13 +29,13 @@ use crate::controllers::secret;
 use crate::controllers::tags::GLOBAL;
 use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
 
-/// A look that is older than this is not used, even if nothing was written since.
+/// An observation older than this is not used, even if nothing was written since.
 const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The objects that a spec names for its values, or why one cannot be used; those that do not exist are left out.
+/// Reads the objects that a spec names for its values, or why one cannot be used; those that do not exist are left out.
 ///
 /// # Errors
-/// Those of the API server that pass by themselves.
+/// Those errors of the API server that pass by themselves.
 pub async fn contents(
     context: &Context,
     namespace: &str,
@@ -62,7 +62,7 @@ pub async fn contents(
     Ok(contents)
 }
 
-/// What values can be taken from in a Secret.
+/// Returns the values in a Secret.
 #[must_use]
 pub fn of_secret(secret: Secret) -> Content {
     let source = source("Secret", &secret);
@@ -70,7 +70,7 @@ pub fn of_secret(secret: Secret) -> Content {
     Content { source, data: data.map(|(key, value)| (key, SecretSlice::from(value.0))).collect() }
 }
 
-/// What values can be taken from in a ConfigMap.
+/// Returns the values in a ConfigMap.
 #[must_use]
 pub fn of_config_map(config_map: ConfigMap) -> Content {
     let source = source("ConfigMap", &config_map);
@@ -89,18 +89,18 @@ fn source(kind: &str, object: &impl Resource) -> Source {
     }
 }
 
-/// A look at the remote.
+/// A read of the remote.
 pub struct RecordRead {
-    /// When its request left.
+    /// When its request was sent.
     pub at: Timestamp,
     /// The record, if there is one.
     pub record: Option<Arc<Deployment>>,
-    /// Another deployment that has the key, if that was asked.
+    /// Another deployment that has the key, if the key was looked up.
     pub key_held_by: Option<String>,
 }
 
-/// Looks at the remote: by key as long as no id is known, else in the shared view. `None`: the view has nothing that is
-/// new enough, and wakes the subject once it has.
+/// Reads the remote: by key as long as no id is known, otherwise from the shared poller. `None`: the poller has no
+/// record that is new enough, and enqueues the resource once it has.
 ///
 /// # Errors
 /// Those of the Connect API.
@@ -130,15 +130,18 @@ pub async fn read_remote(
     let mut read = RecordRead { at: polled_record.at, record: polled_record.found, key_held_by: None };
     let undeploying = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy);
     if read.record.is_none() && !undeploying {
-        // Rule 3: who has the key now tells what became of it; what we took down ourselves needs no telling.
+        // Rule 3: whoever has the key now explains why the id is gone. After an undeploy by this resource nothing needs
+        // explaining.
         read.key_held_by = api.deployment(&selector).await?.map(|other| other.id).filter(|other| other != id);
     }
     Ok(Some(read))
 }
 
-/// A view from before our last write is not used (rule 5), nor one that was used before.
+/// Returns how new a polled record has to be: one from before the last write (rule 5), or one that was used before, is
+/// not used.
 fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache<TransientState, Cache>) -> Timestamp {
-    // A write in the future was before this process met it; no look would ever be later than what it says of itself.
+    // A write may have a time in the future. Then the time counts at which this process first saw it; otherwise no
+    // observation would ever be newer than the write.
     let met = |stamp| match cache.transient.ahead {
         Some(ahead) if ahead.stamp == stamp => ahead.since.min(stamp),
         _ => stamp,
@@ -150,7 +153,7 @@ fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache<Tra
     [started, asked, used, cache.own.last_call].into_iter().flatten().fold(recent, Timestamp::max)
 }
 
-/// What was looked at, as `decide` takes it. `ignored`: values whose changes elsewhere are fine.
+/// Converts a read to what `decide` takes. `ignored`: values whose changes outside of this resource are accepted.
 #[must_use]
 pub fn observation(read: &RecordRead, ignored: &BTreeSet<(String, String)>) -> Observation {
     match &read.record {
@@ -159,7 +162,7 @@ pub fn observation(read: &RecordRead, ignored: &BTreeSet<(String, String)>) -> O
     }
 }
 
-/// A record, as `decide` takes it.
+/// Converts a record to what `decide` takes.
 #[must_use]
 pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> ObservedDeployment {
     ObservedDeployment {
@@ -179,7 +182,7 @@ pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> O
     }
 }
 
-/// Where a deployment is in its life.
+/// Converts the status of a deployment.
 #[must_use]
 pub fn phase(status: &DeploymentStatus) -> Phase {
     match status {
@@ -217,8 +220,8 @@ fn visible(record: &Deployment) -> VisibleValues {
     }
 }
 
-/// The secured values that a record lists: by name, since what stands in place of a value says nothing (contract section
-/// 4.4).
+/// Returns the secured values that a record lists: only their names, because what is shown in place of a value proves
+/// nothing (contract section 4.4).
 fn secured(record: &Deployment) -> BTreeSet<(String, String)> {
     let of_applications = record.applications.iter().flat_map(|application| {
         let keys = application.secured_configuration.iter();
@@ -228,7 +231,7 @@ fn secured(record: &Deployment) -> BTreeSet<(String, String)> {
     of_applications.chain(global.map(|value| (GLOBAL.to_owned(), value.key.clone()))).collect()
 }
 
-/// The keys that a connector declares; `None` if it does not say.
+/// Returns the keys that a connector declares; `None`: they are not known.
 #[must_use]
 pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<&DeclaredGlobal>) -> Option<Declared> {
     let keys =

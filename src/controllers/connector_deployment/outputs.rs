@@ -1,6 +1,7 @@
-//! The ConfigMap of `spec.outputs`: addresses and topics of the deployment, for other workloads.
+//! Writes the ConfigMap of `spec.outputs`: URLs and topics of the deployment, for other workloads.
 //!
-//! Written when they differ, owned by the resource, so that it goes with it. One that somebody else made is left alone.
+//! It is written when its content differs. The resource owns it, so that Kubernetes deletes both together. A ConfigMap
+//! that does not belong to the resource is not overwritten; the resource reports `OutputConflict`.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +19,10 @@ use crate::controllers::refusal::{self, Access};
 use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
 use crate::names;
 
-/// Cause with which the API server refuses what is new in a namespace that is being deleted.
+/// Cause with which the API server refuses new objects in a namespace that is being deleted.
 const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
-/// Brings the ConfigMap up to date, if there is to be one. The inner error is for people.
+/// Brings the ConfigMap up to date, if the spec asks for one. The inner error is a condition for users.
 pub(super) async fn write(
     context: &Context,
     object: &ConnectorDeployment,
@@ -50,7 +51,7 @@ pub(super) async fn write(
         };
         let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
         return match api.create(&parameters, &config_map).await {
-            // Rule 24: a namespace that is being deleted takes nothing new.
+            // Rule 24: a namespace that is being deleted accepts no new objects.
             Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
             Err(error) => refused(Access::Write, "create", error),
             Ok(_) => Ok(condition(&missing)),
@@ -59,7 +60,8 @@ pub(super) async fn write(
     let ours = found.owner_references().iter().any(|owner| Some(&owner.uid) == object.metadata.uid.as_ref());
     if !ours {
         let message = format!(
-            "ConfigMap {} exists and was not made for this resource: choose another outputs.configMap.name, or delete it",
+            "ConfigMap {} exists and does not belong to this resource: choose another outputs.configMap.name, or \
+             delete it",
             wanted.name
         );
         return Ok(Err(ConditionUpdate::new(Reason::OutputConflict, message)));
@@ -86,7 +88,7 @@ fn is_terminating(status: &Status) -> bool {
     status.code == 403 && causes.into_iter().any(|cause| cause.reason == NAMESPACE_TERMINATING)
 }
 
-/// The values of `keys`, or of every output of every application, and a sentence for each key that has none.
+/// Returns the values of `keys`, or of every output of every application, and a sentence for each key that has none.
 fn data(record: &Deployment, keys: &[OutputKey]) -> (BTreeMap<String, String>, Vec<String>) {
     let mut data = BTreeMap::new();
     for application in &record.applications {
@@ -115,7 +117,7 @@ fn data(record: &Deployment, keys: &[OutputKey]) -> (BTreeMap<String, String>, V
     (chosen, missing)
 }
 
-/// What to tell of keys that have no value. The others are written.
+/// Reports keys that have no value. The others are written.
 fn condition(missing: &[String]) -> Result<(), ConditionUpdate> {
     if missing.is_empty() {
         return Ok(());
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_chosen_and_named_and_what_has_no_value_is_told() {
+    fn keys_are_selected_and_renamed_and_those_without_a_value_are_reported() {
         let key = |key: &str, application: &str, output| OutputKey {
             key: key.to_owned(),
             application_name: application.to_owned(),

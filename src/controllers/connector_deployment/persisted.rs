@@ -1,7 +1,7 @@
-//! What is remembered of a deployment over restarts, and what is seen of it: the values that `decide` works on.
+//! The persisted state of a deployment, and an observation of it: the values that `decide` works on.
 //!
-//! Pure, and without types of Kubernetes or of the Connect API. `status.rs` keeps a [`PersistedState`] in the status of the
-//! resource, `observe.rs` makes the rest. Next: `decide/`.
+//! Pure, and without types of Kubernetes or of the Connect API. `status_conversion.rs` keeps a [`PersistedState`] in
+//! the status of the resource, `observe.rs` produces observations. Next: `decide/`.
 
 use std::collections::BTreeSet;
 
@@ -13,94 +13,97 @@ use crate::controllers::digest::{Digest, hex};
 use crate::controllers::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
 use crate::controllers::values::VisibleValues;
 
-/// Objects that [`Sources`] names. The rest is in its digest only, so that a status stays small.
+/// Number of objects that [`Sources`] names. The others are only in its digest, so that a status stays small.
 const FIRST_SOURCES: usize = 4;
 
-/// What must survive a restart. Secured values cannot be read back from the remote, so the digests of what was sent
-/// are all there is.
+/// What must survive a restart. Secured values cannot be read back from the remote, so digests of what was sent take
+/// their place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PersistedState {
-    /// Id of the remote deployment. Once it is known every call goes by it (rule 3).
+    /// Id of the remote deployment. Once it is known, every call uses it (rule 3).
     pub id: Option<String>,
-    /// What the last operation that ended has applied.
+    /// What the last completed operation has applied.
     pub applied: Option<Applied>,
-    /// The operation that was begun and not yet seen to end.
+    /// The operation that was begun and whose end has not been observed yet.
     pub operation: Option<Operation>,
     /// The last redeploy request that was served (rule 11).
     pub handled_redeploy: Option<String>,
-    /// Whether the secured values at the remote may be others than those we hold (condition `SecretsUnverified`).
+    /// Whether the secured values at the remote may differ from the desired ones (condition `SecretsUnverified`).
     pub unverified: bool,
 }
 
-/// What an operation that ended has applied.
+/// What a completed operation has applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
     /// Generation of the resource that was applied.
     pub generation: i64,
-    /// Digest of what was sent; `None`: unknown, one redeploy will tell.
+    /// Digest of what was sent; `None`: it is not known, so that one redeploy is due.
     pub digest: Option<Digest>,
-    /// The status it ended with.
+    /// The status in which it ended.
     pub outcome: Phase,
-    /// Whether code serves that was deployed by this operation or by one before it: a redeploy that fails takes nothing down
-    /// (contract section 7).
+    /// Whether code is serving that was deployed by this operation or by an earlier one: a redeploy that fails does not
+    /// stop what runs (contract section 7).
     pub serves: bool,
-    /// Version of the deployment before our last redeploy.
+    /// Version of the deployment before the last redeploy of this resource.
     pub from_version: Option<i64>,
-    /// Version of the connector that it ended with; `None`: not known.
+    /// Version of the connector at the end; `None`: not known.
     pub connector_version: Option<i64>,
-    /// The revision that the record named then as the one that somebody rolled back to.
+    /// The rollback revision that the record showed at the end.
     pub rollback: Option<String>,
-    /// Tags of what was sent; `None`: not known, so nothing is compared with it.
+    /// Tags of what was sent; `None`: not known, so nothing is compared with them.
     pub sent: Option<Tags>,
-    /// What the remote showed in place of visible values that were sent, at the end, or when the operation after it began.
+    /// What the remote showed in place of visible values that were sent, when the operation ended or when the next one
+    /// began.
     pub shown: Tags,
-    /// What it shows in their place also after they were sent once more: sending them again would not help (rule 16).
+    /// What the remote still shows in their place after they were sent again: sending them once more would not help
+    /// (rule 16).
     pub accepted: Tags,
-    /// What the deployment still has although it is not wanted any more: a redeploy takes nothing away (contract section
-    /// 6.1). With the tag [`FOREIGN`](crate::controllers::tags::FOREIGN) what was not sent from here.
+    /// Values that the deployment still has although they are no longer desired: a redeploy does not remove values
+    /// (contract section 6.1). The tag [`FOREIGN`](crate::controllers::tags::FOREIGN) marks those that this resource
+    /// did not send.
     pub retained: Tags,
     /// Secrets and ConfigMaps that the values came from.
     pub sources: Sources,
-    /// When the end was seen; later than the start of our last write.
+    /// When the end was observed; later than the start of the last write.
     pub at: Timestamp,
 }
 
 impl Applied {
-    /// Whether the deployment still has secured values that are not wanted any more.
+    /// Whether the deployment still has secured values that are no longer desired.
     #[must_use]
     pub fn retains_secured(&self) -> bool {
         self.retained.iter().any(|(item, _)| item.kind == Kind::Secured)
     }
 }
 
-/// An operation: written before its call, ended after it.
+/// An operation: persisted before its call, removed after its end was observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// What it does.
     pub kind: OperationKind,
-    /// Whether its call is known to have been accepted.
+    /// Whether the service is known to have accepted its call.
     pub state: OperationState,
-    /// How often its call was about to be sent, from 1.
+    /// Number of times its call was about to be sent, from 1.
     pub attempt: u32,
     /// Generation of the resource that it serves.
     pub generation: i64,
-    /// What it sends; `None` if it takes down.
+    /// What it sends; `None` if it deletes the deployment.
     pub payload: Option<Payload>,
-    /// Version of the deployment that it starts from.
+    /// Version of the deployment before the operation.
     pub from_version: Option<i64>,
-    /// Build id that it starts from.
+    /// Build id before the operation.
     pub from_build: Option<String>,
-    /// Whether it changes visible values, as far as they were seen when it began.
+    /// Whether it changes visible values, as far as they were observed when it began.
     pub changes_visible: bool,
-    /// Whether the deployment was seen busy since.
+    /// Whether the deployment was observed busy since.
     pub seen_busy: bool,
     /// The redeploy request that it serves.
     pub redeploy_request: Option<String>,
-    /// When its call was about to be sent last.
+    /// When its call was last about to be sent.
     pub started_at: Timestamp,
 }
 
-/// What an operation sends, as far as it can be remembered.
+/// What an operation sends, without the values themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// Digest of all values.
@@ -116,11 +119,11 @@ pub struct Payload {
 pub enum OperationKind {
     /// Creates the deployment.
     Create,
-    /// Deploys it again with new values.
+    /// Deploys it again with the desired values.
     Redeploy,
-    /// Takes it down.
+    /// Deletes the deployment.
     Undeploy,
-    /// Takes it down, so that it can be created without what was removed.
+    /// Deletes the deployment, so that it can be created again without the removed values.
     Recreate,
 }
 
@@ -133,7 +136,7 @@ pub enum OperationState {
     Accepted,
 }
 
-/// The objects that values came from: a digest of all of them, and the first few for people.
+/// The objects that values came from: a digest of all of them, and the first few for users.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// How many there were.
@@ -145,7 +148,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// These objects, in whatever order.
+    /// Returns the sources for these objects, in any order.
     #[must_use]
     pub fn of(all: &[Source]) -> Self {
         if all.is_empty() {
@@ -174,7 +177,7 @@ impl Sources {
     }
 }
 
-/// An object that values came from, as it was then.
+/// An object that values came from, in the version that was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
     /// `Secret` or `ConfigMap`.
@@ -187,29 +190,29 @@ pub struct Source {
     pub resource_version: String,
 }
 
-/// Where the remote deployment is in its life (contract section 7).
+/// The status of the remote deployment (contract section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Idle and not live.
+    /// Idle, and not deployed.
     Draft,
-    /// Waits for its turn.
+    /// Waits to be deployed.
     Queued,
     /// Is being deployed.
     Deploying,
     /// Live.
     Deployed,
-    /// Deploying did not work.
+    /// The deployment failed.
     Failed,
-    /// Is being taken down.
+    /// Is being undeployed.
     Undeploying,
-    /// Taking it down did not work.
+    /// Undeploying failed.
     UndeployFailed,
-    /// A status that the contract does not list: nothing is concluded from it.
+    /// A status that the contract does not list. Nothing is concluded from it.
     Other,
 }
 
 impl Phase {
-    /// Whether something moves by itself; a status that is not known counts as that.
+    /// Whether the status changes without another call; an unknown status counts as busy.
     #[must_use]
     pub fn is_busy(self) -> bool {
         match self {
@@ -219,27 +222,28 @@ impl Phase {
     }
 }
 
-/// A look at the remote that began after our last write for this resource.
+/// An observation of the remote that began after the last write for this resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, and nearly always the large one")]
 pub enum Observation {
-    /// There is none. `key_held_by`: id of another deployment that has the key, if it was looked up.
+    /// The deployment does not exist. `key_held_by`: id of another deployment that has the key, if the key was looked
+    /// up.
     Absent {
         /// Id of another deployment under the key.
         key_held_by: Option<String>,
     },
-    /// There is one.
+    /// The deployment exists.
     Present(ObservedDeployment),
 }
 
-/// A deployment as it was seen.
+/// A deployment as it was observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedDeployment {
     /// Its id.
     pub id: String,
     /// Its version.
     pub version: i64,
-    /// Where it is in its life.
+    /// Its status.
     pub phase: Phase,
     /// Id of its build, if it has one.
     pub build: Option<String>,
@@ -249,13 +253,13 @@ pub struct ObservedDeployment {
     pub connector_key: Option<String>,
     /// Version of its connector.
     pub connector_version: i64,
-    /// The revision that somebody rolled it back to.
+    /// The revision to which somebody rolled it back.
     pub rollback: Option<String>,
     /// Its region.
     pub region: String,
     /// Its type.
     pub kind: String,
-    /// Its visible values, and which of them are to be ignored.
+    /// Its visible values, and which of them to ignore.
     pub values: VisibleValues,
     /// Application and key of each secured value that it lists.
     pub secured: BTreeSet<(String, String)>,
@@ -264,7 +268,7 @@ pub struct ObservedDeployment {
 }
 
 impl ObservedDeployment {
-    /// Whether it shows a value by this name.
+    /// Whether the deployment shows this value.
     #[must_use]
     pub fn shows(&self, item: &Item) -> bool {
         match item.kind {
@@ -273,14 +277,14 @@ impl ObservedDeployment {
         }
     }
 
-    /// The tag of the visible value that it shows by this name.
+    /// Returns the tag of this visible value as the deployment shows it.
     #[must_use]
     pub fn tag(&self, item: &Item) -> String {
         Tags::of(&self.values, item)
     }
 
-    /// Whether this is what somebody would see who sent these and nothing else: plain values that were not sent are defaults
-    /// of the connector.
+    /// Whether the deployment looks as if exactly these values had been sent: they fit, and all other plain values are
+    /// defaults of the connector.
     #[must_use]
     pub fn is_what_was_sent(&self, sent: &Tags) -> bool {
         let unsent = |application: &str, key: &str, value: &str| {
@@ -293,7 +297,7 @@ impl ObservedDeployment {
         sent.fits(&self.values) && !strange
     }
 
-    /// Whether a plain value is the one that the connector declares for it.
+    /// Whether a plain value equals the default that the connector declares for it.
     #[must_use]
     pub fn is_default(&self, application: &str, key: &str, value: &str) -> bool {
         let declared = self.declared.as_ref().and_then(|declared| declared.of(application));
@@ -301,10 +305,10 @@ impl ObservedDeployment {
     }
 }
 
-/// What never changes of a deployment: if it differs, it is not ours (rule 2).
+/// What never changes about a deployment. If it differs, this resource did not create the deployment (rule 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The connector, as people named it.
+    /// The connector as the spec names it.
     pub connector: ConnectorName,
     /// The region.
     pub region: String,
@@ -312,20 +316,20 @@ pub struct Identity {
     pub kind: String,
 }
 
-/// How people named the connector.
+/// How the spec names the connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectorName {
     /// By key.
     Key(String),
     /// By id.
     Id(String),
-    /// By a `ConnectorStaged` that is gone.
+    /// By a `ConnectorStaged` that does not exist any more.
     Unknown,
 }
 
 impl Identity {
-    /// Whether what was seen is of this identity. A record without the connector's key cannot
-    /// contradict one, and nothing contradicts a connector that is not known.
+    /// Whether the observed deployment has this identity. A record without the key of its connector, and a connector
+    /// that is not known, count as a match.
     #[must_use]
     pub fn fits(&self, seen: &ObservedDeployment) -> bool {
         let connector = match &self.connector {

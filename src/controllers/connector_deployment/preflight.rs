@@ -1,6 +1,7 @@
-//! What the service would refuse, or fail at minutes later, told before anything is sent. Pure.
+//! Finds what the service would refuse, or what would fail minutes later, before anything is sent. Pure.
 //!
-//! All problems at once, with the names that there are. What is not known is no problem: the server decides then.
+//! Reports all problems at once, with the names that exist. What is not known is not a problem: the service decides
+//! then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +14,17 @@ use super::application_urls::{self, UrlValue};
 use crate::controllers::remote::RegistryConnector;
 use crate::controllers::values::{ApplicationValues, Values};
 
-/// Least likeness (Jaro-Winkler) of a name that is asked about.
+/// Least similarity (Jaro-Winkler) of a name that a message suggests.
 const LIKENESS: f64 = 0.8;
 
-/// What a connector that is to be created or moved to says of itself beyond its variables.
+/// Checks a connector that is about to be created from or moved to: its state, its regions and its declarations.
 pub(super) fn of_offering(values: &Values, region: &str, offering: &RegistryConnector) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(previewable) = offering.previewable.as_ref().filter(|word| **word != IsPreviewable::Yes) {
         let state = previewable.as_str();
         problems.push(format!(
-            "the staged connector may not be deployed, its isPreviewable is {state}: ask for preview permission, and wait until it is true"
+            "the staged connector cannot be deployed, its isPreviewable is {state}: request preview permission, and \
+             wait until it is true"
         ));
     }
     let regions = &offering.supported_regions;
@@ -33,7 +35,7 @@ pub(super) fn of_offering(values: &Values, region: &str, offering: &RegistryConn
     problems
 }
 
-/// The values against what a connector declares; `applications`: `None` if that is not known.
+/// Compares the values with what a connector declares; `applications`: `None` if that is not known.
 pub(super) fn of_declarations(
     values: &Values,
     applications: Option<&[DeclaredApplication]>,
@@ -60,7 +62,7 @@ pub(super) fn of_declarations(
     problems
 }
 
-/// Values that are the URL of an application which never gets one, or which the connector does not have.
+/// Finds values that are the URL of an application which never gets one, or which the connector does not have.
 pub(super) fn of_urls(values: &[UrlValue], applications: Option<&[DeclaredApplication]>) -> Vec<String> {
     let Some(applications) = applications else { return Vec::new() };
     let names: BTreeSet<&str> = applications.iter().map(|application| application.application_name.as_str()).collect();
@@ -69,12 +71,12 @@ pub(super) fn of_urls(values: &[UrlValue], applications: Option<&[DeclaredApplic
         let declared = applications.iter().find(|application| application.application_name == *name);
         match declared.map(|declared| &declared.application_type) {
             None => Some(format!(
-                "{} is to be the URL of application {name}, which is not there{}",
+                "{} takes the URL of application {name}, which does not exist{}",
                 value.item,
                 others(name, &names)
             )),
             Some(kind) if application_urls::has_none(kind) => Some(format!(
-                "{} is to be the URL of application {name}, which is of type {} and never has one",
+                "{} takes the URL of application {name}, which is of type {} and never has one",
                 value.item,
                 kind.as_str()
             )),
@@ -84,18 +86,22 @@ pub(super) fn of_urls(values: &[UrlValue], applications: Option<&[DeclaredApplic
     values.iter().filter_map(problem).collect()
 }
 
-/// Only messages of an event application are sent again. A type that is not known is no mistake.
+/// Finds a retry policy where it has no effect: only messages of an event application are redelivered. An unknown type
+/// is not a problem.
 fn retry_policy(application: &DeclaredApplication, given: &ApplicationValues) -> Option<String> {
     let (name, kind) = (&application.application_name, &application.application_type);
     let takes_one = matches!(kind, ApplicationType::Event | ApplicationType::Other(_));
     (given.retry_policy.is_some() && !takes_one).then(|| {
-        format!("application {name} takes no retryPolicy: it is of type {}, and only type event has one", kind.as_str())
+        format!(
+            "application {name} takes no retryPolicy: it is of type {}, and only type event takes one",
+            kind.as_str()
+        )
     })
 }
 
-/// The variables of one place.
+/// The variables of an application, or the global ones.
 struct Keys<'a> {
-    /// With whether a value must be given.
+    /// By key: whether a value is required.
     plain: BTreeMap<&'a str, bool>,
     hidden: BTreeMap<&'a str, bool>,
 }
@@ -120,7 +126,7 @@ impl<'a> Keys<'a> {
         let secured = missing(&secured_names(&given.secured), &self.hidden);
         for (kind, keys) in [("plain", plain), ("secured", secured)] {
             if !keys.is_empty() {
-                problems.push(format!("{place} wants a value for the {kind} {}", keys.join(", ")));
+                problems.push(format!("{place} requires a value for the {kind} {}", keys.join(", ")));
             }
         }
     }
@@ -152,7 +158,7 @@ fn secured_names(values: &BTreeMap<String, SecretString>) -> BTreeSet<&str> {
     values.keys().map(String::as_str).collect()
 }
 
-/// The names that there are, and the one that may be meant.
+/// Lists the names that exist, and suggests the most similar one.
 fn others(name: &str, names: &BTreeSet<&str>) -> String {
     if names.is_empty() {
         return "; it has none".to_owned();

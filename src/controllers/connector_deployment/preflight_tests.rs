@@ -74,12 +74,12 @@ fn misnamed() -> Vec<Row> {
         (
             "unknown key, and so a required one is missing",
             |values| {
-                let token = service(values).secured.remove("API_TOKEN").expect("it is there");
+                let token = service(values).secured.remove("API_TOKEN").expect("the value exists");
                 service(values).secured.insert("API_TOKN".into(), token);
             },
             &[
                 "application service has no key API_TOKN: did you mean API_TOKEN? (it has API_TOKEN, LOG_LEVEL, MODE, REGION, SPARE_TOKEN)",
-                "application service wants a value for the secured API_TOKEN",
+                "application service requires a value for the secured API_TOKEN",
             ],
         ),
         (
@@ -92,7 +92,7 @@ fn misnamed() -> Vec<Row> {
             ],
         ),
         (
-            "secured, given in the open",
+            "secured, given as plain",
             |values| {
                 service(values).standard.insert("SPARE_TOKEN".into(), "x".into());
             },
@@ -112,7 +112,7 @@ fn misnamed() -> Vec<Row> {
                     values.applications.entry(name.into()).or_default().retry_policy = Some(RetryPolicy::default());
                 }
             },
-            &["application cleanup takes no retryPolicy: it is of type job, and only type event has one"],
+            &["application cleanup takes no retryPolicy: it is of type job, and only type event takes one"],
         ),
         (
             "no key is declared",
@@ -132,14 +132,14 @@ fn missing() -> Vec<Row> {
             |values| {
                 service(values).standard.clear();
             },
-            &["application service wants a value for the plain REGION"],
+            &["application service requires a value for the plain REGION"],
         ),
         (
             "an application without any value",
             |values| values.applications.clear(),
             &[
-                "application service wants a value for the plain REGION",
-                "application service wants a value for the secured API_TOKEN",
+                "application service requires a value for the plain REGION",
+                "application service requires a value for the secured API_TOKEN",
             ],
         ),
         (
@@ -150,7 +150,7 @@ fn missing() -> Vec<Row> {
             },
             &[
                 "globalConfiguration has no key KEY (it has CURRENCY)",
-                "globalConfiguration wants a value for the plain CURRENCY",
+                "globalConfiguration requires a value for the plain CURRENCY",
             ],
         ),
         (
@@ -160,16 +160,16 @@ fn missing() -> Vec<Row> {
                 values.global.standard.clear();
             },
             &[
-                "application service wants a value for the plain REGION",
-                "application service wants a value for the secured API_TOKEN",
-                "globalConfiguration wants a value for the plain CURRENCY",
+                "application service requires a value for the plain REGION",
+                "application service requires a value for the secured API_TOKEN",
+                "globalConfiguration requires a value for the plain CURRENCY",
             ],
         ),
     ]
 }
 
 #[test]
-fn each_problem_is_told_with_the_names_that_there_are() {
+fn each_problem_is_reported_with_the_names_that_exist() {
     for (case, change, expected) in misnamed().into_iter().chain(missing()) {
         let mut values = good();
         change(&mut values);
@@ -178,7 +178,7 @@ fn each_problem_is_told_with_the_names_that_there_are() {
 }
 
 #[test]
-fn where_and_whether_it_may_be_deployed_is_told_too() {
+fn region_and_preview_permission_are_checked_too() {
     let staged = |word: Option<IsPreviewable>, change: serde_json::Value| RegistryConnector {
         previewable: word,
         ..offering(&change)
@@ -193,10 +193,10 @@ fn where_and_whether_it_may_be_deployed_is_told_too() {
         ),
         ("anywhere", "us-central1.gcp", staged(None, json!({"supportedRegions": []})), ""),
         ("previewable", "us-east-2.aws", staged(Some(IsPreviewable::Yes), json!({})), ""),
-        ("looked at", "us-east-2.aws", staged(Some(IsPreviewable::Pending), json!({})), "its isPreviewable is pending"),
+        ("pending", "us-east-2.aws", staged(Some(IsPreviewable::Pending), json!({})), "its isPreviewable is pending"),
         ("refused", "us-east-2.aws", staged(Some(IsPreviewable::No), json!({})), "its isPreviewable is false"),
         (
-            "never asked",
+            "never requested",
             "us-east-2.aws",
             staged(Some(IsPreviewable::NeverAsked), json!({})),
             "its isPreviewable is none",
@@ -209,20 +209,20 @@ fn where_and_whether_it_may_be_deployed_is_told_too() {
 }
 
 #[test]
-fn a_url_of_an_application_without_one_is_a_mistake() {
+fn a_url_of_an_application_without_one_is_a_problem() {
     for (application, expected) in [
         ("service", None),
         ("orbit", None),
         ("orders", Some("which is of type event and never has one")),
         ("cleanup", Some("which is of type job and never has one")),
-        ("servce", Some("which is not there: did you mean service? (it has cleanup, orbit, orders, service)")),
+        ("servce", Some("which does not exist: did you mean service? (it has cleanup, orbit, orders, service)")),
     ] {
         let from = serde_json::from_value(json!({"application": application, "placeholder": "x"})).expect("a URL");
         let values = [UrlValue::of(Item::standard("service", "PEER"), &from)];
         let declared = offering(&json!({})).applications;
         let expected: Vec<_> = expected
             .iter()
-            .map(|why| format!("service/PEER is to be the URL of application {application}, {why}"))
+            .map(|why| format!("service/PEER takes the URL of application {application}, {why}"))
             .collect();
         assert_eq!(of_urls(&values, declared.as_deref()), expected, "{application}");
         assert_eq!(of_urls(&values, None), Vec::<String>::new(), "{application}: not known");
@@ -230,7 +230,7 @@ fn a_url_of_an_application_without_one_is_a_mistake() {
 }
 
 #[test]
-fn what_is_not_known_is_no_problem() {
+fn what_is_not_known_is_not_a_problem() {
     let mut values = good();
     values.applications.insert("anything".into(), ApplicationValues::default());
     let unknown = offering(&json!({"configurations": null, "supportedRegions": null}));

@@ -1,7 +1,7 @@
-//! What the registry says of the connector that a resource names, and what follows from that: which version is its latest
-//! (rule 15), what it declares (rule 14), and what the service would refuse (preflight). Pure.
+//! What follows from the registry entry of the connector that a resource names: which version is its latest (rule 15),
+//! what it declares (rule 14), and what the service would refuse (preflight). Pure.
 //!
-//! Who asks the registry, and how often, is for `run/registered.rs`.
+//! `reconciler/registered.rs` reads the registry and decides how often.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::remote::{RegistryAnswer, RegistryConnector, RegistryEntry};
 use crate::crd::{ConnectorDeployment, DriftPolicy};
 
-/// What the registry says, as far as it was asked.
+/// What the registry has, as far as it was read.
 #[derive(Clone, Debug, Default)]
 pub struct Registered {
-    /// Its answer; `None`: nothing depends on it.
+    /// Its entry; `None`: nothing depends on it.
     pub registry_entry: Option<RegistryEntry>,
     /// Since which version the connector of a `stagedRef` can be deployed.
     pub deployable: Option<i64>,
 }
 
 impl Registered {
-    /// What can be deployed; `None`: that is not known, or there is none.
+    /// Returns the connector that can be deployed; `None`: it is not known, or there is none.
     #[must_use]
     pub fn offering(&self) -> Option<&Arc<RegistryConnector>> {
         match &self.registry_entry.as_ref()?.found {
@@ -34,22 +34,23 @@ impl Registered {
         }
     }
 
-    /// The registry's latest version. That of a staged connector changes with each of its steps, so that it is only known
-    /// for one that a `stagedRef` names.
+    /// Returns the latest version in the registry. The version of a staged connector changes with each of its steps, so
+    /// it is only known for one that a `stagedRef` names.
     #[must_use]
     pub fn latest(&self) -> Option<i64> {
         let published = self.offering().filter(|offering| offering.previewable.is_none());
         self.deployable.or_else(|| published.map(|offering| offering.version))
     }
 
-    /// What the version declares that a create or a move leads to.
+    /// Returns what the version declares that a create deploys, or to which a redeploy moves.
     #[must_use]
     pub fn declared(&self) -> Option<Declared> {
         let offering = self.offering()?;
         observe::declared(offering.applications.as_ref(), offering.global.as_ref())
     }
 
-    /// The declarations of the version that will run (rule 14): those of the record, unless a redeploy is to move it.
+    /// Returns the declarations of the version that will run (rule 14): those in the record, unless a redeploy moves to
+    /// another version.
     #[must_use]
     pub fn declarations(&self, object: &ConnectorDeployment, record: Option<&Deployment>) -> Option<Declared> {
         let recorded = record.and_then(|record| {
@@ -73,12 +74,12 @@ impl Registered {
         self.offering().is_some_and(|offering| offering.generates_api_client())
     }
 
-    /// The rights that this call needs. A redeploy is not known to need the one for API clients, so it is not held back for
-    /// want of it.
+    /// Returns the rights that this call needs. A redeploy is not known to need the right to generate API clients, so
+    /// it is sent without it.
     #[must_use]
     pub fn rights(&self, call: &CallKind) -> Vec<Right> {
         let mut rights = vec![Right::ManageDeployments];
-        // What is taken down to be created again must not be stuck in between.
+        // A Recreate needs the rights of the create that follows, so that it does not fail in between.
         let creates = call.creates();
         let moves = matches!(call, CallKind::Redeploy { update_connector: true, .. });
         let unread = self.offering().is_none_or(|offering| offering.applications.is_none());
@@ -91,7 +92,7 @@ impl Registered {
         rights
     }
 
-    /// What to tell of values that cannot be sent yet: also the mistakes in names that can be seen without them.
+    /// Reports values that cannot be sent yet, with mistakes in names that can be found without them.
     #[must_use]
     pub fn condition(
         &self,
@@ -112,8 +113,8 @@ impl Registered {
         unready.with(&problems)
     }
 
-    /// What the service would refuse of this call, and whether that is by what the registry said. What is not known is no
-    /// problem.
+    /// Returns what the service would refuse about this call, and whether the registry is the source of that. What is
+    /// not known is not a problem.
     #[must_use]
     pub fn problems(
         &self,
@@ -144,7 +145,7 @@ impl Registered {
             CallKind::Redeploy { update_connector: false, .. } => {
                 let connector = record.map(|record| &record.connector);
                 let running = connector.map(|connector| connector.version);
-                // A record need not repeat what the registry says of the same version.
+                // A record need not repeat the declarations that the registry has for the same version.
                 let same = self.offering().filter(|offering| Some(offering.version) == running);
                 let recorded = connector.filter(|connector| connector.configurations.is_some());
                 let (applications, global) = match (recorded, same) {
@@ -162,7 +163,7 @@ impl Registered {
     }
 }
 
-/// The applications that values are wanted for: not those that the deployment lacks, which nothing can be sent to.
+/// Leaves out the applications that the deployment lacks, since nothing can be sent to them.
 fn without(
     applications: Option<Vec<DeclaredApplication>>,
     record: Option<&Deployment>,
@@ -172,8 +173,8 @@ fn without(
     applications.map(|all| all.into_iter().filter(wanted).collect())
 }
 
-/// The rights whose lack explains a refused call, the likeliest first. `generates_api_client`: a deployment of the connector
-/// does so.
+/// Returns the rights whose lack explains a refused call, the likeliest first. `generates_api_client`: a deployment of
+/// the connector generates an API client.
 #[must_use]
 pub fn suspects(call: &CallKind, generates_api_client: bool) -> Vec<Right> {
     match call {
@@ -187,7 +188,7 @@ pub fn suspects(call: &CallKind, generates_api_client: bool) -> Vec<Right> {
     }
 }
 
-/// What is told of problems before anything is sent.
+/// Reports problems that were found before anything is sent.
 #[must_use]
 pub fn not_sent(problems: &[String]) -> String {
     format!("Not sent: {}", problems.join("; "))

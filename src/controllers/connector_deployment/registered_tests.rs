@@ -28,14 +28,14 @@ fn a_call_needs_the_rights_of_what_it_does() {
         ("redeploy", Some(&generating), &redeploy(false), &[ManageDeployments], &[ManageDeployments]),
         ("move, not read", None, &redeploy(true), &[ManageDeployments, ViewConnectors], &[ManageDeployments]),
         (
-            "move, which may generate one",
+            "move, which may generate an API client",
             Some(&generating),
             &redeploy(true),
             &[ManageDeployments],
             &[ManageDeployments, GenerateApiClients],
         ),
         (
-            "taken down to be created again",
+            "deleted to be created again",
             Some(&generating),
             &CallKind::Recreate { id: "1".into() },
             &[ManageDeployments, GenerateApiClients],

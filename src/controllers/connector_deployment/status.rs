@@ -1,6 +1,6 @@
-//! The status of a `ConnectorDeployment`, from what was seen and done in this run. Pure.
+//! The status of a `ConnectorDeployment`, from what this reconcile observed and did. Pure.
 //!
-//! No call and no decision: `decide/` has said what is the case, this says it to people.
+//! Makes no call and no decision: `decide/` returns an outcome, and this module turns it into conditions.
 
 use connect_api::mask::Masker;
 use connect_api::model::Deployment;
@@ -25,17 +25,17 @@ use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
 use crate::names;
 
-/// Most bytes of the names of values in a message.
+/// Most bytes that the names of values take in a message.
 const NAMES_LENGTH: usize = 600;
 
-/// What is the case at the end of a run.
+/// What a reconcile knows at its end.
 #[derive(Debug)]
 pub struct DeploymentFacts<'a> {
-    /// Generation of the resource that the run was about.
+    /// Generation of the resource that was reconciled.
     pub generation: i64,
-    /// What is remembered.
+    /// What the decision table keeps.
     pub persisted: &'a PersistedState,
-    /// What to tell.
+    /// The Ready condition.
     pub condition: ConditionUpdate,
     /// Whether visible values differ from those that were applied.
     pub comparison: Comparison,
@@ -45,23 +45,23 @@ pub struct DeploymentFacts<'a> {
     pub suspended: bool,
     /// Whether the registry has a newer version of the connector.
     pub newer: Newer,
-    /// Key, type and region of the remote deployment, as the resource wants them; `None` if the project is not known.
+    /// Key, type and region of the desired remote deployment; `None` if the project is not known.
     pub wanted: Option<DesiredIdentity>,
     /// The deletion policy in force.
     pub deletion_policy: DeletionPolicy,
     /// The record, as this reconcile saw it.
     pub record: ObservedRecord<'a, Deployment>,
-    /// How to show texts of the service.
+    /// How texts of the service may be shown.
     pub texts: Texts<'a>,
-    /// The last lines of its log, if they were fetched in this run.
+    /// The last lines of the log, if this reconcile read them.
     pub lines: Option<Vec<String>>,
-    /// The reconcile request that this run has served.
+    /// The reconcile request that this reconcile served.
     pub handled_reconcile: Option<String>,
-    /// What the condition `Verified` says; `None`: nothing is verified.
+    /// The condition `Verified`; `None`: the spec verifies nothing.
     pub verified: Option<ConditionUpdate>,
 }
 
-/// What the status says of the remote deployment even before it exists.
+/// What identifies the remote deployment, which the status shows even before it exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredIdentity {
     /// Its key.
@@ -70,16 +70,16 @@ pub struct DesiredIdentity {
     pub kind: DeploymentType,
     /// Its region.
     pub region: String,
-    /// The project that holds it.
+    /// The project that contains it.
     pub remote: RemoteIdentity,
 }
 
-/// A version of a connector, for people.
+/// A version of a connector, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
     /// Its number.
     pub version: i64,
-    /// The Git tag that it is built from; empty: not known.
+    /// The Git tag that it was built from; empty: not known.
     pub tag: String,
 }
 
@@ -93,15 +93,15 @@ impl std::fmt::Display for Release {
 /// Whether the registry has a newer version of the connector than the one that runs (rule 15).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Newer {
-    /// It was not asked, or did not answer: what was said stays.
+    /// The registry was not read, or did not answer: the condition stays as it was.
     Unknown,
-    /// It has none, or the deployment follows by itself.
+    /// There is none, or the deployment follows the latest version by itself.
     No,
-    /// It has this one.
+    /// There is this one.
     Yes {
         /// The version that runs.
         running: Release,
-        /// The registry's latest.
+        /// The latest version in the registry.
         latest: Release,
     },
 }
@@ -109,11 +109,11 @@ pub enum Newer {
 /// How the visible values of the remote deployment compare with those that were applied (rule 16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// They were not compared in this run: nothing was read, or something runs.
+    /// They were not compared in this reconcile: nothing was read, or an operation runs.
     None,
     /// `drift.policy: Ignore`.
     Ignored,
-    /// They are those.
+    /// They are the same.
     Same,
     /// They differ.
     Different,
@@ -122,15 +122,15 @@ pub enum Comparison {
 /// How much of the service's texts may be shown.
 #[derive(Debug)]
 pub enum Texts<'a> {
-    /// All of them, without the values that were sent.
+    /// All of them, with the values that were sent masked.
     Masked(&'a Masker),
-    /// Titles only: the values that were sent are not known any more.
+    /// Titles only: the values that were sent are no longer known, so they cannot be masked.
     Titles(&'a Masker),
-    /// As they were: nothing was seen.
+    /// As they were before: nothing was read.
     Unchanged,
 }
 
-/// The new status, from the one before.
+/// Returns the new status, from the one before.
 #[must_use]
 pub fn summarize(
     before: &ConnectorDeploymentStatus,
@@ -145,7 +145,7 @@ pub fn summarize(
         status.key = Some(wanted.key.clone());
         status.deployment_type = Some(wanted.kind);
         status.region = Some(wanted.region.clone());
-        // Once something of ours may be there, the project that holds it is fixed.
+        // Once the project may contain something of this resource, `status.remote` is fixed.
         if status.remote.is_none() || (facts.persisted.id.is_none() && facts.persisted.operation.is_none()) {
             status.remote = Some(wanted.remote.clone());
         }
@@ -175,7 +175,7 @@ pub fn summarize(
     bounded(status)
 }
 
-/// The same, with lists of a bounded size.
+/// Limits the size of each list.
 #[must_use]
 pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStatus {
     if let Some(applied) = &mut status.applied {
@@ -197,10 +197,11 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Vec
     let (reason, message) = if unverified {
         (
             "NotSentFromHere",
-            "The secured values there cannot be read, and were not seen to be sent from here; the next redeploy sends them",
+            "The secured values of the deployment cannot be read back, and this resource is not known to have sent \
+             them. The next redeploy sends them",
         )
     } else {
-        ("NothingUnverified", "No secured values are there that were not sent from here")
+        ("NothingUnverified", "The deployment has no secured values that this resource did not send")
     };
     vec![
         drifted(facts.comparison, facts.record),
@@ -211,12 +212,12 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Vec
     ]
 }
 
-/// What the deployment still has of what is not wanted; whether secured ones are among them is said first, because such a
-/// value is still in force. Unknown while nothing that was sent is remembered.
+/// Reports values that the deployment still has and the spec does not name. The message says whether secured values are
+/// among them, because these are still in force. `Unknown` if it is not known what was sent.
 fn values_retained(facts: &DeploymentFacts<'_>) -> Extra {
     let type_ = names::VALUES_RETAINED;
     let applied = facts.persisted.applied.as_ref();
-    // What this generation removes was not looked for yet, or cannot be.
+    // The values that this generation removes were not compared yet, or cannot be.
     let is_behind = applied.is_some_and(|applied| applied.generation != facts.generation);
     let compared = !(is_behind && facts.comparison == Comparison::None);
     let retained = applied.map(|applied| &applied.retained).filter(|retained| !retained.is_empty());
@@ -232,7 +233,7 @@ fn values_retained(facts: &DeploymentFacts<'_>) -> Extra {
                 type_,
                 None,
                 "NotCompared",
-                "It was not compared yet which values of the deployment the spec does not name any more",
+                "The values of the deployment were not compared with this generation of the spec yet",
             ),
             None => Extra::new(type_, None, "NotCompared", "It is not known which values were sent to the deployment"),
         };
@@ -241,9 +242,9 @@ fn values_retained(facts: &DeploymentFacts<'_>) -> Extra {
     let revoke = if secured { "; revoke secured ones where they were issued" } else { "" };
     let names = listed(retained.iter().map(|(item, _)| item).filter(|item| item.is_listed()));
     let message = format!(
-        "The deployment still has values that the spec does not name: {names}. A redeploy takes nothing away: name them \
-         again with other values, or set removedValues to Recreate, which deletes and creates the deployment and changes its \
-         URLs{revoke}"
+        "The deployment still has values that the spec does not name: {names}. A redeploy does not remove values: name \
+         them again with other values, or set removedValues to Recreate, which deletes the deployment and creates it \
+         again, with other URLs{revoke}"
     );
     Extra::new(type_, Some(true), "NotInSpec", message)
 }
@@ -253,8 +254,8 @@ fn drifted(comparison: Comparison, seen: ObservedRecord<'_, Deployment>) -> Extr
         (comparison, seen)
     {
         let message = format!(
-            "Somebody rolled the deployment back to revision {}: connector or values are not those that were applied; see \
-             drift.policy",
+            "Somebody rolled the deployment back to revision {}: its connector or values differ from those that were \
+             applied; see drift.policy",
             cut(revision, 256)
         );
         return Extra::new(names::DRIFTED, Some(true), "RolledBack", message);
@@ -262,11 +263,11 @@ fn drifted(comparison: Comparison, seen: ObservedRecord<'_, Deployment>) -> Extr
     let (holds, reason, message) = match comparison {
         Comparison::None => (None, "NotCompared", "Visible values were not compared with those that were applied"),
         Comparison::Ignored => (Some(false), "Ignored", "drift.policy is Ignore"),
-        Comparison::Same => (Some(false), "ValuesMatch", "Visible values are those that were applied"),
+        Comparison::Same => (Some(false), "ValuesMatch", "Visible values match those that were applied"),
         Comparison::Different => (
             Some(true),
             "ValuesDiffer",
-            "Visible values or the connector are not those that were applied; see drift.policy",
+            "Visible values or the connector differ from those that were applied; see drift.policy",
         ),
     };
     Extra::new(names::DRIFTED, holds, reason, message)
@@ -275,9 +276,12 @@ fn drifted(comparison: Comparison, seen: ObservedRecord<'_, Deployment>) -> Extr
 fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Extra {
     let type_ = names::UPDATE_AVAILABLE;
     match newer {
-        Newer::No => {
-            Extra::new(type_, Some(false), "NoNewerVersion", "No newer version of the connector waits to be named")
-        }
+        Newer::No => Extra::new(
+            type_,
+            Some(false),
+            "NoNewerVersion",
+            "No newer version of the connector requires a change of the spec",
+        ),
         Newer::Yes { running, latest } => Extra::new(
             type_,
             Some(true),
@@ -292,7 +296,7 @@ fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Extra 
             Some(earlier) if earlier.status != "Unknown" => {
                 Extra::new(type_, Some(earlier.status == "True"), &earlier.reason, earlier.message.clone())
             }
-            _ => Extra::new(type_, None, "RegistryNotRead", "The registry was not read yet"),
+            _ => Extra::new(type_, None, "RegistryNotRead", "The registry has not been read yet"),
         },
     }
 }
@@ -326,7 +330,7 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls
     show_report(status, record, texts);
 }
 
-/// Shows the report of a record, and nothing else of it.
+/// Shows the report of a record, and nothing else of the record.
 pub(super) fn show_report(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
     match texts {
         Texts::Masked(masker) => status.report = report::newest(record.report(), masker, true),
@@ -343,18 +347,18 @@ fn hide(status: &mut ConnectorDeploymentStatus) {
     status.report.clear();
 }
 
-/// What to tell people of values that the remote does not show as they were sent; names only.
+/// Reports values that the remote does not show as they were sent, by name only.
 #[must_use]
 pub fn not_applied(items: &[Item]) -> ConditionUpdate {
     let names = listed(items.iter());
     let message = format!(
-        "Live, but with other values than those that were sent: {names}. They are not sent again: look at the deployment, \
-         then change the values, or ask for a redeploy"
+        "Deployed, but the deployment shows other values than those that were sent: {names}. The operator does not \
+         send them again: inspect the deployment, then change the values or request a redeploy"
     );
     ConditionUpdate::new(Reason::ValuesNotApplied, message)
 }
 
-/// Names of values, as many as fit beside a sentence, and how many more there are.
+/// Lists names of values up to [`NAMES_LENGTH`], and how many more there are.
 pub(super) fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
     let names: Vec<String> = items.map(ToString::to_string).collect();
     let (mut text, mut shown) = (String::new(), 0);
@@ -368,19 +372,19 @@ pub(super) fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
     if shown < names.len() { format!("{text} and {} more", names.len() - shown) } else { text }
 }
 
-/// What failed on top of something that works is no outage: the service goes on with what it had (contract section 7).
+/// Reports a failed redeploy as `RedeployFailed` if earlier code keeps serving: the service does not stop it (contract
+/// section 7), so this is no outage.
 #[must_use]
 pub fn of_redeploy(condition: ConditionUpdate, persisted: &PersistedState) -> ConditionUpdate {
     let serves = persisted.applied.as_ref().is_some_and(|applied| applied.serves);
     if condition.reason != Reason::DeploymentFailed || !serves {
         return condition;
     }
-    let message =
-        format!("The last redeploy failed, and what was deployed before it goes on serving: {}", condition.message);
+    let message = format!("The last redeploy failed; what was deployed before keeps serving: {}", condition.message);
     ConditionUpdate::new(Reason::RedeployFailed, message)
 }
 
-/// What to tell people of a verdict. `report`: the entries that the status shows.
+/// Returns the Ready condition of an outcome. `report`: the entries that the status shows.
 #[must_use]
 pub fn ready_condition(
     outcome: &Outcome,
@@ -392,22 +396,22 @@ pub fn ready_condition(
     match outcome {
         Outcome::Running(OperationKind::Create) => ConditionUpdate::new(Reason::Creating, running("Creating", record)),
         Outcome::Running(OperationKind::Redeploy) => {
-            ConditionUpdate::new(Reason::Redeploying, running("Deploying again", record))
+            ConditionUpdate::new(Reason::Redeploying, running("Redeploying", record))
         }
         Outcome::Running(OperationKind::Recreate) => ConditionUpdate::new(
             Reason::Undeploying,
-            running("Taking it down, to create it without the values that were removed", record),
+            running("Undeploying, to create the deployment again without the removed values", record),
         ),
         Outcome::Running(OperationKind::Undeploy) | Outcome::Released => {
-            ConditionUpdate::new(Reason::Undeploying, running("Taking it down", record))
+            ConditionUpdate::new(Reason::Undeploying, running("Undeploying", record))
         }
         Outcome::TakesTooLong => ConditionUpdate::new(
             Reason::TakesTooLong,
-            format!("No end after 30 minutes; the deployment is {phase}. The operator goes on looking"),
+            format!("Not finished after 30 minutes; the deployment is {phase}. The operator keeps polling"),
         ),
         Outcome::Changing => ConditionUpdate::new(Reason::Redeploying, "A change is about to be sent"),
         Outcome::Busy => {
-            ConditionUpdate::new(Reason::Redeploying, format!("Somebody else works on it; the deployment is {phase}"))
+            ConditionUpdate::new(Reason::Redeploying, format!("Another client changes the deployment; it is {phase}"))
         }
         Outcome::Settled { phase: settled, .. } => settled_condition(*settled, record, report),
         Outcome::NotApplied { .. } => lacking(record).unwrap_or_else(|| {
@@ -419,30 +423,32 @@ pub fn ready_condition(
         Outcome::KeyTaken => ConditionUpdate::new(
             Reason::KeyTaken,
             format!(
-                "A deployment with key {key} exists and was not made by this resource: choose another key, or set adoptionPolicy: Adopt"
+                "A deployment with key {key} exists and was not created by this resource: choose another key, or set \
+                 adoptionPolicy: Adopt"
             ),
         ),
         Outcome::NotAdoptable => ConditionUpdate::new(Reason::KeyTaken, not_adoptable(key, record)),
         Outcome::TakingOver => ConditionUpdate::new(
             Reason::Adopting,
-            format!("The deployment with key {key} is taken over once nothing has moved in it for a minute"),
+            format!("The deployment with key {key} is taken over once it has not changed for a minute"),
         ),
-        Outcome::Missing => {
-            ConditionUpdate::new(Reason::ServiceUnavailable, "The deployment does not show; looking again to be sure")
-        }
+        Outcome::Missing => ConditionUpdate::new(
+            Reason::ServiceUnavailable,
+            "The deployment was not found; it is read again to be sure",
+        ),
         Outcome::Disappeared => ConditionUpdate::new(
             Reason::RemoteDisappeared,
-            "The deployment was deleted elsewhere: delete and create this resource, or set drift.policy: Correct",
+            "Another client deleted the deployment: delete this resource and create it again, or set \
+             drift.policy: Correct",
         ),
         Outcome::Refused | Outcome::ValuesUnknown => {
             ConditionUpdate::new(Reason::RequestRejected, "The API refused the last request")
         }
         Outcome::HeldBySuspend => {
-            ConditionUpdate::new(Reason::Suspended, "A change waits: set suspend to false to send it")
+            ConditionUpdate::new(Reason::Suspended, "A change is pending: set suspend to false to send it")
         }
-        Outcome::Observed(Phase::Deployed) => {
-            lacking(record).unwrap_or_else(|| ConditionUpdate::new(Reason::Observed, "Deployed; only observed"))
-        }
+        Outcome::Observed(Phase::Deployed) => lacking(record)
+            .unwrap_or_else(|| ConditionUpdate::new(Reason::Observed, "Deployed; managementPolicy is ObserveOnly")),
         Outcome::Observed(other) => settled_condition(*other, record, report),
         Outcome::NothingToObserve => {
             ConditionUpdate::new(Reason::RemoteDisappeared, format!("There is no deployment with key {key} to observe"))
@@ -451,7 +457,8 @@ pub fn ready_condition(
             Reason::ConnectorVersionUnavailable,
             match latest {
                 Some(latest) => format!(
-                    "The service only deploys version {latest} of the connector, its latest, and not {wanted}: set connector.version to {latest}"
+                    "The service only deploys version {latest} of the connector, its latest, and not version {wanted}: \
+                     set connector.version to {latest}"
                 ),
                 None => format!("The registry does not say whether version {wanted} of the connector is its latest"),
             },
@@ -459,7 +466,8 @@ pub fn ready_condition(
         Outcome::VersionMismatch { wanted, running } => ConditionUpdate::new(
             Reason::ConnectorVersionMismatch,
             format!(
-                "Version {running} of the connector runs, and no redeploy can move it to {wanted}: set connector.version to {running}"
+                "The deployment runs version {running} of the connector, and no redeploy can move it to version \
+                 {wanted}: set connector.version to {running}"
             ),
         ),
     }
@@ -471,8 +479,9 @@ fn not_adoptable(key: &str, record: Option<&Deployment>) -> String {
         format!(" ({connector}, {}, {})", record.deployed_region, record.kind.as_str())
     });
     format!(
-        "A deployment with key {key} exists and cannot be taken over, because connector, region or type are others{other}: \
-         delete this resource and create one that names the same, or one with another key"
+        "A deployment with key {key} exists and cannot be taken over, because its connector, region or type \
+         differs{other}: delete this resource, and create one that names the same connector, region and type, or \
+         another key"
     )
 }
 
@@ -483,7 +492,7 @@ fn running(what: &str, record: Option<&Deployment>) -> String {
     }
 }
 
-/// A deployment that lives without all of its applications does not do what was asked for.
+/// Reports a deployment that lacks applications, since it does not do everything that the connector declares.
 fn lacking(record: Option<&Deployment>) -> Option<ConditionUpdate> {
     let missing = applications::missing(record?);
     (!missing.is_empty()).then(|| ConditionUpdate::new(Reason::ApplicationMissing, applications::message(&missing)))
@@ -504,14 +513,14 @@ fn settled_condition(phase: Phase, record: Option<&Deployment>, report: &[Report
         ),
         Phase::UndeployFailed => ConditionUpdate::new(
             Reason::UndeployFailed,
-            finding.unwrap_or_else(|| "Taking it down did not work, and something may still run".to_owned()),
+            finding.unwrap_or_else(|| "Undeploying failed, and the deployment may still run".to_owned()),
         ),
         Phase::Draft => ConditionUpdate::new(
             Reason::TakesTooLong,
             format!("The deployment stays in Draft: to start it, set the annotation {}", names::REDEPLOY_REQUESTED_AT),
         ),
         Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => {
-            ConditionUpdate::new(Reason::Redeploying, running("At work", record))
+            ConditionUpdate::new(Reason::Redeploying, running("In progress", record))
         }
     }
 }

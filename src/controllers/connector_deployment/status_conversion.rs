@@ -1,4 +1,5 @@
-//! Keeps a [`PersistedState`] in the status of the resource: two pure translations, each other's reverse.
+//! Converts between a [`PersistedState`] and the status of the resource: two pure functions, each the inverse of the
+//! other.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::controllers::tags::{GLOBAL, Item, Kind, Tags};
 use crate::crd::connector_deployment_status as stored;
 use crate::names;
 
-/// Reads what is remembered.
+/// Reads the persisted state from a status.
 #[must_use]
 pub fn persisted(status: &stored::ConnectorDeploymentStatus) -> PersistedState {
     PersistedState {
@@ -26,9 +27,9 @@ pub fn persisted(status: &stored::ConnectorDeploymentStatus) -> PersistedState {
     }
 }
 
-/// Writes what is to be remembered. `unverified` is written as a condition, with the others.
+/// Writes the persisted state to a status. `unverified` is written with the other conditions.
 pub fn store(status: &mut stored::ConnectorDeploymentStatus, persisted: &PersistedState) {
-    // Destructured, so that a new member cannot be forgotten.
+    // Destructured, so that a new field cannot be forgotten.
     let PersistedState { id, applied, operation, handled_redeploy, unverified: _ } = persisted;
     status.id.clone_from(id);
     status.applied = applied.as_ref().map(stored_applied);
@@ -180,7 +181,7 @@ fn tags(status_conversion: &[stored::ValueDigests]) -> Tags {
     status_conversion.iter().flat_map(place).collect()
 }
 
-/// As many as fit into so many bytes of JSON, secured ones first: they cannot be read back.
+/// Returns as many tags as fit into `size` bytes of JSON. Secured values come first, since they cannot be read back.
 fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
     const PLACE: usize = r#"{"application":,"standard":{},"secured":{},"schedule":"","retryPolicy":{}},"#.len();
     const VALUE: usize = ":,".len();
@@ -237,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    /// A tag for each kind of value, in an application and for all.
+    /// A tag for each kind of value, in an application and global.
     fn some(tag: &str) -> Tags {
         let mut tags = Tags::default();
         for item in [
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_values_is_bounded_and_keeps_secured_ones_first() {
+    fn a_list_of_values_is_bounded_and_keeps_secured_values_first() {
         let mut tags = Tags::default();
         for number in 0..5_000 {
             let application = format!("application-{}", number % 70);
@@ -267,7 +268,7 @@ mod tests {
         let status_conversion = stored_tags(&tags, stored::VALUES_SIZE);
         let text = serde_json::to_string(&status_conversion).expect("it is JSON");
         assert!(text.len() <= stored::VALUES_SIZE, "{}", text.len());
-        assert!(text.len() > stored::VALUES_SIZE * 3 / 4, "the room is used: {}", text.len());
+        assert!(text.len() > stored::VALUES_SIZE * 3 / 4, "most of the space is used: {}", text.len());
         let read = super::tags(&status_conversion);
         for number in 0..50 {
             assert!(read.has(&Item::secured("application-0", &format!("SECRET_{number}"))), "{number}");
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_back_as_it_was() {
+    fn the_persisted_state_is_read_back_unchanged() {
         let source =
             Source { kind: "Secret".into(), name: "tax".into(), uid: "1".into(), resource_version: "2".into() };
         let time = Timestamp::from_second(1_000).expect("a time in range");

@@ -1,7 +1,8 @@
-//! Whether what `spec.verify` names exists and points to the deployment, and when that makes it Ready (rule 17). Pure.
+//! Whether the resources in `spec.verify` exist and point to the deployment, and whether that makes it Ready (rule 17).
+//! Pure.
 //!
-//! Who looks it up is for `run/verify.rs`. Of URLs that are not the deployment's only the host is shown: the rest may hold a
-//! token of somebody else.
+//! `reconciler/verify.rs` has them looked up. Of a URL that does not belong to the deployment only the host is shown:
+//! the rest may contain somebody's token.
 
 use std::collections::BTreeSet;
 
@@ -17,16 +18,16 @@ use crate::controllers::remote::Found;
 use crate::crd::{ReadyWhen, Verify};
 use crate::names;
 
-/// Longest part of an answer in a message, in bytes.
+/// Longest part of a response in a message, in bytes.
 const LONGEST_WORD: usize = 200;
 
-/// The resources that are looked up, in the order of the spec.
+/// Returns the resources to look up, in the order of the spec.
 #[must_use]
 pub fn resources(verify: &Verify) -> Vec<ResourceName> {
     wanted(verify).map(|(name, _)| name).collect()
 }
 
-/// Each resource with the application that it must point to.
+/// Returns each resource with the application to which it must point.
 fn wanted(verify: &Verify) -> impl Iterator<Item = (ResourceName, Option<&str>)> {
     let extensions = verify.extensions.iter().map(|wanted| (ResourceKind::Extension, wanted));
     let subscriptions = verify.subscriptions.iter().map(|wanted| (ResourceKind::Subscription, wanted));
@@ -36,11 +37,11 @@ fn wanted(verify: &Verify) -> impl Iterator<Item = (ResourceName, Option<&str>)>
     })
 }
 
-/// What the condition `Verified` says of what was found. `found`: one for each of [`resources`]; `project`: key of the
-/// remote project, for the names of scopes.
+/// Returns the condition `Verified` for the results of the lookups. `found`: one for each of [`resources`]; `project`:
+/// key of the remote project, for the names of scopes.
 ///
 /// # Errors
-/// Why nothing can be said now: something cannot be read, and nothing else is wrong.
+/// Why there is no result: a resource cannot be read, and nothing else is wrong.
 pub fn evaluate(
     verify: &Verify,
     found: &[Found],
@@ -90,7 +91,7 @@ fn forbidden(kind: ResourceKind, project: &str) -> String {
     format!("The API client lacks {}", scopes::explain(&[right], project))
 }
 
-/// Whether a resource points to an application of the deployment; a note if that cannot be told.
+/// Whether a resource points to an application of the deployment; with a note if that cannot be determined.
 fn points_here(
     name: &ResourceName,
     destination: &Destination,
@@ -135,7 +136,7 @@ fn host_of(application: &ApplicationDeployment) -> Option<String> {
     application.url.as_deref().and_then(host)
 }
 
-/// Host of an address, as URLs are compared: lower case, without the port that goes without saying.
+/// Returns the host of a URL in comparable form: lower case, without the default port.
 fn host(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?.to_owned();
@@ -158,7 +159,7 @@ fn subscription_points_to(
         return Ok("");
     }
     match topics.as_slice() {
-        // What the service shows on AWS is unspecified (contract section 4.4).
+        // What the service shows for a topic on AWS is unspecified (contract section 4.4).
         [] if destination.kind == Destination::SNS => {
             Ok(" (its topic cannot be compared, since the service shows none for the deployment)")
         }
@@ -167,7 +168,7 @@ fn subscription_points_to(
     }
 }
 
-/// A topic as it is compared: its name, and where it is if that is known.
+/// A topic in comparable form: its name, and its project or account if that is known.
 struct Topic<'a> {
     place: Option<&'a str>,
     name: &'a str,
@@ -190,7 +191,7 @@ impl<'a> Topic<'a> {
         Some(Self { place: topic.place.or(destination.project_id.as_deref()), ..topic })
     }
 
-    /// Whether both are the same, as far as both say where they are.
+    /// Whether both are the same topic, as far as both have a location.
     fn is(&self, other: &Self) -> bool {
         self.name == other.name && self.place.zip(other.place).is_none_or(|(one, other)| one == other)
     }
@@ -210,7 +211,7 @@ fn shortened(text: &str) -> String {
     crate::controllers::conditions::cut(text, LONGEST_WORD)
 }
 
-/// What the condition says while nothing new is known: what it said of this generation, else that nothing was looked up yet.
+/// Returns the condition while there is no new result: the one of this generation, or that nothing was looked up yet.
 #[must_use]
 pub fn unknown(before: &[Condition], generation: i64, why: String) -> ConditionUpdate {
     let said = before.iter().find(|said| said.type_ == names::VERIFIED && said.observed_generation == Some(generation));
@@ -225,7 +226,7 @@ pub fn has_findings(record: &Deployment) -> bool {
     record.report().iter().any(|entry| matches!(entry.kind, EntryType::Warning | EntryType::Error))
 }
 
-/// What `Ready` says of a deployment of which `condition` is the case.
+/// Returns the Ready condition of a deployment whose own condition is `condition`.
 #[must_use]
 pub fn ready(
     condition: ConditionUpdate,
@@ -247,8 +248,8 @@ pub fn ready(
             };
             ConditionUpdate::new(reason, format!("{}. {}", condition.message, verified.message))
         }
-        // The schema asks for `verify`.
-        (ReadyWhen::Verified, None) => ConditionUpdate::new(Reason::NotVerified, "verify names nothing to look for"),
+        // The schema requires `verify`.
+        (ReadyWhen::Verified, None) => ConditionUpdate::new(Reason::NotVerified, "verify names no resources"),
     }
 }
 

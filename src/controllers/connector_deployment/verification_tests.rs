@@ -34,7 +34,7 @@ fn there(destination: &Value) -> Found {
 }
 
 #[test]
-fn an_extension_has_to_call_a_host_of_the_deployment() {
+fn an_extension_must_call_a_host_of_the_deployment() {
     let http =
         |url: &str| json!({"type": "HTTP", "url": url, "authentication": {"type": "x", "headerValue": "canary"}});
     let host = "https://service-1.europe-west1.gcp.commercetools.app";
@@ -44,7 +44,7 @@ fn an_extension_has_to_call_a_host_of_the_deployment() {
         ("with a slash", http(&format!("{host}/")), None, Some(host), Reason::Verified),
         ("another path", http(&format!("{SERVICE}/check?a=b")), None, Some(host), Reason::Verified),
         (
-            "letters and port",
+            "upper case and port",
             http("HTTPS://Service-1.Europe-west1.GCP.commercetools.app:443/"),
             None,
             Some(host),
@@ -52,16 +52,16 @@ fn an_extension_has_to_call_a_host_of_the_deployment() {
         ),
         ("the named application", http(SERVICE), Some("service"), Some(SERVICE), Reason::Verified),
         ("another application", http(SERVICE), Some("events"), Some(SERVICE), Reason::WrongDestination),
-        ("an application that is not there", http(SERVICE), Some("gone"), Some(SERVICE), Reason::WrongDestination),
+        ("an application that does not exist", http(SERVICE), Some("gone"), Some(SERVICE), Reason::WrongDestination),
         (
-            "the deployment before",
+            "an earlier deployment",
             http("https://service-0.europe-west1.gcp.commercetools.app"),
             None,
             Some(SERVICE),
             Reason::WrongDestination,
         ),
         (
-            "a host that only begins so",
+            "a host that only has the same beginning",
             http(&format!("{host}.example.com")),
             None,
             Some(SERVICE),
@@ -91,7 +91,7 @@ fn an_extension_has_to_call_a_host_of_the_deployment() {
 }
 
 #[test]
-fn a_subscription_has_to_send_to_a_topic_of_the_deployment() {
+fn a_subscription_must_send_to_a_topic_of_the_deployment() {
     let pub_sub =
         |project: &str, topic: &str| json!({"type": "GoogleCloudPubSub", "projectId": project, "topic": topic});
     let sns = |arn: &str| json!({"type": "SNS", "topicArn": arn, "accessKey": "k", "accessSecret": "canary"});
@@ -134,7 +134,7 @@ fn a_subscription_has_to_send_to_a_topic_of_the_deployment() {
 }
 
 #[test]
-fn all_findings_are_told_and_the_one_that_comes_first_is_the_reason() {
+fn all_findings_are_reported_and_the_first_in_order_is_the_reason() {
     let verify = Verify {
         extensions: vec![VerifiedResource { key: "cart".into(), application: None }],
         subscriptions: vec![VerifiedResource { key: "orders".into(), application: None }],
@@ -146,7 +146,7 @@ fn all_findings_are_told_and_the_one_that_comes_first_is_the_reason() {
     for (case, found, expected, words) in [
         ("missing", [good(), Found::Absent], Ok(Reason::NotFound), "Subscription orders does not exist"),
         (
-            "missing and elsewhere",
+            "missing, and a wrong destination",
             [foreign_installs(), Found::Absent],
             Ok(Reason::NotFound),
             "Extension cart calls elsewhere.example",
@@ -183,14 +183,14 @@ fn all_findings_are_told_and_the_one_that_comes_first_is_the_reason() {
 }
 
 #[test]
-fn ready_waits_for_what_the_spec_asks_for_and_hides_no_finding() {
+fn ready_requires_what_the_spec_asks_for_and_hides_no_finding() {
     use ReadyWhen::{Deployed, NoWarnings, Verified};
     let deployed = || ConditionUpdate::new(Reason::Deployed, "Deployed");
     let warned = || ConditionUpdate::new(Reason::DeployedWithWarnings, "Deployed, with findings: slow");
     let failed = || ConditionUpdate::new(Reason::DeploymentFailed, "no");
     let verified = ConditionUpdate::new(Reason::Verified, "Verified: Extension tax");
     let missing = ConditionUpdate::new(Reason::NotFound, "Extension tax does not exist");
-    let unchecked = ConditionUpdate::new(Reason::NotChecked, "Being looked up");
+    let unchecked = ConditionUpdate::new(Reason::NotChecked, "The lookup is in progress");
     let forbidden = ConditionUpdate::new(Reason::PermissionMissing, "lacks");
     for (case, condition, when, findings, found, expected) in [
         ("the default", deployed(), Deployed, false, None, Reason::Deployed),
@@ -222,7 +222,7 @@ fn ready_waits_for_what_the_spec_asks_for_and_hides_no_finding() {
 }
 
 #[test]
-fn what_was_said_stays_while_nothing_new_is_known_of_the_same_generation() {
+fn the_condition_stays_while_there_is_no_new_result_for_the_same_generation() {
     let said = |reason: &str, generation: i64| Condition {
         type_: names::VERIFIED.to_owned(),
         status: "True".to_owned(),
@@ -237,7 +237,7 @@ fn what_was_said_stays_while_nothing_new_is_known_of_the_same_generation() {
         ("missing", vec![said("NotFound", 2)], Reason::NotFound),
         ("of another generation", vec![said("Verified", 1)], Reason::NotChecked),
         ("not checked", vec![said("NotChecked", 2)], Reason::NotChecked),
-        ("a word of another version", vec![said("Proven", 2)], Reason::NotChecked),
+        ("a reason of another operator version", vec![said("Proven", 2)], Reason::NotChecked),
     ] {
         assert_eq!(unknown(&before, 2, "why".to_owned()).reason, expected, "{case}");
     }

@@ -1,4 +1,4 @@
-//! The one place that changes staged connectors: the one call of a run.
+//! The one place that changes staged connectors: sends the one call of a reconcile.
 
 use clock::later;
 use connect_api::model::{ConnectorStaged as Record, ConnectorUpdate, ConnectorUpdateAction};
@@ -13,19 +13,19 @@ use crate::controllers::driver::PersistedOperation;
 use crate::controllers::operations::{CallResult, LIMIT};
 use crate::crd::ConnectorStagedSpec;
 
-/// What came back.
+/// The result of a call.
 pub type Done = CallResult<ObservedConnector, Record>;
 
-/// The two sides of the client that a run needs.
+/// The two sides of the client that a call needs.
 #[derive(Clone, Copy)]
 pub struct Apis<'a> {
-    /// Reads.
+    /// For reads.
     pub reads: &'a dyn ConnectApi,
-    /// Changes.
+    /// For changes.
     pub changes: &'a dyn StagedApi,
 }
 
-/// Sends the call whose operation was persisted. `record`: what was read, from which an update starts.
+/// Sends the call whose operation was persisted. `record`: what was read, from which an update is computed.
 pub async fn send(
     apis: Apis<'_>,
     spec: &ConnectorStagedSpec,
@@ -57,16 +57,16 @@ pub async fn send(
     }
 }
 
-/// Rule 1: the key is looked up once more, then one POST.
+/// Rule 1: looks the key up once more, then sends one POST.
 async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_before: Timestamp) -> Done {
     match apis.reads.staged(&Selector::Key(spec.key.clone())).await {
         Ok(Some(_)) => {
-            // For an operation from before it may be ours: the next look decides.
+            // A repeated create may find what an earlier attempt created: the next observation decides.
             let answer = if first { Response::Duplicate } else { Response::Unknown };
             return Done::without_record(answer, None);
         }
         Ok(None) => {}
-        // Nothing was sent yet in this attempt.
+        // This attempt has not sent anything yet.
         Err(error) => return Done::without_record(Response::Retryable, Some(error)),
     }
     match apis.changes.stage(&desired::draft(spec), send_before).await {

@@ -1,7 +1,7 @@
-//! What a staged connector is to be, and which changes turn the one that is there into it. Pure.
+//! What a staged connector should be, and the changes that turn the existing one into it. Pure.
 //!
-//! Every member of a connector can be read back, so that nothing but a comparison is needed: no change is sent that the
-//! remote shows already.
+//! Every field of a connector can be read back, so a comparison is enough: no change is sent that the remote already
+//! shows.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use sha2::{Digest as _, Sha256};
 use crate::controllers::digest::hex;
 use crate::crd::{ConnectorStagedSpec, Publish};
 
-/// Digits of a digest.
+/// Number of digits of a digest.
 const DIGITS: usize = 32;
 
-/// What people can choose of a connector, in one form for what is wanted and what is seen. What the service does not
-/// tell apart from an absent member is empty.
+/// What a user can choose about a connector, in one form for the desired and the observed values. A field is empty
+/// where the service does not distinguish an empty value from an absent one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fields {
     name: String,
@@ -86,19 +86,19 @@ impl From<&Record> for Fields {
 }
 
 impl Fields {
-    /// Digest of all of them.
+    /// Returns a digest of all fields.
     #[must_use]
     pub fn digest(&self) -> String {
         digest(&serde_json::to_string(self).unwrap_or_default())
     }
 
-    /// The Git tag.
+    /// Returns the Git tag.
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// Digest of repository and tag.
+    /// Returns a digest of repository and tag.
     #[must_use]
     pub fn source(&self) -> String {
         digest(&format!("{} {}", self.url, self.tag))
@@ -117,7 +117,7 @@ fn digest(text: &str) -> String {
     digits
 }
 
-/// Digest of what is to be published, and how; `None`: nothing is.
+/// Returns a digest of what should be published, and how; `None`: nothing should be.
 #[must_use]
 pub fn publication(spec: &ConnectorStagedSpec, fields: &Fields) -> Option<String> {
     match spec.publish {
@@ -127,7 +127,7 @@ pub fn publication(spec: &ConnectorStagedSpec, fields: &Fields) -> Option<String
     }
 }
 
-/// What is sent to create it.
+/// Returns what is sent to create the connector.
 #[must_use]
 pub fn draft(spec: &ConnectorStagedSpec) -> ConnectorStagedDraft {
     let creator = &spec.creator;
@@ -160,16 +160,16 @@ fn integration_types(words: &[String]) -> Vec<IntegrationType> {
     words.iter().map(|word| IntegrationType::from(word.as_str())).collect()
 }
 
-/// What turns the connector that is there into the one that is wanted.
+/// The changes that turn the existing connector into the desired one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The actions, the repository last: whatever refuses it, everything before it is of the same version.
+    /// The actions, the repository last: whatever refuses it, everything before it belongs to the same version.
     pub actions: Vec<ConnectorUpdateAction>,
     /// What no action can change, each in a sentence.
     pub impossible: Vec<String>,
 }
 
-/// The changes that are needed. What the spec leaves out is not changed, since no action takes a text away.
+/// Returns the necessary changes. What the spec leaves out is not changed, since no action removes a text.
 #[must_use]
 pub fn changes(spec: &ConnectorStagedSpec, record: &Record) -> Changes {
     use ConnectorUpdateAction as Act;
@@ -235,8 +235,8 @@ const PATHS: [(&str, &str); 15] = [
     ("documentation_url", "documentationUrl"),
 ];
 
-/// The fields that an update changes: path in the spec, what the remote shows, what is wanted. What the spec leaves out
-/// stays as it is.
+/// Returns the fields that an update changes: path in the spec, what the remote shows, what is desired. What the spec
+/// leaves out stays as it is.
 #[must_use]
 pub fn differences(spec: &ConnectorStagedSpec, record: &Record) -> Vec<(&'static str, String, String)> {
     let members = |fields: Fields| serde_json::to_value(fields).unwrap_or_default();
@@ -254,7 +254,7 @@ pub fn differences(spec: &ConnectorStagedSpec, record: &Record) -> Vec<(&'static
     fields.map(|(member, path)| (*path, shown(&seen[*member]), shown(&wanted[*member]))).collect()
 }
 
-/// There is no action that empties them (contract section 6.2).
+/// Compares the regions. No action empties them (contract section 6.2).
 fn regions(changes: &mut Changes, spec: &ConnectorStagedSpec, wanted: &Fields, seen: &Fields) {
     if wanted.supported_regions == seen.supported_regions {
         return;
@@ -262,7 +262,7 @@ fn regions(changes: &mut Changes, spec: &ConnectorStagedSpec, wanted: &Fields, s
     if wanted.supported_regions.is_empty() {
         let there = joined(&seen.supported_regions);
         changes.impossible.push(format!(
-            "supportedRegions cannot be emptied once there are some: name at least one (the remote has {there})"
+            "supportedRegions cannot be emptied once it is set: name at least one (the remote has {there})"
         ));
     } else {
         let regions = spec.supported_regions.clone();
@@ -270,7 +270,7 @@ fn regions(changes: &mut Changes, spec: &ConnectorStagedSpec, wanted: &Fields, s
     }
 }
 
-/// The list of projects belongs to private connectors (contract section 6.2).
+/// Compares the projects. Only private connectors have them (contract section 6.2).
 fn projects(changes: &mut Changes, private: bool, wanted: &Fields, seen: &Fields) {
     if wanted.private_projects == seen.private_projects {
         return;

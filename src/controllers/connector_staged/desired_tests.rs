@@ -1,4 +1,4 @@
-//! Each difference becomes the action that is needed, and nothing else does.
+//! Each difference becomes the action that it needs, and nothing else does.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn each_difference_is_one_action_and_what_the_spec_leaves_out_is_none() {
             json!([{"action": "setCreatorEmail", "creatorEmail": "new@example.com"}]),
         ),
         (
-            "all of the creator",
+            "all fields of the creator",
             json!({"creator": {"name": "Dev", "company": "New", "title": "Engineer", "noOfContributors": 3,
                 "logoUrl": "https://example.com/l", "supportUrl": "https://example.com/s"}}),
             json!([
@@ -62,7 +62,7 @@ fn each_difference_is_one_action_and_what_the_spec_leaves_out_is_none() {
                 {"action": "setCreatorNoOfContributors", "creatorNoOfContributors": 3},
             ]),
         ),
-        ("the same of the creator", json!({"creator": {"company": "Example", "noOfContributors": 2}}), json!([])),
+        ("the same creator", json!({"creator": {"company": "Example", "noOfContributors": 2}}), json!([])),
         (
             "documentation",
             json!({"documentationUrl": "https://example.com/d"}),
@@ -87,7 +87,7 @@ fn each_difference_is_one_action_and_what_the_spec_leaves_out_is_none() {
             ]),
         ),
         (
-            "a tag, with the address as ever",
+            "a tag, with the same URL",
             json!({"repository": {"tag": "2"}}),
             json!([{"action": "setRepository", "url": "https://example.com/tax.git", "tag": "2"}]),
         ),
@@ -107,16 +107,16 @@ fn each_difference_is_one_action_and_what_the_spec_leaves_out_is_none() {
 }
 
 #[test]
-fn what_no_action_can_change_is_said() {
+fn what_no_action_can_change_is_reported() {
     for (case, change, there, sentence) in [
         (
             "regions",
             json!({"supportedRegions": []}),
             json!({}),
-            "supportedRegions cannot be emptied once there are some: name at least one (the remote has a.b)",
+            "supportedRegions cannot be emptied once it is set: name at least one (the remote has a.b)",
         ),
         (
-            "projects of a public one",
+            "projects of a public connector",
             json!({"privateProjects": []}),
             json!({"private": false}),
             "privateProjects cannot be changed while the connector is public: set the list back to that of the remote \
@@ -130,7 +130,7 @@ fn what_no_action_can_change_is_said() {
 }
 
 #[test]
-fn a_draft_shows_as_what_was_wanted() {
+fn a_draft_reads_back_as_the_desired_connector() {
     let spec = spec(&json!({"description": "All", "creator": {"company": "Example"}}));
     let draft = serde_json::to_value(draft(&spec)).expect("a draft is JSON");
     let mut shown = draft;
@@ -141,13 +141,17 @@ fn a_draft_shows_as_what_was_wanted() {
 }
 
 #[test]
-fn a_digest_knows_content_and_a_source_knows_the_tag() {
+fn a_digest_covers_the_content_and_a_source_covers_the_tag() {
     let of = |change| Fields::from(&spec(&change));
     let (plain, renamed) = (of(json!({})), of(json!({"name": "Taxes"})));
     assert_ne!(plain.digest(), renamed.digest());
     assert_eq!(plain.source(), renamed.source());
     assert_ne!(plain.source(), of(json!({"repository": {"tag": "2"}})).source());
-    assert_eq!(plain.digest(), of(json!({"integrationTypes": ["oms", "tax"]})).digest(), "the order of a list is none");
+    assert_eq!(
+        plain.digest(),
+        of(json!({"integrationTypes": ["oms", "tax"]})).digest(),
+        "the order of a list does not matter"
+    );
     let publication = |publish| publication(&spec(&json!({"publish": publish})), &plain);
     assert_eq!(publication("Never"), None);
     assert_ne!(publication("Private"), publication("Certified"));

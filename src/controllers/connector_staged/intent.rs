@@ -1,4 +1,4 @@
-//! What people ask for in a `ConnectorStaged`: pure, from the object.
+//! What a `ConnectorStaged` asks for: pure, from the object.
 
 use kube::ResourceExt;
 
@@ -8,7 +8,7 @@ use crate::controllers::object::request;
 use crate::crd::{AdoptionPolicy, ConnectorStaged, DeletionPolicy, Publish};
 use crate::names;
 
-/// What happens to the remote when the object is deleted.
+/// Returns what happens to the remote connector when the object is deleted.
 #[must_use]
 pub fn deletion(object: &ConnectorStaged) -> Option<Deletion> {
     object.metadata.deletion_timestamp.as_ref()?;
@@ -18,7 +18,7 @@ pub fn deletion(object: &ConnectorStaged) -> Option<Deletion> {
     })
 }
 
-/// What people ask for.
+/// Returns what a user asks for.
 #[must_use]
 pub fn intent(object: &ConnectorStaged) -> Intent {
     let spec = &object.spec;

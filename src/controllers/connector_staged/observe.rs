@@ -1,6 +1,7 @@
-//! Reads what a run decides on: the staged connector, as it is at the remote. Changes nothing.
+//! Reads what a decision is made from: the staged connector at the remote. Changes nothing.
 //!
-//! Each run reads its own connector: people have few of them, and what one run has just changed the next one must see.
+//! Each reconcile reads its own connector: users have few of them, and each reconcile has to see what the one before
+//! changed.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use super::status_conversion;
 use crate::controllers::references::{Named, Reference};
 use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishAfter};
 
-/// What is to wake a resource: its project, and, while publishing waits for them, the objects that prove its tag.
+/// Returns what enqueues a resource: its project, and, while publishing waits for them, the objects that prove its tag.
 #[must_use]
 pub fn references(spec: &ConnectorStagedSpec, waits: bool) -> BTreeSet<Reference> {
     let project = (Named::Project, spec.project_ref.name.clone());
@@ -28,7 +29,7 @@ pub fn references(spec: &ConnectorStagedSpec, waits: bool) -> BTreeSet<Reference
     proofs.chain([project]).collect()
 }
 
-/// Reads what has to be proven before a tag is published.
+/// Reads the objects that prove a tag before it is published.
 ///
 /// # Errors
 /// Those of the API server.
@@ -43,7 +44,7 @@ pub async fn proofs(client: &Client, namespace: &str, after: &PublishAfter) -> R
     Ok(Objects { deployment, checks: read })
 }
 
-/// Reads it: by key as long as no id is known.
+/// Reads the connector: by key as long as no id is known.
 ///
 /// # Errors
 /// Those of the Connect API.
@@ -56,13 +57,13 @@ pub async fn read_remote(
     api.staged(&selector).await
 }
 
-/// What was read, as `decide` takes it.
+/// Converts what was read to what `decide` takes.
 #[must_use]
 pub fn observation(spec: &ConnectorStagedSpec, record: Option<&Record>) -> Observation {
     record.map_or(Observation::Absent, |record| Observation::Present(held_against(spec, record)))
 }
 
-/// A record, held against what is wanted.
+/// Compares a record with what is desired.
 #[must_use]
 pub fn held_against(spec: &ConnectorStagedSpec, record: &Record) -> ObservedConnector {
     let fields = Fields::from(record);

@@ -1,91 +1,92 @@
-//! What is remembered of a staged connector over restarts, and what is seen of it: the values that `decide` works on.
+//! The persisted state of a staged connector, and an observation of it: the values that `decide` works on.
 //!
-//! Pure, and without types of Kubernetes or of the Connect API. `status_conversion.rs` keeps a [`PersistedState`] in the status of the
-//! resource, `observe.rs` makes the rest. Next: `decide/`.
+//! Pure, and without types of Kubernetes or of the Connect API. `status_conversion.rs` keeps a [`PersistedState`] in
+//! the status of the resource, `observe.rs` produces observations. Next: `decide/`.
 
 use jiff::Timestamp;
 
 /// What must survive a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PersistedState {
-    /// Id of the staged connector. Once it is known every call goes by it (rule 3).
+    /// Id of the staged connector. Once it is known, every call uses it (rule 3).
     pub id: Option<String>,
     /// What was sent last.
     pub applied: Option<Applied>,
-    /// What was begun and not yet seen to end.
+    /// The operation that was begun and whose end has not been observed yet.
     pub operation: Option<Operation>,
-    /// The tag that permission for a preview was asked for.
+    /// The tag for which permission for a preview was requested.
     pub previewed: Option<String>,
     /// The tag that was published last.
     pub published: Option<String>,
     /// How the last attempt to publish ended.
     pub publication: Option<Publication>,
-    /// From which version on which repository can be deployed.
+    /// The repository that can be deployed while it is staged, and since which version.
     pub deployable: Option<Deployable>,
-    /// The last request to try again that was served (rule 11).
+    /// The last retry request that was served (rule 11).
     pub handled_request: Option<String>,
 }
 
 /// What was sent last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Generation of the resource that it was sent for.
+    /// Generation of the resource for which it was sent.
     pub generation: i64,
-    /// Digest of what was wanted; `None`: not known to have been taken.
+    /// Digest of what was desired; `None`: the service is not known to have accepted it.
     pub digest: Option<String>,
-    /// Digest of what showed afterwards: a service that normalises shows something else than what was sent.
+    /// Digest of what the remote showed afterwards: a service that normalizes values shows something else than was
+    /// sent.
     pub remote: Option<String>,
-    /// Version before our last write.
+    /// Version before the last write of this resource.
     pub from_version: Option<i64>,
-    /// When its end was seen; later than the start of our last write.
+    /// When its end was observed; later than the start of the last write.
     pub at: Timestamp,
 }
 
-/// From which version on a tag can be deployed while it is staged. Later versions of the same tag, such as that of its
-/// publication, are no reason to deploy it again.
+/// Since which version a tag can be deployed while it is staged. Later versions of the same tag, such as that of its
+/// publication, do not cause another deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployable {
     /// Digest of repository and tag.
     pub source: String,
-    /// The first version of the connector in which the permission was seen.
+    /// The first version of the connector in which the permission was observed.
     pub version: i64,
 }
 
 /// How an attempt to publish ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication {
-    /// Digest of what was to be published, and how.
+    /// Digest of what was published, and how.
     pub digest: String,
-    /// Where it was left.
+    /// The status in which the connector was left.
     pub outcome: Phase,
-    /// When that was seen.
+    /// When that was observed.
     pub at: Timestamp,
 }
 
-/// Something that was begun: written before its call, ended after it.
+/// An operation: persisted before its call, removed after its end was observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// What it does.
     pub kind: OperationKind,
-    /// Whether its call is known to have been accepted.
+    /// Whether the service is known to have accepted its call.
     pub accepted: bool,
-    /// How often its call was about to be sent, from 1.
+    /// Number of times its call was about to be sent, from 1.
     pub attempt: u32,
     /// Generation of the resource that it serves.
     pub generation: i64,
-    /// Digest of what it is about; `None` for a delete.
+    /// Digest of what it sends; `None` for a delete.
     pub digest: Option<String>,
-    /// The tag that it is about.
+    /// The tag that it sends.
     pub tag: Option<String>,
-    /// Version that it starts from.
+    /// Version of the connector before the operation.
     pub from_version: Option<i64>,
-    /// Where the connector was then.
+    /// Status of the connector before the operation.
     pub from_phase: Option<Phase>,
-    /// Whether the connector was seen busy since.
+    /// Whether the connector was observed busy since.
     pub seen_busy: bool,
-    /// The request to try again that it serves.
+    /// The retry request that it serves.
     pub request: Option<String>,
-    /// When its call was about to be sent last.
+    /// When its call was last about to be sent.
     pub started_at: Timestamp,
 }
 
@@ -96,7 +97,7 @@ pub enum OperationKind {
     Create,
     /// Changes it.
     Update,
-    /// Asks for permission to deploy it while staged.
+    /// Requests permission to deploy it while staged.
     Preview,
     /// Publishes it.
     Publish,
@@ -104,48 +105,48 @@ pub enum OperationKind {
     Delete,
 }
 
-/// Where a staged connector is on its way (contract section 4.1).
+/// The status of a staged connector (contract section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing was asked for.
+    /// No publication was requested.
     Draft,
-    /// Publishing runs; nothing can be changed.
+    /// It is being published; nothing can be changed.
     Processing,
     /// Waits for certification, or is being certified.
     Certifying,
     /// Is published.
     Published,
-    /// Was not published.
+    /// Publishing failed.
     Failed,
-    /// A status that the contract does not list: nothing is concluded from it.
+    /// A status that the contract does not list. Nothing is concluded from it.
     Other,
 }
 
-/// Whether it may be deployed while it is staged.
+/// The permission to deploy a connector while it is staged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preview {
-    /// Nobody asked.
+    /// It was never requested.
     NeverAsked,
-    /// It is being looked at.
+    /// It was requested and is not decided yet.
     Pending,
-    /// It may.
+    /// It was granted.
     Granted,
-    /// It may not.
+    /// It was refused.
     Refused,
-    /// A word that the contract does not list: nothing is concluded from it.
+    /// A value that the contract does not list. Nothing is concluded from it.
     Other,
 }
 
-/// A look at the remote that began after our last write for this resource.
+/// An observation of the remote that began after the last write for this resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Observation {
-    /// There is none.
+    /// The staged connector does not exist.
     Absent,
-    /// There is one.
+    /// The staged connector exists.
     Present(ObservedConnector),
 }
 
-/// A staged connector as it was seen, held against what is wanted.
+/// A staged connector as it was observed, compared with what is desired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ObservedConnector {
@@ -153,9 +154,9 @@ pub struct ObservedConnector {
     pub id: String,
     /// Its version.
     pub version: i64,
-    /// Where it is.
+    /// Its status.
     pub phase: Phase,
-    /// Whether it may be deployed.
+    /// The permission to deploy it while it is staged.
     pub preview: Preview,
     /// Whether only listed projects may use it.
     pub private: bool,
@@ -163,20 +164,20 @@ pub struct ObservedConnector {
     pub listed: bool,
     /// Whether it differs from what is published.
     pub changed: bool,
-    /// Digest of all that people can choose.
+    /// Digest of everything that a user can choose.
     pub digest: String,
-    /// Whether it is as wanted.
+    /// Whether it is as desired.
     pub met: bool,
-    /// Whether its repository and tag are.
+    /// Whether its repository and tag are as desired.
     pub repository_met: bool,
     /// Digest of its repository and tag.
     pub source: String,
-    /// Whether something that differs cannot be changed.
+    /// Whether a difference cannot be changed.
     pub impossible: bool,
 }
 
 impl ObservedConnector {
-    /// Whether something moves by itself; what is not known counts as that.
+    /// Whether the status changes without another call; an unknown status counts as busy.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(self.phase, Phase::Processing | Phase::Other)

@@ -1,8 +1,8 @@
-//! What `spec.publishAfter` asks for before a tag is published: the deployment and the checks that prove it. Pure.
+//! What `spec.publishAfter` requires before a tag is published: the deployment and the checks that prove it. Pure.
 //!
-//! A proof is for one tag. The deployment shows which tag it was made from. A check shows which deployment it was made for:
-//! its `status.checkedFor` has digest and time of what the deployment had applied, and both are others after each
-//! redeploy. So a check counts only if its `spec.after` names that deployment. `observe.rs` reads the objects.
+//! A proof is for one tag. The deployment shows from which tag it was created. A check shows for which deployment it
+//! was made: its `status.checkedFor` has the digest and the time of what the deployment had applied, and each redeploy
+//! changes both. So a check counts only if its `spec.after` names that deployment. `observe.rs` reads the objects.
 
 use crate::controllers::conditions;
 use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, PublishAfter};
@@ -15,22 +15,22 @@ pub struct ProofTarget<'a> {
     pub name: &'a str,
     /// Id of its connector.
     pub id: &'a str,
-    /// The tag that is to be published.
+    /// The tag to publish.
     pub tag: &'a str,
     /// The version of the connector since which this tag can be deployed, if that is known.
     pub deployable: Option<i64>,
 }
 
-/// The objects that `publishAfter` names, as they are.
+/// The objects that `publishAfter` names.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
     /// The deployment; `None`: it is missing.
     pub deployment: Option<ConnectorDeployment>,
-    /// The checks, in the order of the spec; `None`: it is missing.
+    /// The checks, in the order of the spec; `None`: the check is missing.
     pub checks: Vec<Option<ActionCheck>>,
 }
 
-/// What publishing still waits for, each in a sentence that names the object; empty: everything is proven.
+/// Returns what publishing still waits for, each in a sentence that names the object; empty: everything is proven.
 #[must_use]
 pub fn missing(after: &PublishAfter, object_ref: &ProofTarget<'_>, objects: &Objects) -> Vec<String> {
     let name = &after.deployment_ref.name;
@@ -53,7 +53,7 @@ pub fn missing(after: &PublishAfter, object_ref: &ProofTarget<'_>, objects: &Obj
     waits
 }
 
-/// The status of a deployment that is Ready with this tag.
+/// Returns the status of the deployment if it is Ready with this tag.
 fn proves<'a>(
     deployment: &'a ConnectorDeployment,
     object_ref: &ProofTarget<'_>,
@@ -73,7 +73,7 @@ fn proves<'a>(
             && of_ready.is_some_and(|ready| ready.observed_generation == generation)
     };
     let Some(status) = deployment.status.as_ref().filter(current) else {
-        return Err("has not been seen by the operator as it is now".to_owned());
+        return Err("has not been reconciled in its current generation".to_owned());
     };
     if status.operation.is_some() || !conditions::is_ready(&status.conditions) {
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
@@ -83,17 +83,17 @@ fn proves<'a>(
     let runs = connector.and_then(|connector| connector.tag.as_deref());
     let is_it = connector.is_some_and(|connector| connector.id.as_deref() == Some(*id));
     if !is_it || runs != Some(*tag) {
-        return Err(format!("does not run tag {tag} yet, but {}", runs.unwrap_or("none that is known")));
+        return Err(format!("does not run tag {tag} yet, but {}", runs.unwrap_or("an unknown one")));
     }
     let version = connector.and_then(|connector| connector.version);
-    // The tag was deployed when it stood there an earlier time, and its sources may be others.
+    // The same tag was deployed from an earlier version of the connector, and its sources may differ.
     if deployable.is_some_and(|since| version.is_none_or(|version| version < since)) {
         return Err(format!("runs tag {tag} of an earlier version of the connector"));
     }
     Ok(status)
 }
 
-/// Whether a check passed for what is live in the deployment; `live`: its status, if that is the proof itself.
+/// Whether a check passed for what is deployed; `live`: the status of the deployment, if it proves the tag itself.
 fn passed(check: &ActionCheck, deployment: &str, live: Option<&ConnectorDeploymentStatus>) -> Result<(), String> {
     let after = check.spec.after.as_ref().map(|after| after.deployment_ref.name.as_str());
     if after != Some(deployment) {

@@ -10,7 +10,7 @@ fn after(checks: &[&str]) -> PublishAfter {
     serde_json::from_value(json!({"deploymentRef": {"name": "preview"}, "checkRefs": checks})).expect("it is one")
 }
 
-/// Ready with tag 2 of version 7, changed by `patch`.
+/// A deployment that is Ready with tag 2 of version 7, changed by `patch`.
 fn deployment(patch: &Value) -> ConnectorDeployment {
     let mut object = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment",
@@ -30,7 +30,7 @@ fn deployment(patch: &Value) -> ConnectorDeployment {
     serde_json::from_value(object).expect("it is a deployment")
 }
 
-/// Passed for that, changed by `patch`.
+/// A check that passed for that deployment, changed by `patch`.
 fn check(patch: &Value) -> ActionCheck {
     let mut object = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck",
@@ -67,18 +67,18 @@ fn waits(checks: &[&str], objects: &Objects) -> String {
 #[test]
 fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
     for (case, patch, expected) in [
-        ("it does", json!({}), ""),
+        ("it is Ready with the tag", json!({}), ""),
         ("another connector", json!({"spec": {"connector": {"stagedRef": {"name": "other"}}}}), "does not deploy this"),
         (
-            "what is published",
+            "the published connector",
             json!({"spec": {"connector": {"stagedRef": null, "key": "kit"}}}),
             "stagedRef.name to kit",
         ),
-        ("going", json!({"metadata": {"deletionTimestamp": AT}}), "is being deleted"),
-        ("changed since", json!({"metadata": {"generation": 4}}), "has not been seen"),
-        ("never seen", json!({"status": null}), "has not been seen"),
+        ("being deleted", json!({"metadata": {"deletionTimestamp": AT}}), "is being deleted"),
+        ("changed since", json!({"metadata": {"generation": 4}}), "has not been reconciled"),
+        ("never reconciled", json!({"status": null}), "has not been reconciled"),
         (
-            "at work",
+            "an operation runs",
             json!({"status": {"operation": {
                 "type": "Redeploy", "state": "Accepted", "attempt": 1, "generation": 3, "startedAt": AT,
             }}}),
@@ -98,12 +98,12 @@ fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
                 "type": "Ready", "status": "True", "reason": "Deployed", "message": "", "observedGeneration": 2,
                 "lastTransitionTime": AT,
             }]}}),
-            "has not been seen",
+            "has not been reconciled",
         ),
         ("the tag before", json!({"status": {"connector": {"tag": "1"}}}), "does not run tag 2 yet, but 1"),
-        ("a service that shows no tag", json!({"status": {"connector": {"tag": null}}}), "but none that is known"),
+        ("a service that shows no tag", json!({"status": {"connector": {"tag": null}}}), "but an unknown one"),
         ("another id", json!({"status": {"connector": {"id": "two"}}}), "does not run tag 2 yet"),
-        ("an earlier visit of the tag", json!({"status": {"connector": {"version": 5}}}), "an earlier version"),
+        ("the same tag in an earlier version", json!({"status": {"connector": {"version": 5}}}), "an earlier version"),
     ] {
         let objects = Objects { deployment: Some(deployment(&patch)), checks: Vec::new() };
         let waits = waits(&[], &objects);
@@ -116,10 +116,10 @@ fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
 #[test]
 fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed() {
     for (case, patch, expected) in [
-        ("it does", json!({}), ""),
-        ("it comes after nothing", json!({"spec": {"after": null}}), "spec.after.deploymentRef.name to preview"),
+        ("it passed", json!({}), ""),
+        ("it has no spec.after", json!({"spec": {"after": null}}), "spec.after.deploymentRef.name to preview"),
         (
-            "it comes after another one",
+            "it comes after another deployment",
             json!({"spec": {"after": {"deploymentRef": {"name": "other"}}}}),
             "does not come after that deployment",
         ),
@@ -131,13 +131,13 @@ fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed()
             "has not passed for this tag yet",
         ),
         (
-            "for the deployment before",
+            "for an earlier deployment",
             json!({"status": {"checkedFor": {"deploymentAppliedAt": "2026-11-22T09:00:00Z"}}}),
             "has not passed for this tag yet",
         ),
         ("under way", json!({"status": {"outcome": "Sent"}}), "has not passed for this tag yet"),
         ("failed", json!({"status": {"outcome": "Failed"}}), "did not pass for this tag"),
-        ("going", json!({"metadata": {"deletionTimestamp": AT}}), "has not passed for this tag yet"),
+        ("being deleted", json!({"metadata": {"deletionTimestamp": AT}}), "has not passed for this tag yet"),
     ] {
         let objects = Objects { deployment: Some(deployment(&json!({}))), checks: vec![Some(check(&patch))] };
         let waits = waits(&["cart"], &objects);
@@ -148,5 +148,5 @@ fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed()
     assert_eq!(waits(&["cart"], &objects), "ActionCheck cart is missing");
     let objects = Objects { deployment: None, checks: vec![Some(check(&json!({})))] };
     let both = "ConnectorDeployment preview is missing; ActionCheck cart has not passed for this tag yet";
-    assert_eq!(waits(&["cart"], &objects), both, "everything is said at once");
+    assert_eq!(waits(&["cart"], &objects), both, "everything is reported at once");
 }

@@ -1,4 +1,4 @@
-//! What the reconcile of a `ConnectorStaged` has of its own; [`driver`](crate::controllers::driver) has the rest.
+//! The parts of a reconcile that only a `ConnectorStaged` has; [`driver`](crate::controllers::driver) has the rest.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -204,7 +204,7 @@ impl RemoteKind for ConnectorStaged {
         };
         let mut decision = decide(&intent, &reconciler.cache.transient);
         let waits = decision.outcome == Outcome::AwaitingProof;
-        // Before the proofs are read, so that no change is missed.
+        // Before the proofs are read: a change of one then enqueues the resource.
         reconciler.note_references(waits);
         if waits {
             observed.unproven = reconciler.unproven(&decision.persisted).await?;
@@ -229,7 +229,7 @@ impl RemoteKind for ConnectorStaged {
         let condition = reconciler.ready_condition(decision, observed);
         let record = ObservedRecord::of(observed.record.as_ref());
         reconciler.patch_status(observed, &decision.persisted, condition, record, ()).await?;
-        // Not before: what a decision forgets is still needed if the decision could not be written.
+        // Only after the write: what a decision forgets is still needed if the decision could not be written.
         reconciler.cache.transient = decision.transient.clone();
         reconciler.cache.backoff.worked();
         reconciler.cache.kubernetes_error_backoff = KubernetesErrorBackoff::default();
@@ -237,7 +237,7 @@ impl RemoteKind for ConnectorStaged {
         Self::note_written(reconciler, observed, &decision.persisted);
         let mut interval = reconciler.object.interval();
         if decision.outcome == Outcome::AwaitingProof && reconciler.context.foreign_installs.is_shard() {
-            // Another install may work on what it waits for, which then enqueues nothing here.
+            // Another install may reconcile the objects that it waits for, and does not enqueue this resource.
             interval = interval.min(FOREIGN_AGAIN);
         }
         let again = decision.again.map_or(interval, |again| again.max(SHORTEST_PAUSE).min(interval));
@@ -325,7 +325,7 @@ impl RemoteKind for ConnectorStaged {
         status::summarize(&reconciler.status(), &facts, reconciler.context.clock.now())
     }
 
-    /// Tells the deployments of this connector what it has come to.
+    /// Keeps the state of the connector for its deployments, and enqueues these if it has changed.
     fn note_written(reconciler: &Staged<'_>, observed: &Observed, persisted: &PersistedState) {
         let spec = &reconciler.object.spec;
         let seen = observed.record.as_ref().map(|record| observe::held_against(spec, record));
@@ -356,7 +356,7 @@ impl RemoteKind for ConnectorStaged {
 }
 
 impl Staged<'_> {
-    /// Sends nothing: the token names its scopes, and lacks these rights. A token with other scopes enqueues the resource.
+    /// Reports the rights that the token lacks, and sends nothing. A token with other scopes enqueues the resource.
     async fn withhold(&mut self, observed: &Observed, missing: &[Right]) -> Result<Next, kube::Error> {
         let persisted = self.persisted();
         let condition = problem::unpermitted(missing, &observed.identity.project_key);
@@ -366,7 +366,7 @@ impl Staged<'_> {
         Ok(Next::Again(Some(self.object.interval())))
     }
 
-    /// What publishing still waits for.
+    /// Returns what publishing still waits for.
     async fn unproven(&self, persisted: &PersistedState) -> Result<Vec<String>, kube::Error> {
         let spec = &self.object.spec;
         let Some(after) = &spec.publish_after else { return Ok(Vec::new()) };

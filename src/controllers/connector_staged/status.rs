@@ -1,6 +1,6 @@
-//! The status of a `ConnectorStaged`, from what was seen and done in this run. Pure.
+//! The status of a `ConnectorStaged`, from what this reconcile observed and did. Pure.
 //!
-//! No call and no decision: `decide/` has said what is the case, this says it to people.
+//! Makes no call and no decision: `decide/` returns an outcome, and this module turns it into conditions.
 
 use connect_api::mask::Masker;
 use connect_api::model::{ConnectorStaged as Record, DeclaredApplication, IsPreviewable, Report};
@@ -22,35 +22,35 @@ use crate::crd::connector_staged_status::{
 };
 use crate::crd::shared::RemoteIdentity;
 
-/// What is the case at the end of a run.
+/// What a reconcile knows at its end.
 #[derive(Debug)]
 pub struct StagedFacts<'a> {
-    /// Generation of the resource that the run was about.
+    /// Generation of the resource that was reconciled.
     pub generation: i64,
-    /// What is remembered.
+    /// What the decision table keeps.
     pub persisted: &'a PersistedState,
-    /// What to tell.
+    /// The Ready condition.
     pub condition: ConditionUpdate,
     /// `spec.suspend`.
     pub suspended: bool,
     /// Key of the connector.
     pub key: &'a str,
-    /// The project that holds it; `None` if that is not known.
+    /// The project that contains it; `None` if that is not known.
     pub remote: Option<RemoteIdentity>,
     /// The record, as this reconcile saw it.
     pub record: ObservedRecord<'a, Record>,
-    /// The reconcile request that this run has served.
+    /// The reconcile request that this reconcile served.
     pub handled_reconcile: Option<String>,
 }
 
-/// The new status, from the one before.
+/// Returns the new status, from the one before.
 #[must_use]
 pub fn summarize(before: &ConnectorStagedStatus, facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStatus {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
     status_conversion::store(&mut status, facts.persisted);
     status.key = Some(facts.key.to_owned());
-    // Once something of ours may be there, the project that holds it is fixed.
+    // Once the project may contain something of this resource, `status.remote` is fixed.
     let fixed = status.remote.is_some() && (facts.persisted.id.is_some() || facts.persisted.operation.is_some());
     if let Some(remote) = facts.remote.as_ref().filter(|_| !fixed) {
         status.remote = Some(remote.clone());
@@ -68,7 +68,7 @@ pub fn summarize(before: &ConnectorStagedStatus, facts: &StagedFacts<'_>, now: T
     bounded(status)
 }
 
-/// The same, with lists of a bounded size.
+/// Limits the size of each list.
 #[must_use]
 pub fn bounded(mut status: ConnectorStagedStatus) -> ConnectorStagedStatus {
     bounds::keep(&mut status.publishing_report, REPORT_SIZE);
@@ -88,7 +88,7 @@ fn show(status: &mut ConnectorStagedStatus, record: &Record) {
     status.previewable = Some(permission(&record.is_previewable));
     status.already_listed = Some(record.already_listed);
     status.has_changes = Some(record.has_changes);
-    // Nothing secret was sent.
+    // No secured value was sent, so there is nothing to mask.
     let masker = Masker::new([]);
     let entries = |found: &Option<Report>| {
         found.as_ref().map(|found| report::newest(&found.entries, &masker, true)).unwrap_or_default()
@@ -145,10 +145,11 @@ fn application(declared: &DeclaredApplication) -> StagedApplication {
     }
 }
 
-/// What to tell people of a verdict. `details`: what differs and cannot be changed, or what publishing waits for.
+/// Returns the Ready condition of an outcome. `details`: what differs and cannot be changed, or what publishing waits
+/// for.
 #[must_use]
 pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, details: &[String]) -> ConditionUpdate {
-    let status = record.map_or_else(|| "not there".to_owned(), |record| record.status.to_string());
+    let status = record.map_or_else(|| "not found".to_owned(), |record| record.status.to_string());
     match outcome {
         Outcome::Running(OperationKind::Create) => {
             ConditionUpdate::new(Reason::Staging, "Creating the staged connector")
@@ -157,7 +158,7 @@ pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, det
             ConditionUpdate::new(Reason::Updating, "Sending the changes of the spec")
         }
         Outcome::Running(OperationKind::Preview) => {
-            ConditionUpdate::new(Reason::PreviewRequested, "Asked for the permission to deploy this tag as a preview")
+            ConditionUpdate::new(Reason::PreviewRequested, "Requested permission to deploy this tag as a preview")
         }
         Outcome::Running(OperationKind::Publish) => {
             ConditionUpdate::new(Reason::Publishing, format!("Publishing: the connector is {status}"))
@@ -167,11 +168,11 @@ pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, det
         }
         Outcome::TakesTooLong => ConditionUpdate::new(
             Reason::TakesTooLong,
-            format!("No end after 30 minutes; the connector is {status}. The operator goes on looking"),
+            format!("Not finished after 30 minutes; the connector is {status}. The operator keeps polling"),
         ),
         Outcome::Busy => ConditionUpdate::new(
             Reason::Updating,
-            format!("The connector is {status}; changes of the spec are sent once it is at rest"),
+            format!("The connector is {status}; changes of the spec are sent once it is idle"),
         ),
         Outcome::Certifying => ConditionUpdate::new(Reason::InCertification, certifying(&status, record)),
         Outcome::AwaitingProof => {
@@ -185,32 +186,32 @@ pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, det
         Outcome::CannotChange => ConditionUpdate::new(Reason::CannotBeChanged, details.join("; ")),
         Outcome::PreviewRefused => failed(
             Reason::PreviewRefused,
-            "This tag may not be deployed as a preview",
+            "Permission to deploy this tag as a preview was refused",
             record.and_then(|record| record.previewable_report.as_ref()),
         ),
         Outcome::PublishingFailed => failed(
             Reason::PublishingFailed,
-            "Publishing did not work",
+            "Publishing failed",
             record.and_then(|record| record.publishing_report.as_ref()),
         ),
         Outcome::KeyTaken => ConditionUpdate::new(
             Reason::KeyTaken,
             format!(
-                "A staged connector with key {key} exists and was not made by this resource: choose another key, or set \
-                 adoptionPolicy: Adopt"
+                "A staged connector with key {key} exists and was not created by this resource: choose another key, or \
+                 set adoptionPolicy: Adopt"
             ),
         ),
         Outcome::Missing => ConditionUpdate::new(
             Reason::ServiceUnavailable,
-            "The staged connector does not show; looking again to be sure",
+            "The staged connector was not found; it is read again to be sure",
         ),
         Outcome::Disappeared => ConditionUpdate::new(
             Reason::RemoteDisappeared,
-            "The staged connector was deleted elsewhere: delete and create this resource to have it again",
+            "Another client deleted the staged connector: delete this resource and create it again",
         ),
         Outcome::Refused => ConditionUpdate::new(Reason::RequestRejected, "The API refused the last request"),
         Outcome::HeldBySuspend => {
-            ConditionUpdate::new(Reason::Suspended, "A change waits: set suspend to false to send it")
+            ConditionUpdate::new(Reason::Suspended, "A change is pending: set suspend to false to send it")
         }
     }
 }
@@ -229,25 +230,26 @@ fn settled(rest: Rest, record: Option<&Record>) -> ConditionUpdate {
 fn certifying(status: &str, record: Option<&Record>) -> String {
     let comments = record.map(comments).unwrap_or_default();
     match comments.first() {
-        Some(newest) => format!("{status}; the newest remark: {}", newest.comment),
-        None => format!("{status}; no remarks yet"),
+        Some(newest) => format!("{status}; the newest comment: {}", newest.comment),
+        None => format!("{status}; no comments yet"),
     }
 }
 
-/// The status says that it failed; the report only what may be the reason: the service calls checks errors that it skipped
-/// (contract section 15.2), also for a connector that is published.
+/// Reports a failure. Only the status of the connector says that it failed; its report may contain the reason, but the
+/// service also reports checks that it skipped as errors (contract section 15.2), even for a connector that is
+/// published.
 fn failed(reason: Reason, what: &str, found: Option<&Report>) -> ConditionUpdate {
     let entries = found.map(|found| report::newest(&found.entries, &Masker::new([]), true)).unwrap_or_default();
     let errors = report::errors(&entries);
     let finding = match errors.as_slice() {
-        [] => report::worst(&entries).unwrap_or_else(|| "the service says no more".to_owned()),
+        [] => report::worst(&entries).unwrap_or_else(|| "the service gives no reason".to_owned()),
         [one] => one.clone(),
         several => format!("{} (checks that were skipped are reported as errors, too)", several.join("; ")),
     };
     ConditionUpdate::new(reason, format!("{what}: {finding}"))
 }
 
-/// Since which version the tag that is wanted can be deployed while it is staged, or why it cannot be.
+/// Returns since which version the desired tag can be deployed while it is staged, or why it cannot be.
 ///
 /// # Errors
 /// The reason, in a sentence for the status of a deployment.
@@ -263,11 +265,11 @@ pub fn deployable(
         _ if !seen.repository_met => Err(format!("its tag is not yet {tag}")),
         (Some(deployable), Preview::Granted) => Ok(deployable.version),
         (_, Preview::Pending) | (None, Preview::Granted) => {
-            Err(format!("the permission to deploy tag {tag} as a preview is being asked for"))
+            Err(format!("permission to deploy tag {tag} as a preview is being requested"))
         }
-        (_, Preview::Refused) => Err(format!("tag {tag} may not be deployed as a preview")),
-        _ if spec.previewable => Err(format!("the permission to deploy tag {tag} as a preview is not there yet")),
-        _ => Err("nobody asked for the permission to deploy it as a preview: set previewable: true there".to_owned()),
+        (_, Preview::Refused) => Err(format!("permission to deploy tag {tag} as a preview was refused")),
+        _ if spec.previewable => Err(format!("permission to deploy tag {tag} as a preview was not granted yet")),
+        _ => Err("permission to deploy it as a preview was not requested: set previewable: true there".to_owned()),
     }
 }
 

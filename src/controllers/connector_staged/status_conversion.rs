@@ -1,4 +1,5 @@
-//! Keeps a [`PersistedState`] in the status of the resource: two pure translations, each other's reverse.
+//! Converts between a [`PersistedState`] and the status of the resource: two pure functions, each the inverse of the
+//! other.
 
 use connect_api::model::ConnectorStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -7,7 +8,7 @@ use super::persisted::{Applied, Deployable, Operation, OperationKind, PersistedS
 use crate::controllers::conditions::whole_seconds;
 use crate::crd::{self, ConnectorStagedStatus, OperationState, StagedApplied, StagedOperation, StagedOperationType};
 
-/// Reads what is remembered.
+/// Reads the persisted state from a status.
 #[must_use]
 pub fn persisted(status: &ConnectorStagedStatus) -> PersistedState {
     PersistedState {
@@ -35,9 +36,9 @@ pub fn persisted(status: &ConnectorStagedStatus) -> PersistedState {
     }
 }
 
-/// Writes what is to be remembered.
+/// Writes the persisted state to a status.
 pub fn store(status: &mut ConnectorStagedStatus, persisted: &PersistedState) {
-    // Destructured, so that a new member cannot be forgotten.
+    // Destructured, so that a new field cannot be forgotten.
     let PersistedState { id, applied, operation, previewed, published, publication, deployable, handled_request } =
         persisted;
     status.id.clone_from(id);
@@ -119,7 +120,7 @@ fn stored_operation(operation: &Operation) -> StagedOperation {
     }
 }
 
-/// Where a connector is, from the word of the API.
+/// Returns the status of a connector from the word of the API.
 #[must_use]
 pub fn phase(word: &str) -> Phase {
     match ConnectorStatus::from(word) {

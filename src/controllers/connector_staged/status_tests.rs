@@ -33,7 +33,7 @@ fn record(status: &str, previewable: &str, listed: bool) -> Record {
 }
 
 #[test]
-fn errors_in_a_report_are_no_failure_while_the_status_says_none() {
+fn errors_in_a_report_are_not_a_failure_unless_the_status_says_so() {
     for (case, status, previewable, listed, expected) in [
         ("published", "Published", "true", true, "Published: Tag 1 is published"),
         (
@@ -41,15 +41,15 @@ fn errors_in_a_report_are_no_failure_while_the_status_says_none() {
             "Draft",
             "false",
             false,
-            "PreviewRefused: This tag may not be deployed as a preview: SAST and SCA analysis check skipped; Image security \
-             analysis check failed (checks that were skipped are reported as errors, too)",
+            "PreviewRefused: Permission to deploy this tag as a preview was refused: SAST and SCA analysis check skipped; \
+             Image security analysis check failed (checks that were skipped are reported as errors, too)",
         ),
         (
             "not published",
             "Failed",
             "true",
             false,
-            "PublishingFailed: Publishing did not work: SAST and SCA analysis check skipped; Image security analysis check \
+            "PublishingFailed: Publishing failed: SAST and SCA analysis check skipped; Image security analysis check \
              failed (checks that were skipped are reported as errors, too)",
         ),
     ] {

@@ -30,7 +30,7 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
             "a required value missing",
             renamed(&json!({"configurations": [{"applicationName": "service"}]})),
             "ConfigurationInvalid",
-            "wants a value for the secured API_TOKEN",
+            "requires a value for the secured API_TOKEN",
         ),
         ("no such project", renamed(&json!({"projectRef": {"name": "nope"}})), "ProjectMissing", "ConnectProject nope"),
         (

@@ -142,7 +142,7 @@ async fn rule_08_an_application_without_a_url_keeps_it_unready_and_sends_nothing
     shop.finish("Redeploying").await;
     let waits = shop.redeployed("WaitingForApplicationUrl").await;
     assert_eq!(ready(&waits).0, "False");
-    let why = "service/PEER_URL for the URL of application admin, which shows none yet";
+    let why = "service/PEER_URL (the URL of application admin, which shows none yet";
     assert!(message(&waits).contains(why), "{}", message(&waits));
     assert!(!message(&waits).contains("HOOK_URL"), "that URL is known: {}", message(&waits));
     let after = shop.pass(LATE).await;
@@ -164,7 +164,7 @@ async fn rule_08_the_url_of_an_application_that_never_has_one_is_rejected_before
     let shop = open(ApplicationType::Event, Variant::default()).await;
     shop.apply_deployment(&peers()).await;
     let reported = shop.until_reason("ConfigurationInvalid").await;
-    let why = "service/PEER_URL is to be the URL of application admin, which is of type event and never has one";
+    let why = "service/PEER_URL takes the URL of application admin, which is of type event and never has one";
     assert!(message(&reported).contains(why), "{}", message(&reported));
     assert_eq!(shop.sent(), [0, 0, 0]);
 }

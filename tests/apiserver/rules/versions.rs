@@ -152,7 +152,7 @@ async fn rule_15_a_version_with_new_required_values_is_not_followed_before_they_
     shop.clock.step(INTERVAL);
     let reported = shop.until_reason("ConfigurationInvalid").await;
     let message = message(&reported);
-    assert!(message.contains("wants a value for the secured SIGNING_KEY"), "{message}");
+    assert!(message.contains("requires a value for the secured SIGNING_KEY"), "{message}");
     assert_eq!(shop.sent(), [1, 0, 0]);
 
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop"), ("signing", "signing-key-of-the-shop")]).await;

@@ -96,7 +96,7 @@ async fn wrong_names_are_reported_together_with_what_is_missing() {
     for named in ["no application servcie", "no key LOG_LEVLE: did you mean LOG_LEVEL?"] {
         assert!(message(&reported).contains(named), "{}", message(&reported));
     }
-    assert!(!message(&reported).contains("wants a value"), "the Secret may contain it: {}", message(&reported));
+    assert!(!message(&reported).contains("requires a value"), "the Secret may contain it: {}", message(&reported));
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn all_mistakes_are_reported_at_once_and_nothing_is_sent() {
         "no application servce: did you mean service?",
         "no key LOG_LEVL: did you mean LOG_LEVEL?",
         "no key API_TOKN: did you mean API_TOKEN?",
-        "wants a value for the secured API_TOKEN",
+        "requires a value for the secured API_TOKEN",
     ] {
         assert!(words.contains(part), "{part}: {words}");
     }
@@ -71,7 +71,7 @@ async fn a_staged_connector_is_deployed_only_if_it_is_previewable() {
     shop.apply_deployment(&hidden).await;
     let reported = shop.until_reason("ConfigurationInvalid").await;
     let message = message(&reported);
-    assert!(message.contains("its isPreviewable is none: ask for preview permission"), "{message}");
+    assert!(message.contains("its isPreviewable is none: request preview permission"), "{message}");
     assert_eq!(shop.sent(), [0, 0, 0]);
 
     let shop = Leaping::open().await;

@@ -116,8 +116,8 @@ fn a_staged_ref_is_what_its_connector_staged_came_to() {
             of(Some("two"), Ok(4)),
             condition(
                 Reason::IdentityChanged,
-                "ConnectorStaged mine is another connector now (two) than the one that is deployed (one): delete this \
-                 resource and create it anew",
+                "ConnectorStaged mine is connector two now, but connector one is deployed: delete this resource and \
+                 create it again",
             ),
         ),
     ] {

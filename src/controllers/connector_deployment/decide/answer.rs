@@ -1,4 +1,4 @@
-//! What the answer to the one call of a run says: the rows *definite refusal* of the table.
+//! What follows from the response to the one call of a reconcile: the rows *definite refusal* of the table.
 
 use jiff::Timestamp;
 
@@ -18,10 +18,10 @@ pub struct Accepted {
     pub phase: Phase,
 }
 
-/// What an answer comes to.
+/// What a response comes to.
 pub type AppliedResponse = operations::AppliedResponse<PersistedState, TransientState>;
 
-/// Takes in the answer to `call`, which `persisted` was written for; `cause` is what was asked for.
+/// Applies the response to `call`, for which `persisted` was written; `cause` is what the call was sent for.
 #[must_use]
 pub fn apply_response(
     persisted: &PersistedState,
@@ -53,7 +53,7 @@ pub fn apply_response(
             applied.transient.pause = None;
         }
         Response::NotFound if kind == OperationKind::Undeploy => applied.remove_finalizer = true,
-        // Gone already: what follows is to create it.
+        // The deployment does not exist any more: the create follows.
         Response::NotFound if kind == OperationKind::Recreate => operation.state = OperationState::Accepted,
         Response::Unknown => {}
         Response::Duplicate if kind == OperationKind::Create => {
@@ -72,13 +72,13 @@ pub fn apply_response(
     applied
 }
 
-/// Nothing happened, so the operation never was. The refusal of a repeated call says nothing of the first one.
+/// Removes the operation, because nothing happened. The refusal of a repeated call proves nothing about the first one.
 fn settle(applied: &mut AppliedResponse, call: &Call) {
     if call.first {
         let begun = applied.persisted.operation.take();
         // Rule 15: nothing was moved to the latest version either.
         applied.transient.followed = None;
-        // It was to take the place of one that is gone, so nothing is ours any more.
+        // The create was to replace a deployment that is gone, so this resource has no deployment any more.
         if begun.is_some_and(|operation| operation.kind == OperationKind::Create) {
             applied.persisted.id = None;
             applied.persisted.applied = None;
@@ -86,7 +86,8 @@ fn settle(applied: &mut AppliedResponse, call: &Call) {
     }
 }
 
-/// A repeated call waits longer with each attempt anyway.
+/// Notes a refusal that passes by itself. A repeated call needs no pause here: it waits longer with each attempt
+/// anyway.
 fn passing(applied: &mut AppliedResponse, call: &Call, now: Timestamp) {
     settle(applied, call);
     if call.first {

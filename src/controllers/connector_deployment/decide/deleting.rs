@@ -1,6 +1,6 @@
 //! The resource is being deleted: rules 22 and 23, and the rows *Undeploy* of the table.
 //!
-//! Needs no desired values: what could never be deployed can still be deleted.
+//! Needs no desired values, so that a resource that could never be deployed can still be deleted.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ pub(super) fn decide(input: &Input<'_>, deletion: Deletion) -> Decision {
         }
         (None, _, Observation::Present(observed)) if restored(input, observed) => claim(input, observed),
         (None, _, _) => input.remove_finalizer(),
-        // One 404 is enough once a DELETE was answered.
+        // One 404 is enough after the service accepted a DELETE.
         (Some(_), Some(operation), Observation::Absent { .. }) if apply_response(operation) => input.remove_finalizer(),
         (Some(id), _, Observation::Absent { .. }) => taking_down::send(input, input.persisted.clone(), id, &UNDEPLOY),
         (Some(id), _, Observation::Present(observed)) => taking_down::present(input, id, observed, &UNDEPLOY),
     }
 }
 
-/// Rule 3: the status was lost with a restored backup, and the annotation says that this one is ours.
+/// Rule 3: the status was lost with a restored backup, and the annotation names this deployment.
 fn restored(input: &Input<'_>, observed: &ObservedDeployment) -> bool {
     input.intent.remote_id.as_ref() == Some(&observed.id) && input.intent.identity.fits(observed)
 }
@@ -39,7 +39,8 @@ fn apply_response(operation: &Operation) -> bool {
     operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted
 }
 
-/// A create of ours may still arrive: absence counts when calm, and so does somebody else's deployment.
+/// A create of this resource may still arrive: absence, or another client's deployment, counts only after the quiet
+/// period.
 fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
     if let Observation::Present(observed) = input.observation
         && input.persisted.id.as_ref() != Some(&observed.id)
@@ -55,7 +56,7 @@ fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
     input.no_op(Outcome::Running(OperationKind::Undeploy), Some(left(age, QUIET_PERIOD).min(Duration::from_secs(10))))
 }
 
-/// It is ours, and its id was not known.
+/// Notes the id of a deployment that this resource created and whose id was not known.
 fn claim(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
     taking_down::send(
         input,

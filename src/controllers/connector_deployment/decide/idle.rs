@@ -1,4 +1,4 @@
-//! Nothing runs: creating, taking over, settling, and beginning a redeploy (rules 1, 2, 5, 7 to 13, 15 to 17, 20).
+//! No operation runs: creating, taking over, settling, and beginning a redeploy (rules 1, 2, 5, 7 to 13, 15 to 17, 20).
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) fn decide(input: &Input<'_>) -> Decision {
     }
 }
 
-/// Rule 20: looks and tells, sends and claims nothing.
+/// Rule 20: observes and reports, but sends and claims nothing.
 pub(super) fn observe(input: &Input<'_>) -> Decision {
     match input.observation {
         Observation::Absent { .. } => input.no_op(Outcome::NothingToObserve, None),
@@ -41,7 +41,7 @@ pub(super) fn observe(input: &Input<'_>) -> Decision {
     }
 }
 
-/// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
+/// Rule 1. The key was looked up and is free; `act` looks it up once more before the POST.
 pub(super) fn create(input: &Input<'_>) -> Decision {
     let Some(wanted) = input.wanted else { return input.no_op(Outcome::ValuesUnknown, None) };
     if let Some(other) = other_version(input) {
@@ -51,20 +51,20 @@ pub(super) fn create(input: &Input<'_>) -> Decision {
         return held;
     }
     let mut persisted = input.persisted.clone();
-    // A request that is there at creation is served by the creation (rule 11).
+    // The create also serves a redeploy request that already exists (rule 11).
     serve(&mut persisted, input.intent.redeploy_request.as_ref());
     let gone = persisted.id.clone();
     input.send(persisted, input.operation(OperationKind::Create, Some(wanted)), CallKind::Create { gone }, true)
 }
 
-/// Rule 15: what is created gets the latest version.
+/// Rule 15: a create deploys the latest version. Returns an outcome if the spec asks for another one.
 pub(super) fn other_version(input: &Input<'_>) -> Option<Outcome> {
     let version = &input.intent.version;
     let (wanted, latest) = version.wanted.zip(version.latest).filter(|(wanted, latest)| wanted != latest)?;
     Some(Outcome::VersionUnavailable { wanted, latest: Some(latest) })
 }
 
-/// Rules 2, 3 and 13: the key exists and nothing that is stored says that it is ours.
+/// Rules 2, 3 and 13: the key exists, and the persisted state does not say that this resource created the deployment.
 fn found(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
     if !(input.intent.adopt || input.intent.remote_id.as_ref() == Some(&observed.id)) {
         return input.no_op(Outcome::KeyTaken, None);
@@ -101,7 +101,8 @@ fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredP
     persisted.unverified = wanted.secured;
     persisted.applied = Some(Applied {
         generation: input.intent.generation,
-        // Visible values that differ, or a higher version, are one redeploy; if they do not, it stays as it is.
+        // Without a digest one redeploy is due: if visible values differ, or for a higher version. Otherwise nothing is
+        // sent.
         digest: same.then(|| wanted.payload.digest.clone()),
         outcome: observed.phase,
         serves: observed.phase == Phase::Deployed,
@@ -118,13 +119,13 @@ fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredP
     input.re_evaluate(persisted)
 }
 
-/// Rule 5: it was ours, and does not show.
+/// Rule 5: the deployment of this resource was not found.
 fn absent(input: &Input<'_>, key_held_by: Option<&str>) -> Decision {
     match input.gone(LAG + LIMIT) {
         Gone::NotYet { since } => input.missing(since),
         Gone::Proven if key_held_by.is_some() => input.no_op(Outcome::KeyTaken, None),
         Gone::Proven if input.intent.correct_drift => create(input),
-        // The proof stays good for as long as the row of 404 is unbroken.
+        // The proof holds as long as every read answers 404.
         Gone::Proven => input.no_op(Outcome::Disappeared, None),
     }
 }
@@ -137,7 +138,7 @@ fn present(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
         decision.transient.busy_since = Some(since);
         return decision;
     }
-    // A read that shows the version from before our last write, or an older one, is an old one (rule 17).
+    // A read with the version from before the last write, or an older one, is stale (rule 17).
     if let Some(applied) = &input.persisted.applied
         && applied.from_version.is_some_and(|from| observed.version <= from)
         && input.since_write() < LAG + LIMIT
@@ -152,14 +153,14 @@ fn present(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
     decision
 }
 
-/// Rule 7: what is desired against what was applied.
+/// Rule 7: compares the desired values with those that were applied.
 fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
     let applied = input.persisted.applied.as_ref();
     let known = applied.and_then(|applied| applied.digest.as_ref());
     let (differs, removed) = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
         Some(Comparison::Same) => (false, false),
         Some(Comparison::Different) => {
-            // A redeploy takes nothing away, so one that would only leave something out would change nothing.
+            // A redeploy does not remove values, so one that only leaves values out would change nothing.
             let leaves_out = applied.is_some_and(|applied| retained::is_all_there(applied, wanted, observed));
             (!leaves_out, leaves_out)
         }
@@ -176,7 +177,7 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
         Update::Yes => true,
         Update::Cannot(outcome) => return input.no_op(outcome, None),
     };
-    // What is retained is told although nothing is sent yet, or for long.
+    // Retained values are reported even if nothing is sent yet, or for a long time.
     if (input.intent.suspended || input.intent.recreate)
         && let Some(persisted) = noted(input, observed, wanted, false)
     {
@@ -189,11 +190,11 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     }
     let drift = drift(applied, observed, wanted);
     let rolled_back = is_rolled_back(input, observed);
-    // What cannot be taken back by a redeploy is left so: sending it again and again would not help.
+    // Values that a redeploy does not restore are left as they are: sending them again and again would not help.
     let rolled_back_values = rolled_back && observed.rollback.is_some();
     let corrects = input.intent.correct_drift && (drift.can_be_corrected() || rolled_back_values);
     if differs || requested || update || corrects {
-        // What somebody rolled back follows again with the first redeploy of ours.
+        // The first redeploy after a rollback moves to the latest version again.
         let version = &input.intent.version;
         let resumes = rolled_back && version.follow && version.latest > Some(observed.connector_version);
         return redeploy(input, observed, wanted, update || resumes);
@@ -202,11 +203,11 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
         return input.re_evaluate(persisted);
     }
     if rolled_back && wanted.secured && !input.persisted.unverified {
-        // Those of the revision are in force, and cannot be read.
+        // The secured values of that revision are in force, and cannot be read.
         return input.re_evaluate(PersistedState { unverified: true, ..input.persisted.clone() });
     }
     let drifted = !drift.foreign_installs.is_empty() || rolled_back;
-    // Ours failed, and what somebody else deployed since is not what is wanted.
+    // The last operation failed, and another client has deployed other values since.
     let failed = applied.is_some_and(|applied| applied.outcome == Phase::Failed);
     let outcome = match observed.phase {
         Phase::Deployed if failed && drifted => Outcome::Settled { phase: Phase::Failed, drifted },
@@ -220,7 +221,8 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     decision
 }
 
-/// What is to be noted without sending anything: what is wanted now if only something was `removed`, and what is retained.
+/// Returns what to persist without sending anything: the desired values if some were only `removed`, and the retained
+/// ones.
 fn noted(
     input: &Input<'_>,
     observed: &ObservedDeployment,
@@ -247,8 +249,8 @@ enum Rehash {
     Changed,
 }
 
-/// Rule 7: the digest was made under another key, so it says nothing. The same sources in the same versions hold the
-/// same values; without sources it is rule 13.
+/// Rule 7: the digest was computed with another key, so it cannot be compared. The same sources in the same versions
+/// contain the same values; without sources rule 13 applies.
 fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Rehash {
     let Some(applied) = &input.persisted.applied else { return Rehash::Changed };
     let unknown = applied.sources.is_empty();
@@ -270,15 +272,14 @@ fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayl
     Rehash::Same(Box::new(input.re_evaluate(persisted)))
 }
 
-/// The visible values that differ from those that were sent (rule 16), of those that were sent: what else shows is none of
-/// ours.
+/// The visible values that differ from those that were sent (rule 16). Values that were never sent do not count.
 #[derive(Default)]
 struct Drift {
-    /// Somebody changed them.
+    /// Another client changed them.
     foreign_installs: Vec<Item>,
-    /// The remote showed others than it was sent when our last operation ended.
+    /// The remote showed something else already when the last operation of this resource ended.
     at_once: Vec<Item>,
-    /// It did so again when they were sent once more, so sending them again would not help.
+    /// It showed the same again after they were sent once more, so sending them again would not help.
     normalised: Vec<Item>,
 }
 
@@ -308,7 +309,7 @@ fn drift(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &Desi
     drift
 }
 
-/// The values of which the remote shows others than those that were sent, since our last operation ended.
+/// Returns the values that the remote showed differently already when the last operation of this resource ended.
 #[must_use]
 pub fn not_applied(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Vec<Item> {
     let Drift { foreign_installs: _, at_once, normalised } = drift(applied, observed, wanted);
@@ -321,16 +322,16 @@ enum Update {
     Cannot(Outcome),
 }
 
-/// Somebody rolled the deployment back since our last operation ended (contract section 6.1): the record says so, or an older
-/// version of the connector runs.
+/// Whether somebody rolled the deployment back since the last operation of this resource ended (contract section 6.1):
+/// the record names a revision, or an older version of the connector runs.
 fn is_rolled_back(input: &Input<'_>, observed: &ObservedDeployment) -> bool {
     let Some(applied) = &input.persisted.applied else { return false };
     let named = observed.rollback.is_some() && observed.rollback != applied.rollback;
     named || applied.connector_version.is_some_and(|applied| observed.connector_version < applied)
 }
 
-/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version. What somebody rolled back is left
-/// as it is until there is a version that was not there then, or drift is to be corrected.
+/// Rule 15, as far as the registry was read: a redeploy can only move to the latest version. A deployment that somebody
+/// rolled back is left as it is until a newer version is published, or if drift is to be corrected.
 fn version(input: &Input<'_>, observed: &ObservedDeployment) -> Update {
     let running = observed.connector_version;
     let version = &input.intent.version;
@@ -354,7 +355,8 @@ fn version(input: &Input<'_>, observed: &ObservedDeployment) -> Update {
     Update::Cannot(Outcome::VersionUnavailable { wanted, latest: version.latest })
 }
 
-/// Rule 9: what changed within [`GATHER`] becomes one redeploy. Rule 8: it carries every value and the version read.
+/// Rule 9: sends the changes within [`GATHER`] as one redeploy. Rule 8: it carries every value and the version that was
+/// read.
 fn redeploy(
     input: &Input<'_>,
     observed: &ObservedDeployment,
@@ -371,7 +373,8 @@ fn redeploy(
     let call = CallKind::Redeploy { id: observed.id.clone(), version: observed.version, update_connector };
     let mut persisted = input.persisted.clone();
     if let Some(applied) = &mut persisted.applied {
-        // What it starts from: otherwise what somebody else left would be taken for what it brings, or be corrected twice.
+        // The starting point: otherwise values that another client left would be attributed to this redeploy, or
+        // corrected twice.
         applied.shown = applied.sent.as_ref().map(|sent| sent.shown_otherwise(&observed.values)).unwrap_or_default();
     }
     let mut decision = input.send(persisted, operation, call, true);
@@ -381,7 +384,7 @@ fn redeploy(
     decision
 }
 
-/// Why a change is not sent yet: it was refused, or more changes may follow.
+/// Returns why a change is not sent yet: it was refused before, or more changes may follow.
 pub(super) fn gather(input: &Input<'_>, wanted: &DesiredPayload) -> Option<Decision> {
     let asked = input.cause(wanted);
     if let Some(held) = input.held(Some(&asked)) {

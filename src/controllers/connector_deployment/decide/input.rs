@@ -1,4 +1,4 @@
-//! What the rows of the table share: decisions in their usual shapes, ages, and what counts as gone.
+//! What the rows of the table share: common decisions, ages, and the proof of absence.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::controllers::operations::{self, Gone, left};
 use crate::controllers::tags::{Tags, UNKNOWN};
 
 impl Input<'_> {
-    /// A row of equal readings is broken by every row of the table that does not go on with it.
+    /// Returns a decision that starts the row of equal readings again; a row of the table that continues it sets
+    /// `resting`.
     pub(super) fn decision(
         &self,
         persisted: PersistedState,
@@ -33,22 +34,22 @@ impl Input<'_> {
         }
     }
 
-    /// Nothing to send and nothing to remember.
+    /// Nothing to send and nothing to persist.
     pub(super) fn no_op(&self, outcome: Outcome, again: Option<Duration>) -> Decision {
         self.decision(self.persisted.clone(), Step::NoOp, outcome, again)
     }
 
-    /// The resource may go.
+    /// Removes the finalizer.
     pub(super) fn remove_finalizer(&self) -> Decision {
         self.decision(self.persisted.clone(), Step::RemoveFinalizer, Outcome::Released, None)
     }
 
-    /// Something ended: what follows is decided from the same look.
+    /// Something ended: decides again from the same observation.
     pub(super) fn re_evaluate(&self, persisted: PersistedState) -> Decision {
         self.decision(persisted, Step::NoOp, Outcome::Changing, Some(Duration::ZERO))
     }
 
-    /// The operation is given up though it may have been sent, so what the remote has is unknown.
+    /// Gives up an operation that may have been sent, so that it is not known what the remote has.
     pub(super) fn give_up(&self) -> Decision {
         let mut persisted = self.persisted.clone();
         forget_digest(&mut persisted);
@@ -56,7 +57,7 @@ impl Input<'_> {
         self.re_evaluate(persisted)
     }
 
-    /// Writes `operation` and then sends its call.
+    /// Persists `operation` and then sends its call.
     pub(super) fn send(
         &self,
         mut persisted: PersistedState,
@@ -74,7 +75,7 @@ impl Input<'_> {
         decision
     }
 
-    /// A new operation that starts now.
+    /// Returns a new operation that starts now.
     pub(super) fn operation(&self, kind: OperationKind, wanted: Option<&DesiredPayload>) -> Operation {
         Operation {
             kind,
@@ -91,7 +92,7 @@ impl Input<'_> {
         }
     }
 
-    /// What cannot be sent now: refused before for the same cause, or to pause for a while.
+    /// Returns why a call cannot be sent now: it was refused before for the same cause, or a pause is not over.
     pub(super) fn held(&self, cause: Option<&Cause>) -> Option<Decision> {
         let transient = self.transient;
         let covers = |refused: &&Refused| match (&refused.cause, cause) {
@@ -112,7 +113,7 @@ impl Input<'_> {
         Some(self.no_op(outcome, Some(between(self.now, pause.until))))
     }
 
-    /// What is asked for now.
+    /// Returns what is asked for now.
     pub(super) fn cause(&self, wanted: &DesiredPayload) -> Cause {
         Cause {
             digest: wanted.payload.digest.clone(),
@@ -122,28 +123,29 @@ impl Input<'_> {
         }
     }
 
-    /// Time since a write of ours.
+    /// Returns the time since a write of this resource.
     fn since(&self, stamp: Timestamp) -> Duration {
         operations::since(stamp, self.transient.ahead, self.now)
     }
 
-    /// How long ago the call of this operation was about to be sent.
+    /// Returns the time since the call of this operation was about to be sent.
     pub(super) fn age(&self, operation: &Operation) -> Duration {
         self.since(operation.started_at)
     }
 
-    /// When the next look is due at something that is busy without an operation of ours, and since when it is.
+    /// Returns since when the deployment is busy without an operation of this resource, and for how long.
     pub(super) fn busy(&self) -> (Timestamp, Duration) {
         let since = self.transient.busy_since.unwrap_or(self.now);
         (since, between(since, self.now))
     }
 
-    /// Time since our last write at the remote, as far as it is known.
+    /// Returns the time since the last write of this resource at the remote, as far as it is known.
     pub(super) fn since_write(&self) -> Duration {
         last_write(self.persisted).map_or(Duration::MAX, |stamp| self.since(stamp))
     }
 
-    /// Rule 5: gone is what answers 404 twice, [`ABSENCE`] apart, and not while a write of ours may be under way.
+    /// Rule 5: a deployment is gone if reading it answers 404 twice, [`ABSENCE`] apart, while no write of this resource
+    /// may be under way.
     pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
         Gone::evaluate(self.since_write(), quiet_after, self.transient.absent_since, self.now)
     }
@@ -156,7 +158,7 @@ impl Input<'_> {
         decision
     }
 
-    /// Since when this final state is read; a new state starts now.
+    /// Returns since when this final state is read; another state starts now.
     pub(super) fn resting(&self, observed: &ObservedDeployment, same_version: bool) -> Resting {
         match self.transient.resting {
             Some(no_op) if no_op.phase == observed.phase && (!same_version || no_op.version == observed.version) => {
@@ -167,14 +169,14 @@ impl Input<'_> {
     }
 }
 
-/// When we wrote last at the remote, as far as it is known.
+/// Returns when this resource last wrote at the remote, as far as it is known.
 pub(super) fn last_write(persisted: &PersistedState) -> Option<Timestamp> {
     let started = persisted.operation.as_ref().map(|operation| operation.started_at);
     started.or(persisted.applied.as_ref().map(|applied| applied.at))
 }
 
-/// Forgets what the remote has: the next look finds a redeploy due. What an operation that is given up may have sent may be
-/// there all the same.
+/// Forgets what the remote has, so that the next observation finds a redeploy due. Values of the operation that is
+/// given up may have arrived anyway, so they count as retained.
 pub(super) fn forget_digest(persisted: &mut PersistedState) {
     let begun = persisted.operation.as_ref().and_then(|operation| operation.payload.as_ref());
     let Some(applied) = &mut persisted.applied else { return };
@@ -187,14 +189,14 @@ pub(super) fn forget_digest(persisted: &mut PersistedState) {
     }
 }
 
-/// A redeploy request was served; that it was taken back since does not make it a new one.
+/// Notes that a redeploy request was served. Its removal afterwards is not a new request.
 pub(super) fn serve(persisted: &mut PersistedState, request: Option<&String>) {
     if let Some(request) = request {
         persisted.handled_redeploy = Some(request.clone());
     }
 }
 
-/// What is remembered once an operation has ended; `before`: what the one before it has left.
+/// Returns what is persisted after an operation has ended; `before`: what the operation before it has left.
 pub(super) fn ended(
     operation: &Operation,
     before: Option<&Applied>,
@@ -202,7 +204,7 @@ pub(super) fn ended(
     now: Timestamp,
 ) -> Option<Applied> {
     let payload = operation.payload.as_ref()?;
-    // What was created anew has nothing of what was there before.
+    // A deployment that was created again has none of the earlier values.
     let before = before.filter(|_| operation.kind != OperationKind::Create);
     let shown = payload.tags.shown_otherwise(&observed.values);
     let accepted = accepted(&payload.tags, &shown, before);
@@ -223,7 +225,8 @@ pub(super) fn ended(
     })
 }
 
-/// What was sent before is sent once more: what shows again in its place is all that there will be (rule 16).
+/// Returns what the remote shows again after the same values were sent once more: sending them again would not help
+/// (rule 16).
 fn accepted(sent: &Tags, shown: &Tags, before: Option<&Applied>) -> Tags {
     let Some(before) = before else { return Tags::default() };
     let Some(earlier) = &before.sent else { return Tags::default() };

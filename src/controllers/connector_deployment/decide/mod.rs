@@ -1,9 +1,10 @@
-//! What to do next, by what is stored and what is seen: the operation table of the design, and nothing beside it.
+//! Decides what to do next, from the persisted state and an observation: the operation table of the design, and nothing
+//! else.
 //!
-//! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans and [`apply_response`] takes in what came
-//! back from the one call that a run may send. Rows that may not be concluded from what is *not* seen wait until it is
-//! [`QUIET_PERIOD`]. Whoever changes a rule here explores what follows: `tests/explore/` says how
-//! (`EXPLORE=full cargo test --remove_finalizer --lib explore`).
+//! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans, and [`apply_response`] applies the
+//! response to the one call that a reconcile may send. Rows that conclude something from what was *not* observed wait
+//! for the [`QUIET_PERIOD`]. After a change of a rule, explore its consequences: `tests/explore/` describes how
+//! (`EXPLORE=full cargo test --release --lib explore`).
 
 mod answer;
 mod deleting;
@@ -36,7 +37,7 @@ pub const GATHER: Duration = Duration::from_secs(2);
 /// Changes are gathered no longer than this (rule 9).
 pub const GATHER_AT_MOST: Duration = Duration::from_secs(10);
 
-/// What people asked for, as far as it needs no Secret.
+/// What a user asks for, as far as it needs no Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
 pub struct Intent {
@@ -48,7 +49,7 @@ pub struct Intent {
     pub remote_id: Option<String>,
     /// Value of the redeploy annotation (rule 11).
     pub redeploy_request: Option<String>,
-    /// `Some` while the resource is being deleted.
+    /// What to do with the remote deployment; `Some` while the resource is being deleted.
     pub deletion: Option<Deletion>,
     /// `adoptionPolicy: Adopt`.
     pub adopt: bool,
@@ -64,63 +65,64 @@ pub struct Intent {
     pub version: Version,
 }
 
-/// What becomes of the remote deployment when the resource is deleted.
+/// What happens to the remote deployment when the resource is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
-    /// It is taken down.
+    /// It is deleted.
     Undeploy,
     /// It stays.
     Orphan,
 }
 
-/// Which version of the connector is to run, and which one the registry has.
+/// Which version of the connector should run, and which one the registry has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Version {
-    /// The wanted one; `None`: whichever runs.
+    /// The requested version; `None`: any.
     pub wanted: Option<i64>,
     /// `updatePolicy: Latest`.
     pub follow: bool,
-    /// The registry's latest, if it was read.
+    /// The latest version in the registry, if it was read.
     pub latest: Option<i64>,
 }
 
 impl Version {
-    /// Whether a redeploy takes a deployment to a version that it did not have when our last operation ended with `before`.
+    /// Whether a redeploy moves a deployment to a version that it did not have when its last operation ended with
+    /// `before`.
     #[must_use]
     pub fn rises(&self, running: i64, before: Option<i64>) -> bool {
         let newer = self.latest.is_some_and(|latest| latest > running.max(before.unwrap_or(running)));
         newer && (self.follow || self.wanted == self.latest)
     }
 
-    /// Whether a redeploy takes a deployment back to what it had then, because somebody has rolled it back since.
+    /// Whether a redeploy moves a deployment back to the version `before`, because somebody has rolled it back since.
     #[must_use]
     pub fn restores(&self, running: i64, before: Option<i64>) -> bool {
         before.is_some_and(|before| before > running && Some(self.wanted.unwrap_or(before)) == self.latest)
     }
 }
 
-/// The desired values, without showing any.
+/// The digests that stand for the desired values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredPayload {
     /// Digests and sources of what would be sent.
     pub payload: Payload,
-    /// Whether there are secured values among them.
+    /// Whether some of the values are secured.
     pub secured: bool,
 }
 
-/// What to do.
+/// A decision of this table.
 pub type Decision = operations::Decision<PersistedState, TransientState, CallKind, Outcome>;
-/// What to send.
+/// A step of this table.
 pub type Step = operations::Step<CallKind>;
 /// A call that changes something at the remote.
 pub type Call = operations::Call<CallKind>;
 
-/// What to call.
+/// The kind of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// Look the key up once more, then create.
     Create {
-        /// The id that was declared gone, which an old view may still show.
+        /// The id that is known to be gone, which a stale read may still show.
         gone: Option<String>,
     },
     /// Redeploy with all values.
@@ -129,15 +131,15 @@ pub enum CallKind {
         id: String,
         /// The version that was read.
         version: i64,
-        /// Also move to the latest connector.
+        /// Whether to move to the latest version of the connector too.
         update_connector: bool,
     },
-    /// Take it down.
+    /// Delete.
     Undeploy {
         /// By id.
         id: String,
     },
-    /// Take it down, to create it anew.
+    /// Delete, to create again.
     Recreate {
         /// By id.
         id: String,
@@ -145,7 +147,7 @@ pub enum CallKind {
 }
 
 impl CallKind {
-    /// The operation that this is the call of.
+    /// Returns the operation to which this call belongs.
     #[must_use]
     pub fn operation(&self) -> OperationKind {
         match self {
@@ -156,97 +158,97 @@ impl CallKind {
         }
     }
 
-    /// Whether a deployment comes of it, at once or once the one before it is gone.
+    /// Whether the operation creates a deployment, at once or after the existing one is gone.
     #[must_use]
     pub fn creates(&self) -> bool {
         matches!(self, Self::Create { .. } | Self::Recreate { .. })
     }
 }
 
-/// What to tell people.
+/// What a decision reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// An operation of ours runs.
+    /// An operation of this resource runs.
     Running(OperationKind),
-    /// It runs for more than [`TOO_LONG`].
+    /// It has been running for longer than [`TOO_LONG`].
     TakesTooLong,
-    /// A change was seen and will be sent.
+    /// A change was found and will be sent.
     Changing,
-    /// Busy by somebody else.
+    /// Another client keeps the deployment busy.
     Busy,
-    /// Nothing runs, and what is desired was applied; the phase says how it ended.
+    /// No operation runs, and the desired values were applied; the phase says how the operation ended.
     Settled {
         /// How it ended.
         phase: Phase,
-        /// Whether visible values are others than those that were applied.
+        /// Whether visible values differ from those that were applied.
         drifted: bool,
     },
-    /// The same and live, but it shows other values than those that were sent.
+    /// The same, and the deployment runs, but it shows other values than those that were sent.
     NotApplied {
-        /// Whether visible values are others than those that it showed then.
+        /// Whether visible values differ from those that it showed then.
         drifted: bool,
     },
-    /// A deployment of this key exists and is not ours.
+    /// A deployment with this key exists, and this resource did not create it.
     KeyTaken,
-    /// The same, and it may be taken over, but its connector, region or type are others and cannot change.
+    /// The same, and the resource may take it over, but connector, region or type differ and cannot change.
     NotAdoptable,
-    /// It is being taken over, once it has been quiet for long enough.
+    /// The deployment is taken over after it has not changed for long enough.
     TakingOver,
-    /// It does not show, which is not yet proof that it is gone.
+    /// The deployment was not found, which does not prove yet that it is gone.
     Missing,
-    /// Somebody deleted it.
+    /// Another client deleted the deployment.
     Disappeared,
-    /// The call was refused; what is remembered of the refusal says why.
+    /// The call was refused; the local cache has the reason.
     Refused,
     /// The desired values are not known, so nothing can be sent.
     ValuesUnknown,
-    /// Something would be sent if it were not suspended.
+    /// Something would be sent if the resource were not suspended.
     HeldBySuspend,
-    /// Observed only.
+    /// The resource only observes.
     Observed(Phase),
-    /// Observed only, and there is none.
+    /// The resource only observes, and the deployment does not exist.
     NothingToObserve,
-    /// The wanted version is not the registry's latest.
+    /// The requested version is not the latest one in the registry.
     VersionUnavailable {
-        /// The wanted one.
+        /// The requested version.
         wanted: i64,
-        /// The registry's latest, if it could be read.
+        /// The latest version in the registry, if it could be read.
         latest: Option<i64>,
     },
-    /// Another version of the connector runs than the wanted one.
+    /// Another version of the connector runs than the requested one.
     VersionMismatch {
-        /// The wanted one.
+        /// The requested version.
         wanted: i64,
-        /// The running one.
+        /// The running version.
         running: i64,
     },
-    /// The resource may go.
+    /// The finalizer is removed.
     Released,
 }
 
 /// Everything that a decision is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// What is stored.
+    /// The persisted state.
     pub persisted: &'a PersistedState,
-    /// What people asked for.
+    /// What a user asks for.
     pub intent: &'a Intent,
-    /// The desired values; `None` if they cannot be known now.
+    /// The desired values; `None` if they are not known now.
     pub wanted: Option<&'a DesiredPayload>,
-    /// What is seen.
+    /// The observation.
     pub observation: &'a Observation,
-    /// What this process has seen before.
+    /// What this process has observed before.
     pub transient: &'a TransientState,
-    /// The time of the look.
+    /// The time of the observation.
     pub now: Timestamp,
 }
 
-/// Most steps that one look can lead to: an operation ends, a digest is made again, what is retained is noted, and what
-/// follows.
+/// Maximum number of rows that one observation can pass: an operation ends, a digest is computed again, retained values
+/// are noted, and what follows.
 const STEPS: usize = 6;
 
-/// Decides what to do next. What a look ends (an operation, an adoption) is decided anew from the same look, so that
-/// it is one write.
+/// Decides what to do next. If a row ends something (an operation, an adoption), the next row is evaluated with the
+/// same observation, so that both become one write.
 #[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
     let transient = input.transient.at(input::last_write(input.persisted), input.now);
@@ -263,8 +265,8 @@ pub fn decide(input: &Input<'_>) -> Decision {
     decision
 }
 
-/// Rule 3: once the id is known, another deployment under the key is not ours, whatever it looks like; only a create
-/// goes by the key again.
+/// Rule 3: once the id is known, another deployment under the key does not belong to this resource, whatever it looks
+/// like. Only a create goes by the key again.
 fn by_id(input: &Input<'_>) -> Observation {
     let creating =
         input.persisted.operation.as_ref().is_some_and(|operation| {

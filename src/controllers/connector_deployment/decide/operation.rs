@@ -1,6 +1,7 @@
-//! An operation is stored: the rows *Create* and *Redeploy* of the table.
+//! An operation is persisted: the rows *Create* and *Redeploy* of the table.
 //!
-//! *Planned* is met after a lost answer or a restart, since the run that wrote it learns from the answer itself first.
+//! A reconcile finds *Planned* only after a lost response or a restart: otherwise the response ends that state in the
+//! reconcile that wrote it.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -16,36 +17,37 @@ use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIE
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace, repeat_after};
 
-/// Shortest pause before a redeploy is sent again whose answer was lost. It is looked for at once, so an attempt is a look,
-/// the call, the call that finds out whether the service works again, and a look: at most 6 calls in any 10 s.
+/// Shortest pause before a redeploy is sent again whose response was lost. The next observation follows at once, so an
+/// attempt is a read, the call, the call that probes whether the service works again, and a read: at most 6 calls in
+/// any 10 s.
 const REDEPLOY_AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     match (operation.kind, operation.state) {
         (OperationKind::Create, OperationState::Planned) => create_planned(input, operation),
-        // A status that was edited: what it is about is not known.
+        // The status was edited: the operation names no deployment.
         (OperationKind::Redeploy | OperationKind::Recreate, _) if input.persisted.id.is_none() => input.give_up(),
         (OperationKind::Redeploy, OperationState::Planned) => redeploy_planned(input, operation),
         (OperationKind::Create | OperationKind::Redeploy, OperationState::Accepted) => accepted(input, operation),
         (OperationKind::Recreate, _) => recreating::decide(input, operation),
-        // The deletion that began it is over: the resource was let go and came back by a restored backup. Look anew,
-        // once its call can no longer arrive.
+        // The deletion that began it is over: the finalizer was removed, and a restored backup brought the resource
+        // back. Evaluate again once its call can no longer arrive.
         (OperationKind::Undeploy, _) if input.age(operation) < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
         (OperationKind::Undeploy, _) => input.give_up(),
     }
 }
 
-/// Whether what would be sent now is what the operation sends.
+/// Whether the operation sends what would be sent now.
 fn unchanged(operation: &Operation, wanted: &DesiredPayload) -> bool {
     operation.payload.as_ref().is_some_and(|payload| payload.digest.compare(&wanted.payload.digest) == Comparison::Same)
 }
 
-/// Waits for an age, and looks meanwhile.
+/// Waits until the operation has this age, and observes meanwhile.
 fn wait(input: &Input<'_>, operation: &Operation, age: Duration) -> Decision {
     running(input, operation, left(input.age(operation), age).min(Duration::from_secs(10)))
 }
 
-/// Waits for something that has no time.
+/// Waits for an observation; no time ends the wait.
 fn observation(input: &Input<'_>, operation: &Operation) -> Decision {
     running(input, operation, pace(input.age(operation)))
 }
@@ -56,7 +58,7 @@ fn running(input: &Input<'_>, operation: &Operation, again: Duration) -> Decisio
     input.no_op(outcome, Some(again))
 }
 
-/// Writes the operation again, with a new start, and sends its call again.
+/// Persists the operation again, with a new start, and sends its call again.
 fn again(input: &Input<'_>, operation: &Operation, wanted: &DesiredPayload, call: CallKind) -> Decision {
     if let Some(held) = input.held(Some(&input.cause(wanted))) {
         return held;
@@ -74,7 +76,7 @@ fn create_planned(input: &Input<'_>, operation: &Operation) -> Decision {
     let old = input.persisted.id.as_deref();
     match input.observation {
         Observation::Present(observed) if old != Some(observed.id.as_str()) => create_found(input, operation, observed),
-        // Absent, or an old view of the id that was declared gone.
+        // Absent, or a stale read of the id that is known to be gone.
         _ => create_absent(input, operation),
     }
 }
@@ -117,12 +119,12 @@ fn create_found(input: &Input<'_>, operation: &Operation, observed: &ObservedDep
     input.decision(persisted, Step::NoOp, Outcome::KeyTaken, None)
 }
 
-/// What a lost answer leaves open: whether the secured values, if there are any, are those that we sent.
+/// Whether secured values are unverified after a lost response: it is not known whether they are those that were sent.
 fn unverified(input: &Input<'_>) -> bool {
     input.wanted.is_none_or(|wanted| wanted.secured)
 }
 
-/// Rule 5, counted from calm.
+/// Rule 5, counted from the end of the quiet period.
 fn absent(input: &Input<'_>) -> Decision {
     match input.gone(QUIET_PERIOD) {
         Gone::NotYet { since } => input.missing(since),
@@ -143,7 +145,7 @@ fn redeploy_planned(input: &Input<'_>, operation: &Operation) -> Decision {
     let age = input.age(operation);
     match evidence {
         Evidence::Arrived if observed.phase.is_busy() || age >= LAG => accept(input, operation, observed, false),
-        // Only while ours can be the reason.
+        // Only while this operation can be the reason.
         _ if observed.phase.is_busy() && age < QUIET_PERIOD => noted_busy(input, operation),
         _ if observed.phase.is_busy() => observation(input, operation),
         _ if age < LAG => wait(input, operation, LAG),
@@ -172,23 +174,24 @@ fn evidence(operation: &Operation, observed: &ObservedDeployment) -> Evidence {
     }
 }
 
-/// Whether another build is seen than the one that it starts from.
+/// Whether the build differs from the one before the operation.
 fn rebuilt(operation: &Operation, observed: &ObservedDeployment) -> bool {
     observed.build.is_some() && observed.build != operation.from_build
 }
 
-/// What the visible values say of a redeploy whose answer was lost.
+/// What the visible values prove about a redeploy whose response was lost.
 #[derive(Clone, Copy)]
 enum Evidence {
     /// It changes them, and they are as it sends them.
     Arrived,
-    /// It does not change them, as far as is known, so they say nothing.
+    /// It does not change them, as far as is known, so they prove nothing.
     Silent,
-    /// They are others.
+    /// They differ.
     Other,
 }
 
-/// Idle, at the version that it starts from: it has not arrived, and a second one cannot follow a first.
+/// Idle, at the version before the operation: it has not arrived, and of two calls from one version the service accepts
+/// only one.
 fn redeploy_same_version(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment) -> Decision {
     let Some(wanted) = input.wanted else { return observation(input, operation) };
     let call = redeploy_call(input, observed);
@@ -199,7 +202,7 @@ fn redeploy_same_version(input: &Input<'_>, operation: &Operation, observed: &Ob
         return wait(input, operation, pause);
     }
     if needless {
-        // Nothing of it can arrive any more, so it never was.
+        // The call can no longer arrive, so the operation never happened.
         return input.re_evaluate(PersistedState { operation: None, ..input.persisted.clone() });
     }
     if same {
@@ -208,7 +211,7 @@ fn redeploy_same_version(input: &Input<'_>, operation: &Operation, observed: &Ob
     renew(input, operation, observed, wanted, true)
 }
 
-/// Whether it was to move to another version only, and there is none to move to, or none is known.
+/// Whether the operation was only to move to another version, and no version to move to exists or is known.
 fn is_needless(
     input: &Input<'_>,
     operation: &Operation,
@@ -233,8 +236,8 @@ fn redeploy_call(input: &Input<'_>, observed: &ObservedDeployment) -> CallKind {
     }
 }
 
-/// Sends today's values from the version just read; what the first call left behind is not known. `new`: it is another
-/// operation, so that its refusal proves that nothing happened.
+/// Sends the current values from the version just read; it is not known what the first call left behind. `new`: it is
+/// another operation, so its refusal proves that nothing happened.
 fn renew(
     input: &Input<'_>,
     operation: &Operation,
@@ -255,7 +258,7 @@ fn renew(
     input.send(persisted, renewed, redeploy_call(input, observed), new)
 }
 
-/// A call whose answer was lost is known to have arrived.
+/// Notes that a call whose response was lost has arrived.
 fn accept(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment, unverified: bool) -> Decision {
     let mut persisted = input.persisted.clone();
     persisted.unverified = unverified;
@@ -279,15 +282,15 @@ fn accepted(input: &Input<'_>, operation: &Operation) -> Decision {
         return noted_busy(input, operation);
     }
     let no_op = input.resting(observed, false);
-    // An older version is an older view.
+    // A lower version is a stale read.
     let moved = match operation.from_version.map(|from| observed.version.cmp(&from)) {
         None | Some(Ordering::Greater) => true,
         Some(Ordering::Equal) => operation.from_build != observed.build,
         Some(Ordering::Less) => false,
     };
-    // Never longer than since the call: what was read before it says nothing.
+    // At most the time since the call: what was read before it proves nothing.
     let long = between(no_op.since, input.now).min(input.age(operation)) >= LAG;
-    // `Draft` is not described and may come before the first build, so it is an outcome only if it stays.
+    // `Draft` is not documented and may come before the first build, so it counts as a result only if it stays.
     let over =
         observed.phase != Phase::Draft && (operation.kind == OperationKind::Create || (operation.seen_busy && moved));
     if !(over || long) {

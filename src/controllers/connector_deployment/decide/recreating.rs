@@ -1,7 +1,7 @@
-//! The rows *Recreate* of the table: the deployment is taken down, and created without what was removed, because a redeploy
-//! takes nothing away (contract section 6.1). Only for `removedValues: Recreate`: its URLs change.
+//! The rows *Recreate* of the table: deletes the deployment and creates it without the removed values, because a
+//! redeploy does not remove values (contract section 6.1). Only for `removedValues: Recreate`, since the URLs change.
 //!
-//! The operation stays stored until the create that follows is written in its place, so that a restart goes on with it.
+//! The operation stays persisted until the create that follows takes its place, so that a restart continues it.
 
 use super::super::persisted::{
     Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
@@ -10,7 +10,7 @@ use super::taking_down::{self, Purpose};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, idle};
 use crate::controllers::operations::Gone;
 
-/// What is wanted less than the deployment has.
+/// Begins to remove values that the deployment has and that are no longer desired.
 pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
     if let Some(other) = idle::other_version(input) {
         return input.no_op(other, None);
@@ -22,13 +22,13 @@ pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &D
 }
 
 pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
-    // Nothing is taken down, or down for longer, than what is to follow it is known.
+    // Nothing is deleted, and nothing is created, before the values for the create are known.
     let Some(wanted) = input.wanted else { return input.no_op(Outcome::ValuesUnknown, None) };
     match input.observation {
-        // Somebody else has the key now.
+        // Another deployment has the key now.
         Observation::Absent { key_held_by: Some(_) } => input.no_op(Outcome::KeyTaken, None),
         Observation::Present(observed) => taking_down::present(input, &observed.id, observed, &purpose(input, wanted)),
-        // One 404 is enough once a DELETE was answered.
+        // One 404 is enough after the service accepted a DELETE.
         Observation::Absent { .. } if operation.state == OperationState::Accepted => create(input, wanted),
         Observation::Absent { .. } => match input.gone(LAG + LIMIT) {
             Gone::NotYet { since } => input.missing(since),

@@ -1,13 +1,13 @@
-//! What a deployment still has although it is not wanted any more: a redeploy merges what it carries into what is there, so
-//! that nothing can be taken away by leaving it out (contract section 6.1).
+//! What a deployment still has although it is no longer desired: a redeploy merges its values into the existing ones,
+//! so that leaving a value out does not remove it (contract section 6.1).
 
 use super::super::persisted::{Applied, ObservedDeployment};
 use super::DesiredPayload;
 use crate::controllers::digest::Comparison;
 use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, NOTHING, Tags};
 
-/// What is retained once only these are wanted. What was sent from here counts for as long as it may be there; of what
-/// somebody else sent, what shows, is declared, and is not the default.
+/// Returns what is retained if only `wanted` is desired. A value that this resource sent counts as long as the
+/// deployment may have it; a value that another client sent counts if it is visible, declared, and not the default.
 pub(super) fn retained(applied: &Applied, wanted: &Tags, observed: &ObservedDeployment) -> Tags {
     let held = applied.sent.iter().chain([&applied.retained]).flat_map(Tags::iter);
     let left = |item: &Item| !wanted.has(item) && !item.is_replaced_by(wanted);
@@ -21,21 +21,22 @@ pub(super) fn retained(applied: &Applied, wanted: &Tags, observed: &ObservedDepl
     retained
 }
 
-/// Whether something of it was sent from here.
+/// Whether this resource sent some of it.
 pub(super) fn has_own(applied: &Applied, wanted: &Tags, observed: &ObservedDeployment) -> bool {
     retained(applied, wanted, observed).iter().any(|(_, tag)| tag != FOREIGN)
 }
 
-/// Whether a value that was sent and is not wanted any more may still be in force.
+/// Whether a value that was sent and is no longer desired may still be in force.
 fn may_be_there(item: &Item, tag: &str, observed: &ObservedDeployment) -> bool {
     let place = item.application == GLOBAL || observed.values.applications.contains_key(&item.application);
     place
         && match item.kind {
-            // Keys of secured values need not be listed, so that only a record that lists some says that one is gone.
+            // A record need not list the keys of secured values, so only one that lists some proves that another is
+            // gone.
             Kind::Secured => observed.secured.is_empty() || observed.shows(item),
-            // Without one of our own the schedule of the connector shows.
+            // If none was sent, the record shows the schedule of the connector.
             Kind::Schedule => observed.tag(item) == tag,
-            // The same, but it need not be shown at all.
+            // The same, but the record need not show one at all.
             Kind::RetryPolicy => [NOTHING, tag].contains(&observed.tag(item).as_str()),
             Kind::Standard => observed.shows(item) && !shows_default(item, observed),
         }
@@ -51,7 +52,7 @@ fn shows_default(item: &Item, observed: &ObservedDeployment) -> bool {
     value.is_some_and(|value| observed.is_default(&item.application, &item.key, value))
 }
 
-/// Values that show and that the connector declares, but for those that are wanted.
+/// Returns visible values that the connector declares and that are not desired.
 fn unwanted(wanted: &Tags, observed: &ObservedDeployment) -> Vec<Item> {
     let Some(declared) = &observed.declared else { return Vec::new() };
     let applications = declared.applications.iter().map(|(name, keys)| (name.as_str(), keys));
@@ -65,8 +66,8 @@ fn unwanted(wanted: &Tags, observed: &ObservedDeployment) -> Vec<Item> {
         .collect()
 }
 
-/// Whether everything that is wanted is there as it was sent, so that a redeploy would change nothing: what differs is only
-/// what is not wanted any more, or what is wanted again and was retained.
+/// Whether the deployment has every desired value as it was sent, so that a redeploy would change nothing: the only
+/// differences are values that are no longer desired, or that are desired again and were retained.
 pub(super) fn is_all_there(applied: &Applied, wanted: &DesiredPayload, observed: &ObservedDeployment) -> bool {
     let Some(sent) = &applied.sent else { return false };
     let tags = &wanted.payload.tags;
@@ -90,8 +91,8 @@ pub(super) fn is_all_there(applied: &Applied, wanted: &DesiredPayload, observed:
     differs
 }
 
-/// Whether everything that is wanted was applied, as far as that can be told without the remote: what was applied may be
-/// more, such as defaults in place of what was removed.
+/// Whether every desired value was applied, as far as that can be determined without the remote. More may have been
+/// applied, such as defaults in place of removed values.
 #[must_use]
 pub fn holds(applied: &Applied, wanted: &DesiredPayload) -> bool {
     let Some(digest) = &applied.digest else { return false };

@@ -7,13 +7,13 @@ use super::input::forget_digest;
 use super::{CallKind, Cause, Decision, Input, Outcome, TOO_LONG};
 use crate::controllers::operations::{left, pace, repeat_after};
 
-/// Which of the two it is.
+/// Which of the two rows applies.
 pub(super) struct Purpose {
-    /// What is stored.
+    /// The persisted operation.
     pub(super) kind: OperationKind,
     /// The call that is sent.
     pub(super) call: fn(String) -> CallKind,
-    /// What a refusal would be remembered for.
+    /// The cause for which a refusal is remembered.
     pub(super) cause: Option<Cause>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Purpose {
 pub(super) const UNDEPLOY: Purpose =
     Purpose { kind: OperationKind::Undeploy, call: |id| CallKind::Undeploy { id }, cause: None };
 
-/// It shows.
+/// The deployment still exists.
 pub(super) fn present(input: &Input<'_>, id: &str, observed: &ObservedDeployment, purpose: &Purpose) -> Decision {
     let operation = input.persisted.operation.as_ref().filter(|operation| operation.kind == purpose.kind);
     let apply_response = |operation: &Operation| operation.state == OperationState::Accepted;
@@ -35,7 +35,7 @@ pub(super) fn present(input: &Input<'_>, id: &str, observed: &ObservedDeployment
         return decision;
     }
     if let Some(operation) = operation.filter(|operation| apply_response(operation)) {
-        // Accepted, and there it is again: longer and longer pauses.
+        // The DELETE was accepted, but the deployment still exists: repeat it with growing pauses.
         let (age, pause) = (input.age(operation), repeat_after(operation.attempt.saturating_add(1)));
         if age < pause {
             let mut decision = wait(input, left(age, pause).min(Duration::from_secs(15)), purpose);
@@ -52,7 +52,7 @@ fn wait(input: &Input<'_>, again: Duration, purpose: &Purpose) -> Decision {
     input.no_op(Outcome::Running(purpose.kind), Some(again))
 }
 
-/// DELETE, for the first time or again.
+/// Sends a DELETE, for the first time or again.
 pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, id: &str, purpose: &Purpose) -> Decision {
     if let Some(held) = input.held(purpose.cause.as_ref()) {
         return held;
@@ -67,7 +67,7 @@ pub(super) fn send(input: &Input<'_>, mut persisted: PersistedState, id: &str, p
             }
             operation.attempt = before.attempt.saturating_add(1);
         }
-        // A redeploy that may have been sent is given up: what it left behind is not known.
+        // Gives up a redeploy that may have been sent: it is not known what it left behind.
         Some(_) => forget_digest(&mut persisted),
         None => {}
     }

@@ -1,4 +1,4 @@
-//! What this process has seen so far. Losing it costs time, never correctness; whoever starts to lead starts without it.
+//! What this process has observed so far. Losing it costs time, never correctness; a new leader starts without it.
 
 use clock::later;
 use jiff::Timestamp;
@@ -8,50 +8,50 @@ use super::input::last_write;
 use crate::controllers::digest::Digest;
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 
-/// What this process has seen so far.
+/// What this process has observed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransientState {
-    /// When the first 404 of an unbroken row was seen.
+    /// When the first 404 of an unbroken row was read.
     pub absent_since: Option<Timestamp>,
-    /// Since when the same final state was read.
+    /// The final state that was read last, and since when.
     pub resting: Option<Resting>,
-    /// Changes that are being gathered.
+    /// Changes that are being collected.
     pub change: Option<Change>,
-    /// The last definite refusal of a call, for as long as nothing has changed since.
+    /// The last definite refusal of a call, as long as nothing has changed since.
     pub refused: Option<Refused>,
     /// Nothing is sent for a while, after a refusal that passes by itself.
     pub pause: Option<Pause>,
-    /// The registry version that a redeploy was sent for last (`updatePolicy: Latest`).
+    /// The registry version for which a redeploy was sent last (`updatePolicy: Latest`).
     pub followed: Option<i64>,
-    /// Since when the deployment was seen busy without an operation of ours.
+    /// Since when the deployment is busy without an operation of this resource.
     pub busy_since: Option<Timestamp>,
-    /// Our last write, if its time was seen to lie in the future.
+    /// The last write of this resource, if its time lies in the future.
     pub ahead: Option<Ahead>,
 }
 
-/// The same final state, read since a time.
+/// A final state that has been read since a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resting {
     /// The state.
     pub phase: Phase,
     /// The version.
     pub version: i64,
-    /// Read since then.
+    /// The time since which it has been read.
     pub since: Timestamp,
 }
 
-/// Changes that are being gathered into one redeploy.
+/// Changes that are being collected into one redeploy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// What is asked for.
     pub cause: Cause,
-    /// First change.
+    /// Time of the first change.
     pub first: Timestamp,
-    /// Last change.
+    /// Time of the last change.
     pub last: Timestamp,
 }
 
-/// What a call is sent for: the same cause is refused once, not in a loop.
+/// What a call is sent for: a call that was refused is not repeated in a loop for the same cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// Digest of what was asked for.
@@ -60,13 +60,13 @@ pub struct Cause {
     pub generation: i64,
     /// Redeploy request that was asked for.
     pub request: Option<String>,
-    /// Version of the connector in the registry, as far as it was known.
+    /// Version of the connector in the registry, as far as it is known.
     pub latest: Option<i64>,
 }
 
 impl Cause {
-    /// Whether what refused this refuses `asked` too: it is the same, and there is no newer version of the connector, which may
-    /// take what the one before it refused.
+    /// Whether the service that refused this also refuses `asked`: it is the same, and there is no newer version of the
+    /// connector, which may accept what the one before it refused.
     pub(super) fn covers(&self, asked: &Self) -> bool {
         let Self { digest, generation, request, latest } = asked;
         (&self.digest, &self.generation, &self.request) == (digest, generation, request) && self.latest >= *latest
@@ -77,13 +77,13 @@ impl Cause {
 pub type Refused = operations::Refused<Cause>;
 
 impl TransientState {
-    /// Takes note of the time of our last write before anything is held against it: it may lie in the future.
+    /// Notes the time of the last write before anything is compared with it: it may lie in the future.
     pub fn meet(&mut self, persisted: &PersistedState, now: Timestamp) {
         self.ahead = Ahead::at(self.ahead, last_write(persisted), now);
     }
 
-    /// The same without times in the future, which a clock that was set back leaves behind. `last_write`: the time of
-    /// our last write at the remote.
+    /// Returns the same without times in the future, which a clock that was set back leaves behind. `last_write`: the
+    /// time of the last write of this resource at the remote.
     pub(super) fn at(&self, last_write: Option<Timestamp>, now: Timestamp) -> Self {
         let mut transient = self.clone();
         for time in [

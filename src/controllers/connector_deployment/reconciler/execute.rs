@@ -1,4 +1,4 @@
-//! Reports a decision that sends nothing, sends the call of one that does, and says when to go on.
+//! Reports a decision that sends nothing, sends the call of a decision that has one, and returns when to continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,15 @@ use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operati
 use super::registered::needs_declarations;
 use super::{Deployment, Details, Inputs};
 
-/// Pause before the observation that follows a lost response to a redeploy (contract section 8.4). A busy remote shows that
-/// the call arrived, and may be idle again soon; what shows for a create or an undeploy stays. When to send again is for the
-/// decision table, which has pauses of its own.
+/// Pause before the observation that follows a lost response to a redeploy (contract section 8.4). A busy remote proves
+/// that the call arrived, and it may be idle again soon; the effect of a create or an undeploy stays visible. The
+/// decision table decides when to send again, with pauses of its own.
 const LOST_AGAIN: Duration = Duration::from_secs(1);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
 impl Deployment<'_> {
-    /// Reports what is the case, and when to observe again.
+    /// Writes the status, and returns when to observe again.
     pub(super) async fn report_no_op(
         &mut self,
         remote: &Arc<Remote>,
@@ -47,7 +47,7 @@ impl Deployment<'_> {
         if matches!(decision.outcome, Outcome::Settled { .. } | Outcome::NotApplied { .. })
             && let Some(record) = record
             && let Err(problem) = outputs::write(self.context, &self.object, record).await?
-            // What is wrong with the deployment itself comes first: one that failed may have no URL yet.
+            // A problem of the deployment itself is reported first: a deployment that failed may have no URL yet.
             && condition.reason.state() == ConditionState::Ready
         {
             condition = problem;
@@ -56,11 +56,11 @@ impl Deployment<'_> {
         let verified = inputs.verified.as_ref();
         condition = verification::ready(condition, self.object.spec.ready_when, findings, verified);
         let reason = condition.reason;
-        // The lines of an earlier failure are not its own.
+        // The lines of an earlier failure do not belong to this one, so they are removed until the new ones are read.
         let details = Details { lines: log.as_ref().map(|_| Vec::new()), comparison };
         self.patch_status(inputs, &decision.persisted, condition.clone(), ObservedRecord::of(record), details).await?;
         self.note_settled(&before, inputs, decision, reason);
-        // Not before: what a decision forgets is still needed if the decision could not be written.
+        // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
         self.annotate(&decision.persisted).await?;
         let again = self.next_poll(remote, inputs, decision);
@@ -87,7 +87,7 @@ impl Deployment<'_> {
         }
     }
 
-    /// Counts a resource that has settled, and measures how long its operation took until the deployment was live.
+    /// Counts a resource that has settled, and measures how long its operation took until the deployment was running.
     fn note_settled(&self, before: &ConnectorDeploymentStatus, inputs: &Inputs, decision: &Decision, reason: Reason) {
         self.context.tracker.settled(self.object_ref, reason);
         let deploys = |kind| matches!(kind, OperationType::Create | OperationType::Redeploy);
@@ -98,26 +98,28 @@ impl Deployment<'_> {
         }
     }
 
-    /// Sets how often the record is polled, and returns when to reconcile again whatever is observed.
+    /// Sets how often the record is polled, and returns when to reconcile again even if no observation enqueues the
+    /// resource.
     pub(super) fn next_poll(&self, remote: &Arc<Remote>, inputs: &Inputs, decision: &Decision) -> Option<Duration> {
         let interval = self.object.spec.effective_interval();
         let Some(id) = &decision.persisted.id else { return Some(decision.again.unwrap_or(interval)) };
         let busy = inputs.record().is_some_and(|record| observe::phase(&record.status).is_busy());
         if !busy {
             remote.watch(self.object_ref, id, PollRate::Settled(interval));
-            // A decision that waits for something has to look then; the view tells of everything else.
+            // A decision that waits for a time needs a reconcile then; the poller enqueues the resource for everything
+            // else.
             return decision.again;
         }
         let now = self.context.clock.now();
         let since = decision.persisted.operation.as_ref().map(|operation| operation.started_at);
         let since = since.or(decision.transient.busy_since).unwrap_or(now);
         remote.watch(self.object_ref, id, PollRate::Busy { since });
-        // Only time can change what is told of something that stays busy (rule 18).
+        // As long as the deployment stays busy, only time changes its condition (rule 18).
         let left = between(now, later(since, decide::TOO_LONG));
         (!left.is_zero()).then_some(left)
     }
 
-    /// Sends the one call of a decision, whose operation is persisted.
+    /// Sends the one call of a decision whose operation is persisted.
     pub(super) async fn send(
         &mut self,
         remote: &Arc<Remote>,
@@ -159,7 +161,7 @@ impl Deployment<'_> {
         decide::Cause { digest: wanted.payload.digest.clone(), generation, request, latest }
     }
 
-    /// When to go on after a call.
+    /// Returns when to continue after a call.
     pub(super) fn requeue_after(&mut self, remote: &Arc<Remote>, done: &Done, applied: &AppliedResponse) -> Duration {
         let interval = self.object.spec.effective_interval();
         let accepted =
@@ -167,7 +169,8 @@ impl Deployment<'_> {
         if accepted {
             self.cache.backoff.worked();
             let now = self.context.clock.now();
-            // The view tells of every change; what does not change at all has to be looked at too, and then only once.
+            // The poller enqueues the resource after every change. A deployment that does not change at all needs one
+            // reconcile of its own.
             let busy = matches!(&done.response, Response::Accepted(accepted) if accepted.phase.is_busy());
             let pace = if busy { PollRate::Busy { since: now } } else { PollRate::Settled(interval) };
             if let Some(id) = &applied.persisted.id {
@@ -191,7 +194,7 @@ impl Deployment<'_> {
         }
     }
 
-    /// Holds the calls of this resource back, longer with each failure.
+    /// Pauses the calls of this resource, longer with each failure.
     pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
         let asked = self.asked_for();
         self.cache.backoff.failed(asked, error, self.context.clock.now())

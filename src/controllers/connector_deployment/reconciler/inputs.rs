@@ -1,4 +1,4 @@
-//! What is known before a decision: the values, their digests, and what the connector declares.
+//! Collects what a decision needs: the values, their digests, and what the connector declares.
 
 use connect_api::mask::Masker;
 use connect_api::model::DeploymentStatus;
@@ -19,7 +19,7 @@ use crate::crd::ManagementPolicy;
 use super::{Deployment, Inputs};
 
 impl Deployment<'_> {
-    /// Reads the values, unless nothing can depend on them.
+    /// Reads the values, unless the decision cannot depend on them.
     pub(super) async fn inputs(
         &mut self,
         wanted: DesiredIdentity,
@@ -29,7 +29,7 @@ impl Deployment<'_> {
     ) -> Result<Inputs, kube::Error> {
         let spec = &self.object.spec;
         let deleting = self.is_deleting();
-        // A report of a failed undeploy is masked as far as the values can still be read.
+        // To mask the report of a failed undeploy, the values are read as far as they still exist.
         let failed = read.record.as_ref().is_some_and(|record| record.status == DeploymentStatus::UndeployFailed);
         if spec.management_policy == ManagementPolicy::ObserveOnly || (deleting && !failed) {
             let condition = ConditionUpdate::new(Reason::Undeploying, "");
@@ -68,7 +68,7 @@ impl Deployment<'_> {
         Ok(Inputs { wanted, registered, desired, payload, masker, target, declared, read, verified: None })
     }
 
-    /// Rule 14: the keys that are not sent are named in one event.
+    /// Rule 14: names the keys that are not sent in one Event.
     pub(super) async fn report_undeclared(&mut self, undeclared: &[String]) {
         if self.cache.own.undeclared == undeclared {
             return;

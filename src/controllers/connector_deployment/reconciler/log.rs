@@ -1,4 +1,5 @@
-//! The log of what failed: read once the status has the failure, shown if everything in it that must not be shown is known.
+//! Reads the log of a failed deployment after the failure was written to the status, and shows it if every secured
+//! value in it can be masked.
 
 use connect_api::ConnectApi;
 use kube::runtime::events::EventType;
@@ -15,8 +16,8 @@ use super::{Deployment, Details, Inputs};
 const UNAVAILABLE: &str = "LogsUnavailable";
 
 impl Deployment<'_> {
-    /// Reads the log and writes its lines. Whatever goes wrong is reported once, and changes nothing else. It is masked with
-    /// the values of today, so nothing is read if others were sent.
+    /// Reads the log and writes its lines. An error is reported once, and changes nothing else. The masker has the
+    /// values that are desired now, so nothing is read if other values were sent.
     pub(super) async fn show_log(
         &mut self,
         api: &dyn ConnectApi,

@@ -1,9 +1,9 @@
-//! What the reconcile of a `ConnectorDeployment` has of its own; [`driver`](crate::controllers::driver) has the rest.
+//! The parts of a reconcile that only a `ConnectorDeployment` has; [`driver`](crate::controllers::driver) has the rest.
 //!
 //! - `target`: which connector is deployed;
-//! - `inputs`: what is known before a decision; `registered`, `permitted`: what stands against one;
+//! - `inputs`: what a decision needs; `registered`, `permitted`: what prevents a decision from being carried out;
 //! - `execute`: no-ops, calls and what follows them;
-//! - `report`, `verify`, `log`: what the status says.
+//! - `report`, `verify`, `log`: the content of the status.
 
 mod execute;
 mod inputs;
@@ -50,19 +50,20 @@ use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ManagementPolicy}
 
 type Deployment<'a> = Reconciler<'a, ConnectorDeployment>;
 
-/// What is known before a decision.
+/// What a decision is made from.
 pub struct Inputs {
     wanted: DesiredIdentity,
-    /// What the registry says about the connector.
+    /// What the registry has about the connector.
     registered: Registered,
     desired: Result<Desired, ConditionUpdate>,
     payload: Option<DesiredPayload>,
     masker: Masker,
     target: Option<Target>,
-    /// What the version declares that runs, or that a move leads to which is due by itself; `None`: not known.
+    /// The declarations of the version that will run: the current one, or the one to which a redeploy is about to move.
+    /// `None`: not known.
     declared: Option<Declared>,
     read: RecordRead,
-    /// What `spec.verify` names was found to be; `None`: it was not looked up.
+    /// The condition of the resources in `spec.verify`; `None`: they were not looked up.
     verified: Option<ConditionUpdate>,
 }
 
@@ -150,8 +151,8 @@ impl RemoteKind for ConnectorDeployment {
             remote: status.and_then(|status| status.remote.clone()),
             id: status.and_then(|status| status.id.clone()),
             operation: begun.is_some(),
-            // A resource that only observes never claims. But a create that it began before may still arrive, and would be
-            // taken for the response to somebody else.
+            // A resource that only observes claims nothing. But a create that it began earlier may still arrive, and
+            // could be mistaken for a deployment of the resource that gets the key in the meantime.
             claims: self.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create),
         }
     }
@@ -176,7 +177,7 @@ impl RemoteKind for ConnectorDeployment {
         &inputs.wanted
     }
 
-    /// What was read before a call says nothing about the status after it.
+    /// What was read before a call does not describe the deployment after it, so it is not shown.
     fn record(_: &Inputs) -> ObservedRecord<'_, Record> {
         ObservedRecord::NotRead
     }
@@ -233,7 +234,7 @@ impl RemoteKind for ConnectorDeployment {
         let persisted = reconciler.persisted();
         let (context, object_ref) = (reconciler.context, reconciler.object_ref);
         reconciler.cache.transient.meet(&persisted, context.clock.now());
-        // Before the record, which can be taken once.
+        // Before the record: a polled record can be taken only once.
         let Some(registered) = reconciler.registered(remote, target.as_ref()) else { return Ok(Observing::Pending) };
         let api = remote.api();
         let cache = &reconciler.cache;
@@ -273,7 +274,7 @@ impl RemoteKind for ConnectorDeployment {
         match reconciler.obstacle(remote, inputs, target.as_ref(), &decision) {
             Obstacle::None => {}
             Obstacle::Doubt => return Ok(Decided::Ended(Next::Again(None))),
-            // Values that may not be sent are as good as unknown.
+            // Decides again as if the values were not known, since they may not be sent.
             Obstacle::Report(condition) => {
                 decision = decide(&reconciler.cache.transient, None);
                 if matches!(decision.step, Step::Send(_)) {
@@ -359,7 +360,7 @@ impl RemoteKind for ConnectorDeployment {
     }
 }
 
-/// Whether values come from whole objects, so that the connector's declarations count.
+/// Whether values come from whole objects, so that the declarations of the connector decide which keys are sent.
 fn names_whole_objects(spec: &ConnectorDeploymentSpec) -> bool {
     let all = spec.configurations.iter().map(|application| &application.values).chain(&spec.global_configuration);
     all.into_iter()

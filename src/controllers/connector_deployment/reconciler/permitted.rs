@@ -1,4 +1,4 @@
-//! Holds what is about to be sent against the scopes of the token, and reports what it lacks.
+//! Compares the rights that a call needs with the scopes of the token, and reports missing ones.
 
 use std::sync::Arc;
 
@@ -12,13 +12,15 @@ use crate::controllers::remote::{PollRate, Remote};
 use super::{Deployment, Details, Inputs};
 
 impl Deployment<'_> {
-    /// Why the service would refuse this call: the token names its scopes, and lacks one. A token with other scopes wakes us.
+    /// Returns why the service would refuse this call: the token names its scopes, and one is missing. A token with
+    /// other scopes enqueues the resource.
     pub(super) fn unpermitted(&self, remote: &Remote, inputs: &Inputs, call: &CallKind) -> Option<ConditionUpdate> {
         let missing = remote.lacking(self.object_ref, &inputs.registered.rights(call));
         (!missing.is_empty()).then(|| problem::unpermitted(&missing, &inputs.wanted.remote.project_key))
     }
 
-    /// Sends nothing, although the decision stays the same without any values: an undeploy carries none.
+    /// Reports the condition and sends nothing. Used if the decision sends a call even without values, as an undeploy
+    /// does.
     pub(super) async fn withhold(
         &mut self,
         remote: &Arc<Remote>,

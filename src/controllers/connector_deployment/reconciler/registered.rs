@@ -1,5 +1,5 @@
-//! Asks the registry for the connector, through what is remembered of it, and holds back what stands against a decision.
-//! What follows from its answer is for `connector_deployment/registered.rs`.
+//! Reads the connector from the registry cache, and stops a decision that the service would refuse.
+//! `connector_deployment/registered.rs` concludes what follows from the entry.
 
 use std::time::Duration;
 
@@ -18,27 +18,28 @@ use crate::crd::connector_deployment_status::OperationType;
 
 use super::{Deployment, Inputs};
 
-/// Pause before a staged connector is read again that shows an older version than its own controller has seen.
+/// Pause before a staged connector is read again whose entry is older than the version that its own controller has
+/// observed.
 const STAGED_AGAIN: Duration = Duration::from_secs(3);
 
-/// How old the declarations may be that a create or a move goes by: a version that adds an application may be published
-/// at any time.
+/// Maximum age of the declarations that a create or a move uses: a version that adds an application may be published at
+/// any time.
 const DECLARATIONS_AGE: Duration = Duration::from_mins(1);
-/// Pause before the registry is asked again that did not say what a connector declares.
+/// Pause before the registry is read again if it did not contain what a connector declares.
 const DECLARATIONS_AGAIN: Duration = Duration::from_mins(1);
 
-/// What stands against a decision.
+/// What prevents a decision from being carried out.
 pub(super) enum Obstacle {
     /// Nothing.
     None,
-    /// Something that the registry said earlier: it is asked once more, and wakes us.
+    /// A cached registry entry: the registry is read once more, and the response enqueues the resource.
     Doubt,
-    /// What a person has to put right.
+    /// Something that a user has to correct.
     Report(ConditionUpdate),
 }
 
 impl Deployment<'_> {
-    /// What the registry says; `None`: it is being asked, and wakes us.
+    /// Returns what the registry has; `None`: it is being read, and the response enqueues the resource.
     pub(super) fn registered(&mut self, remote: &Remote, target: Option<&Target>) -> Option<Registered> {
         let spec = &self.object.spec;
         let concerned = spec.management_policy == ManagementPolicy::Full && !self.is_deleting();
@@ -46,10 +47,10 @@ impl Deployment<'_> {
             remote.forget_registry_entry(self.object_ref);
             return Some(Registered::default());
         };
-        // It is read once an interval; twice that is the age of one whose reading takes its time.
+        // The registry is read once per interval; twice that allows for a read that takes its time.
         let interval = spec.effective_interval();
         let oldest = earlier(self.context.clock.now(), 2 * interval);
-        // Rule 11: a request to look again is about the registry too.
+        // Rule 11: a reconcile request also reads the registry.
         let asked = self.cache.asked.as_ref().map(|(_, since)| *since);
         let newer_than = [self.doubted(), asked].into_iter().flatten().fold(oldest, Timestamp::max);
         let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
@@ -58,7 +59,7 @@ impl Deployment<'_> {
             if let RegistryAnswer::There(offering) = &registry_entry.found { offering.version } else { i64::MAX }
         };
         if deployable.is_some_and(|deployable| version(&registry_entry) < deployable) {
-            // What is known of it is older than what its own controller has seen.
+            // The cached entry is older than what the controller of the staged connector has observed.
             registry_entry = remote.registry_entry(
                 self.object_ref,
                 &target.name,
@@ -71,8 +72,8 @@ impl Deployment<'_> {
         Some(registered)
     }
 
-    /// What was refused for want of a connector may be sent again once the registry has it, in the version that is wanted
-    /// and that it did not have before.
+    /// Forgets a refusal because of a missing connector once the registry has the connector in the requested version,
+    /// which it did not have before.
     fn note_registered(&mut self, registered: &Registered) {
         let version = registered.offering().map(|offering| offering.version);
         let refused =
@@ -87,7 +88,7 @@ impl Deployment<'_> {
         self.cache.own.registered = version;
     }
 
-    /// Preflight: what stands against the first call of an operation, or against a verdict, that rests on the registry.
+    /// Preflight: finds what prevents the first call of an operation, or an outcome that is based on the registry.
     pub(super) fn obstacle(
         &mut self,
         remote: &Remote,
@@ -97,7 +98,7 @@ impl Deployment<'_> {
     ) -> Obstacle {
         let registered = &inputs.registered;
         let begun = self.status().operation.map(|operation| operation.operation_type);
-        // What follows the DELETE of a Recreate is another call.
+        // The create after the DELETE of a Recreate is a call of its own, and is checked again.
         let begins = begun.is_none_or(|kind| kind == OperationType::Recreate);
         if let (Some(Err(why)), Step::Send(call)) = (target.and_then(|target| target.staged.as_ref()), &decision.step)
             && call.kind.creates()
@@ -138,8 +139,8 @@ impl Deployment<'_> {
         Obstacle::Report(ConditionUpdate::new(Reason::ConfigurationInvalid, not_sent(&problems)))
     }
 
-    /// What a create and a move to another version need to know, and do not: every application that the connector declares,
-    /// as the registry says it now. It is asked again soon, and wakes us.
+    /// Prevents a create, and a move to another version, while a recent registry entry with every application that the
+    /// connector declares is missing. The registry is read again soon, and the response enqueues the resource.
     fn without_declarations(&self, remote: &Remote, inputs: &Inputs, target: &Target) -> Option<Obstacle> {
         let project = &inputs.wanted.remote.project_key;
         let registry_entry = inputs.registered.registry_entry.as_ref()?;
@@ -163,7 +164,7 @@ impl Deployment<'_> {
             ask(later(registry_entry.at, DECLARATIONS_AGAIN));
         }
         let (reason, message) = match &registry_entry.found {
-            // Whoever names it is woken once it is there.
+            // The registry cache enqueues the resource once the connector exists.
             _ if absent => (
                 Reason::ConnectorNotFound,
                 "The registry has no such connector for this project: correct spec.connector".to_owned(),
@@ -171,8 +172,8 @@ impl Deployment<'_> {
             _ => (
                 Reason::DeclarationsUnknown,
                 format!(
-                    "Nothing is sent: the registry does not say which applications the connector declares, and each of them \
-                     has to be named. The registry is asked again until it does. The API client needs {}",
+                    "Nothing is sent: the registry does not say which applications the connector declares, and the \
+                     request has to name each of them. The registry is read again until it does. The API client needs {}",
                     scopes::explain(&[Right::ViewConnectors], project)
                 ),
             ),
@@ -180,8 +181,8 @@ impl Deployment<'_> {
         Some(Obstacle::Report(ConditionUpdate::new(reason, message)))
     }
 
-    /// Before a person is bothered the registry is asked past what is remembered, once for each generation; true while it
-    /// has not answered.
+    /// Reads the registry once more, bypassing the cache, before a problem is reported to a user: once for each
+    /// generation. Returns true while there is no response.
     fn doubt(&mut self, remote: &Remote, target: Option<&Target>, registered: &Registered) -> bool {
         let Some(registry_entry) = &registered.registry_entry else { return false };
         let now = self.context.clock.now();

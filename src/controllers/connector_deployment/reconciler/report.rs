@@ -1,4 +1,4 @@
-//! The words of the status: the Ready condition, and how much of the service's texts it may show.
+//! The content of the status: the Ready condition, and how much of the service's texts the status may show.
 
 use connect_api::model::Deployment as Record;
 
@@ -18,7 +18,7 @@ use crate::names;
 use super::{Deployment, Inputs, names_whole_objects};
 
 impl Deployment<'_> {
-    /// What to tell of a decision: what stands in the way of the values comes before what was seen.
+    /// Returns the Ready condition for a decision. A problem with the values is reported before what was observed.
     pub(super) fn ready_condition(&self, inputs: &Inputs, decision: &Decision) -> ConditionUpdate {
         let record = inputs.record();
         let report = record.map(|record| self.report(inputs, record, &decision.persisted)).unwrap_or_default();
@@ -68,14 +68,15 @@ impl Deployment<'_> {
         shown.report
     }
 
-    /// Masks with what was sent. If that is not known any more, only titles are kept. While an operation runs, what is seen
-    /// may still tell of what was sent before it.
+    /// Decides how texts of the service are shown: masked with the values that were sent, or by title only if these
+    /// values are no longer known. While an operation runs, a text may still be about the values that were sent before
+    /// it.
     pub(super) fn texts<'k>(&self, inputs: &'k Inputs, persisted: &PersistedState) -> Texts<'k> {
         let begun = persisted.operation.iter().filter_map(|operation| operation.payload.as_ref());
         let begun = begun.map(|payload| Some(&payload.digest));
         let before = persisted.applied.iter().map(|applied| applied.digest.as_ref());
         let sent: Vec<_> = begun.chain(before).collect();
-        // Secured values that were removed from the spec are still in force there, and not known here any more.
+        // Secured values that were removed from the spec are still in force, and are no longer known here.
         if persisted.applied.as_ref().is_some_and(Applied::retains_secured) {
             return Texts::Titles(&inputs.masker);
         }
@@ -86,13 +87,13 @@ impl Deployment<'_> {
                 Texts::Masked(&inputs.masker)
             }
             (Some(wanted), _) if !wanted.secured && !had_sources(persisted) => Texts::Masked(&inputs.masker),
-            // Nothing is known to mask with.
+            // There are no values to mask with.
             (None, _) if self.is_deleting() => Texts::Unchanged,
             _ => Texts::Titles(&inputs.masker),
         }
     }
 
-    /// The new status, from the one before.
+    /// Returns the new status, from the one before.
     pub(super) fn summarize_status(&self, status: StatusInputs<'_, ConnectorDeployment>) -> ConnectorDeploymentStatus {
         let spec = &self.object.spec;
         let inputs = status.observed;
@@ -130,7 +131,7 @@ impl Deployment<'_> {
         }
     }
 
-    /// Whether what is desired now is what was applied, as far as that can be told without the remote.
+    /// Whether the desired values were applied, as far as that can be determined without the remote.
     pub(super) async fn is_applied(&self) -> Result<bool, kube::Error> {
         let persisted = self.persisted();
         let spec = &self.object.spec;
@@ -150,7 +151,7 @@ impl Deployment<'_> {
     }
 }
 
-/// Whether the status tells how an operation ended, well or not.
+/// Whether the status reports the end of an operation, successful or not.
 pub(super) fn reports_an_end(status: &ConnectorDeploymentStatus) -> bool {
     let ended = [Reason::ApplicationMissing, Reason::ValuesNotApplied, Reason::WaitingForApplicationUrl];
     let reason = conditions::ready_reason(&status.conditions).and_then(Reason::parse);
@@ -158,7 +159,7 @@ pub(super) fn reports_an_end(status: &ConnectorDeploymentStatus) -> bool {
         || reason.is_some_and(|reason| reason.is_failed() || ended.contains(&reason))
 }
 
-/// Whether what was sent, or what is there, may hold values from Secrets.
+/// Whether what was sent, or what the deployment has, may contain values from Secrets.
 fn had_sources(persisted: &PersistedState) -> bool {
     let applied = persisted.applied.as_ref().is_some_and(|applied| !applied.sources.is_empty());
     let payload = persisted.operation.as_ref().and_then(|operation| operation.payload.as_ref());

@@ -15,15 +15,16 @@ use crate::crd::ConnectorStaged;
 use super::Deployment;
 
 impl Deployment<'_> {
-    /// What happens to the remote when the object is deleted, if it is.
+    /// Returns what happens to the remote when the object is deleted; `None`: it is not being deleted.
     pub(super) fn deletion(&self) -> Option<Deletion> {
         intent::deletion(&self.object, self.context.default_deletion_policy)
     }
 
-    /// The connector; `None` while the resource is being deleted and it is not known any more.
+    /// Returns the connector; `None` while the resource is being deleted and the connector is no longer known.
     ///
     /// # Errors
-    /// Why it is not known: to tell people, or nothing while the controller of a staged one has not looked at it yet.
+    /// Why it is not known: a condition, or [`Unready::NotYet`] while the controller of a staged connector has not
+    /// reconciled it yet.
     pub(super) async fn find_target(&self) -> Result<Option<Target>, Unready> {
         let deleting = self.is_deleting();
         let staged = match &self.object.spec.connector.staged_ref {
@@ -44,8 +45,8 @@ impl Deployment<'_> {
         }
     }
 
-    /// Whether there is a `ConnectorStaged` of this name; its controller wakes its users once it knows it. That of another
-    /// install does not.
+    /// Whether a `ConnectorStaged` of this name exists; its controller enqueues its users once it knows the connector.
+    /// The controller of another install does not.
     async fn comes(&self, name: &str) -> Result<bool, Unready> {
         let api = Api::<ConnectorStaged>::namespaced(self.context.client.clone(), &self.object_ref.namespace);
         let found = api.get_metadata_opt(name).await;
@@ -54,7 +55,8 @@ impl Deployment<'_> {
         match found {
             Some(found) if !self.context.foreign_installs.selects(found.labels()) => {
                 let message = format!(
-                    "ConnectorStaged {name} has labels that this install of the operator does not select: give it those                      of this deployment"
+                    "ConnectorStaged {name} has labels that this install of the operator does not select: give it \
+                     those of this deployment"
                 );
                 Err(Unready::Report(ConditionUpdate::new(Reason::StagedNotReady, message)))
             }

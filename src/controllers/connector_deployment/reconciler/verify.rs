@@ -1,4 +1,5 @@
-//! Has what `spec.verify` names looked up, and takes what was seen. The lookup is another task's: a reconcile does not wait.
+//! Requests lookups of the resources in `spec.verify`, and uses their results. Another task does the lookups, so that a
+//! reconcile does not wait for them.
 
 use super::super::decide::Outcome;
 use super::super::observe::RecordRead;
@@ -15,11 +16,11 @@ use crate::crd::Verify;
 
 use super::Deployment;
 
-const NOT_YET: &str = "Looked up once the deployment is deployed";
-const LOOKING: &str = "Being looked up";
+const NOT_YET: &str = "The lookup follows once the deployment is Deployed";
+const LOOKING: &str = "The lookup is in progress";
 
 impl Deployment<'_> {
-    /// What the condition `Verified` says after this run, if there is one.
+    /// Returns the condition `Verified` after this reconcile; `None`: there is nothing to verify.
     pub(super) async fn verify(
         &mut self,
         remote: &Remote,
@@ -34,10 +35,10 @@ impl Deployment<'_> {
             self.cache.own.verified_since = None;
             return Ok(object.spec.verify.as_ref().map(|_| ConditionUpdate::new(Reason::NotChecked, NOT_YET)));
         };
-        // What was seen before the deployment came to this version says nothing of it.
+        // A lookup from before the deployment reached this version proves nothing about it.
         let known = self.cache.own.verified_since.filter(|(version, _)| *version == record.version);
         let (_, settled) = *self.cache.own.verified_since.insert(known.unwrap_or((record.version, read.at)));
-        // Rule 11: a request to look again is about this too.
+        // Rule 11: a reconcile request also applies to this.
         let newer_than = self.cache.asked.as_ref().map_or(settled, |(_, asked)| settled.max(*asked));
         let condition = match self.lookup(remote, verify).await? {
             Err(condition) => {
@@ -62,7 +63,7 @@ impl Deployment<'_> {
         Ok(Some(condition))
     }
 
-    /// What the condition says if this run has not looked.
+    /// Returns the condition `Verified` for the status: `found`, or the earlier one while there is no new result.
     pub(super) fn verified(
         &self,
         found: Option<&ConditionUpdate>,
@@ -78,7 +79,7 @@ impl Deployment<'_> {
         verification::unknown(&self.status().conditions, self.object.metadata.generation.unwrap_or_default(), why)
     }
 
-    /// What to look up, with the credentials of the project or those that the spec names.
+    /// Returns what to look up, with the credentials of the project or those that the spec names.
     async fn lookup(&self, remote: &Remote, verify: &Verify) -> Result<Result<Lookup, ConditionUpdate>, kube::Error> {
         let object_ref = ObjectRef::project(&self.object_ref.namespace, &self.object.spec.project_ref.name);
         let Some(Project { http_api_url, .. }) = self.context.projects.get(&object_ref) else {

@@ -1,4 +1,4 @@
-//! What the answer to the one call of a run says.
+//! What follows from the response to the one call of a reconcile.
 
 use jiff::Timestamp;
 
@@ -10,10 +10,10 @@ use crate::controllers::operations::{self, Pause};
 /// What the response to a call means; an accepted one shows the connector.
 pub type Response = operations::Response<ObservedConnector>;
 
-/// What an answer comes to.
+/// What a response comes to.
 pub type AppliedResponse = operations::AppliedResponse<PersistedState, TransientState>;
 
-/// Takes in the answer to `call`, which `persisted` was written for; `cause` is what was asked for.
+/// Applies the response to `call`, for which `persisted` was written; `cause` is what the call was sent for.
 #[must_use]
 pub fn apply_response(
     persisted: &PersistedState,
@@ -59,7 +59,7 @@ pub fn apply_response(
     applied
 }
 
-/// What a create or an update has changed shows in its answer; what it began goes on.
+/// Notes an accepted call. The response shows what a create or an update has changed; other operations continue.
 fn accepted(persisted: &mut PersistedState, observed: &ObservedConnector, now: Timestamp) {
     let Some(operation) = persisted.operation.clone() else { return };
     match operation.kind {
@@ -76,7 +76,7 @@ fn accepted(persisted: &mut PersistedState, observed: &ObservedConnector, now: T
     }
 }
 
-/// Nothing happened, so the operation never was. The refusal of a repeated call says nothing of the first one.
+/// Removes the operation, because nothing happened. The refusal of a repeated call proves nothing about the first one.
 fn settle(applied: &mut AppliedResponse, call: &Call) {
     if call.first {
         applied.persisted.operation = None;

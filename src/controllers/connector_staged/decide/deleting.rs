@@ -13,12 +13,12 @@ pub(super) fn decide(input: &Input<'_>, deletion: Deletion) -> Decision {
     let operation = input.persisted.operation.as_ref();
     match (&input.persisted.id, operation, input.observation) {
         (None, Some(operation), _) if operation.kind == OperationKind::Create => outstanding_create(input, operation),
-        // Rule 3: the status was lost with a restored backup, and the annotation says that this one is ours.
+        // Rule 3: the status was lost with a restored backup, and the annotation names this connector.
         (None, _, Observation::Present(observed)) if input.intent.remote_id.as_ref() == Some(&observed.id) => {
             claim(input, observed)
         }
         (None, _, _) => input.remove_finalizer(),
-        // One 404 is enough once a DELETE was answered.
+        // One 404 is enough after the service accepted a DELETE.
         (Some(_), Some(operation), Observation::Absent)
             if operation.kind == OperationKind::Delete && operation.accepted =>
         {
@@ -29,7 +29,8 @@ pub(super) fn decide(input: &Input<'_>, deletion: Deletion) -> Decision {
     }
 }
 
-/// A create of ours may still arrive: absence counts when calm, and so does somebody else's connector.
+/// A create of this resource may still arrive: absence, or another client's connector, counts only after the quiet
+/// period.
 fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
     if let Observation::Present(observed) = input.observation
         && operation.digest.as_ref() == Some(&observed.digest)
@@ -45,7 +46,7 @@ fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
 
 fn present(input: &Input<'_>, id: &str, observed: &ObservedConnector) -> Decision {
     if matches!(observed.phase, Phase::Processing | Phase::Other) {
-        // Nothing is accepted meanwhile.
+        // The service accepts nothing meanwhile.
         let busy = input.busy();
         let outcome = if busy.outcome == Outcome::TakesTooLong {
             Outcome::TakesTooLong
@@ -57,7 +58,7 @@ fn present(input: &Input<'_>, id: &str, observed: &ObservedConnector) -> Decisio
     let taken =
         input.persisted.operation.as_ref().filter(|before| before.kind == OperationKind::Delete && before.accepted);
     if let Some(before) = taken {
-        // Accepted, and there it is again: longer and longer pauses.
+        // The DELETE was accepted, but the connector still exists: repeat it with growing pauses.
         let (age, pause) = (input.age(before), repeat_after(before.attempt.saturating_add(1)));
         if age < pause {
             let mut decision = wait(input, left(age, pause).min(Duration::from_secs(15)));
@@ -74,12 +75,12 @@ fn wait(input: &Input<'_>, again: Duration) -> Decision {
     input.no_op(Outcome::Running(OperationKind::Delete), Some(again))
 }
 
-/// It is ours, and its id was not known.
+/// Notes the id of a connector that this resource created and whose id was not known.
 fn claim(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     delete(input, PersistedState { id: Some(observed.id.clone()), ..input.persisted.clone() }, &observed.id)
 }
 
-/// DELETE, for the first time or again.
+/// Sends a DELETE, for the first time or again.
 fn delete(input: &Input<'_>, mut persisted: PersistedState, id: &str) -> Decision {
     if let Some(held) = input.held(OperationKind::Delete) {
         return held;

@@ -1,5 +1,5 @@
-//! Nothing runs: creating, taking over, and the way of a tag: update, preview, publish, each when the one before is
-//! through.
+//! No operation runs: creating, taking over, and the steps of a tag: update, preview, publish, each after the one
+//! before has ended.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::super::persisted::{
 use super::{CallKind, Decision, Input, Outcome, Rest, is_failure};
 use crate::controllers::operations::{Gone, LAG, QUIET_PERIOD};
 
-/// Pause after a look that may be older than our last write.
+/// Pause after an observation that may be older than the last write.
 const OLD_AGAIN: Duration = Duration::from_secs(3);
 
 pub(super) fn decide(input: &Input<'_>) -> Decision {
@@ -27,18 +27,18 @@ pub(super) fn decide(input: &Input<'_>) -> Decision {
     }
 }
 
-/// Rule 1. The key was looked up and is free; it is looked up once more before the POST.
+/// Rule 1. The key was looked up and is free; `act` looks it up once more before the POST.
 fn create(input: &Input<'_>) -> Decision {
     if let Some(held) = input.held(OperationKind::Create) {
         return held;
     }
     let mut persisted = input.persisted.clone();
-    // A request that is there at creation is served by the creation (rule 11).
+    // The create also serves a retry request that already exists (rule 11).
     persisted.handled_request.clone_from(&input.intent.request);
     input.send(persisted, input.operation(OperationKind::Create, None), CallKind::Create, true)
 }
 
-/// Rules 2, 3 and 13: the key exists and nothing that is stored says that it is ours.
+/// Rules 2, 3 and 13: the key exists, and the persisted state does not say that this resource created the connector.
 fn found(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     if !(input.intent.adopt || input.intent.remote_id.as_ref() == Some(&observed.id)) {
         return input.no_op(Outcome::KeyTaken, None);
@@ -46,7 +46,8 @@ fn found(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     input.re_evaluate(take_over(input, observed))
 }
 
-/// Everything shows, so nothing has to be waited for; but not which tag a permission for a preview was given for.
+/// Takes a connector over. Everything can be read from the record, so nothing has to be waited for, except for which
+/// tag a permission for a preview was granted.
 pub(super) fn take_over(input: &Input<'_>, observed: &ObservedConnector) -> PersistedState {
     let published = observed.repository_met && observed.listed && !observed.changed;
     PersistedState {
@@ -99,7 +100,7 @@ fn at_rest(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
         return decision;
     }
     if asked(input) {
-        // There is nothing to try again.
+        // There is nothing to retry.
         return input
             .re_evaluate(PersistedState { handled_request: input.intent.request.clone(), ..input.persisted.clone() });
     }
@@ -113,20 +114,21 @@ fn at_rest(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     input.no_op(Outcome::Settled(no_op), None)
 }
 
-/// Whether another tag stands there than the one that permission was asked for: whoever put it there, the permission is
-/// asked for again when that one comes back.
+/// Whether the connector has another tag than the one for which permission was requested. Whoever set it, the
+/// permission is requested again when the desired tag returns.
 fn has_other_tag(input: &Input<'_>, observed: &ObservedConnector) -> bool {
     let is_it = input.persisted.previewed.as_ref().map(|previewed| *previewed == input.intent.tag);
     !input.is_old(observed) && is_it.is_some_and(|is_it| is_it != input.has_repository(observed))
 }
 
-/// Permission is for one tag: one that was asked for an earlier tag may still show.
+/// Whether the tag can be deployed. Permission is for one tag: one that was requested for an earlier tag may still
+/// show.
 fn may_be_deployed(input: &Input<'_>, observed: &ObservedConnector) -> bool {
     let asked = !input.intent.previewable || input.persisted.previewed.as_ref() == Some(&input.intent.tag);
     asked && observed.repository_met && observed.preview == Preview::Granted
 }
 
-/// Whether a new request to try again is there.
+/// Whether there is a new retry request.
 fn asked(input: &Input<'_>) -> bool {
     input.intent.request.is_some() && input.intent.request != input.persisted.handled_request
 }
@@ -136,31 +138,31 @@ fn update(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     begin(input, input.persisted.clone(), OperationKind::Update, observed, call)
 }
 
-/// `None`: it may be deployed.
+/// The step *preview*. `None`: permission is granted.
 fn preview(input: &Input<'_>, observed: &ObservedConnector) -> Option<Decision> {
     let tried = input.persisted.previewed.as_ref() == Some(&input.intent.tag);
     if tried && observed.preview == Preview::Granted {
         return None;
     }
-    // It was there, and somebody took it away, such as by another tag and back.
+    // Permission was granted, and another client removed it, such as by another tag and back.
     let granted = input.persisted.deployable.as_ref().is_some_and(|deployable| deployable.source == observed.source);
     let lost = observed.preview == Preview::NeverAsked && granted;
     if tried && !lost && !asked(input) {
         return Some(input.no_op(Outcome::PreviewRefused, None));
     }
     let call = CallKind::Preview { id: observed.id.clone(), version: observed.version };
-    // Asked for once more, not again and again: the next answer says anew since when it can be deployed.
+    // Requested once more, but not again and again: the next response tells since which version it can be deployed.
     let persisted = PersistedState { deployable: None, previewed: None, ..input.persisted.clone() };
     Some(begin(input, persisted, OperationKind::Preview, observed, call))
 }
 
-/// `None`: it is published as it is.
+/// The step *publish*. `None`: the connector is published as it is.
 fn publish(input: &Input<'_>, observed: &ObservedConnector) -> Option<Decision> {
     if observed.phase == Phase::Certifying {
         return Some(input.no_op(Outcome::Certifying, None));
     }
     let certification = input.intent.publish?;
-    // Somebody else may have published it without, while it was being certified.
+    // Another client may have published it without certification, while it was being certified.
     let uncertified = certification && observed.private;
     if observed.listed && !observed.changed && !uncertified {
         return None;
@@ -168,7 +170,7 @@ fn publish(input: &Input<'_>, observed: &ObservedConnector) -> Option<Decision> 
     let tried =
         input.persisted.publication.as_ref().filter(|tried| Some(&tried.digest) == input.intent.publication.as_ref());
     match tried {
-        // The service may call something a change that is none: it is published once.
+        // The service may report a change where there is none: it is published once.
         Some(_) if !is_failure(observed.phase) && !uncertified => return None,
         Some(_) if !asked(input) => return Some(input.no_op(Outcome::PublishingFailed, None)),
         _ => {}

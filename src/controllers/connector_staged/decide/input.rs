@@ -1,4 +1,4 @@
-//! What the rows of the table share: decisions in their usual shapes, ages, and what counts as gone.
+//! What the rows of the table share: common decisions, ages, and the proof of absence.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -15,27 +15,27 @@ impl Input<'_> {
         Decision { persisted, transient: self.transient.clone(), step, outcome, again }
     }
 
-    /// Nothing to send and nothing to remember.
+    /// Nothing to send and nothing to persist.
     pub(super) fn no_op(&self, outcome: Outcome, again: Option<Duration>) -> Decision {
         self.decision(self.persisted.clone(), Step::NoOp, outcome, again)
     }
 
-    /// The resource may go.
+    /// Removes the finalizer.
     pub(super) fn remove_finalizer(&self) -> Decision {
         self.decision(self.persisted.clone(), Step::RemoveFinalizer, Outcome::Released, None)
     }
 
-    /// Something ended: what follows is decided from the same look.
+    /// Something ended: decides again from the same observation.
     pub(super) fn re_evaluate(&self, persisted: PersistedState) -> Decision {
         self.decision(persisted, Step::NoOp, Outcome::Running(OperationKind::Update), Some(Duration::ZERO))
     }
 
-    /// The operation is over, or was never taken: what is seen says what is to be done.
+    /// Removes an operation that is over or was never accepted: the observation decides what to do.
     pub(super) fn over(&self) -> Decision {
         self.re_evaluate(PersistedState { operation: None, ..self.persisted.clone() })
     }
 
-    /// Writes `operation` and then sends its call.
+    /// Persists `operation` and then sends its call.
     pub(super) fn send(
         &self,
         mut persisted: PersistedState,
@@ -52,7 +52,7 @@ impl Input<'_> {
         decision
     }
 
-    /// A new operation that starts now.
+    /// Returns a new operation that starts now.
     pub(super) fn operation(&self, kind: OperationKind, observed: Option<&ObservedConnector>) -> Operation {
         Operation {
             kind,
@@ -69,13 +69,13 @@ impl Input<'_> {
         }
     }
 
-    /// Digest of what an operation of this kind is about.
+    /// Returns the digest of what an operation of this kind sends.
     pub(super) fn about(&self, kind: OperationKind) -> String {
         let publication = self.intent.publication.clone().filter(|_| kind == OperationKind::Publish);
         publication.unwrap_or_else(|| self.intent.digest.clone())
     }
 
-    /// What is asked for now, if it needs an operation of this kind.
+    /// Returns what is asked for now, if an operation of this kind has a cause.
     pub(super) fn cause(&self, kind: OperationKind) -> Option<Cause> {
         (kind != OperationKind::Delete).then(|| Cause {
             kind,
@@ -89,7 +89,7 @@ impl Input<'_> {
         })
     }
 
-    /// What cannot be sent now: refused before for the same cause, or to pause for a while.
+    /// Returns why a call cannot be sent now: it was refused before for the same cause, or a pause is not over.
     pub(super) fn held(&self, kind: OperationKind) -> Option<Decision> {
         let cause = self.cause(kind);
         if let Some(refused) = self.transient.refused.as_ref().filter(|refused| refused.cause == cause)
@@ -101,18 +101,18 @@ impl Input<'_> {
         Some(self.no_op(Outcome::Running(kind), Some(between(self.now, pause.until))))
     }
 
-    /// How long ago the call of this operation was about to be sent.
+    /// Returns the time since the call of this operation was about to be sent.
     pub(super) fn age(&self, operation: &Operation) -> Duration {
         operations::since(operation.started_at, self.transient.ahead, self.now)
     }
 
-    /// Time since our last write at the remote, as far as it is known.
+    /// Returns the time since the last write of this resource at the remote, as far as it is known.
     pub(super) fn since_write(&self) -> Duration {
         last_write(self.persisted)
             .map_or(Duration::MAX, |stamp| operations::since(stamp, self.transient.ahead, self.now))
     }
 
-    /// Rule 5.
+    /// Rule 5: whether the connector is gone.
     pub(super) fn gone(&self, quiet_after: Duration) -> Gone {
         Gone::evaluate(self.since_write(), quiet_after, self.transient.absent_since, self.now)
     }
@@ -125,25 +125,26 @@ impl Input<'_> {
         decision
     }
 
-    /// Whether a look may be older than our last write: it shows the version before it, or an older one.
+    /// Whether an observation may be older than the last write: it shows the version before it, or an older one.
     pub(super) fn is_old(&self, observed: &ObservedConnector) -> bool {
         let from = self.persisted.applied.as_ref().and_then(|applied| applied.from_version);
         from.is_some_and(|from| observed.version <= from) && self.since_write() < LAG + LIMIT
     }
 
-    /// What was sent is what is wanted, and what shows is what showed afterwards: the service writes it in another way.
+    /// Whether the desired connector was sent, and the remote still shows what it showed afterwards: the service
+    /// normalizes it.
     pub(super) fn is_all_there_will_be(&self, observed: &ObservedConnector) -> bool {
         self.persisted.applied.as_ref().is_some_and(|applied| {
             applied.digest.as_ref() == Some(&self.intent.digest) && applied.remote.as_ref() == Some(&observed.digest)
         })
     }
 
-    /// Whether the repository and the tag that are wanted stand there.
+    /// Whether the connector has the desired repository and tag.
     pub(super) fn has_repository(&self, observed: &ObservedConnector) -> bool {
         observed.repository_met || self.is_all_there_will_be(observed)
     }
 
-    /// Something moves, and no operation of ours is the reason.
+    /// Waits while the connector is busy without an operation of this resource.
     pub(super) fn busy(&self) -> Decision {
         let since = self.transient.busy_since.unwrap_or(self.now);
         let age = between(since, self.now);
@@ -154,13 +155,13 @@ impl Input<'_> {
     }
 }
 
-/// When we wrote last at the remote, as far as it is known.
+/// Returns when this resource last wrote at the remote, as far as it is known.
 pub(super) fn last_write(persisted: &PersistedState) -> Option<Timestamp> {
     let started = persisted.operation.as_ref().map(|operation| operation.started_at);
     started.or(persisted.applied.as_ref().map(|applied| applied.at))
 }
 
-/// Takes note that a write of ours has ended.
+/// Notes that a write of this resource has ended.
 pub(super) fn note_end(persisted: &mut PersistedState, operation: &Operation, now: Timestamp) {
     persisted.operation = None;
     let applied = persisted.applied.get_or_insert_default();
@@ -171,7 +172,7 @@ pub(super) fn note_end(persisted: &mut PersistedState, operation: &Operation, no
     }
 }
 
-/// Takes note that a create or an update is known to have been taken, and what shows after it.
+/// Notes that the service has accepted a create or an update, and what it shows after it.
 pub(super) fn note_taken(
     persisted: &mut PersistedState,
     operation: &Operation,
@@ -180,7 +181,7 @@ pub(super) fn note_taken(
     now: Timestamp,
 ) {
     note_end(persisted, operation, now);
-    // Whatever was published, by us or meanwhile by somebody else, it was not this.
+    // Whatever was published, by this resource or meanwhile by another client, has other content.
     persisted.publication = None;
     let applied = persisted.applied.get_or_insert_default();
     applied.generation = operation.generation;
@@ -188,7 +189,7 @@ pub(super) fn note_taken(
     applied.remote = Some(shown.to_owned());
 }
 
-/// How the version that is seen stands to the one that an operation starts from.
+/// Compares the observed version with the one before an operation.
 pub(super) fn moved(operation: &Operation, observed: &ObservedConnector) -> Ordering {
     operation.from_version.map_or(Ordering::Greater, |from| observed.version.cmp(&from))
 }

@@ -1,10 +1,11 @@
-//! What to do next with a staged connector, by what is stored and what is seen: a table, and nothing beside it.
+//! Decides what to do next with a staged connector, from the persisted state and an observation: a table, and nothing
+//! else.
 //!
-//! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans and [`apply_response`] takes in what came
-//! back from the one call that a run may send. It is simpler than the table of deployments for two reasons: everything
-//! that is sent can be read back, and every change names the version that was read (contract section 10), so that of two
-//! calls from one version at most one is accepted, however late they arrive. Only creating has no such guard, and keeps
-//! the rows and times of a deployment. `docs/rules.md` has the table.
+//! Pure: no cluster, no network, no clock, no memory of its own. [`decide`] plans, and [`apply_response`] applies the
+//! response to the one call that a reconcile may send. It is simpler than the table of deployments for two reasons:
+//! everything that is sent can be read back, and every change names the version that was read (contract section 10), so
+//! that the service accepts at most one of two calls from one version, however late they arrive. Only creating has no
+//! such guard, and keeps the rows and times of a deployment. `docs/rules.md` has the table.
 
 mod answer;
 mod deleting;
@@ -23,21 +24,21 @@ pub use answer::{AppliedResponse, Response, apply_response};
 use super::persisted::{Observation, OperationKind, PersistedState, Phase};
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 
-/// What people asked for.
+/// What a user asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
 pub struct Intent {
     /// Generation of the resource.
     pub generation: i64,
-    /// Digest of what the connector is to be.
+    /// Digest of the desired connector.
     pub digest: String,
-    /// The tag that it is to come from.
+    /// The desired Git tag.
     pub tag: String,
     /// Id of the staged connector in the annotation, which survives a restored backup (rule 3).
     pub remote_id: Option<String>,
-    /// Value of the annotation that asks to try again what failed (rule 11).
+    /// Value of the annotation that requests a retry of what failed (rule 11).
     pub request: Option<String>,
-    /// `Some` while the resource is being deleted.
+    /// What to do with the staged connector; `Some` while the resource is being deleted.
     pub deletion: Option<Deletion>,
     /// `adoptionPolicy: Adopt`.
     pub adopt: bool,
@@ -45,15 +46,15 @@ pub struct Intent {
     pub suspended: bool,
     /// `previewable: true`.
     pub previewable: bool,
-    /// Whether it is to be published; `true`: with certification.
+    /// Whether to publish it; `true`: with certification.
     pub publish: Option<bool>,
-    /// Digest of what is to be published, and how; `None`: nothing is.
+    /// Digest of what should be published, and how; `None`: nothing should be.
     pub publication: Option<String>,
-    /// Whether everything is proven that publishing waits for.
+    /// Whether everything that publishing waits for is proven.
     pub proven: bool,
 }
 
-/// What becomes of the staged connector when the resource is deleted.
+/// What happens to the staged connector when the resource is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
     /// It is deleted.
@@ -62,16 +63,16 @@ pub enum Deletion {
     Orphan,
 }
 
-/// What a call is sent for: the same cause is refused once, not in a loop.
+/// What a call is sent for: a call that was refused is not repeated in a loop for the same cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// What was to be done.
+    /// The operation.
     pub kind: OperationKind,
     /// Digest of what was asked for.
     pub digest: String,
     /// Generation that was asked for.
     pub generation: i64,
-    /// Version of the connector that it was asked of: another one may take it.
+    /// Version of the connector that refused it: another one may accept it.
     pub version: Option<i64>,
     /// Request that was asked for.
     pub request: Option<String>,
@@ -80,23 +81,23 @@ pub struct Cause {
 /// A definite refusal.
 pub type Refused = operations::Refused<Cause>;
 
-/// What this process has seen so far. Losing it costs time, never correctness.
+/// What this process has observed so far. Losing it costs time, never correctness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransientState {
-    /// When the first 404 of an unbroken row was seen.
+    /// When the first 404 of an unbroken row was read.
     pub absent_since: Option<Timestamp>,
-    /// The last definite refusal, for as long as nothing has changed since.
+    /// The last definite refusal, as long as nothing has changed since.
     pub refused: Option<Refused>,
     /// Nothing is sent for a while, after a refusal that passes by itself.
     pub pause: Option<Pause>,
-    /// Since when it was seen busy without an operation of ours.
+    /// Since when the connector is busy without an operation of this resource.
     pub busy_since: Option<Timestamp>,
-    /// Our last write, if its time was seen to lie in the future.
+    /// The last write of this resource, if its time lies in the future.
     pub ahead: Option<Ahead>,
 }
 
 impl TransientState {
-    /// The same without times in the future, which a clock that was set back leaves behind.
+    /// Returns the same without times in the future, which a clock that was set back leaves behind.
     fn at(&self, last_write: Option<Timestamp>, now: Timestamp) -> Self {
         let mut transient = self.clone();
         for time in [transient.absent_since.as_mut(), transient.busy_since.as_mut()].into_iter().flatten() {
@@ -113,14 +114,14 @@ impl TransientState {
     }
 }
 
-/// What to do.
+/// A decision of this table.
 pub type Decision = operations::Decision<PersistedState, TransientState, CallKind, Outcome>;
-/// What to send.
+/// A step of this table.
 pub type Step = operations::Step<CallKind>;
 /// A call that changes something at the remote.
 pub type Call = operations::Call<CallKind>;
 
-/// What to call.
+/// The kind of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// Look the key up once more, then create.
@@ -132,7 +133,7 @@ pub enum CallKind {
         /// The version that was read.
         version: i64,
     },
-    /// Ask for permission to deploy it while staged.
+    /// Request permission to deploy the connector while it is staged.
     Preview {
         /// By id.
         id: String,
@@ -156,7 +157,7 @@ pub enum CallKind {
 }
 
 impl CallKind {
-    /// The operation that this is the call of.
+    /// Returns the operation to which this call belongs.
     #[must_use]
     pub fn operation(&self) -> OperationKind {
         match self {
@@ -169,42 +170,42 @@ impl CallKind {
     }
 }
 
-/// What to tell people.
+/// What a decision reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// An operation of ours runs.
+    /// An operation of this resource runs.
     Running(OperationKind),
-    /// It runs for more than [`operations::TOO_LONG`].
+    /// It has been running for longer than [`operations::TOO_LONG`].
     TakesTooLong,
-    /// Busy by somebody else.
+    /// Another client keeps the connector busy.
     Busy,
     /// It waits for certification, or is being certified.
     Certifying,
-    /// It is published once what has to be proven before is proven.
+    /// It is published after everything that `publishAfter` requires is proven.
     AwaitingProof,
-    /// Nothing runs, and it is as far as it is to go.
+    /// No operation runs, and the connector is as far as the spec asks for.
     Settled(Rest),
-    /// Something differs that cannot be changed.
+    /// A difference cannot be changed.
     CannotChange,
-    /// The permission for a preview was not given.
+    /// The permission for a preview was refused.
     PreviewRefused,
-    /// Publishing did not work.
+    /// Publishing failed.
     PublishingFailed,
-    /// A staged connector of this key exists and is not ours.
+    /// A staged connector with this key exists, and this resource did not create it.
     KeyTaken,
-    /// It does not show, which is not yet proof that it is gone.
+    /// The connector was not found, which does not prove yet that it is gone.
     Missing,
-    /// Somebody deleted it.
+    /// Another client deleted the connector.
     Disappeared,
-    /// The call was refused; what is remembered of the refusal says why.
+    /// The call was refused; the local cache has the reason.
     Refused,
-    /// Something would be sent if it were not suspended.
+    /// Something would be sent if the resource were not suspended.
     HeldBySuspend,
-    /// The resource may go.
+    /// The finalizer is removed.
     Released,
 }
 
-/// How far a connector has come.
+/// The step that a connector has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// It is staged.
@@ -218,22 +219,23 @@ pub enum Rest {
 /// Everything that a decision is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// What is stored.
+    /// The persisted state.
     pub persisted: &'a PersistedState,
-    /// What people asked for.
+    /// What a user asks for.
     pub intent: &'a Intent,
-    /// What is seen.
+    /// The observation.
     pub observation: &'a Observation,
-    /// What this process has seen before.
+    /// What this process has observed before.
     pub transient: &'a TransientState,
-    /// The time of the look.
+    /// The time of the observation.
     pub now: Timestamp,
 }
 
-/// Most steps that one look can lead to: an operation ends, a request is served, and what follows.
+/// Maximum number of rows that one observation can pass: an operation ends, a request is served, and what follows.
 const STEPS: usize = 4;
 
-/// Decides what to do next. What a look ends is decided anew from the same look, so that it is one write.
+/// Decides what to do next. If a row ends something, the next row is evaluated with the same observation, so that both
+/// become one write.
 #[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
     let transient = input.transient.at(input::last_write(input.persisted), input.now);
@@ -264,7 +266,7 @@ fn decide_once(input: &Input<'_>) -> Decision {
     decision
 }
 
-/// Where an attempt to publish may leave a connector for good.
+/// Whether an attempt to publish may leave a connector in this status for good.
 fn is_failure(phase: Phase) -> bool {
     matches!(phase, Phase::Failed | Phase::Draft)
 }

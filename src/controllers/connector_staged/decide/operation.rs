@@ -1,6 +1,7 @@
-//! Something was begun and is not yet known to have ended.
+//! An operation is persisted and not known to have ended.
 //!
-//! *Planned* is met after a lost answer or a restart, since the run that wrote it learns from the answer itself first.
+//! A reconcile finds *Planned* only after a lost response or a restart: otherwise the response ends that state in the
+//! reconcile that wrote it.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -12,15 +13,15 @@ use super::input::{moved, note_end, note_taken};
 use super::{CallKind, Decision, Input, Outcome};
 use crate::controllers::operations::{Gone, LAG, LIMIT, QUIET_PERIOD, TOO_LONG, left, pace, repeat_after};
 
-/// Shortest pause before a change is sent again whose answer was lost: at most 6 calls in any 10 s.
+/// Shortest pause before a change is sent again whose response was lost: at most 6 calls in any 10 s.
 const CHANGE_AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     match (operation.kind, input.observation) {
         (OperationKind::Create, Observation::Absent) => create_absent(input, operation),
         (OperationKind::Create, Observation::Present(observed)) => create_found(input, operation, observed),
-        // The deletion that began it is over: the resource was let go and came back by a restored backup. Look anew,
-        // once its call can no longer arrive.
+        // The deletion that began it is over: the finalizer was removed, and a restored backup brought the resource
+        // back. Evaluate again once its call can no longer arrive.
         (OperationKind::Delete, _) if input.age(operation) < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
         (OperationKind::Delete, _) => input.over(),
         (_, Observation::Absent) => absent(input),
@@ -30,7 +31,7 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     }
 }
 
-/// Waits for an age, and looks meanwhile.
+/// Waits until the operation has this age, and observes meanwhile.
 fn wait(input: &Input<'_>, operation: &Operation, age: Duration) -> Decision {
     running(input, operation, left(input.age(operation), age).min(Duration::from_secs(10)))
 }
@@ -41,14 +42,14 @@ fn running(input: &Input<'_>, operation: &Operation, again: Duration) -> Decisio
     input.no_op(outcome, Some(again))
 }
 
-/// It is at work: that is noted, since it shows that the call was taken.
+/// Notes that the connector is busy, which proves that the call was accepted.
 fn at_work(input: &Input<'_>, operation: &Operation) -> Decision {
     let mut decision = running(input, operation, pace(input.age(operation)));
     decision.persisted.operation = Some(Operation { accepted: true, seen_busy: true, ..operation.clone() });
     decision
 }
 
-/// Writes the operation again, with a new start, and sends its call again.
+/// Persists the operation again, with a new start, and sends its call again.
 fn again(input: &Input<'_>, operation: &Operation, call: CallKind) -> Decision {
     if let Some(held) = input.held(operation.kind) {
         return held;
@@ -86,7 +87,7 @@ fn create_found(input: &Input<'_>, operation: &Operation, observed: &ObservedCon
     Decision { outcome: Outcome::KeyTaken, again: None, ..input.over() }
 }
 
-/// Rule 5, counted from calm.
+/// Rule 5, counted from the end of the quiet period.
 fn absent(input: &Input<'_>) -> Decision {
     match input.gone(QUIET_PERIOD) {
         Gone::NotYet { since } => input.missing(since),
@@ -94,8 +95,8 @@ fn absent(input: &Input<'_>) -> Decision {
     }
 }
 
-/// It has not arrived: the same is sent again from the same version, which takes one call at most. What is asked for
-/// otherwise by now is decided anew.
+/// The call has not arrived: the same call is sent again from the same version, of which the service accepts at most
+/// one call. If something else is asked for by now, it is evaluated again.
 fn not_arrived(input: &Input<'_>, operation: &Operation, wanted: bool, call: CallKind) -> Decision {
     if !wanted || operation.digest.as_ref() != Some(&input.about(operation.kind)) {
         return input.over();
@@ -109,17 +110,19 @@ fn not_arrived(input: &Input<'_>, operation: &Operation, wanted: bool, call: Cal
 
 fn update(input: &Input<'_>, operation: &Operation, observed: &ObservedConnector) -> Decision {
     match moved(operation, observed) {
-        // Nothing is accepted while publishing runs, so it was not ours that began it.
+        // Nothing is accepted while publishing runs, so another client's call began it.
         _ if observed.phase == Phase::Processing => running(input, operation, pace(input.age(operation))),
         Ordering::Less => wait(input, operation, LAG),
-        // What is asked for is back to what shows. It is concluded from that once the update can neither arrive nor be hidden:
-        // what is known of permission and publication is about what shows, unless that is an old view.
+        // The spec is back to what the remote shows. Nothing is concluded from that until the update can neither arrive
+        // nor be hidden: what is known of permission and publication applies to what is shown, unless that is a stale
+        // read.
         Ordering::Equal if observed.met && input.age(operation) < LAG + LIMIT => wait(input, operation, LAG + LIMIT),
         Ordering::Equal => {
             let call = CallKind::Update { id: observed.id.clone(), version: observed.version };
             not_arrived(input, operation, true, call)
         }
-        // Ours, or somebody else's before ours, which is refused then: what shows decides.
+        // Either this update, or another client's before it, in which case the service refuses this one: the
+        // observation decides.
         Ordering::Greater => {
             let mut persisted = input.persisted.clone();
             let digest = operation.digest.clone().filter(|digest| observed.met && *digest == input.intent.digest);
@@ -129,13 +132,14 @@ fn update(input: &Input<'_>, operation: &Operation, observed: &ObservedConnector
     }
 }
 
-/// Only a request whose answer was read counts: it was taken from the version that it names, in which its tag was seen.
-/// Of any other nobody knows which tag it was for, so that it is sent again once nothing is at work.
+/// Only a request whose response was read counts: the service accepted it from the version that it names, in which its
+/// tag was observed. For any other request it is not known for which tag it was, so it is sent again once the connector
+/// is idle.
 fn preview(input: &Input<'_>, operation: &Operation, observed: &ObservedConnector) -> Decision {
     let moved = moved(operation, observed);
     let foreign_installs = operation.tag.as_ref() == Some(&input.intent.tag) && !input.has_repository(observed);
     if moved == Ordering::Greater && foreign_installs {
-        // Somebody put another tag there meanwhile.
+        // Another client set another tag meanwhile.
         return input.over();
     }
     match observed.preview {
@@ -183,7 +187,7 @@ fn publish(input: &Input<'_>, operation: &Operation, observed: &ObservedConnecto
     }
 }
 
-/// Nothing is at work. `shows`: what is seen can be the outcome of the operation; `wanted`: it is still asked for.
+/// The connector is idle. `shows`: the observation can be the result of the operation; `wanted`: it is still asked for.
 fn ended(
     input: &Input<'_>,
     operation: &Operation,
@@ -196,7 +200,7 @@ fn ended(
     let moved = moved(operation, observed);
     let over = match moved {
         Ordering::Equal if !operation.accepted => return not_arrived(input, operation, wanted, call),
-        // It was taken, so this is an old view; or a service whose versions stand still.
+        // It was accepted, so this is a stale read; or the service does not increase versions.
         Ordering::Less | Ordering::Equal => operation.accepted && age >= LAG,
         Ordering::Greater => operation.seen_busy || shows || (operation.accepted && age >= LAG),
     };
@@ -209,6 +213,6 @@ fn ended(
     if age < LAG && (operation.accepted || moved == Ordering::Less) {
         return wait(input, operation, LAG);
     }
-    // Somebody else changed it before our call, which is refused then.
+    // Another client changed the connector before this call, which the service then refuses.
     input.over()
 }

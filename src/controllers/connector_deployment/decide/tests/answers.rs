@@ -1,4 +1,4 @@
-//! `apply_response`: every kind of call, first and repeated, with every answer.
+//! `apply_response`: every kind of call, first and repeated, with every response.
 
 use std::time::Duration;
 
@@ -42,13 +42,13 @@ fn accepted(phase: Phase) -> Response {
     Response::Accepted(Accepted { id: "id-7".into(), phase })
 }
 
-/// What an answer leads to.
+/// What a response leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     Goes,
-    /// The operation is removed, or stays if `false`; a refusal that is not repeated soon.
+    /// The operation is removed, or stays if `false`; the refused call is not repeated soon.
     Refused(bool),
-    /// The operation is removed; the same may work in a moment.
+    /// The operation is removed; the same call may succeed after a pause.
     Pauses,
     Stays,
     KeyTaken,
@@ -75,7 +75,7 @@ fn then(kind: OperationKind, outcome: &AppliedResponse) -> Then {
 }
 
 #[test]
-fn every_answer_to_every_call() {
+fn every_response_to_every_call() {
     let deployed = accepted(Phase::Deployed);
     for (kind, answer, first, repeated) in [
         (Create, &deployed, Then::Goes, Then::Goes),
@@ -111,7 +111,7 @@ fn every_answer_to_every_call() {
 }
 
 #[test]
-fn an_accepted_call_is_noted_with_what_its_answer_shows() {
+fn an_accepted_call_is_noted_with_what_its_response_shows() {
     for (kind, phase, id, busy) in [
         (Create, Phase::Queued, "id-7", true),
         (Create, Phase::Draft, "id-7", false),
@@ -120,13 +120,13 @@ fn an_accepted_call_is_noted_with_what_its_answer_shows() {
         (Undeploy, Phase::Undeploying, "id-1", true),
     ] {
         let persisted = take_in(kind, true, &accepted(phase), &TransientState::default()).persisted;
-        assert_eq!(persisted.id.as_deref(), Some(id), "{kind:?}: an id is taken over from the answer to a create only");
-        assert_eq!(persisted.operation.expect("it runs").seen_busy, busy, "{kind:?} {phase:?}");
+        assert_eq!(persisted.id.as_deref(), Some(id), "{kind:?}: only the response to a create sets the id");
+        assert_eq!(persisted.operation.expect("an operation runs").seen_busy, busy, "{kind:?} {phase:?}");
     }
 }
 
 #[test]
-fn an_accepted_create_or_redeploy_verifies_the_secrets() {
+fn an_accepted_create_or_redeploy_verifies_the_secured_values() {
     for (kind, unverified) in [(Create, false), (Redeploy, false), (Undeploy, true), (Recreate, true)] {
         let persisted = PersistedState { unverified: true, ..persisted(kind) };
         let answer = accepted(Phase::Queued);
@@ -147,13 +147,17 @@ fn a_refused_write_is_repeated_after_ten_minutes_doubling_to_an_hour() {
     let outcome =
         apply_response(&persisted(Redeploy), &transient, &call(Redeploy, true), other.clone(), &Response::Refused, NOW);
     let until = later(NOW, Duration::from_mins(10));
-    assert_eq!(outcome.transient.refused, Some(Refused { cause: other, until, times: 1 }), "another cause begins anew");
+    assert_eq!(
+        outcome.transient.refused,
+        Some(Refused { cause: other, until, times: 1 }),
+        "another cause begins with the first pause"
+    );
     let outcome = take_in(Redeploy, true, &accepted(Phase::Queued), &transient);
     assert_eq!(outcome.transient.refused, None);
 }
 
 #[test]
-fn what_passes_by_itself_is_repeated_after_five_seconds_doubling_to_a_minute() {
+fn a_refusal_that_passes_by_itself_is_repeated_after_five_seconds_doubling_to_a_minute() {
     let mut transient = TransientState::default();
     for (times, seconds) in [(1, 5), (2, 10), (3, 20), (4, 40), (5, 60), (6, 60)] {
         transient = take_in(Undeploy, true, &Response::Retryable, &transient).transient;
@@ -163,7 +167,7 @@ fn what_passes_by_itself_is_repeated_after_five_seconds_doubling_to_a_minute() {
 }
 
 #[test]
-fn an_answer_without_an_operation_changes_nothing() {
+fn a_response_without_an_operation_changes_nothing() {
     let persisted = Scene::live().persisted;
     let transient = TransientState { absent_since: Some(ago(3)), ..TransientState::default() };
     let outcome = apply_response(&persisted, &transient, &call(Redeploy, true), None, &Response::Refused, NOW);
@@ -171,7 +175,7 @@ fn an_answer_without_an_operation_changes_nothing() {
 }
 
 #[test]
-fn rule_15_a_move_to_the_latest_version_that_did_not_happen_is_still_to_be_made() {
+fn rule_15_a_move_to_the_latest_version_that_did_not_happen_is_still_due() {
     let transient = TransientState { followed: Some(3), ..TransientState::default() };
     for (answer, first, followed) in [
         (accepted(Phase::Queued), true, Some(3)),
@@ -179,7 +183,7 @@ fn rule_15_a_move_to_the_latest_version_that_did_not_happen_is_still_to_be_made(
         (Response::Refused, true, None),
         (Response::Retryable, true, None),
         (Response::NotFound, true, None),
-        // Of the first call it says nothing.
+        // A repeated call that was not accepted proves nothing about the first one.
         (Response::Retryable, false, Some(3)),
     ] {
         let outcome = take_in(Redeploy, first, &answer, &transient);

@@ -1,4 +1,4 @@
-//! What the tests build their cases from: a live deployment `id-1` at version 5, whose only visible value is `A`.
+//! Builds the cases of the tests: a running deployment `id-1` at version 5, whose only visible value is `A`.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::controllers::digest::Digest;
 use crate::controllers::tags::{Item, Tags};
 use crate::controllers::values::{VisibleApplication, VisibleValues};
 
-/// The time of every look.
+/// The time of every observation.
 pub(super) const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
 
 pub(super) fn ago(seconds: u64) -> Timestamp {
@@ -49,22 +49,22 @@ pub(super) fn visible(values: &[(&str, &str)]) -> VisibleValues {
     VisibleValues { applications: [("service".to_owned(), application)].into(), ..VisibleValues::default() }
 }
 
-/// The same, where the values of these keys do not count.
+/// Returns the same, with these keys ignored.
 pub(super) fn ignoring(values: &[(&str, &str)], keys: &[&str]) -> VisibleValues {
     visible(values).ignoring(keys.iter().map(|key| ("service".to_owned(), (*key).to_owned())).collect())
 }
 
-/// Tags of these visible values.
+/// Returns tags of these visible values.
 pub(super) fn tags(values: &[(&str, &str)]) -> Tags {
     Tags::visible(&visible(values))
 }
 
-/// What would be sent if `A` had this value, beside this secret.
+/// Returns what would be sent with this value of `A` and this secured value.
 pub(super) fn wanted(value: &str, secret: &str) -> DesiredPayload {
     wanting(&[("A", value)], &[("T", secret)])
 }
 
-/// What would be sent if these plain and these secured values were wanted.
+/// Returns what would be sent with these plain and these secured values.
 pub(super) fn wanting(plain: &[(&str, &str)], secured: &[(&str, &str)]) -> DesiredPayload {
     let mut tags = tags(plain);
     for (key, value) in secured {
@@ -121,7 +121,7 @@ pub(super) struct Scene {
 pub(super) const ABSENT: Observation = Observation::Absent { key_held_by: None };
 
 impl Scene {
-    /// Nothing was ever created.
+    /// No deployment was ever created.
     pub(super) fn new() -> Self {
         Self {
             persisted: PersistedState::default(),
@@ -132,7 +132,7 @@ impl Scene {
         }
     }
 
-    /// Live, and everything applied since yesterday.
+    /// The deployment runs, and everything was applied a day ago.
     pub(super) fn live() -> Self {
         let applied = Applied {
             generation: 1,
@@ -165,7 +165,7 @@ impl Scene {
         Self::redeploying_to(wanted("2", "secret"))
     }
 
-    /// A redeploy with another secret was about to be sent: what can be seen does not change.
+    /// A redeploy with another secured value was about to be sent: no visible value changes.
     pub(super) fn rotating() -> Self {
         Self::redeploying_to(wanted("1", "other"))
     }
@@ -183,14 +183,14 @@ impl Scene {
     }
 
     pub(super) fn operation(&mut self) -> &mut Operation {
-        self.persisted.operation.as_mut().expect("an operation is stored")
+        self.persisted.operation.as_mut().expect("an operation is persisted")
     }
 
     pub(super) fn applied(&mut self) -> &mut Applied {
         self.persisted.applied.as_mut().expect("something was applied")
     }
 
-    /// Seconds since the call was about to be sent.
+    /// Sets the seconds since the call was about to be sent.
     pub(super) fn aged(&mut self, seconds: u64) -> &mut Self {
         self.operation().started_at = ago(seconds);
         self
@@ -208,13 +208,13 @@ impl Scene {
     }
 
     pub(super) fn sees_build(&mut self, build: Option<&str>) {
-        let Observation::Present(observed) = &mut self.observation else { panic!("nothing is seen") };
+        let Observation::Present(observed) = &mut self.observation else { panic!("no deployment is observed") };
         observed.build = build.map(ToOwned::to_owned);
     }
 
-    /// The same final state is read for so many seconds.
+    /// Notes that the same final state has been read for so many seconds.
     pub(super) fn rests(&mut self, seconds: u64) -> &mut Self {
-        let Observation::Present(observed) = &self.observation else { panic!("there is nothing that rests") };
+        let Observation::Present(observed) = &self.observation else { panic!("no deployment is observed") };
         self.transient.resting =
             Some(Resting { phase: observed.phase, version: observed.version, since: ago(seconds) });
         self
@@ -230,26 +230,26 @@ impl Scene {
     }
 }
 
-/// What is wanted now, as the cause of a call.
+/// Returns the desired values as the cause of a call.
 pub(super) fn cause(scene: &Scene) -> Cause {
-    let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
+    let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
     let request = scene.intent.redeploy_request.clone();
     Cause { digest, generation: scene.intent.generation, request, latest: scene.intent.version.latest }
 }
 
-/// What is wanted now is so for longer than changes are gathered.
+/// Notes that the desired values have not changed for longer than changes are collected.
 pub(super) fn gathered(scene: &mut Scene) {
     scene.transient.change = Some(Change { cause: cause(scene), first: ago(10), last: ago(10) });
 }
 
-/// Idle, at the next version and with these values, so many seconds after the call.
+/// Observes an idle deployment at the next version with these values, so many seconds after the call.
 pub(super) fn moved(scene: &mut Scene, seconds: u64, value: &str) {
     let observed = scene.aged(seconds).sees(Phase::Deployed);
     observed.version = 6;
     observed.values = visible(&[("A", value)]);
 }
 
-/// What is sent.
+/// What a decision does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     Rest,
@@ -258,7 +258,7 @@ pub(super) enum Does {
     Release,
 }
 
-/// What is stored then.
+/// What is persisted after a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Nothing,
@@ -284,7 +284,7 @@ pub(super) fn status_conversion(persisted: &PersistedState) -> Stored {
     }
 }
 
-/// A row: its name, how it differs from the scene, and what comes of it.
+/// A row: its name, how it differs from the initial scene, and the result.
 pub(super) type Row = (&'static str, fn(&mut Scene), (Does, Stored, Outcome));
 
 pub(super) fn check(scene: fn() -> Scene, rows: &[Row]) {
@@ -298,13 +298,16 @@ pub(super) fn check(scene: fn() -> Scene, rows: &[Row]) {
             "{name}: {decision:#?}"
         );
         if does(&decision) != Does::Rest && does(&decision) != Does::Release {
-            let operation = decision.persisted.operation.as_ref().expect("it is written before its call");
+            let operation = decision.persisted.operation.as_ref().expect("the operation is persisted before its call");
             assert_eq!((operation.state, operation.started_at), (OperationState::Planned, NOW), "{name}");
-            assert_ne!(decision.persisted, scene.persisted, "{name}: the write before a call always changes something");
+            assert_ne!(
+                decision.persisted, scene.persisted,
+                "{name}: the write before a call always changes the status"
+            );
         }
     }
 }
 
-/// Nothing runs, and all is as it is wanted.
+/// No operation runs, and the deployment is as desired.
 pub(super) const SETTLED: (Does, Stored, Outcome) =
     (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Deployed, drifted: false });

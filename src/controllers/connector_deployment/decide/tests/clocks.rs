@@ -1,4 +1,4 @@
-//! Clocks that were set back, and leaders whose clocks differ: what was written lies in the future.
+//! Clocks that were set back, and leaders whose clocks differ: what was written has a time in the future.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::build::{ABSENT, Does, NOW, Scene, Stored, does, status_conversion, wa
 use crate::controllers::connector_deployment::decide::{Cause, Change, Deletion, Outcome, Pause, Refused};
 use crate::controllers::connector_deployment::persisted::Phase;
 
-/// Decides at each of these seconds after now, and says what is sent.
+/// Decides at each of these seconds after now, and returns what is sent.
 fn over_time<const N: usize>(mut scene: Scene, seconds: [u64; N]) -> [Does; N] {
     seconds.map(|seconds| {
         let decision = scene.decide_at(later(NOW, Duration::from_secs(seconds)));
@@ -21,7 +21,7 @@ fn over_time<const N: usize>(mut scene: Scene, seconds: [u64; N]) -> [Does; N] {
 }
 
 #[test]
-fn an_operation_that_starts_in_the_future_ages_from_when_it_was_met() {
+fn an_operation_that_starts_in_the_future_ages_from_when_this_process_first_saw_it() {
     use crate::controllers::connector_deployment::persisted::OperationKind::{Create, Redeploy, Undeploy};
     let ahead = |mut scene: Scene| {
         scene.operation().started_at = later(NOW, Duration::from_hours(5));
@@ -48,7 +48,7 @@ fn an_operation_that_starts_in_the_future_ages_from_when_it_was_met() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_again_starts_the_age_anew() {
+fn a_clock_that_is_set_back_again_restarts_the_age() {
     let mut scene = Scene::creating();
     scene.operation().started_at = later(NOW, Duration::from_hours(5));
     scene.transient = scene.decide_at(later(NOW, Duration::from_mins(50))).transient;
@@ -61,7 +61,7 @@ fn a_clock_that_is_set_back_again_starts_the_age_anew() {
 }
 
 #[test]
-fn the_age_goes_on_when_the_clock_has_caught_up() {
+fn the_age_continues_when_the_clock_has_caught_up() {
     let mut scene = Scene::redeploying();
     scene.operation().started_at = later(NOW, Duration::from_secs(100));
     scene.wanted = Some(wanted("7", "secret"));
@@ -71,7 +71,7 @@ fn the_age_goes_on_when_the_clock_has_caught_up() {
 }
 
 #[test]
-fn absence_is_proven_though_the_last_write_lies_in_the_future() {
+fn absence_is_proven_even_if_the_last_write_lies_in_the_future() {
     let mut scene = Scene::live();
     scene.observation = ABSENT;
     scene.applied().at = later(NOW, Duration::from_hours(5));
@@ -86,7 +86,7 @@ fn absence_is_proven_though_the_last_write_lies_in_the_future() {
 }
 
 #[test]
-fn what_is_remembered_of_the_future_holds_nothing_up_for_long() {
+fn times_in_the_future_delay_nothing_for_long() {
     let far = later(NOW, Duration::from_hours(500));
     let asked = wanted("2", "secret");
     let cause = Cause { digest: asked.payload.digest.clone(), generation: 1, request: None, latest: None };
@@ -105,10 +105,10 @@ fn what_is_remembered_of_the_future_holds_nothing_up_for_long() {
     assert_eq!(scene.decide().again, Some(Duration::from_mins(1)));
 
     let mut scene = Scene::redeploying();
-    scene.accepted().aged(3600).rests(0).transient.resting.as_mut().expect("it rests").since = far;
+    scene.accepted().aged(3600).rests(0).transient.resting.as_mut().expect("a final state was read").since = far;
     scene.transient = scene.decide().transient;
     let decision = scene.decide_at(later(NOW, Duration::from_mins(1)));
     assert_eq!(status_conversion(&decision.persisted), Stored::Nothing, "ended after a minute");
     assert_eq!(scene.decide_at(later(NOW, Duration::from_secs(59))).persisted.operation, scene.persisted.operation);
-    assert_eq!(decision.persisted.applied.expect("it ended").outcome, Phase::Deployed);
+    assert_eq!(decision.persisted.applied.expect("the operation has ended").outcome, Phase::Deployed);
 }

@@ -11,7 +11,7 @@ const RUNS: (Does, Stored, Outcome) = (Does::Rest, Stored::Accepted, Outcome::Ru
 const TAKEN: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::KeyTaken);
 
 #[test]
-fn rule_1_a_create_is_written_first_and_sent_once() {
+fn rule_1_a_create_is_persisted_first_and_sent_once() {
     check(
         Scene::new,
         &[
@@ -23,7 +23,7 @@ fn rule_1_a_create_is_written_first_and_sent_once() {
             ),
         ],
     );
-    let operation = Scene::new().decide().persisted.operation.expect("it is written first");
+    let operation = Scene::new().decide().persisted.operation.expect("the operation is persisted first");
     assert_eq!((operation.attempt, operation.payload), (1, Some(wanted("1", "secret").payload)));
 }
 
@@ -33,7 +33,7 @@ fn create_planned_and_absent() {
         ("before 2 L", |scene| _ = scene.aged(59), WAITS),
         ("after 2 L", |scene| _ = scene.aged(60), AGAIN),
         (
-            "changed, before calm",
+            "changed, before the quiet period",
             |scene| {
                 scene.aged(119);
                 scene.wanted = Some(wanted("1", "other"));
@@ -41,7 +41,7 @@ fn create_planned_and_absent() {
             WAITS,
         ),
         (
-            "changed, calm",
+            "changed, after the quiet period",
             |scene| {
                 scene.aged(120);
                 scene.wanted = Some(wanted("1", "other"));
@@ -57,7 +57,7 @@ fn create_planned_and_absent() {
             WAITS,
         ),
         (
-            "an old view of the id that was declared gone, before 2 L",
+            "a stale read of the id that is known to be gone, before 2 L",
             |scene| {
                 scene.aged(59).sees(Phase::Deployed);
                 scene.persisted.id = Some("id-1".into());
@@ -65,7 +65,7 @@ fn create_planned_and_absent() {
             WAITS,
         ),
         (
-            "an old view of the id that was declared gone, after 2 L",
+            "a stale read of the id that is known to be gone, after 2 L",
             |scene| {
                 scene.aged(60).sees(Phase::Deployed);
                 scene.persisted.id = Some("id-1".into());
@@ -105,25 +105,25 @@ fn create_planned_and_absent() {
 }
 
 #[test]
-fn a_repeated_create_sends_what_is_wanted_now_and_remembers_the_id_that_is_gone() {
+fn a_repeated_create_sends_the_current_values_and_keeps_the_id_that_is_gone() {
     let mut scene = Scene::creating();
     scene.aged(120).wanted = Some(wanted("2", "secret"));
     scene.intent.generation = 2;
     scene.persisted.id = Some("old".into());
     let decision = scene.decide();
-    let Step::Send(call) = decision.step else { panic!("it is sent again") };
+    let Step::Send(call) = decision.step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Create { gone: Some("old".into()) });
-    let operation = decision.persisted.operation.expect("it is written again");
+    let operation = decision.persisted.operation.expect("the operation is persisted again");
     assert_eq!((operation.attempt, operation.generation), (2, 2));
     assert_eq!(operation.payload, Some(wanted("2", "secret").payload));
 }
 
 #[test]
-fn rule_2_a_create_whose_answer_was_lost_is_ours_if_it_fits() {
+fn rule_2_a_deployment_that_fits_a_create_whose_response_was_lost_belongs_to_the_resource() {
     let rows: &[Row] = &[
         ("fits", |scene| _ = scene.sees(Phase::Queued), RUNS),
         (
-            "fits, the old id is known",
+            "fits, and the old id is known",
             |scene| {
                 scene.persisted.id = Some("old".into());
                 scene.sees(Phase::Queued);
@@ -131,11 +131,15 @@ fn rule_2_a_create_whose_answer_was_lost_is_ours_if_it_fits() {
             RUNS,
         ),
         (
-            "other values, before calm",
+            "other values, before the quiet period",
             |scene| scene.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]),
             WAITS,
         ),
-        ("other values, calm", |scene| scene.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]), TAKEN),
+        (
+            "other values, after the quiet period",
+            |scene| scene.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]),
+            TAKEN,
+        ),
         ("other region", |scene| scene.aged(120).sees(Phase::Deployed).region = "other".into(), TAKEN),
         ("other type", |scene| scene.aged(120).sees(Phase::Deployed).kind = "other".into(), TAKEN),
         (
@@ -147,7 +151,7 @@ fn rule_2_a_create_whose_answer_was_lost_is_ours_if_it_fits() {
         ),
         ("a record without the connector's key", |scene| scene.sees(Phase::Deployed).connector_key = None, RUNS),
         (
-            "fits what was sent, not what is wanted now",
+            "fits what was sent, not what is desired now",
             |scene| {
                 scene.sees(Phase::Queued);
                 scene.wanted = Some(wanted("2", "secret"));
@@ -161,10 +165,10 @@ fn rule_2_a_create_whose_answer_was_lost_is_ours_if_it_fits() {
     scene.sees(Phase::Queued);
     let decision = scene.decide();
     assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
-    assert!(decision.persisted.unverified, "nobody knows whether the secrets are ours");
-    assert!(decision.persisted.operation.expect("it runs").seen_busy);
-    scene.wanted.as_mut().expect("it is wanted").secured = false;
-    assert!(!scene.decide().persisted.unverified, "there are none");
+    assert!(decision.persisted.unverified, "it is not known which secured values arrived");
+    assert!(decision.persisted.operation.expect("an operation runs").seen_busy);
+    scene.wanted.as_mut().expect("values are desired").secured = false;
+    assert!(!scene.decide().persisted.unverified, "there are no secured values");
 }
 
 #[test]
@@ -177,7 +181,7 @@ fn create_accepted() {
     let failed = Outcome::Settled { phase: Phase::Failed, drifted: false };
     let rows: &[Row] = &[
         ("busy", |scene| _ = scene.sees(Phase::Deploying), RUNS),
-        ("a status that is not known", |scene| _ = scene.sees(Phase::Other), RUNS),
+        ("an unknown status", |scene| _ = scene.sees(Phase::Other), RUNS),
         ("deployed", |scene| _ = scene.sees(Phase::Deployed), SETTLED),
         ("failed", |scene| _ = scene.sees(Phase::Failed), (Does::Rest, Stored::Nothing, failed)),
         (
@@ -197,7 +201,7 @@ fn create_accepted() {
             (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Draft, drifted: false }),
         ),
         (
-            "suspended meanwhile, it is followed all the same",
+            "suspended meanwhile, and observed to its end anyway",
             |scene| {
                 scene.intent.suspended = true;
                 scene.sees(Phase::Deployed);
@@ -217,7 +221,7 @@ fn create_accepted() {
     scene.operation().redeploy_request = Some("now".into());
     scene.sees(Phase::Deployed);
     let decision = scene.decide();
-    let applied = decision.persisted.applied.expect("it ended");
+    let applied = decision.persisted.applied.expect("the operation has ended");
     assert_eq!((applied.generation, applied.outcome, applied.at), (1, Phase::Deployed, NOW));
     assert_eq!(applied.digest, Some(wanted("1", "secret").payload.digest));
     assert_eq!(applied.sent, Some(wanted("1", "secret").payload.tags));
@@ -226,7 +230,7 @@ fn create_accepted() {
 }
 
 #[test]
-fn rule_5_gone_is_two_404_half_a_minute_apart_counted_from_calm() {
+fn rule_5_gone_is_two_404_half_a_minute_apart_after_the_quiet_period() {
     fn accepted() -> Scene {
         let mut scene = Scene::creating();
         scene.accepted().persisted.id = Some("id-1".into());
@@ -235,7 +239,7 @@ fn rule_5_gone_is_two_404_half_a_minute_apart_counted_from_calm() {
     let missing = (Does::Rest, Stored::Accepted, Outcome::Missing);
     let gone = (Does::Rest, Stored::Nothing, Outcome::Disappeared);
     for (name, age, absent_since, expected) in [
-        ("before calm", 119, Some(ago(100)), missing),
+        ("before the quiet period", 119, Some(ago(100)), missing),
         ("the first one", 200, None, missing),
         ("too soon after the first", 200, Some(ago(29)), missing),
         ("the second one", 200, Some(ago(30)), gone),
@@ -259,11 +263,11 @@ fn rule_5_gone_is_two_404_half_a_minute_apart_counted_from_calm() {
     let mut scene = accepted();
     scene.transient.absent_since = Some(ago(60));
     scene.sees(Phase::Deploying);
-    assert_eq!(scene.decide().transient.absent_since, None, "a look that finds it breaks the row");
+    assert_eq!(scene.decide().transient.absent_since, None, "an observation of the deployment ends the row of 404");
 }
 
 #[test]
-fn rule_3_another_deployment_under_the_key_is_never_ours_once_the_id_is_known() {
+fn rule_3_once_the_id_is_known_another_deployment_under_the_key_does_not_belong_to_the_resource() {
     let mut scene = Scene::live();
     let mut stranger = observed(Phase::Deployed);
     stranger.id = "stranger".into();
@@ -281,7 +285,7 @@ fn rule_3_another_deployment_under_the_key_is_never_ours_once_the_id_is_known() 
 }
 
 #[test]
-fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
+fn rule_5_a_deployment_that_is_gone_is_created_again_only_if_drift_is_corrected() {
     let gone = (Does::Rest, Stored::Nothing, Outcome::Disappeared);
     let missing = (Does::Rest, Stored::Nothing, Outcome::Missing);
     let rows: &[Row] = &[
@@ -313,7 +317,7 @@ fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
             gone,
         ),
         (
-            "somebody else has the key",
+            "another deployment has the key",
             |scene| {
                 scene.observation = Observation::Absent { key_held_by: Some("stranger".into()) };
                 scene.transient.absent_since = Some(ago(30));
@@ -336,21 +340,21 @@ fn rule_5_what_is_gone_is_created_again_only_if_drift_is_corrected() {
     let mut scene = Scene::live();
     scene.observation = ABSENT;
     scene.transient.absent_since = Some(ago(30));
-    assert_eq!(scene.decide().transient.absent_since, Some(ago(30)), "the proof stays good");
+    assert_eq!(scene.decide().transient.absent_since, Some(ago(30)), "the proof stays valid");
     scene.intent.correct_drift = true;
-    let Step::Send(call) = scene.decide().step else { panic!("it is created again") };
+    let Step::Send(call) = scene.decide().step else { panic!("the deployment is created again") };
     assert_eq!(call.kind, CallKind::Create { gone: Some("id-1".into()) });
 }
 
 #[test]
-fn rule_15_a_create_gets_the_latest_version_and_nothing_else_is_created() {
+fn rule_15_a_create_deploys_the_latest_version_and_no_other() {
     let unavailable = Outcome::VersionUnavailable { wanted: 2, latest: Some(3) };
     let version = |wanted, latest| Version { wanted, latest, follow: false };
     for (input, version, expected) in [
         ("another one is the latest", version(Some(2), Some(3)), unavailable),
-        ("it is the latest", version(Some(2), Some(2)), Outcome::Running(CREATE)),
-        ("whichever is the latest", version(None, Some(3)), Outcome::Running(CREATE)),
-        ("which one is the latest is not known", version(Some(2), None), Outcome::Running(CREATE)),
+        ("the requested version is the latest", version(Some(2), Some(2)), Outcome::Running(CREATE)),
+        ("no version is requested", version(None, Some(3)), Outcome::Running(CREATE)),
+        ("the latest version is not known", version(Some(2), None), Outcome::Running(CREATE)),
     ] {
         let mut scene = Scene::new();
         scene.intent.version = version;

@@ -1,4 +1,4 @@
-//! The rows *Undeploy* of the table, and rules 22 and 23: deleting from every stored state.
+//! The rows *Undeploy* of the table, and rules 22 and 23: deleting from every persisted state.
 
 use super::build::{ABSENT, Does, Row, Scene, Stored, ago, check, operation, visible};
 use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Outcome, Refused, Step};
@@ -30,14 +30,18 @@ fn undeploying() -> Scene {
 }
 
 #[test]
-fn rule_22_what_was_never_created_goes_at_once() {
+fn rule_22_a_resource_without_a_deployment_is_removed_at_once() {
     check(
         || deleted(Scene::new()),
         &[
             ("nothing under the key", |_| {}, released(Stored::Nothing)),
-            ("somebody else's under the key", |scene| _ = scene.sees(Phase::Deployed), released(Stored::Nothing)),
             (
-                "rule 3: its status was lost, the annotation says that it is ours",
+                "another client's deployment under the key",
+                |scene| _ = scene.sees(Phase::Deployed),
+                released(Stored::Nothing),
+            ),
+            (
+                "rule 3: the status was lost, and the annotation names the deployment",
                 |scene| {
                     scene.sees(Phase::Deployed);
                     scene.intent.remote_id = Some("id-1".into());
@@ -45,7 +49,7 @@ fn rule_22_what_was_never_created_goes_at_once() {
                 SENT,
             ),
             (
-                "rule 3: the annotation names another one",
+                "rule 3: the annotation names another deployment",
                 |scene| {
                     scene.sees(Phase::Deployed);
                     scene.intent.remote_id = Some("id-2".into());
@@ -53,7 +57,7 @@ fn rule_22_what_was_never_created_goes_at_once() {
                 released(Stored::Nothing),
             ),
             (
-                "rule 3: it does not fit what is wanted",
+                "rule 3: the deployment has another identity",
                 |scene| {
                     scene.sees(Phase::Deployed).region = "other".into();
                     scene.intent.remote_id = Some("id-1".into());
@@ -65,12 +69,12 @@ fn rule_22_what_was_never_created_goes_at_once() {
 }
 
 #[test]
-fn rule_22_an_outstanding_create_is_waited_for() {
+fn rule_22_deleting_waits_for_an_outstanding_create() {
     let rows: &[Row] = &[
-        ("absent, before calm", |scene| _ = scene.aged(119), waits(Stored::Planned)),
-        ("absent, calm", |scene| _ = scene.aged(120), released(Stored::Planned)),
+        ("absent, before the quiet period", |scene| _ = scene.aged(119), waits(Stored::Planned)),
+        ("absent, after the quiet period", |scene| _ = scene.aged(120), released(Stored::Planned)),
         (
-            "an old view of the one that was gone",
+            "a stale read of the deployment that was gone",
             |scene| {
                 scene.aged(119).sees(Phase::Deployed);
                 scene.persisted.id = Some("id-1".into());
@@ -79,21 +83,21 @@ fn rule_22_an_outstanding_create_is_waited_for() {
         ),
         ("fits", |scene| _ = scene.sees(Phase::Queued), SENT),
         (
-            "does not fit, before calm",
+            "does not fit, before the quiet period",
             |scene| {
                 scene.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]);
             },
             waits(Stored::Planned),
         ),
         (
-            "does not fit, calm",
+            "does not fit, after the quiet period",
             |scene| {
                 scene.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]);
             },
             released(Stored::Planned),
         ),
         (
-            "other region, calm",
+            "other region, after the quiet period",
             |scene| scene.aged(120).sees(Phase::Deployed).region = "other".into(),
             released(Stored::Planned),
         ),
@@ -112,18 +116,18 @@ fn rule_22_an_outstanding_create_is_waited_for() {
     scene.sees(Phase::Queued);
     let decision = scene.decide();
     assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
-    let Step::Send(call) = decision.step else { panic!("it is taken down") };
+    let Step::Send(call) = decision.step else { panic!("a DELETE is sent") };
     assert_eq!(call.kind, CallKind::Undeploy { id: "id-1".into() });
 }
 
 #[test]
-fn rule_22_what_is_there_is_taken_down_whatever_runs() {
+fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
     let rows: &[Row] = &[
         ("live", |_| {}, SENT),
         ("failed", |scene| _ = scene.sees(Phase::Failed), SENT),
-        ("busy: it may be refused", |scene| _ = scene.sees(Phase::Deploying), SENT),
-        ("being taken down by somebody", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Nothing)),
-        ("gone: only a DELETE that was answered makes a 404 count", |scene| scene.observation = ABSENT, SENT),
+        ("busy: the service may refuse", |scene| _ = scene.sees(Phase::Deploying), SENT),
+        ("another client undeploys it", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Nothing)),
+        ("gone: a 404 counts only after an accepted DELETE", |scene| scene.observation = ABSENT, SENT),
         ("suspended", |scene| scene.intent.suspended = true, SENT),
         (
             "refused, too soon",
@@ -134,14 +138,14 @@ fn rule_22_what_is_there_is_taken_down_whatever_runs() {
             (Does::Rest, Stored::Nothing, Outcome::Refused),
         ),
         (
-            "refused, and its time has come",
+            "refused, after its pause",
             |scene| {
                 scene.transient.refused = Some(Refused { cause: None, until: ago(0), times: 1 });
             },
             SENT,
         ),
         (
-            "refused and being taken down",
+            "refused, and undeploying",
             |scene| {
                 scene.transient.refused =
                     Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
@@ -150,7 +154,7 @@ fn rule_22_what_is_there_is_taken_down_whatever_runs() {
             waits(Stored::Nothing),
         ),
         (
-            "taking it down for half an hour",
+            "undeploying for half an hour",
             |scene| {
                 scene.transient.busy_since = Some(ago(1800));
                 scene.sees(Phase::Undeploying);
@@ -174,9 +178,13 @@ fn rule_22_what_is_there_is_taken_down_whatever_runs() {
     ];
     check(|| deleted(Scene::redeploying()), running);
     let decision = deleted(Scene::redeploying()).decide();
-    let undeploy = decision.persisted.operation.expect("it is written first");
+    let undeploy = decision.persisted.operation.expect("the operation is persisted first");
     assert_eq!((undeploy.attempt, undeploy.payload, undeploy.redeploy_request), (1, None, None));
-    assert_eq!(decision.persisted.applied.expect("it is kept").digest, None, "the redeploy may have been sent");
+    assert_eq!(
+        decision.persisted.applied.expect("the applied state is kept").digest,
+        None,
+        "the redeploy may have been sent"
+    );
 }
 
 #[test]
@@ -187,14 +195,14 @@ fn undeploy_planned() {
         ("absent, before its pause", |scene| scene.aged(5).observation = ABSENT, waits(Stored::Planned)),
         ("absent, after its pause", |scene| scene.aged(6).observation = ABSENT, AGAIN),
         ("busy", |scene| _ = scene.aged(6).sees(Phase::Deploying), AGAIN),
-        ("being taken down", |scene| _ = scene.aged(6).sees(Phase::Undeploying), waits(Stored::Planned)),
+        ("undeploying", |scene| _ = scene.aged(6).sees(Phase::Undeploying), waits(Stored::Planned)),
         ("the third time, before its pause", |scene| scene.aged(23).operation().attempt = 3, waits(Stored::Planned)),
         ("the third time, after its pause", |scene| scene.aged(24).operation().attempt = 3, AGAIN),
     ];
     check(undeploying, rows);
     let mut scene = undeploying();
     scene.aged(6);
-    assert_eq!(scene.decide().persisted.operation.expect("it is written again").attempt, 2);
+    assert_eq!(scene.decide().persisted.operation.expect("the operation is persisted again").attempt, 2);
 }
 
 #[test]
@@ -212,12 +220,12 @@ fn undeploy_accepted() {
             |scene| scene.sees(Phase::Deployed).id = "id-2".into(),
             released(Stored::Accepted),
         ),
-        ("being taken down", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Accepted)),
-        ("busy otherwise", |scene| _ = scene.aged(100).sees(Phase::Deploying), waits(Stored::Accepted)),
+        ("undeploying", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Accepted)),
+        ("busy with something else", |scene| _ = scene.aged(100).sees(Phase::Deploying), waits(Stored::Accepted)),
         ("the old status, before its pause", |scene| _ = scene.aged(11), waits(Stored::Accepted)),
         ("the old status, after its pause", |scene| _ = scene.aged(12), AGAIN),
-        ("it did not work, before its pause", |scene| _ = scene.aged(11).sees(Phase::UndeployFailed), failed),
-        ("it did not work, after its pause", |scene| _ = scene.aged(12).sees(Phase::UndeployFailed), AGAIN),
+        ("undeploying failed, before its pause", |scene| _ = scene.aged(11).sees(Phase::UndeployFailed), failed),
+        ("undeploying failed, after its pause", |scene| _ = scene.aged(12).sees(Phase::UndeployFailed), AGAIN),
         (
             "the third time, before its pause",
             |scene| {
@@ -247,7 +255,7 @@ fn undeploy_accepted() {
 }
 
 #[test]
-fn rule_23_orphans_and_what_is_only_observed_are_let_go_from_every_state() {
+fn rule_23_orphaned_and_only_observed_resources_lose_their_finalizer_in_every_state() {
     let mut creating = Scene::creating();
     creating.sees(Phase::Deploying);
     let scenes = [Scene::new(), creating, Scene::live(), Scene::redeploying(), Scene::rotating(), undeploying()];

@@ -1,5 +1,5 @@
-//! Rule 16: visible values that are others than those that our last operation left; and rule 15, as far as it is
-//! decided here.
+//! Rule 16: visible values that differ from those that the last operation left; and rule 15, as far as this table
+//! decides it.
 
 use super::build::{
     Does, Row, SETTLED, Scene, Stored, ago, check, does, ignoring, status_conversion, tags, visible, wanted,
@@ -14,19 +14,19 @@ const DRIFTED: (Does, Stored, Outcome) =
 
 const NOT_APPLIED: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::NotApplied { drifted: false });
 
-/// Live, and nothing changes for longer than changes are gathered.
+/// A running deployment, with no change for longer than changes are collected.
 fn live() -> Scene {
     let mut scene = Scene::live();
-    let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
+    let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
     let cause = Cause { digest, generation: 1, request: None, latest: None };
     scene.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
     scene
 }
 
 #[test]
-fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
+fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
     let rows: &[Row] = &[
-        ("as it was left", |_| {}, SETTLED),
+        ("no difference", |_| {}, SETTLED),
         ("somebody changed it", |scene| scene.sees(Phase::Deployed).values = visible(&[("A", "9")]), DRIFTED),
         (
             "somebody changed it, and it is corrected",
@@ -37,7 +37,7 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
             SENT,
         ),
         (
-            "the server shows it otherwise than it was sent",
+            "the server shows another value than was sent",
             |scene| {
                 scene.applied().shown = tags(&[("A", "one")]);
                 scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
@@ -45,7 +45,7 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
             NOT_APPLIED,
         ),
         (
-            "the server shows it otherwise: it is sent once more",
+            "the server shows another value: it is sent once more",
             |scene| {
                 scene.applied().shown = tags(&[("A", "one")]);
                 scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
@@ -54,7 +54,7 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
             SENT,
         ),
         (
-            "the server shows it otherwise again: sending it again would not help",
+            "the server shows the same again: sending it once more would not help",
             |scene| {
                 scene.applied().shown = tags(&[("A", "one")]);
                 scene.applied().accepted = tags(&[("A", "one")]);
@@ -64,7 +64,7 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
             NOT_APPLIED,
         ),
         (
-            "the server shows it otherwise, and somebody changed it since",
+            "the server shows another value, and somebody changed it since",
             |scene| {
                 scene.applied().shown = tags(&[("A", "one")]);
                 scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
@@ -92,9 +92,9 @@ fn rule_16_drift_is_what_differs_from_what_our_last_operation_left() {
     check(live, rows);
 }
 
-/// Lets `decide` begin a redeploy and end it with these visible values; returns whether there was one to begin.
+/// Lets `decide` begin a redeploy and ends it with these visible values; returns whether a redeploy was begun.
 fn redeployed(scene: &mut Scene, shows: &str) -> bool {
-    let digest = scene.wanted.as_ref().expect("it is wanted").payload.digest.clone();
+    let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
     let cause = Cause { digest, generation: 1, request: None, latest: None };
     scene.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
     let begun = scene.decide();
@@ -108,15 +108,15 @@ fn redeployed(scene: &mut Scene, shows: &str) -> bool {
     let observed = scene.sees(Phase::Deployed);
     (observed.version, observed.values) = (version, visible(&[("A", shows)]));
     let ended = scene.decide();
-    assert_eq!(ended.persisted.operation, None, "it has ended");
+    assert_eq!(ended.persisted.operation, None, "the operation has ended");
     scene.persisted = ended.persisted;
     true
 }
 
 #[test]
-fn rule_16_each_difference_is_corrected_once_and_then_it_is_what_counts() {
+fn rule_16_each_difference_is_corrected_once_and_then_accepted() {
     for (input, others, after, redeploys) in [
-        ("it is back to what was sent", "9", "1", 1),
+        ("it shows what was sent", "9", "1", 1),
         ("it shows the same difference again", "9", "9", 1),
         ("it shows another difference, twice", "9", "8", 2),
     ] {
@@ -126,12 +126,12 @@ fn rule_16_each_difference_is_corrected_once_and_then_it_is_what_counts() {
         let sent = std::iter::repeat_with(|| redeployed(&mut scene, after)).take(5).filter(|sent| *sent).count();
         assert_eq!(sent, redeploys, "{input}");
         let expected = if after == "1" { SETTLED.2 } else { NOT_APPLIED.2 };
-        assert_eq!(scene.decide().outcome, expected, "{input}: said for as long as it is so");
+        assert_eq!(scene.decide().outcome, expected, "{input}: reported as long as it lasts");
     }
 }
 
 #[test]
-fn rule_16_a_server_that_writes_values_its_own_way_is_corrected_once_and_not_after_each_rotation() {
+fn rule_16_a_server_that_normalizes_values_is_corrected_once_and_not_after_each_rotation() {
     let mut scene = live();
     scene.intent.correct_drift = true;
     for (secret, redeploys) in [("rotated", 2), ("rotated again", 1), ("and again", 1)] {
@@ -142,39 +142,39 @@ fn rule_16_a_server_that_writes_values_its_own_way_is_corrected_once_and_not_aft
 }
 
 #[test]
-fn rule_16_what_a_server_writes_its_own_way_is_known_after_somebody_changed_it() {
+fn rule_16_a_normalized_value_is_still_accepted_after_somebody_changed_it() {
     let mut scene = live();
     scene.intent.correct_drift = true;
     scene.applied().shown = tags(&[("A", "one")]);
     scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
-    assert!(redeployed(&mut scene, "one"), "once for the difference that is there at once");
+    assert!(redeployed(&mut scene, "one"), "once for the difference that shows at the end");
     assert!(!redeployed(&mut scene, "one"));
     let changes = |scene: &mut Scene, version, shows| {
         let observed = scene.sees(Phase::Deployed);
         (observed.version, observed.values) = (version, visible(&[("A", shows)]));
     };
     changes(&mut scene, 20, "9");
-    assert!(redeployed(&mut scene, "one"), "once for what somebody changed");
-    assert!(!redeployed(&mut scene, "one"), "and not again for what is known");
+    assert!(redeployed(&mut scene, "one"), "once for the change by another client");
+    assert!(!redeployed(&mut scene, "one"), "and not again for an accepted difference");
     changes(&mut scene, 30, "1");
-    assert!(!redeployed(&mut scene, "1"), "what was sent is no drift, whatever showed before");
+    assert!(!redeployed(&mut scene, "1"), "the value that was sent is no drift, whatever showed before");
 }
 
 #[test]
-fn rule_16_what_is_ignored_counts_again_once_it_is_not() {
+fn rule_16_an_ignored_value_counts_again_once_it_is_not_ignored() {
     let rows: &[Row] = &[
         (
-            "what is ignored differs",
+            "an ignored value differs",
             |scene| scene.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["A"]),
             SETTLED,
         ),
         (
-            "what is not ignored any more differs",
+            "a value that is no longer ignored differs",
             |scene| scene.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["B"]),
             DRIFTED,
         ),
         (
-            "it differed already when our last operation ended",
+            "it differed already when the last operation ended",
             |scene| {
                 scene.applied().shown = tags(&[("A", "9")]);
                 scene.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["B"]);
@@ -191,8 +191,8 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
     let follow = |latest| Version { wanted: None, latest, follow: true };
     let cannot = |outcome| (Does::Rest, Stored::Nothing, outcome);
     for (input, version, generation, expected) in [
-        ("the running one", latest(Some(1), Some(2)), 2, SETTLED),
-        ("whichever runs", latest(None, Some(2)), 2, SETTLED),
+        ("the running version", latest(Some(1), Some(2)), 2, SETTLED),
+        ("no version", latest(None, Some(2)), 2, SETTLED),
         ("the latest", latest(Some(2), Some(2)), 2, SENT),
         (
             "not the latest",
@@ -206,21 +206,21 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
             2,
             cannot(Outcome::VersionUnavailable { wanted: 2, latest: None }),
         ),
-        ("a lower one", latest(Some(0), Some(2)), 2, cannot(Outcome::VersionMismatch { wanted: 0, running: 1 })),
+        ("a lower version", latest(Some(0), Some(2)), 2, cannot(Outcome::VersionMismatch { wanted: 0, running: 1 })),
         (
-            "it was sent, and another one runs",
+            "it was sent, and another version runs",
             latest(Some(2), Some(2)),
             1,
             cannot(Outcome::VersionMismatch { wanted: 2, running: 1 }),
         ),
-        ("follow a higher one", follow(Some(2)), 1, SENT),
-        ("follow the running one", follow(Some(1)), 1, SETTLED),
+        ("follow a higher version", follow(Some(2)), 1, SENT),
+        ("follow the running version", follow(Some(1)), 1, SETTLED),
         ("follow, and the registry was not read", follow(None), 1, SETTLED),
     ] {
         let mut scene = live();
         scene.intent.version = version;
         scene.intent.generation = generation;
-        scene.transient.change.as_mut().expect("it is gathered").cause.generation = generation;
+        scene.transient.change.as_mut().expect("a change is collected").cause.generation = generation;
         let decision = scene.decide();
         let found =
             (super::build::does(&decision), super::build::status_conversion(&decision.persisted), decision.outcome);
@@ -234,24 +234,24 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
     let mut scene = live();
     scene.intent.version = follow(Some(2));
     scene.transient.followed = Some(2);
-    assert_eq!(scene.decide().step, Step::NoOp, "followed once: another connector ran all the same");
+    assert_eq!(scene.decide().step, Step::NoOp, "followed once, although another version runs");
 
     let mut scene = Scene::redeploying();
     scene.intent.version = latest(Some(2), Some(2));
-    let Step::Send(call) = scene.aged(60).decide().step else { panic!("it is sent again") };
+    let Step::Send(call) = scene.aged(60).decide().step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: true });
     scene.wanted = Some(wanted("3", "secret"));
     scene.intent.version = latest(Some(1), Some(2));
-    let Step::Send(call) = scene.aged(120).decide().step else { panic!("it is sent anew") };
+    let Step::Send(call) = scene.aged(120).decide().step else { panic!("a new call is sent") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
     scene.intent.version = latest(Some(1), Some(1));
-    let Step::Send(call) = scene.decide().step else { panic!("it is sent anew") };
+    let Step::Send(call) = scene.decide().step else { panic!("a new call is sent") };
     let stays = CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false };
-    assert_eq!(call.kind, stays, "it runs already");
+    assert_eq!(call.kind, stays, "the version runs already");
 }
 
 #[test]
-fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
+fn a_rollback_stays_unless_drift_is_corrected() {
     type Input = (&'static str, fn(&mut Scene), i64, (Does, Stored, Outcome));
     let rolled_back = |scene: &mut Scene, latest: i64| {
         scene.applied().connector_version = Some(3);
@@ -261,28 +261,23 @@ fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
     let rows: [Input; 8] = [
         ("it follows, and nothing new was published", |_| {}, 3, DRIFTED),
         ("it follows, and a newer version was published", |_| {}, 4, SENT),
-        ("it stays where it is", |scene| scene.intent.version.follow = false, 3, DRIFTED),
-        (
-            "it stays where it is, and a newer version was published",
-            |scene| scene.intent.version.follow = false,
-            4,
-            DRIFTED,
-        ),
+        ("it is pinned", |scene| scene.intent.version.follow = false, 3, DRIFTED),
+        ("it is pinned, and a newer version was published", |scene| scene.intent.version.follow = false, 4, DRIFTED),
         ("corrected", |scene| scene.intent.correct_drift = true, 3, SENT),
         (
-            "corrected, though it does not follow",
+            "corrected, although it does not follow",
             |scene| (scene.intent.correct_drift, scene.intent.version.follow) = (true, false),
             3,
             SENT,
         ),
         (
-            "it would be corrected, but a redeploy would go further than it was",
+            "drift is corrected, but a redeploy would move beyond the earlier version",
             |scene| (scene.intent.correct_drift, scene.intent.version.follow) = (true, false),
             4,
             DRIFTED,
         ),
         (
-            "an operation of ours ended with the older version",
+            "the last operation ended with the older version",
             |scene| scene.applied().connector_version = Some(1),
             1,
             SETTLED,
@@ -305,16 +300,16 @@ fn what_somebody_rolled_back_is_left_so_unless_drift_is_corrected() {
 }
 
 #[test]
-fn what_somebody_deployed_after_ours_failed_is_not_what_is_wanted() {
+fn other_values_that_somebody_deployed_after_a_failure_do_not_make_it_settled() {
     let mut scene = live();
     scene.applied().outcome = Phase::Failed;
-    assert_eq!(scene.decide().outcome, SETTLED.2, "ours, deployed once more by somebody");
+    assert_eq!(scene.decide().outcome, SETTLED.2, "the same values, deployed once more by another client");
     scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
     assert_eq!(scene.decide().outcome, Outcome::Settled { phase: Phase::Failed, drifted: true });
 }
 
 #[test]
-fn what_was_followed_before_a_rollback_is_followed_again_by_the_next_redeploy_of_ours() {
+fn after_a_rollback_the_next_redeploy_follows_the_latest_version_again() {
     let mut scene = live();
     scene.applied().connector_version = Some(3);
     scene.sees(Phase::Deployed).connector_version = 1;
@@ -327,7 +322,7 @@ fn what_was_followed_before_a_rollback_is_followed_again_by_the_next_redeploy_of
 }
 
 #[test]
-fn a_rollback_that_only_shows_by_its_revision_leaves_secrets_unverified() {
+fn a_rollback_that_shows_only_its_revision_leaves_secured_values_unverified() {
     let rolled_back = || {
         let mut scene = live();
         scene.sees(Phase::Deployed).rollback = Some("revision-1".into());
@@ -335,11 +330,11 @@ fn a_rollback_that_only_shows_by_its_revision_leaves_secrets_unverified() {
     };
     let condition = rolled_back().decide();
     assert_eq!((does(&condition), status_conversion(&condition.persisted), condition.outcome), DRIFTED);
-    assert!(condition.persisted.unverified, "those of the revision are in force");
+    assert!(condition.persisted.unverified, "the secured values of the revision are in force");
     let mut corrected = rolled_back();
     corrected.intent.correct_drift = true;
     assert_eq!(corrected.decide().outcome, SENT.2);
-    // The record goes on naming it after the redeploy.
+    // The record still names the revision after the redeploy.
     corrected.applied().rollback = Some("revision-1".into());
     let settled = corrected.decide();
     assert_eq!((does(&settled), status_conversion(&settled.persisted), settled.outcome), SETTLED);

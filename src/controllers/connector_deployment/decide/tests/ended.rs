@@ -1,4 +1,4 @@
-//! How a redeploy that was accepted ends, rule 17, and an undeploy that is stored though nothing is being deleted.
+//! How an accepted redeploy ends, rule 17, and a persisted undeploy while nothing is being deleted.
 
 use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, moved, operation, visible, wanted};
 use crate::controllers::connector_deployment::decide::Outcome;
@@ -12,14 +12,14 @@ fn redeploy_accepted() {
     let rows: &[Row] = &[
         ("busy", |scene| _ = scene.accepted().sees(Phase::Deploying), RUNS),
         (
-            "busy seen, nothing moved",
+            "busy observed, nothing changed",
             |scene| {
                 scene.accepted().operation().seen_busy = true;
             },
             RUNS,
         ),
         (
-            "busy seen, another version",
+            "busy observed, another version",
             |scene| {
                 scene.accepted().operation().seen_busy = true;
                 moved(scene, 10, "2");
@@ -27,7 +27,7 @@ fn redeploy_accepted() {
             SETTLED,
         ),
         (
-            "busy seen, another build at the same version: ended, but rule 17 waits",
+            "busy observed, another build at the same version: ended, but rule 17 waits",
             |scene| {
                 scene.accepted().operation().seen_busy = true;
                 scene.aged(10).sees(Phase::Deployed).values = visible(&[("A", "2")]);
@@ -36,7 +36,7 @@ fn redeploy_accepted() {
             (Does::Rest, Stored::Nothing, Outcome::Running(REDEPLOY)),
         ),
         (
-            "busy seen, and a view that is older than its start",
+            "busy observed, and a read from before its start",
             |scene| {
                 scene.accepted().operation().seen_busy = true;
                 let observed = scene.aged(10).sees(Phase::Deployed);
@@ -45,7 +45,7 @@ fn redeploy_accepted() {
             RUNS,
         ),
         (
-            "another version, busy not seen",
+            "another version, busy not observed",
             |scene| {
                 scene.accepted();
                 moved(scene, 10, "2");
@@ -53,7 +53,7 @@ fn redeploy_accepted() {
             RUNS,
         ),
         (
-            "busy not seen, the same for 59 s",
+            "busy not observed, the same for 59 s",
             |scene| {
                 scene.accepted();
                 moved(scene, 100, "2");
@@ -62,7 +62,7 @@ fn redeploy_accepted() {
             RUNS,
         ),
         (
-            "busy not seen, the same for 60 s",
+            "busy not observed, the same for 60 s",
             |scene| {
                 scene.accepted();
                 moved(scene, 100, "2");
@@ -84,12 +84,12 @@ fn redeploy_accepted() {
             |scene| {
                 scene.accepted();
                 moved(scene, 100, "2");
-                scene.rests(60).transient.resting.as_mut().expect("it rests").phase = Phase::Failed;
+                scene.rests(60).transient.resting.as_mut().expect("a final state was read").phase = Phase::Failed;
             },
             RUNS,
         ),
         (
-            "a draft, though busy was seen",
+            "a draft, although busy was observed",
             |scene| {
                 scene.accepted().operation().seen_busy = true;
                 moved(scene, 10, "2");
@@ -105,24 +105,24 @@ fn redeploy_accepted() {
     scene.accepted().rests(50);
     scene.sees(Phase::Deploying);
     let decision = scene.decide();
-    assert!(decision.persisted.operation.expect("it runs").seen_busy);
-    assert_eq!(decision.transient.resting, None, "busy breaks the row of equal readings");
+    assert!(decision.persisted.operation.expect("an operation runs").seen_busy);
+    assert_eq!(decision.transient.resting, None, "a busy deployment ends the row of equal readings");
 }
 
 #[test]
-fn a_redeploy_that_ended_remembers_what_it_started_from() {
+fn a_redeploy_that_ended_keeps_the_version_before_it() {
     let mut scene = Scene::redeploying();
     scene.accepted().operation().seen_busy = true;
     moved(&mut scene, 10, "2");
     let decision = scene.decide();
-    let applied = decision.persisted.applied.expect("it ended");
+    let applied = decision.persisted.applied.expect("the operation has ended");
     assert_eq!((applied.from_version, applied.at), (Some(5), NOW));
     assert_eq!(applied.digest, Some(wanted("2", "secret").payload.digest));
     assert_eq!(decision.transient.resting, None);
 }
 
 #[test]
-fn rule_17_the_version_from_before_the_last_redeploy_is_an_old_view() {
+fn rule_17_a_read_with_the_version_before_the_last_redeploy_is_stale() {
     let old = (Does::Rest, Stored::Nothing, Outcome::Running(REDEPLOY));
     let rows: &[Row] = &[
         (
@@ -162,14 +162,14 @@ fn rule_17_the_version_from_before_the_last_redeploy_is_an_old_view() {
 }
 
 #[test]
-fn an_undeploy_that_is_stored_though_nothing_is_being_deleted_is_given_up_when_calm() {
+fn an_undeploy_without_a_deletion_is_given_up_after_the_quiet_period() {
     let rows: &[Row] = &[
         (
-            "before calm",
+            "before the quiet period",
             |scene| _ = scene.aged(119),
             (Does::Rest, Stored::Planned, Outcome::Running(OperationKind::Undeploy)),
         ),
-        ("calm", |scene| _ = scene.aged(120), (Does::Rest, Stored::Nothing, Outcome::Changing)),
+        ("after the quiet period", |scene| _ = scene.aged(120), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
     check(
         || {

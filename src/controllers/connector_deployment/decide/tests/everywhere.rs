@@ -1,4 +1,4 @@
-//! What holds for every decision, whatever is stored and seen.
+//! What holds for every decision, whatever is persisted and observed.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::controllers::digest::Digest;
 const PHASES: [Phase; 6] =
     [Phase::Draft, Phase::Deploying, Phase::Deployed, Phase::Failed, Phase::Undeploying, Phase::UndeployFailed];
 
-/// Everything that may be stored, each at several ages.
+/// Everything that may be persisted, each at several ages.
 fn status_conversion() -> Vec<Scene> {
     let mut undeploying = Scene::live();
     undeploying.persisted.operation = Some(operation(OperationKind::Undeploy, None));
@@ -56,7 +56,7 @@ fn looks() -> Vec<Observation> {
     looks
 }
 
-/// All of that, under everything that people may want.
+/// All of these, with everything that a user may ask for.
 fn scenes() -> impl Iterator<Item = Scene> {
     let intents: [fn(&mut Scene); 10] = [
         |_| {},
@@ -97,13 +97,13 @@ fn scenes() -> impl Iterator<Item = Scene> {
 }
 
 #[test]
-fn a_call_is_written_before_it_is_sent_and_goes_by_the_stored_id() {
+fn a_call_is_persisted_before_it_is_sent_and_uses_the_persisted_id() {
     for scene in scenes() {
         let decision = scene.decide();
         let Step::Send(call) = &decision.step else { continue };
         let written = decision.persisted.operation.as_ref().expect("a call has an operation");
         assert_eq!((written.state, written.started_at), (OperationState::Planned, NOW), "{scene:#?}");
-        assert_ne!(scene.persisted.operation.as_ref(), Some(written), "the object always changes: {scene:#?}");
+        assert_ne!(scene.persisted.operation.as_ref(), Some(written), "the status always changes: {scene:#?}");
         let kind = match &call.kind {
             CallKind::Create { .. } => OperationKind::Create,
             CallKind::Redeploy { id, version, .. } => {
@@ -123,12 +123,12 @@ fn a_call_is_written_before_it_is_sent_and_goes_by_the_stored_id() {
         assert_eq!(written.kind, kind, "{scene:#?}");
         assert_eq!(kind == OperationKind::Undeploy, scene.intent.deletion.is_some(), "{scene:#?}");
         let known = scene.wanted.is_some() || kind == OperationKind::Undeploy;
-        assert!(known, "nothing is sent without knowing the values: {scene:#?}");
+        assert!(known, "nothing is sent while the values are unknown: {scene:#?}");
     }
 }
 
 #[test]
-fn rule_20_nothing_is_sent_where_nothing_may_be() {
+fn rule_20_a_suspended_or_only_observed_resource_sends_nothing() {
     for scene in scenes() {
         let intent = &scene.intent;
         let decision = scene.decide();
@@ -145,7 +145,7 @@ fn rule_20_nothing_is_sent_where_nothing_may_be() {
 }
 
 #[test]
-fn rule_21_deciding_again_from_the_same_look_soon_changes_nothing_more() {
+fn rule_21_deciding_again_from_the_same_observation_soon_changes_nothing() {
     for scene in scenes() {
         let mut next = scene.clone();
         let settled = (0..4).any(|_| {
@@ -162,7 +162,7 @@ fn rule_21_deciding_again_from_the_same_look_soon_changes_nothing_more() {
 }
 
 #[test]
-fn rule_6_nothing_is_told_as_settled_while_an_operation_runs() {
+fn rule_6_nothing_is_reported_as_settled_while_an_operation_runs() {
     for scene in scenes() {
         let decision = scene.decide();
         if let (Outcome::Settled { phase, .. }, Some(operation)) = (decision.outcome, &decision.persisted.operation) {

@@ -1,4 +1,4 @@
-//! What holds back what is due: a refusal, a pause, and rule 20.
+//! What delays a call that is due: a refusal, a pause, and rule 20.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn refused(scene: &mut Scene, seconds_left: u64) {
 fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
     let live: &[Row] = &[
         ("before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Outcome::Refused)),
-        ("its time has come", |scene| refused(scene, 0), SENT),
+        ("after its time", |scene| refused(scene, 0), SENT),
         (
             "another value",
             |scene| {
@@ -90,7 +90,7 @@ fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
 }
 
 #[test]
-fn a_refusal_holds_back_creates_and_repeated_calls_too() {
+fn a_refusal_delays_creates_and_repeated_calls_too() {
     let again: (Does, Stored, Outcome) = (Does::SendAgain(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
     let create = OperationKind::Create;
     check(
@@ -98,7 +98,7 @@ fn a_refusal_holds_back_creates_and_repeated_calls_too() {
         &[
             ("a create, before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Outcome::Refused)),
             (
-                "a create, its time has come",
+                "a create, after its time",
                 |scene| refused(scene, 0),
                 (Does::Send(create), Stored::Planned, Outcome::Running(create)),
             ),
@@ -127,7 +127,7 @@ fn a_refusal_holds_back_creates_and_repeated_calls_too() {
                 (Does::Rest, Stored::Planned, Outcome::Refused),
             ),
             (
-                "a repeated redeploy, its time has come",
+                "a repeated redeploy, after its time",
                 |scene| {
                     refused(scene, 0);
                     scene.aged(600);
@@ -150,7 +150,7 @@ fn a_refusal_holds_back_creates_and_repeated_calls_too() {
 }
 
 #[test]
-fn a_refusal_is_looked_at_again_when_its_time_comes_and_forgotten_when_settled() {
+fn a_refusal_is_re_evaluated_after_its_time_and_forgotten_when_settled() {
     let mut scene = Scene::live();
     scene.wanted = Some(wanted("2", "secret"));
     refused(&mut scene, 600);
@@ -160,7 +160,7 @@ fn a_refusal_is_looked_at_again_when_its_time_comes_and_forgotten_when_settled()
 }
 
 #[test]
-fn rule_20_what_is_suspended_is_looked_at_and_sends_nothing() {
+fn rule_20_a_suspended_resource_is_observed_and_sends_nothing() {
     let held = |status_conversion| (Does::Rest, status_conversion, Outcome::HeldBySuspend);
     for (scene, expected) in [
         (Scene::new(), held(Stored::Nothing)),
@@ -184,12 +184,12 @@ fn rule_20_what_is_suspended_is_looked_at_and_sends_nothing() {
     assert_eq!(
         super::build::status_conversion(&scene.decide().persisted),
         Stored::Accepted,
-        "what was begun is followed"
+        "an operation that was begun is observed to its end"
     );
 }
 
 #[test]
-fn rule_20_what_is_only_observed_is_told_and_nothing_else() {
+fn rule_20_an_only_observed_deployment_is_reported_and_nothing_else() {
     let condition = |outcome| (Does::Rest, Stored::Nothing, outcome);
     let rows: &[Row] = &[
         ("deployed", |_| {}, condition(Outcome::Observed(Phase::Deployed))),
@@ -217,7 +217,7 @@ fn rule_20_what_is_only_observed_is_told_and_nothing_else() {
 }
 
 #[test]
-fn rule_20_what_is_only_observed_is_looked_at_often_while_it_moves() {
+fn rule_20_an_only_observed_deployment_is_polled_often_while_it_is_busy() {
     let mut scene = Scene::live();
     scene.intent.observe_only = true;
     scene.sees(Phase::Deploying);

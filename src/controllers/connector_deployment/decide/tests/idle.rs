@@ -1,4 +1,4 @@
-//! Nothing runs: when a redeploy happens and when not (rules 7 to 12).
+//! No operation runs: when a redeploy happens and when not (rules 7 to 12).
 
 use std::time::Duration;
 
@@ -65,18 +65,18 @@ fn rule_7_exactly_one_redeploy_for_each_change_and_none_without() {
 }
 
 #[test]
-fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
+fn rule_7_with_another_digest_key_the_sources_decide() {
     fn other_key() -> Scene {
         let mut scene = Scene::live();
         scene.applied().digest = Some(Digest::parse("lost:1-secret"));
         scene.applied().sources = Sources::of(&[source("tax", "7")]);
-        scene.wanted.as_mut().expect("it is wanted").payload.sources = Sources::of(&[source("tax", "7")]);
+        scene.wanted.as_mut().expect("values are desired").payload.sources = Sources::of(&[source("tax", "7")]);
         scene
     }
     let rows: &[Row] = &[
         ("the same sources", |_| {}, SETTLED),
         (
-            "another version of one",
+            "another version of a source",
             |scene| {
                 scene.applied().sources = Sources::of(&[source("tax", "6")]);
                 gathered(scene);
@@ -91,9 +91,13 @@ fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
             },
             SENT,
         ),
-        ("rule 13: no sources, and what is seen fits", |scene| scene.applied().sources = Sources::default(), SETTLED),
         (
-            "rule 13: no sources, and what is seen differs",
+            "rule 13: no sources, and the visible values fit",
+            |scene| scene.applied().sources = Sources::default(),
+            SETTLED,
+        ),
+        (
+            "rule 13: no sources, and the visible values differ",
             |scene| {
                 scene.applied().sources = Sources::default();
                 scene.wanted = Some(wanted("2", "secret"));
@@ -112,20 +116,20 @@ fn rule_7_a_digest_under_another_key_is_told_by_its_sources() {
         if !sources {
             scene.applied().sources = Sources::default();
         }
-        scene.wanted.as_mut().expect("it is wanted").secured = secured;
+        scene.wanted.as_mut().expect("values are desired").secured = secured;
         let persisted = scene.decide().persisted;
         assert_eq!(persisted.unverified, unverified, "{input}");
-        let digest = persisted.applied.expect("it is kept").digest;
-        assert_eq!(digest, Some(wanted("1", "secret").payload.digest), "{input}: hashed again");
+        let digest = persisted.applied.expect("the applied state is kept").digest;
+        assert_eq!(digest, Some(wanted("1", "secret").payload.digest), "{input}: the digest is computed again");
     }
 }
 
 #[test]
-fn rule_8_a_redeploy_carries_the_version_read() {
+fn rule_8_a_redeploy_carries_the_version_that_was_read() {
     let mut scene = Scene::live();
     scene.wanted = Some(wanted("2", "secret"));
     gathered(&mut scene);
-    let operation = scene.decide().persisted.operation.expect("it is written");
+    let operation = scene.decide().persisted.operation.expect("the operation is persisted");
     assert_eq!((operation.from_version, operation.from_build.as_deref()), (Some(5), Some("build-1")));
     assert_eq!(operation.payload, Some(wanted("2", "secret").payload));
 }
@@ -156,7 +160,7 @@ fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
         assert_eq!((does(&decision) == Does::Rest, decision.again), (left.is_some(), again), "{input}");
     }
     scene.wanted = Some(wanted("1", "secret"));
-    assert_eq!(scene.decide().transient.change, None, "taken back");
+    assert_eq!(scene.decide().transient.change, None, "the change was reverted");
 }
 
 #[test]
@@ -180,7 +184,7 @@ fn rule_9_a_change_while_the_remote_is_busy_waits() {
     let mut scene = Scene::live();
     scene.sees(Phase::Deploying);
     scene.transient.busy_since = Some(ago(60));
-    assert_eq!(scene.decide().again, Some(Duration::from_millis(7500)), "looks grow rarer");
+    assert_eq!(scene.decide().again, Some(Duration::from_millis(7500)), "observations become rarer");
     scene.sees(Phase::Deployed);
     assert_eq!(scene.decide().transient.busy_since, None);
 }
@@ -197,7 +201,7 @@ fn rule_11_a_new_request_redeploys_once() {
             SENT,
         ),
         (
-            "another one",
+            "another request",
             |scene| {
                 scene.persisted.handled_redeploy = Some("before".into());
                 scene.intent.redeploy_request = Some("now".into());
@@ -213,7 +217,7 @@ fn rule_11_a_new_request_redeploys_once() {
             },
             SETTLED,
         ),
-        ("taken back", |scene| scene.persisted.handled_redeploy = Some("now".into()), SETTLED),
+        ("the annotation was removed", |scene| scene.persisted.handled_redeploy = Some("now".into()), SETTLED),
     ];
     check(Scene::live, rows);
 }
@@ -221,11 +225,11 @@ fn rule_11_a_new_request_redeploys_once() {
 #[test]
 fn rule_11_an_operation_serves_the_request_that_it_began_with() {
     for (input, before, served, now, handled, goes_on) in [
-        ("its own", None, Some("a"), Some("a"), Some("a"), false),
-        ("another one arrived meanwhile", None, Some("a"), Some("b"), Some("a"), true),
-        ("one arrived meanwhile", None, None, Some("b"), None, true),
-        ("it was taken back meanwhile", None, Some("a"), None, Some("a"), false),
-        ("an operation without one forgets none", Some("a"), None, Some("a"), Some("a"), false),
+        ("the request it began with", None, Some("a"), Some("a"), Some("a"), false),
+        ("another request arrived meanwhile", None, Some("a"), Some("b"), Some("a"), true),
+        ("a request arrived meanwhile", None, None, Some("b"), None, true),
+        ("the annotation was removed meanwhile", None, Some("a"), None, Some("a"), false),
+        ("an operation without a request forgets none", Some("a"), None, Some("a"), Some("a"), false),
     ] {
         let own = |text: Option<&str>| text.map(ToOwned::to_owned);
         let mut scene = Scene::redeploying();
@@ -242,8 +246,12 @@ fn rule_11_an_operation_serves_the_request_that_it_began_with() {
     let mut scene = Scene::new();
     scene.intent.redeploy_request = Some("now".into());
     let persisted = scene.decide().persisted;
-    assert_eq!(persisted.handled_redeploy.as_deref(), Some("now"), "one that is there at creation counts as handled");
-    assert_eq!(persisted.operation.expect("it is created").redeploy_request.as_deref(), Some("now"));
+    assert_eq!(
+        persisted.handled_redeploy.as_deref(),
+        Some("now"),
+        "a request that exists at the create counts as handled"
+    );
+    assert_eq!(persisted.operation.expect("a create is persisted").redeploy_request.as_deref(), Some("now"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of the operation table: a row for each of its rows, the rules that are decided here by their numbers, and an
+//! Tests of the operation table: a row for each of its rows, the rules that it implements by their numbers, and an
 //! exploration of everything that can happen in a small world.
 
 mod answers;

@@ -1,4 +1,4 @@
-//! The rows *Recreate* of the table: with `removedValues: Recreate` what was removed goes with the whole deployment.
+//! The rows *Recreate* of the table: `removedValues: Recreate` removes values by replacing the deployment.
 
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible};
 use super::retained::{live, noted, observed, wants, without_b, without_u};
@@ -20,7 +20,7 @@ fn asked() -> Scene {
     scene
 }
 
-/// The DELETE was answered.
+/// The DELETE was accepted.
 fn begun() -> Scene {
     let mut scene = asked();
     wants(&mut scene, without_u());
@@ -30,13 +30,13 @@ fn begun() -> Scene {
 }
 
 #[test]
-fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
+fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
     let rows: &[Row] = &[
         ("nothing is removed", |_| {}, SETTLED),
         ("a plain value is removed", |scene| wants(scene, without_b()), SENT),
         ("a secured value is removed", |scene| wants(scene, without_u()), SENT),
         (
-            "it was removed before that was asked for",
+            "it was removed before removedValues was set",
             |scene| {
                 scene.intent.recreate = false;
                 noted(scene);
@@ -54,7 +54,7 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
             SENT,
         ),
         (
-            "somebody else's values",
+            "another client's values",
             |scene| scene.applied().retained.set(Item::secured("service", "U2"), FOREIGN),
             SETTLED,
         ),
@@ -75,7 +75,7 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
             (Does::Rest, Stored::Nothing, Outcome::HeldBySuspend),
         ),
         (
-            "not while something runs",
+            "not while an operation runs",
             |scene| {
                 wants(scene, without_u());
                 observed(scene).phase = Phase::Deploying;
@@ -83,7 +83,7 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
             (Does::Rest, Stored::Nothing, Outcome::Busy),
         ),
         (
-            "not if what is to follow is not known",
+            "not if the values for the create are not known",
             |scene| scene.wanted = None,
             (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
         ),
@@ -96,7 +96,7 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
             (Does::Rest, Stored::Nothing, Outcome::VersionUnavailable { wanted: 1, latest: Some(2) }),
         ),
         (
-            "not without being asked for",
+            "not without removedValues: Recreate",
             |scene| {
                 wants(scene, without_u());
                 scene.intent.recreate = false;
@@ -108,12 +108,12 @@ fn only_what_was_sent_from_here_and_is_removed_is_worth_a_new_deployment() {
 }
 
 #[test]
-fn it_is_created_once_it_is_gone() {
+fn the_deployment_is_created_once_it_is_gone() {
     let waits = (Does::Rest, Stored::Accepted, Outcome::Running(RECREATE));
     let rows: &[Row] = &[
-        ("being taken down", |scene| observed(scene).phase = Phase::Undeploying, waits),
-        ("there it is again", |_| {}, waits),
-        ("there it is again, for long", |scene| _ = scene.aged(600), AGAIN),
+        ("undeploying", |scene| observed(scene).phase = Phase::Undeploying, waits),
+        ("it exists again", |_| {}, waits),
+        ("it exists again, for a long time", |scene| _ = scene.aged(600), AGAIN),
         ("gone", |scene| scene.observation = ABSENT, CREATES),
         (
             "gone, and the values are not known now",
@@ -132,7 +132,7 @@ fn it_is_created_once_it_is_gone() {
             (Does::Rest, Stored::Accepted, Outcome::HeldBySuspend),
         ),
         (
-            "gone, but its DELETE was not answered: one 404 proves nothing",
+            "gone, but its DELETE was not accepted: one 404 proves nothing",
             |scene| {
                 scene.observation = ABSENT;
                 scene.aged(600).operation().state = OperationState::Planned;
@@ -140,7 +140,7 @@ fn it_is_created_once_it_is_gone() {
             (Does::Rest, Stored::Planned, Outcome::Missing),
         ),
         (
-            "gone for long, and its DELETE was not answered",
+            "gone for a long time, and its DELETE was not accepted",
             |scene| {
                 scene.observation = ABSENT;
                 scene.aged(600).operation().state = OperationState::Planned;
@@ -149,12 +149,12 @@ fn it_is_created_once_it_is_gone() {
             CREATES,
         ),
         (
-            "gone, and somebody else has the key",
+            "gone, and another deployment has the key",
             |scene| scene.observation = Observation::Absent { key_held_by: Some("id-9".into()) },
             (Does::Rest, Stored::Accepted, Outcome::KeyTaken),
         ),
         (
-            "the answer was lost, and it is still there",
+            "the response was lost, and the deployment still exists",
             |scene| scene.aged(600).operation().state = OperationState::Planned,
             AGAIN,
         ),
@@ -168,11 +168,11 @@ fn it_is_created_once_it_is_gone() {
 }
 
 #[test]
-fn what_is_created_has_nothing_of_what_was_removed() {
+fn the_created_deployment_has_no_removed_values() {
     let mut scene = begun();
     scene.observation = ABSENT;
     let mut created = scene.decide();
-    assert_eq!(created.persisted.id.as_deref(), Some("id-1"), "an old view may still show it");
+    assert_eq!(created.persisted.id.as_deref(), Some("id-1"), "a stale read may still show it");
     created.persisted.id = Some("id-2".into());
     created.persisted.operation.as_mut().expect("a create").state = OperationState::Accepted;
     scene.persisted = created.persisted;
@@ -182,12 +182,12 @@ fn what_is_created_has_nothing_of_what_was_removed() {
     there.secured.clear();
     let decision = scene.decide();
     assert_eq!(decision.outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false });
-    let retained = decision.persisted.applied.expect("it was applied").retained;
+    let retained = decision.persisted.applied.expect("something was applied").retained;
     assert!(retained.is_empty(), "{retained:?}");
 }
 
 #[test]
-fn a_refused_create_is_still_owed_and_nothing_is_told_to_have_disappeared() {
+fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappeared() {
     let mut scene = begun();
     scene.observation = ABSENT;
     let decision = scene.decide();
@@ -204,13 +204,13 @@ fn a_refused_create_is_still_owed_and_nothing_is_told_to_have_disappeared() {
 }
 
 #[test]
-fn what_is_retained_is_noted_also_while_nothing_may_be_sent() {
+fn retained_values_are_noted_even_while_nothing_may_be_sent() {
     for recreate in [true, false] {
         let mut scene = asked();
         scene.intent.recreate = recreate;
         scene.intent.suspended = true;
         wants(&mut scene, without_u());
-        let applied = scene.decide().persisted.applied.expect("it was applied");
+        let applied = scene.decide().persisted.applied.expect("something was applied");
         assert!(applied.retained.has(&Item::secured("service", "U")), "{recreate}: {applied:?}");
     }
 }

@@ -26,7 +26,7 @@ fn redeploy_planned_at_the_same_version() {
             WAITS,
         ),
         (
-            "changed, before calm",
+            "changed, before the quiet period",
             |scene| {
                 scene.aged(119);
                 scene.wanted = Some(wanted("3", "secret"));
@@ -34,7 +34,7 @@ fn redeploy_planned_at_the_same_version() {
             WAITS,
         ),
         (
-            "changed, calm",
+            "changed, after the quiet period",
             |scene| {
                 scene.aged(120);
                 scene.wanted = Some(wanted("3", "secret"));
@@ -45,9 +45,9 @@ fn redeploy_planned_at_the_same_version() {
     check(Scene::redeploying, rows);
 }
 
-/// It was begun to move to another version of the connector, and changes no value.
+/// The redeploy was begun to move to another version of the connector, and changes no value.
 #[test]
-fn a_planned_move_that_has_nowhere_to_go_is_never_sent_as_a_redeploy_of_the_same() {
+fn a_planned_move_without_a_version_to_move_to_is_never_sent() {
     fn moving() -> Scene {
         let mut scene = Scene::redeploying();
         let applied = wanted("1", "secret");
@@ -60,9 +60,9 @@ fn a_planned_move_that_has_nowhere_to_go_is_never_sent_as_a_redeploy_of_the_same
     }
     let rows: &[Row] = &[
         ("it may still arrive", |scene| _ = scene.aged(119), WAITS),
-        ("calm", |scene| _ = scene.aged(120), SETTLED),
+        ("after the quiet period", |scene| _ = scene.aged(120), SETTLED),
         (
-            "there is a later version",
+            "a later version exists",
             |scene| {
                 scene.aged(10);
                 follows(scene, 9);
@@ -70,80 +70,80 @@ fn a_planned_move_that_has_nowhere_to_go_is_never_sent_as_a_redeploy_of_the_same
             AGAIN,
         ),
         (
-            "it serves a request",
+            "the redeploy serves a request",
             |scene| {
                 scene.aged(10).operation().redeploy_request = Some("now".into());
                 scene.intent.redeploy_request = Some("now".into());
             },
             AGAIN,
         ),
-        (
-            "a value shows otherwise",
-            |scene| scene.aged(10).sees(Phase::Deployed).values = visible(&[("A", "3")]),
-            AGAIN,
-        ),
+        ("a value differs", |scene| scene.aged(10).sees(Phase::Deployed).values = visible(&[("A", "3")]), AGAIN),
     ];
     check(moving, rows);
 }
 
 #[test]
-fn a_repeated_redeploy_keeps_what_it_starts_from_and_a_new_one_does_not() {
+fn a_repeated_redeploy_keeps_its_starting_version_and_a_new_one_does_not() {
     let mut scene = Scene::redeploying();
     scene.aged(60).operation().seen_busy = true;
     let decision = scene.decide();
-    let Step::Send(call) = &decision.step else { panic!("it is sent again") };
+    let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
-    let again = decision.persisted.operation.expect("it is written again");
+    let again = decision.persisted.operation.expect("the operation is persisted again");
     assert_eq!((again.attempt, again.seen_busy, again.from_version), (2, false, Some(5)));
-    assert!(decision.persisted.applied.expect("it is kept").digest.is_some());
+    assert!(decision.persisted.applied.expect("the applied state is kept").digest.is_some());
 
     scene.aged(120).wanted = Some(wanted("3", "secret"));
     scene.intent.redeploy_request = Some("now".into());
     let decision = scene.decide();
-    let re_evaluate = decision.persisted.operation.expect("it is written");
+    let re_evaluate = decision.persisted.operation.expect("the operation is persisted");
     assert_eq!(
         (re_evaluate.attempt, re_evaluate.seen_busy, re_evaluate.redeploy_request.as_deref()),
         (2, false, Some("now"))
     );
     assert_eq!(re_evaluate.payload, Some(wanted("3", "secret").payload));
-    assert_eq!(decision.persisted.applied.expect("it is kept").digest, None, "the first one may have been sent");
+    assert_eq!(
+        decision.persisted.applied.expect("the applied state is kept").digest,
+        None,
+        "the first call may have been sent"
+    );
 }
 
 #[test]
 fn redeploy_planned_and_busy() {
     let rows: &[Row] = &[
         (
-            "changes what is seen, and it fits",
+            "changes visible values, and they fit",
             |scene| {
                 scene.sees(Phase::Deploying).values = visible(&[("A", "2")]);
             },
             RUNS,
         ),
-        ("it does not show", |scene| _ = scene.sees(Phase::Deploying), WAITS),
+        ("the change does not show", |scene| _ = scene.sees(Phase::Deploying), WAITS),
     ];
     check(Scene::redeploying, rows);
-    check(Scene::rotating, &[("says nothing", |scene| _ = scene.sees(Phase::Deploying), WAITS)]);
+    check(Scene::rotating, &[("proves nothing", |scene| _ = scene.sees(Phase::Deploying), WAITS)]);
 
     for (name, scene, age, noted) in [
-        ("says nothing", Scene::rotating(), 119, true),
-        ("says nothing, too late", Scene::rotating(), 120, false),
+        ("proves nothing", Scene::rotating(), 119, true),
+        ("proves nothing, too late", Scene::rotating(), 120, false),
         ("other values", Scene::redeploying(), 119, true),
         ("other values, too late", Scene::redeploying(), 120, false),
     ] {
         let mut scene = scene;
         scene.aged(age).sees(Phase::Queued);
-        assert_eq!(scene.decide().persisted.operation.expect("it stays").seen_busy, noted, "{name}");
+        assert_eq!(scene.decide().persisted.operation.expect("the operation stays").seen_busy, noted, "{name}");
     }
     let mut scene = Scene::redeploying();
     scene.persisted.unverified = true;
     scene.sees(Phase::Deploying).values = visible(&[("A", "2")]);
     let persisted = scene.decide().persisted;
-    assert!(persisted.operation.expect("it runs").seen_busy);
-    assert!(!persisted.unverified, "the secrets came with what is seen");
+    assert!(persisted.operation.expect("an operation runs").seen_busy);
+    assert!(!persisted.unverified, "the secured values arrived with the visible ones");
 }
 
 #[test]
-fn redeploy_planned_at_another_version_and_what_is_seen_proves_it() {
+fn redeploy_planned_at_another_version_and_the_visible_values_prove_it() {
     let rows: &[Row] = &[
         ("before 60 s", |scene| moved(scene, 59, "2"), WAITS),
         ("after 60 s", |scene| moved(scene, 60, "2"), RUNS),
@@ -153,10 +153,10 @@ fn redeploy_planned_at_another_version_and_what_is_seen_proves_it() {
 }
 
 #[test]
-fn redeploy_planned_at_another_version_and_what_is_seen_says_nothing() {
+fn redeploy_planned_at_another_version_and_the_visible_values_prove_nothing() {
     let rows: &[Row] = &[
         (
-            "before 60 s, busy was seen",
+            "before 60 s, busy was observed",
             |scene| {
                 moved(scene, 59, "1");
                 scene.operation().seen_busy = true;
@@ -164,7 +164,7 @@ fn redeploy_planned_at_another_version_and_what_is_seen_says_nothing() {
             WAITS,
         ),
         (
-            "busy was seen",
+            "busy was observed",
             |scene| {
                 moved(scene, 60, "1");
                 scene.operation().seen_busy = true;
@@ -172,7 +172,7 @@ fn redeploy_planned_at_another_version_and_what_is_seen_says_nothing() {
             RUNS,
         ),
         (
-            "busy was seen, hours later",
+            "busy was observed, hours later",
             |scene| {
                 moved(scene, 86_000, "1");
                 scene.operation().seen_busy = true;
@@ -196,17 +196,17 @@ fn redeploy_planned_at_another_version_and_what_is_seen_says_nothing() {
             AGAIN,
         ),
         (
-            "no build is no other build",
+            "a missing build is not another build",
             |scene| {
                 moved(scene, 119, "1");
                 scene.sees_build(None);
             },
             WAITS,
         ),
-        ("nothing else was seen, before calm", |scene| moved(scene, 119, "1"), WAITS),
-        ("nothing else was seen, calm", |scene| moved(scene, 120, "1"), AGAIN),
+        ("no other evidence, before the quiet period", |scene| moved(scene, 119, "1"), WAITS),
+        ("no other evidence, after the quiet period", |scene| moved(scene, 120, "1"), AGAIN),
         (
-            "nothing else was seen, calm, values unknown",
+            "no other evidence, after the quiet period, values unknown",
             |scene| {
                 moved(scene, 120, "1");
                 scene.wanted = None;
@@ -219,59 +219,59 @@ fn redeploy_planned_at_another_version_and_what_is_seen_says_nothing() {
     let mut scene = Scene::rotating();
     moved(&mut scene, 120, "1");
     let decision = scene.decide();
-    let Step::Send(call) = &decision.step else { panic!("it is sent again") };
+    let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 6, update_connector: false });
-    assert_eq!(decision.persisted.operation.expect("it is written").from_version, Some(6));
-    assert_eq!(decision.persisted.applied.expect("it is kept").digest, None);
+    assert_eq!(decision.persisted.operation.expect("the operation is persisted").from_version, Some(6));
+    assert_eq!(decision.persisted.applied.expect("the applied state is kept").digest, None);
 }
 
 #[test]
-fn a_lost_answer_to_a_change_of_secrets_leaves_them_unverified() {
+fn a_lost_response_to_a_change_of_secured_values_leaves_them_unverified() {
     for (name, secured, unverified) in [("there are some", true, true), ("there are none", false, false)] {
         let mut scene = Scene::rotating();
         moved(&mut scene, 60, "1");
         scene.operation().seen_busy = true;
-        scene.wanted.as_mut().expect("it is wanted").secured = secured;
+        scene.wanted.as_mut().expect("values are desired").secured = secured;
         assert_eq!(scene.decide().persisted.unverified, unverified, "{name}");
     }
     let mut scene = Scene::redeploying();
     moved(&mut scene, 60, "2");
-    assert!(!scene.decide().persisted.unverified, "what is seen proves it");
+    assert!(!scene.decide().persisted.unverified, "the visible values prove it");
 }
 
 #[test]
 fn redeploy_planned_at_another_version_with_other_values() {
     let rows: &[Row] = &[
-        ("before calm", |scene| moved(scene, 119, "3"), WAITS),
-        ("calm", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Outcome::Changing)),
+        ("before the quiet period", |scene| moved(scene, 119, "3"), WAITS),
+        ("after the quiet period", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
     check(Scene::redeploying, rows);
     let mut scene = Scene::redeploying();
     moved(&mut scene, 120, "3");
     assert_eq!(
-        scene.decide().persisted.applied.expect("it is kept").digest,
+        scene.decide().persisted.applied.expect("the applied state is kept").digest,
         None,
-        "given up, though it may have been sent"
+        "given up, although it may have been sent"
     );
 }
 
 #[test]
-fn a_change_of_what_is_ignored_only_proves_nothing() {
+fn a_change_of_ignored_values_only_proves_nothing() {
     let rows: &[Row] = &[
         (
-            "only what is ignored changes",
+            "only ignored values change",
             |scene| {
                 scene.operation().changes_visible = false;
                 moved(scene, 60, "2");
             },
             WAITS,
         ),
-        ("it changes what counts", |scene| moved(scene, 60, "2"), RUNS),
+        ("it changes values that count", |scene| moved(scene, 60, "2"), RUNS),
         (
-            "what shows beside what was sent says nothing",
+            "visible values that were not sent prove nothing",
             |scene| {
                 moved(scene, 60, "2");
-                let Observation::Present(observed) = &mut scene.observation else { panic!("it is there") };
+                let Observation::Present(observed) = &mut scene.observation else { panic!("the deployment exists") };
                 observed.values = visible(&[("A", "2"), ("B", "9")]);
             },
             RUNS,
@@ -281,7 +281,7 @@ fn a_change_of_what_is_ignored_only_proves_nothing() {
 }
 
 #[test]
-fn a_redeploy_that_is_found_at_its_end_is_read_for_a_minute_from_then_on() {
+fn a_redeploy_whose_end_is_observed_first_is_read_for_another_minute() {
     let mut scene = Scene::rotating();
     moved(&mut scene, 90, "1");
     scene.operation().seen_busy = true;
@@ -289,7 +289,7 @@ fn a_redeploy_that_is_found_at_its_end_is_read_for_a_minute_from_then_on() {
     assert!(idle.transient.resting.is_some(), "{idle:?}");
     let mut scene = Scene::redeploying();
     moved(&mut scene, 90, "2");
-    let Observation::Present(observed) = &mut scene.observation else { panic!("it is there") };
+    let Observation::Present(observed) = &mut scene.observation else { panic!("the deployment exists") };
     observed.phase = Phase::Deploying;
     let busy = scene.decide();
     assert_eq!(busy.persisted.operation.as_ref().map(|operation| operation.state), Some(OperationState::Accepted));

@@ -1,4 +1,5 @@
-//! Rule 8: a redeploy merges, so what is not wanted any more stays, is remembered, and costs no redeploy by itself.
+//! Rule 8: a redeploy merges, so a value that is no longer desired stays, is remembered, and causes no redeploy by
+//! itself.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ fn all() -> DesiredPayload {
     wanting(&[("A", "1"), ("B", "2")], &[("T", "secret"), ("U", "other")])
 }
 
-/// Live with two plain and two secured values; wanted is what each row says.
+/// A running deployment with two plain and two secured values; each row sets the desired ones.
 pub(super) fn live() -> Scene {
     let mut scene = Scene::live();
     scene.applied().digest = Some(all().payload.digest);
@@ -43,7 +44,7 @@ pub(super) fn wants(scene: &mut Scene, wanted: DesiredPayload) {
 }
 
 pub(super) fn observed(scene: &mut Scene) -> &mut ObservedDeployment {
-    let Observation::Present(observed) = &mut scene.observation else { panic!("it is there") };
+    let Observation::Present(observed) = &mut scene.observation else { panic!("the deployment exists") };
     observed
 }
 
@@ -55,7 +56,7 @@ pub(super) fn without_u() -> DesiredPayload {
     wanting(&[("A", "1"), ("B", "2")], &[("T", "secret")])
 }
 
-/// `B` was removed some time ago, and it was noted.
+/// `B` was removed some time ago, and this was noted.
 pub(super) fn noted(scene: &mut Scene) {
     wants(scene, without_b());
     scene.persisted = scene.decide().persisted;
@@ -66,7 +67,7 @@ fn retained(scene: &Scene) -> Tags {
 }
 
 #[test]
-fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
+fn rule_8_only_a_change_that_has_an_effect_at_the_remote_is_sent() {
     let rows: &[Row] = &[
         ("nothing is removed", |_| {}, SETTLED),
         ("a plain value is removed", |scene| wants(scene, without_b()), SETTLED),
@@ -80,7 +81,7 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
             SENT,
         ),
         (
-            "one is removed, and a redeploy is asked for",
+            "one is removed, and a redeploy is requested",
             |scene| {
                 scene.intent.redeploy_request = Some("now".into());
                 wants(scene, without_b());
@@ -104,7 +105,7 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
             SENT,
         ),
         (
-            "wanted again as it was",
+            "desired again as it was",
             |scene| {
                 noted(scene);
                 wants(scene, all());
@@ -112,7 +113,7 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
             SETTLED,
         ),
         (
-            "wanted again with another value",
+            "desired again with another value",
             |scene| {
                 noted(scene);
                 wants(scene, wanting(&[("A", "1"), ("B", "9")], &[("T", "secret"), ("U", "other")]));
@@ -120,7 +121,7 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
             SENT,
         ),
         (
-            "wanted again as it was, and somebody changed it meanwhile",
+            "desired again as it was, and somebody changed it meanwhile",
             |scene| {
                 noted(scene);
                 wants(scene, all());
@@ -129,7 +130,7 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
             SENT,
         ),
         (
-            "what is left behind is changed by somebody: no drift",
+            "somebody changed a retained value: no drift",
             |scene| {
                 noted(scene);
                 scene.intent.correct_drift = true;
@@ -142,14 +143,14 @@ fn rule_8_only_what_changes_something_at_the_remote_is_sent() {
 }
 
 #[test]
-fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_there() {
+fn rule_8_a_retained_value_is_remembered_by_name_as_long_as_it_may_exist() {
     type Input = (&'static str, fn(&mut Scene), &'static [&'static str]);
     let cases: [Input; 9] = [
         ("nothing is removed", |_| {}, &[]),
         ("a plain value is removed", |scene| wants(scene, without_b()), &["service/B"]),
         ("a secured value is removed", |scene| wants(scene, without_u()), &["service/U (secured)"]),
         (
-            "the record does not show a plain value any more",
+            "the record no longer shows a plain value",
             |scene| {
                 noted(scene);
                 observed(scene).values = visible(&[("A", "1")]);
@@ -157,7 +158,7 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
             &[],
         ),
         (
-            "the record lists secured keys, and not this one any more",
+            "the record lists secured keys, and no longer this one",
             |scene| {
                 wants(scene, without_u());
                 scene.persisted = scene.decide().persisted;
@@ -174,7 +175,7 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
             &["service/U (secured)"],
         ),
         (
-            "wanted again",
+            "desired again",
             |scene| {
                 noted(scene);
                 wants(scene, all());
@@ -193,9 +194,10 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
             "a schedule is removed",
             |scene| {
                 let mut with = visible(&[("A", "1"), ("B", "2")]);
-                with.applications.get_mut("service").expect("it is there").schedule = Some("0 5 * * *".into());
+                with.applications.get_mut("service").expect("the application exists").schedule =
+                    Some("0 5 * * *".into());
                 let tag = Tags::visible(&with).get(&Item::schedule("service")).expect("a schedule").to_owned();
-                scene.applied().sent.as_mut().expect("it is known").set(Item::schedule("service"), tag);
+                scene.applied().sent.as_mut().expect("what was sent is known").set(Item::schedule("service"), tag);
                 observed(scene).values = with;
             },
             &["service (schedule)"],
@@ -215,7 +217,7 @@ fn rule_8_what_is_retained_is_remembered_by_its_name_for_as_long_as_it_may_be_th
 }
 
 #[test]
-fn rule_8_what_others_left_is_told_too_but_no_default() {
+fn rule_8_values_of_other_clients_are_reported_too_but_no_defaults() {
     let mut scene = live();
     let keys = DeclaredKeys {
         standard: ["A", "B", "C", "D", "E"].map(str::to_owned).into(),
@@ -233,7 +235,7 @@ fn rule_8_what_others_left_is_told_too_but_no_default() {
 }
 
 #[test]
-fn rule_8_what_an_operation_that_is_given_up_may_have_sent_is_not_forgotten() {
+fn rule_8_values_that_a_given_up_operation_may_have_sent_are_not_forgotten() {
     let mut scene = live();
     wants(&mut scene, wanting(&[("A", "2"), ("B", "2"), ("C", "3")], &[("T", "secret"), ("U", "other")]));
     let begun = scene.decide();
@@ -244,13 +246,13 @@ fn rule_8_what_an_operation_that_is_given_up_may_have_sent_is_not_forgotten() {
     scene.wanted = Some(all());
     let given_up = scene.decide().persisted;
     assert_eq!(given_up.operation.as_ref().map(|operation| operation.kind), None, "{given_up:#?}");
-    let applied = given_up.applied.expect("it is kept");
+    let applied = given_up.applied.expect("the applied state is kept");
     assert_eq!(applied.digest, None);
     assert_eq!(applied.retained.get(&Item::standard("service", "C")), Some(UNKNOWN));
 }
 
 #[test]
-fn rule_8_a_redeploy_for_another_reason_leaves_the_removed_behind() {
+fn rule_8_a_redeploy_for_another_reason_retains_removed_values() {
     let mut scene = live();
     wants(&mut scene, wanting(&[("A", "9")], &[("T", "secret")]));
     let begun = scene.decide();
@@ -263,7 +265,7 @@ fn rule_8_a_redeploy_for_another_reason_leaves_the_removed_behind() {
     observed.secured.insert(("service".to_owned(), "U".to_owned()));
     let ended = scene.decide();
     assert_eq!(ended.outcome, SETTLED.2);
-    let applied = ended.persisted.applied.expect("it has ended");
+    let applied = ended.persisted.applied.expect("the operation has ended");
     assert!(applied.retained.has(&b()) && applied.retained.has(&u()));
     assert_eq!(applied.at, super::build::NOW);
     scene.persisted.applied = Some(applied);
@@ -272,10 +274,10 @@ fn rule_8_a_redeploy_for_another_reason_leaves_the_removed_behind() {
     assert_eq!(scene.decide_at(super::build::NOW).outcome, SETTLED.2);
 }
 
-/// A policy with these members beside `A` and `B`, wanted or sent.
+/// Returns a retry policy with these members beside `A` and `B`, desired and as shown.
 fn with_policy(members: &[(&'static str, &str)]) -> (DesiredPayload, VisibleValues) {
     let mut values = visible(&[("A", "1"), ("B", "2")]);
-    let service = values.applications.get_mut("service").expect("it is there");
+    let service = values.applications.get_mut("service").expect("the application exists");
     service.retry_policy = members.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     let mut wanted = all();
     for (item, tag) in Tags::visible(&values).iter() {
@@ -300,7 +302,13 @@ fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
         ("a member is dropped", &[BACKOFF[0], BACKOFF[1]], shown.clone(), SENT, false),
         ("removed", &[], shown, SETTLED, true),
         ("removed, and the record shows none", &[], hidden, SETTLED, true),
-        ("removed, and another one shows", &[], Some(with_policy(&[(RETRY_STRATEGY, "immediate")]).1), SETTLED, false),
+        (
+            "removed, and another policy shows",
+            &[],
+            Some(with_policy(&[(RETRY_STRATEGY, "immediate")]).1),
+            SETTLED,
+            false,
+        ),
     ];
     for (input, members, values, expected, stays) in cases {
         let mut scene = live();
@@ -308,7 +316,7 @@ fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
         scene.applied().digest = Some(sent.payload.digest);
         scene.applied().sent = Some(sent.payload.tags);
         scene.intent.correct_drift = true;
-        observed(&mut scene).values = values.expect("it shows");
+        observed(&mut scene).values = values.expect("the record shows values");
         wants(&mut scene, with_policy(members).0);
         let decision = scene.decide();
         assert_eq!((does(&decision), status_conversion(&decision.persisted), decision.outcome), expected, "{input}");

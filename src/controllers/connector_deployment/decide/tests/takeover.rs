@@ -1,4 +1,4 @@
-//! Rules 2, 3 and 13: what exists under the key before anything is known of it.
+//! Rules 2, 3 and 13: a deployment that exists under the key while nothing about it is persisted.
 
 use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, does, wanted};
 use crate::controllers::connector_deployment::decide::{Outcome, Version};
@@ -11,7 +11,7 @@ const CANNOT: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::N
 const WAITS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::TakingOver);
 const REDEPLOYS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Changing);
 
-/// The status was lost, and the annotation names what is found.
+/// The status was lost, and the annotation names the deployment that exists.
 fn restored() -> Scene {
     let mut scene = Scene::new();
     scene.intent.remote_id = Some("id-1".into());
@@ -21,11 +21,11 @@ fn restored() -> Scene {
 }
 
 #[test]
-fn rule_2_what_exists_is_not_ours_unless_people_say_so() {
+fn rule_2_an_existing_deployment_is_not_taken_over_unless_the_user_asks_for_it() {
     let rows: &[Row] = &[
-        ("nobody says so", |scene| scene.intent.remote_id = None, TAKEN),
-        ("the annotation names another one", |scene| scene.intent.remote_id = Some("id-2".into()), TAKEN),
-        ("the annotation names it", |_| {}, SETTLED),
+        ("neither annotation nor policy", |scene| scene.intent.remote_id = None, TAKEN),
+        ("the annotation names another deployment", |scene| scene.intent.remote_id = Some("id-2".into()), TAKEN),
+        ("the annotation names the deployment", |_| {}, SETTLED),
         (
             "adoptionPolicy: Adopt",
             |scene| {
@@ -59,7 +59,7 @@ fn rule_2_what_exists_is_not_ours_unless_people_say_so() {
             CANNOT,
         ),
         (
-            "the annotation names it, and its region is another",
+            "the annotation names the deployment, and its region differs",
             |scene| scene.sees(Phase::Deployed).region = "other".into(),
             CANNOT,
         ),
@@ -68,31 +68,31 @@ fn rule_2_what_exists_is_not_ours_unless_people_say_so() {
 }
 
 #[test]
-fn rule_13_taken_over_once_it_was_quiet_for_a_minute() {
+fn rule_13_a_deployment_is_taken_over_after_a_minute_without_changes() {
     let rows: &[Row] = &[
-        ("the first look", |scene| scene.transient.resting = None, WAITS),
+        ("the first observation", |scene| scene.transient.resting = None, WAITS),
         ("before 60 s", |scene| _ = scene.rests(59), WAITS),
         ("after 60 s", |_| {}, SETTLED),
         (
             "another version than before",
             |scene| {
-                scene.transient.resting.as_mut().expect("it rests").version = 4;
+                scene.transient.resting.as_mut().expect("a final state was read").version = 4;
             },
             WAITS,
         ),
         (
             "another status than before",
             |scene| {
-                scene.transient.resting.as_mut().expect("it rests").phase = Phase::Failed;
+                scene.transient.resting.as_mut().expect("a final state was read").phase = Phase::Failed;
             },
             WAITS,
         ),
         ("busy", |scene| _ = scene.sees(Phase::Deploying), WAITS),
         ("values unknown", |scene| scene.wanted = None, (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown)),
         (
-            "a retry policy is wanted that the record does not show",
+            "a retry policy is desired that the record does not show",
             |scene| {
-                let tags = &mut scene.wanted.as_mut().expect("it is wanted").payload.tags;
+                let tags = &mut scene.wanted.as_mut().expect("values are desired").payload.tags;
                 tags.set(Item::retry_policy("service", RETRY_STRATEGY), "immediate");
             },
             REDEPLOYS,
@@ -107,7 +107,7 @@ fn rule_13_taken_over_once_it_was_quiet_for_a_minute() {
             (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Failed, drifted: false }),
         ),
         (
-            "a higher version is wanted",
+            "a higher version is requested",
             |scene| {
                 scene.intent.version = Version { wanted: Some(2), latest: Some(2), follow: false };
             },
@@ -123,14 +123,14 @@ fn rule_13_taken_over_once_it_was_quiet_for_a_minute() {
     scene.wanted = None;
     assert!(
         scene.rests(3600).decide().transient.resting.is_some(),
-        "it need not be quiet anew once the values are known"
+        "the minute does not start again once the values are known"
     );
     scene.sees(Phase::Queued);
-    assert_eq!(scene.decide().transient.resting, None, "busy breaks the row");
+    assert_eq!(scene.decide().transient.resting, None, "a busy deployment ends the row");
 }
 
 #[test]
-fn rule_13_what_is_taken_over_is_unverified_and_its_request_handled() {
+fn rule_13_an_adopted_deployment_is_unverified_and_its_request_is_handled() {
     for (input, value, secured, known) in
         [("the same", "1", true, true), ("no secrets", "1", false, true), ("visible values differ", "2", true, false)]
     {
@@ -145,7 +145,7 @@ fn rule_13_what_is_taken_over_is_unverified_and_its_request_handled() {
         assert_eq!(persisted.id.as_deref(), Some("id-1"), "{input}");
         assert_eq!(persisted.unverified, secured, "{input}");
         assert_eq!(persisted.handled_redeploy.as_deref(), Some("now"), "{input}");
-        let applied = persisted.applied.expect("it was taken over");
+        let applied = persisted.applied.expect("the deployment was taken over");
         assert_eq!(applied.digest, known.then_some(wanted.payload.digest), "{input}");
         assert_eq!(applied.sent, known.then_some(wanted.payload.tags), "{input}");
         assert_eq!((applied.outcome, applied.at), (Phase::Deployed, NOW), "{input}");
@@ -153,7 +153,7 @@ fn rule_13_what_is_taken_over_is_unverified_and_its_request_handled() {
     let mut scene = restored();
     scene.wanted = Some(wanted("2", "secret"));
     let mut next = Scene { persisted: scene.decide().persisted, transient: scene.decide().transient, ..scene };
-    next.transient.change.as_mut().expect("the difference is gathered").first = ago(10);
+    next.transient.change.as_mut().expect("the difference is collected").first = ago(10);
     let decision = next.decide();
-    assert!(matches!(does(&decision), Does::Send(_)), "visible values that differ are one redeploy");
+    assert!(matches!(does(&decision), Does::Send(_)), "visible values that differ cause one redeploy");
 }

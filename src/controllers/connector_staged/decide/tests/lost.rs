@@ -1,41 +1,41 @@
-//! What was lost, is late, shows what was before, or was refused.
+//! Calls and responses that were lost or late, stale reads, and refusals.
 
 use super::*;
 
 #[test]
-fn nothing_is_concluded_from_an_old_view() {
+fn nothing_is_concluded_from_a_stale_read() {
     let wrote = || PersistedState {
         applied: Some(Applied { from_version: Some(7), at: begun(), ..Applied::default() }),
         ..ours()
     };
     let at = |version, age| Row::of(wrote(), wish(), ObservedConnector { version, ..of_the_first_tag() }).at(age);
     check(vec![
-        ("the version before our write", at(7, seconds(5)), "Running(Update)"),
-        ("one before that", at(6, seconds(5)), "Running(Update)"),
-        ("the next one", at(8, seconds(5)), "update from 8"),
-        ("for so long that it is no old view", at(7, LAG + LIMIT), "update from 7"),
-        ("not there yet", Row::of(wrote(), wish(), None).at(seconds(5)), "Running(Update)"),
-        ("not there", Row::of(wrote(), wish(), None).at(QUIET_PERIOD), "Missing"),
+        ("the version before the last write", at(7, seconds(5)), "Running(Update)"),
+        ("an older version", at(6, seconds(5)), "Running(Update)"),
+        ("the next version", at(8, seconds(5)), "update from 8"),
+        ("for so long that the read is not stale", at(7, LAG + LIMIT), "update from 7"),
+        ("not found yet", Row::of(wrote(), wish(), None).at(seconds(5)), "Running(Update)"),
+        ("not found", Row::of(wrote(), wish(), None).at(QUIET_PERIOD), "Missing"),
     ]);
 }
 
 #[test]
-fn a_create_whose_answer_was_lost_is_found_or_sent_again() {
+fn a_create_whose_response_was_lost_is_found_or_sent_again() {
     let creating = || PersistedState { operation: Some(doing(OperationKind::Create)), ..PersistedState::default() };
     let changed = || Intent { digest: "third".into(), ..wish() };
     check(vec![
         ("absent", Row::of(creating(), wish(), None).at(seconds(59)), "Running(Create)"),
         ("absent after 2 L", Row::of(creating(), wish(), None).at(seconds(60)), "create again"),
         (
-            "absent, and something else is wanted",
+            "absent, and something else is desired",
             Row::of(creating(), changed(), None).at(seconds(60)),
             "Running(Create)",
         ),
-        ("the same when it is calm", Row::of(creating(), changed(), None).at(QUIET_PERIOD), "create again"),
+        ("the same after the quiet period", Row::of(creating(), changed(), None).at(QUIET_PERIOD), "create again"),
         ("it arrived", Row::of(creating(), wish(), met()).at(seconds(1)), "Settled(Staged)"),
-        ("somebody else's", Row::of(creating(), wish(), of_the_first_tag()).at(seconds(60)), "Running(Create)"),
+        ("another client's", Row::of(creating(), wish(), of_the_first_tag()).at(seconds(60)), "Running(Create)"),
         (
-            "somebody else's when it is calm",
+            "another client's after the quiet period",
             Row::of(creating(), wish(), of_the_first_tag()).at(QUIET_PERIOD),
             "KeyTaken",
         ),
@@ -45,7 +45,7 @@ fn a_create_whose_answer_was_lost_is_found_or_sent_again() {
 }
 
 #[test]
-fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
+fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
     use OperationKind::{Preview as Asks, Publish, Update};
     let same = |observed: ObservedConnector| ObservedConnector { version: 6, ..observed };
     let of = |kind, intent, observed: ObservedConnector| Row::of(with(doing(kind)), intent, observed).at(seconds(10));
@@ -54,49 +54,53 @@ fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
     check(vec![
         ("update, not yet", of(Update, wish(), same(of_the_first_tag())).at(seconds(9)), "Running(Update)"),
         ("update, not arrived", of(Update, wish(), same(of_the_first_tag())), "update from 6 again"),
-        ("update, something else is wanted", of(Update, changed(), same(of_the_first_tag())), "update from 6"),
-        ("update, the wish is back", of(Update, wish(), same(met())).at(seconds(89)), "Running(Update)"),
-        ("update, the wish is back for long", of(Update, changed(), same(met())).at(LAG + LIMIT), "publish from 6"),
-        ("update, arrived", of(Update, wish(), met()), "Settled(Staged)"),
-        ("update, somebody else was first", of(Update, wish(), of_the_first_tag()), "update from 7"),
+        ("update, something else is desired", of(Update, changed(), same(of_the_first_tag())), "update from 6"),
+        ("update, the spec is back to what shows", of(Update, wish(), same(met())).at(seconds(89)), "Running(Update)"),
         (
-            "update, an older view",
+            "update, the spec is back to what shows for a long time",
+            of(Update, changed(), same(met())).at(LAG + LIMIT),
+            "publish from 6",
+        ),
+        ("update, arrived", of(Update, wish(), met()), "Settled(Staged)"),
+        ("update, another client was first", of(Update, wish(), of_the_first_tag()), "update from 7"),
+        (
+            "update, an older read",
             of(Update, wish(), ObservedConnector { version: 5, ..of_the_first_tag() }),
             "Running(Update)",
         ),
         ("preview, not arrived", of(Asks, previewable(), same(met())), "preview from 6 again"),
-        ("preview, not wanted any more", of(Asks, wish(), same(met())), "Settled(Staged)"),
+        ("preview, no longer requested", of(Asks, wish(), same(met())), "Settled(Staged)"),
         (
-            "preview, at work",
+            "preview, busy",
             of(Asks, previewable(), ObservedConnector { preview: Preview::Pending, ..met() }),
             "Running(Preview)",
         ),
-        // It may be the permission of the tag before, or somebody else's of a tag that stood there for a while.
-        ("preview, granted to nobody knows whom", of(Asks, previewable(), granted()), "preview from 7"),
+        // The permission may be that of an earlier tag, or of a tag that another client set for a while.
+        ("preview, granted for an unknown tag", of(Asks, previewable(), granted()), "preview from 7"),
         (
-            "preview, refused to nobody knows whom",
+            "preview, refused for an unknown tag",
             of(Asks, previewable(), ObservedConnector { preview: Preview::Refused, ..met() }),
             "preview from 7",
         ),
         (
-            "preview, granted to nobody knows whom, and not wanted any more",
+            "preview, granted for an unknown tag, and no longer requested",
             of(Asks, wish(), granted()),
             "Settled(Staged)",
         ),
         (
-            "preview, the same version still shows that of the tag before",
+            "preview, the same version still shows the permission of an earlier tag",
             of(Asks, previewable(), same(granted())),
             "preview from 6 again",
         ),
-        ("preview, somebody else changed it", of(Asks, previewable(), met()), "preview from 7"),
+        ("preview, another client changed it", of(Asks, previewable(), met()), "preview from 7"),
         ("publish, not arrived", of(Publish, published(), same(met())), "publish from 6 again"),
         (
-            "publish, not arrived and not proven any more",
+            "publish, not arrived and no longer proven",
             of(Publish, Intent { proven: false, ..published() }, same(met())),
             "AwaitingProof",
         ),
         (
-            "publish, at work",
+            "publish, busy",
             of(Publish, published(), ObservedConnector { phase: Phase::Processing, ..met() }),
             "Running(Publish)",
         ),
@@ -110,12 +114,12 @@ fn a_change_whose_answer_was_lost_is_sent_again_from_the_same_version_only() {
             of(Publish, published(), ObservedConnector { phase: Phase::Failed, ..met() }),
             "PublishingFailed",
         ),
-        ("publish, somebody else changed it", of(Publish, published(), met()), "publish from 7"),
+        ("publish, another client changed it", of(Publish, published(), met()), "publish from 7"),
     ]);
 }
 
 #[test]
-fn what_was_accepted_ends_with_what_is_seen_after_it() {
+fn an_accepted_operation_ends_with_the_observation_after_it() {
     use OperationKind::{Preview as Asks, Publish};
     let of = |kind, seen_busy, intent, observed: ObservedConnector| {
         Row::of(with(Operation { accepted: true, seen_busy, ..doing(kind) }), intent, observed).at(seconds(10))
@@ -123,10 +127,10 @@ fn what_was_accepted_ends_with_what_is_seen_after_it() {
     let pending = || ObservedConnector { preview: Preview::Pending, ..met() };
     let failed = || ObservedConnector { phase: Phase::Failed, ..met() };
     check(vec![
-        ("preview, at work", of(Asks, true, previewable(), pending()), "Running(Preview)"),
-        ("preview, at work for long", of(Asks, true, previewable(), pending()).at(TOO_LONG), "TakesTooLong"),
+        ("preview, busy", of(Asks, true, previewable(), pending()), "Running(Preview)"),
+        ("preview, busy for a long time", of(Asks, true, previewable(), pending()).at(TOO_LONG), "TakesTooLong"),
         (
-            "preview, an old view that was granted for the tag before",
+            "preview, a stale read with the permission of an earlier tag",
             of(Asks, false, previewable(), ObservedConnector { version: 6, preview: Preview::Granted, ..met() }),
             "Running(Preview)",
         ),
@@ -141,17 +145,21 @@ fn what_was_accepted_ends_with_what_is_seen_after_it() {
         ("publish, never begun", of(Publish, false, published(), met()).at(LAG), "PublishingFailed"),
         ("publish, failed", of(Publish, true, published(), failed()), "PublishingFailed"),
         (
-            "publish, an old view",
+            "publish, a stale read",
             of(Publish, true, published(), ObservedConnector { version: 6, ..failed() }),
             "Running(Publish)",
         ),
     ]);
-    for (name, accepted, expected) in [("the answer was read", true, true), ("the answer was lost", false, false)] {
+    for (name, accepted, expected) in [("the response was read", true, true), ("the response was lost", false, false)] {
         let operation = Operation { accepted, ..doing(Asks) };
         let worked = Row::of(with(operation), previewable(), pending()).at(seconds(10)).decide();
         let granted = ObservedConnector { preview: Preview::Granted, ..met() };
         let ended = Row::of(worked.persisted, previewable(), granted).at(seconds(30)).decide();
-        assert_eq!(ended.persisted.previewed.is_some(), expected, "{name}: whose request was at work is not known");
+        assert_eq!(
+            ended.persisted.previewed.is_some(),
+            expected,
+            "{name}: it is not known whose request was processed"
+        );
     }
     let done =
         of(Publish, true, published(), ObservedConnector { phase: Phase::Published, listed: true, ..met() }).decide();
@@ -160,7 +168,7 @@ fn what_was_accepted_ends_with_what_is_seen_after_it() {
 }
 
 #[test]
-fn rule_5_gone_is_what_is_absent_twice() {
+fn rule_5_a_connector_is_gone_after_two_absences() {
     let missing = |since: Option<Duration>| {
         let row = Row::of(ours(), wish(), None);
         let absent_since = since.map(|ago| row.now.saturating_sub(ago).expect("a time in range"));
@@ -174,7 +182,7 @@ fn rule_5_gone_is_what_is_absent_twice() {
 }
 
 #[test]
-fn an_answer_says_what_became_of_a_call() {
+fn a_response_decides_the_result_of_a_call() {
     use OperationKind::{Create, Delete, Preview as Asks, Publish, Update};
     let call = |kind, first| {
         let (id, version) = (ID.to_owned(), 6);
@@ -220,14 +228,14 @@ fn an_answer_says_what_became_of_a_call() {
         assert_eq!(outcome.transient.pause.is_some(), paused, "{name}");
         assert!(!outcome.remove_finalizer && !outcome.key_taken, "{name}");
     }
-    assert!(of(Create, true, Response::Duplicate).key_taken, "looked up, and then there: not ours");
+    assert!(of(Create, true, Response::Duplicate).key_taken, "created between lookup and POST: another client's");
     assert!(of(Delete, true, Response::NotFound).remove_finalizer, "a 404 is the end");
     let applied = of(Update, true, Response::Accepted(met())).persisted.applied.expect("it was applied");
     assert_eq!((applied.digest.as_deref(), applied.from_version), (Some("second"), Some(6)));
 }
 
 #[test]
-fn what_was_refused_is_not_sent_again_for_the_same_cause_and_version() {
+fn a_refused_call_is_not_repeated_for_the_same_cause_and_version() {
     let refused = |version| {
         let cause =
             Cause { kind: OperationKind::Update, digest: "second".into(), generation: 2, version, request: None };
@@ -237,10 +245,10 @@ fn what_was_refused_is_not_sent_again_for_the_same_cause_and_version() {
     let row = |transient| Row { transient, ..Row::of(ours(), wish(), of_the_first_tag()).at(seconds(60)) };
     check(vec![
         ("the same", row(refused(Some(7))), "Refused"),
-        ("some of it was taken", row(refused(Some(6))), "update from 7"),
+        ("some of it was applied", row(refused(Some(6))), "update from 7"),
         ("after ten minutes", Row { now: after(seconds(600)), ..row(refused(Some(7))) }, "update from 7"),
         (
-            "another wish",
+            "another desired connector",
             Row { intent: Intent { digest: "third".into(), ..wish() }, ..row(refused(Some(7))) },
             "update from 7",
         ),

@@ -1,4 +1,4 @@
-//! The rows of the table, by name; `tests/histories` lets the whole controller happen.
+//! The rows of the table, by name; `tests/histories` runs the whole controller.
 
 mod explore;
 mod lost;
@@ -18,12 +18,12 @@ use crate::controllers::operations::{LAG, LIMIT, QUIET_PERIOD, TOO_LONG};
 
 const ID: &str = "one";
 
-/// When an operation was begun, or something was applied.
+/// Returns when an operation was begun, or something was applied.
 fn begun() -> Timestamp {
     Timestamp::from_second(1_000_000).expect("a time in range")
 }
 
-/// So long after that.
+/// Returns a time so long after that.
 fn after(duration: Duration) -> Timestamp {
     later(begun(), duration)
 }
@@ -32,7 +32,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Tag `2` is wanted, and nothing but that it is staged.
+/// Asks for tag `2`, and only for staging it.
 fn wish() -> Intent {
     Intent {
         generation: 2,
@@ -50,7 +50,7 @@ fn wish() -> Intent {
     }
 }
 
-/// As wanted, at rest.
+/// A connector as desired, and idle.
 fn met() -> ObservedConnector {
     ObservedConnector {
         id: ID.into(),
@@ -68,12 +68,12 @@ fn met() -> ObservedConnector {
     }
 }
 
-/// Another tag is there than is wanted.
+/// A connector with another tag than the desired one.
 fn of_the_first_tag() -> ObservedConnector {
     ObservedConnector { digest: "first".into(), met: false, repository_met: false, source: "one".into(), ..met() }
 }
 
-/// Ours since long ago.
+/// The persisted state of a connector that was created long ago.
 fn ours() -> PersistedState {
     PersistedState {
         id: Some(ID.into()),
@@ -110,7 +110,7 @@ fn published() -> Intent {
     Intent { publish: Some(false), publication: Some("private:second".into()), ..wish() }
 }
 
-/// Everything that a row is about; the time is long after the last write.
+/// Everything that a row depends on; the time is long after the last write.
 struct Row {
     persisted: PersistedState,
     intent: Intent,
@@ -146,7 +146,7 @@ impl Row {
     }
 }
 
-/// What a row comes to, in a word.
+/// Returns the result of a row as a short text.
 fn outcome(decision: &Decision) -> String {
     match (&decision.step, decision.outcome) {
         (Step::RemoveFinalizer, _) => "released".to_owned(),
@@ -171,7 +171,7 @@ fn check(rows: Vec<(&str, Row, &str)>) {
         let decision = row.decide();
         assert_eq!(outcome(&decision), expected, "{name}: {decision:#?}");
         if let Step::Send(call) = &decision.step {
-            let operation = decision.persisted.operation.as_ref().expect("it is stored before it is sent");
+            let operation = decision.persisted.operation.as_ref().expect("the operation is persisted before its call");
             assert_eq!(operation.started_at, row.now, "{name}: each attempt has a start of its own");
             assert_eq!(operation.attempt == 1, call.first, "{name}");
         }

@@ -1,9 +1,9 @@
-//! The way of a tag, and its end.
+//! The steps of a tag, and its deletion.
 
 use super::*;
 
 #[test]
-fn rules_1_2_and_13_whose_a_key_is() {
+fn rules_1_2_and_13_who_owns_a_key() {
     let adopts = || Intent { adopt: true, ..wish() };
     let known = || Intent { remote_id: Some(ID.into()), ..wish() };
     check(vec![
@@ -13,7 +13,7 @@ fn rules_1_2_and_13_whose_a_key_is() {
         ("adopted and changed", Row::of(PersistedState::default(), adopts(), of_the_first_tag()), "update from 7"),
         ("restored from a backup", Row::of(PersistedState::default(), known(), met()), "Settled(Staged)"),
         (
-            "somebody else's id in the annotation",
+            "another connector's id in the annotation",
             Row::of(PersistedState::default(), Intent { remote_id: Some("two".into()), ..wish() }, met()),
             "KeyTaken",
         ),
@@ -22,7 +22,7 @@ fn rules_1_2_and_13_whose_a_key_is() {
     let adopted =
         Row::of(PersistedState::default(), adopts(), ObservedConnector { preview: Preview::Granted, ..met() }).decide();
     assert_eq!(adopted.persisted.id.as_deref(), Some(ID));
-    assert_eq!(adopted.persisted.previewed, None, "which tag a permission was given for cannot be read");
+    assert_eq!(adopted.persisted.previewed, None, "the tag for which a permission was granted cannot be read");
     let wants = || Intent { adopt: true, ..previewable() };
     let granted = || ObservedConnector { preview: Preview::Granted, ..met() };
     check(vec![(
@@ -34,7 +34,7 @@ fn rules_1_2_and_13_whose_a_key_is() {
 
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table")]
-fn a_tag_goes_its_way_step_by_step() {
+fn a_tag_passes_its_steps_in_order() {
     let granted = || ObservedConnector { preview: Preview::Granted, ..met() };
     let asked = || PersistedState { previewed: Some("2".into()), ..ours() };
     let tried = |outcome| PersistedState {
@@ -49,7 +49,7 @@ fn a_tag_goes_its_way_step_by_step() {
         ("as it is", Row::of(ours(), wish(), met()), "Settled(Staged)"),
         ("another tag", Row::of(ours(), wish(), of_the_first_tag()), "update from 7"),
         (
-            "cannot be",
+            "cannot be changed",
             Row::of(ours(), wish(), ObservedConnector { impossible: true, met: false, ..met() }),
             "CannotChange",
         ),
@@ -59,20 +59,16 @@ fn a_tag_goes_its_way_step_by_step() {
             Row::of(PersistedState { previewed: Some("1".into()), ..ours() }, previewable(), granted()),
             "preview from 7",
         ),
-        (
-            "being looked at",
-            Row::of(asked(), previewable(), ObservedConnector { preview: Preview::Pending, ..met() }),
-            "Busy",
-        ),
+        ("pending", Row::of(asked(), previewable(), ObservedConnector { preview: Preview::Pending, ..met() }), "Busy"),
         ("granted", Row::of(asked(), previewable(), granted()), "Settled(Previewable)"),
         (
             "refused",
             Row::of(asked(), previewable(), ObservedConnector { preview: Preview::Refused, ..met() }),
             "PreviewRefused",
         ),
-        ("asked for, and never answered", Row::of(asked(), previewable(), met()), "PreviewRefused"),
+        ("requested, and never answered", Row::of(asked(), previewable(), met()), "PreviewRefused"),
         (
-            "granted once, and taken away by somebody else",
+            "granted once, and removed by another client",
             Row::of(
                 PersistedState { deployable: Some(Deployable { source: "two".into(), version: 5 }), ..asked() },
                 previewable(),
@@ -89,9 +85,9 @@ fn a_tag_goes_its_way_step_by_step() {
         ("after the preview", Row::of(asked(), both(), granted()), "publish from 7"),
         ("to be published", Row::of(ours(), published(), met()), "publish from 7"),
         ("to be proven first", Row::of(ours(), unproven(), met()), "AwaitingProof"),
-        ("published, and nothing is proven", Row::of(ours(), unproven(), live()), "Settled(Published)"),
+        ("published, and not proven", Row::of(ours(), unproven(), live()), "Settled(Published)"),
         ("another tag that is not proven", Row::of(ours(), unproven(), of_the_first_tag()), "update from 7"),
-        ("failed, and nothing is proven", Row::of(tried(Phase::Failed), unproven(), met()), "PublishingFailed"),
+        ("failed, and not proven", Row::of(tried(Phase::Failed), unproven(), met()), "PublishingFailed"),
         ("publishing", Row::of(ours(), published(), ObservedConnector { phase: Phase::Processing, ..met() }), "Busy"),
         ("published", Row::of(ours(), published(), live()), "Settled(Published)"),
         (
@@ -100,7 +96,7 @@ fn a_tag_goes_its_way_step_by_step() {
             "publish from 7",
         ),
         (
-            "what the service calls a change after it was published",
+            "a change that the service reports after publishing",
             Row::of(tried(Phase::Published), published(), ObservedConnector { changed: true, ..live() }),
             "Settled(Published)",
         ),
@@ -132,50 +128,46 @@ fn a_tag_goes_its_way_step_by_step() {
             Row::of(ours(), certified(), ObservedConnector { phase: Phase::Certifying, ..of_the_first_tag() }),
             "update from 7",
         ),
-        (
-            "a status that is not known",
-            Row::of(ours(), wish(), ObservedConnector { phase: Phase::Other, ..met() }),
-            "Busy",
-        ),
+        ("an unknown status", Row::of(ours(), wish(), ObservedConnector { phase: Phase::Other, ..met() }), "Busy"),
     ]);
     for (name, row) in [
         (
-            "another tag was put there",
+            "another client set another tag",
             Row::of(asked(), Intent { suspended: true, ..previewable() }, of_the_first_tag()),
         ),
         (
-            "the tag before is wanted again, and was put there by somebody else",
+            "an earlier tag is desired again, and another client set it",
             Row::of(PersistedState { previewed: Some("1".into()), ..ours() }, wish(), granted()),
         ),
     ] {
-        assert_eq!(row.decide().persisted.previewed, None, "{name}: permission is asked for again");
+        assert_eq!(row.decide().persisted.previewed, None, "{name}: permission is requested again");
     }
     let update = Row::of(asked(), previewable(), of_the_first_tag()).decide();
     assert_eq!(update.persisted.previewed, None, "permission is for one tag");
     let renamed = Row::of(asked(), previewable(), ObservedConnector { met: false, ..granted() }).decide();
-    assert_eq!(renamed.persisted.previewed.as_deref(), Some("2"), "another name is no other tag");
+    assert_eq!(renamed.persisted.previewed.as_deref(), Some("2"), "another name is not another tag");
 }
 
 #[test]
-fn a_tag_can_be_deployed_since_the_version_in_which_its_permission_was_seen() {
+fn a_tag_can_be_deployed_since_the_version_in_which_its_permission_was_observed() {
     let granted = |version| ObservedConnector { preview: Preview::Granted, version, ..met() };
     let asked = || PersistedState { previewed: Some("2".into()), ..ours() };
     let first = Row::of(asked(), Intent { previewable: true, ..published() }, granted(9)).decide();
     let known = Some(Deployable { source: "two".into(), version: 9 });
     assert_eq!(first.persisted.deployable, known, "before it is published");
     let later = Row::of(PersistedState { deployable: known.clone(), ..asked() }, previewable(), granted(12)).decide();
-    assert_eq!(later.persisted.deployable, known, "later steps of the same tag are no reason to deploy it again");
+    assert_eq!(later.persisted.deployable, known, "later steps of the same tag do not cause another deployment");
     let old = PersistedState { deployable: Some(Deployable { source: "one".into(), version: 4 }), ..asked() };
     assert_eq!(
         Row::of(old, previewable(), granted(12)).decide().persisted.deployable.map(|known| known.version),
         Some(12)
     );
     let too_early = Row::of(ours(), previewable(), granted(12)).decide();
-    assert_eq!(too_early.persisted.deployable, None, "the permission may be that of the tag before");
+    assert_eq!(too_early.persisted.deployable, None, "the permission may be that of an earlier tag");
 }
 
 #[test]
-fn what_shows_after_it_was_sent_is_left_alone_and_what_changes_then_is_set_back() {
+fn normalized_values_are_left_alone_and_later_changes_are_corrected() {
     let applied = |digest: &str, remote: &str| PersistedState {
         applied: Some(Applied {
             digest: Some(digest.into()),
@@ -187,14 +179,14 @@ fn what_shows_after_it_was_sent_is_left_alone_and_what_changes_then_is_set_back(
     };
     let other = |digest: &str| ObservedConnector { digest: digest.into(), met: false, ..met() };
     check(vec![
-        ("written in another way", Row::of(applied("second", "Second"), wish(), other("Second")), "Settled(Staged)"),
-        ("changed elsewhere", Row::of(applied("second", "Second"), wish(), other("theirs")), "update from 7"),
+        ("normalized by the service", Row::of(applied("second", "Second"), wish(), other("Second")), "Settled(Staged)"),
+        ("changed by another client", Row::of(applied("second", "Second"), wish(), other("theirs")), "update from 7"),
         ("something else was sent", Row::of(applied("first", "Second"), wish(), other("Second")), "update from 7"),
     ]);
 }
 
 #[test]
-fn rule_11_a_request_tries_again_what_failed_once_and_nothing_else() {
+fn rule_11_a_request_retries_once_what_failed_and_nothing_else() {
     let again = |intent: Intent| Intent { request: Some("now".into()), ..intent };
     let asked = || PersistedState { previewed: Some("2".into()), ..ours() };
     let tried = || PersistedState {
@@ -212,7 +204,7 @@ fn rule_11_a_request_tries_again_what_failed_once_and_nothing_else() {
         ("nothing failed", Row::of(ours(), again(wish()), met()), "Settled(Staged)"),
     ]);
     let nothing = Row::of(ours(), again(wish()), met()).decide();
-    assert_eq!(nothing.persisted.handled_request.as_deref(), Some("now"), "it counts as served");
+    assert_eq!(nothing.persisted.handled_request.as_deref(), Some("now"), "the request counts as served");
 }
 
 #[test]
@@ -226,7 +218,7 @@ fn rules_22_and_23_deleting() {
         ("orphan", Row::of(ours(), lets_go(), met()), "released"),
         ("orphan, while it is created", Row::of(creating(), lets_go(), None).at(seconds(1)), "released"),
         ("there", Row::of(ours(), deletes(), met()), "delete"),
-        ("suspended all the same", Row::of(ours(), Intent { suspended: true, ..deletes() }, met()), "delete"),
+        ("even if suspended", Row::of(ours(), Intent { suspended: true, ..deletes() }, met()), "delete"),
         ("being published", Row::of(ours(), deletes(), publishing()), "Running(Delete)"),
         (
             "in certification",
@@ -234,20 +226,24 @@ fn rules_22_and_23_deleting() {
             "delete",
         ),
         ("absent, nothing was sent", Row::of(ours(), deletes(), None), "delete"),
-        ("absent, once a DELETE was answered", Row::of(deleting(true), deletes(), None), "released"),
-        ("absent, if its answer was lost", Row::of(deleting(false), deletes(), None).at(seconds(7)), "delete again"),
-        ("still there", Row::of(deleting(true), deletes(), met()).at(seconds(1)), "Running(Delete)"),
-        ("there again", Row::of(deleting(true), deletes(), met()), "delete again"),
-        ("never created", Row::of(PersistedState::default(), deletes(), None), "released"),
-        ("somebody else's", Row::of(PersistedState::default(), deletes(), met()), "released"),
+        ("absent, after an accepted DELETE", Row::of(deleting(true), deletes(), None), "released"),
         (
-            "ours, by the annotation",
+            "absent, after a DELETE whose response was lost",
+            Row::of(deleting(false), deletes(), None).at(seconds(7)),
+            "delete again",
+        ),
+        ("still exists", Row::of(deleting(true), deletes(), met()).at(seconds(1)), "Running(Delete)"),
+        ("exists again", Row::of(deleting(true), deletes(), met()), "delete again"),
+        ("never created", Row::of(PersistedState::default(), deletes(), None), "released"),
+        ("another client's", Row::of(PersistedState::default(), deletes(), met()), "released"),
+        (
+            "named by the annotation",
             Row::of(PersistedState::default(), Intent { remote_id: Some(ID.into()), ..deletes() }, met()),
             "delete",
         ),
         ("a create may still arrive", Row::of(creating(), deletes(), None).at(seconds(119)), "Running(Delete)"),
-        ("it cannot any more", Row::of(creating(), deletes(), None).at(QUIET_PERIOD), "released"),
-        ("it has", Row::of(creating(), deletes(), met()).at(seconds(1)), "delete"),
-        ("it has not", Row::of(creating(), deletes(), of_the_first_tag()).at(QUIET_PERIOD), "released"),
+        ("a create can no longer arrive", Row::of(creating(), deletes(), None).at(QUIET_PERIOD), "released"),
+        ("the create has arrived", Row::of(creating(), deletes(), met()).at(seconds(1)), "delete"),
+        ("the create has not arrived", Row::of(creating(), deletes(), of_the_first_tag()).at(QUIET_PERIOD), "released"),
     ]);
 }

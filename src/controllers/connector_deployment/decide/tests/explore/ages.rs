@@ -1,4 +1,4 @@
-//! What is stored and remembered, by number and growing older: times are ages before `NOW`, capped, so that there are
+//! Persisted and transient states, by number and growing older: times are ages before `NOW`, capped, so that there are
 //! finitely many.
 
 use std::time::Duration;
@@ -33,13 +33,13 @@ impl Explorer {
         self.local_caches.number(&transient)
     }
 
-    /// Everything is a tick older.
+    /// Makes everything a tick older.
     pub(super) fn older(&mut self, world: &mut World) {
         self.each_number(world, &mut Self::older_ledger, &mut Self::older_memory);
     }
 
-    /// Time passes that is short beside a tick: what is gathered is sent, short pauses end, and a call may be
-    /// repeated, while the first one may still be on its way.
+    /// Lets a time pass that is short compared with a tick: collected changes are sent, short pauses end, and a call
+    /// may be repeated while the first one may still be under way.
     pub(super) fn a_moment_older(&mut self, world: &mut World) {
         self.each_number(world, &mut Self::repeatable, &mut |explorer, number| {
             let transient = a_moment_later(explorer.local_caches.get(number).clone());

@@ -1,4 +1,4 @@
-//! A question to the real `decide`, and its answer in numbers.
+//! Asks the real `decide`, and converts its decision to numbers.
 
 use super::broken_rules;
 use super::settings::Second;
@@ -14,7 +14,7 @@ use crate::controllers::connector_deployment::persisted::{
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::Item;
 
-/// What one look leads to; the same question always has the same answer.
+/// What one observation leads to; the same question always has the same answer.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Decided {
@@ -37,7 +37,7 @@ pub(super) struct Question {
     pub(super) secret: u8,
     /// Number of the digest key.
     pub(super) key: u8,
-    /// What the look finds by id or key, and another id under the key.
+    /// What the observation finds by id or key, and another id under the key.
     pub(super) found: Deployment,
     pub(super) other: u8,
 }
@@ -47,7 +47,7 @@ pub(super) fn name(id: u8) -> String {
 }
 
 pub(super) fn number(id: &str) -> u8 {
-    id.strip_prefix("id-").and_then(|digits| digits.parse().ok()).expect("ids here are made by name()")
+    id.strip_prefix("id-").and_then(|digits| digits.parse().ok()).expect("name() makes the ids here")
 }
 
 pub(super) fn phase(status: Status) -> Phase {
@@ -61,7 +61,7 @@ pub(super) fn phase(status: Status) -> Phase {
 }
 
 impl Explorer {
-    /// `second`: whether the second value is wanted.
+    /// `second`: whether the second value is desired.
     pub(super) fn wanted(&self, (value, second): (u8, bool), secret: u8, key: u8) -> DesiredPayload {
         let mut wanted = build::wanted(&value.to_string(), &secret.to_string());
         let more = if second { "-second" } else { "" };
@@ -94,7 +94,7 @@ impl Explorer {
         }
     }
 
-    /// A visible value as the remote shows it.
+    /// Returns a visible value as the remote shows it.
     pub(super) fn shown(&self, value: u8) -> String {
         let otherwise = if self.settings.normalises { " " } else { "" };
         format!("{value}{otherwise}")
@@ -136,7 +136,7 @@ impl Explorer {
     }
 
     pub(super) fn ask(&mut self, mut question: Question) -> Decided {
-        // What people were told, and labels, steer nothing.
+        // Conditions and labels do not influence a decision.
         question.resource =
             Resource { condition: ConditionUpdate::Unknown, told_generation: 0, labels: 0, ..question.resource };
         if let Some(decided) = self.decisions.get(&question) {
@@ -157,7 +157,7 @@ impl Explorer {
         } else {
             Observation::Present(self.observed(&question.found))
         };
-        // Values are not read if nothing can depend on them.
+        // Values are not read if the decision cannot depend on them.
         let reads = !resource.observed && !resource.deleting;
         let wanted = reads.then(|| self.wanted((resource.value, resource.second), question.secret, question.key));
         if let Some(rule) = self.settings.without {

@@ -1,5 +1,5 @@
-//! The protocol with one of its rules broken: what `decide` is shown, or what it decides, is bent. Every property has
-//! to notice the rules that it depends on.
+//! The protocol with one rule broken, by changing what `decide` observes or what it decides. Each property must detect
+//! the loss of the rules that it depends on.
 
 use super::settings::Rule;
 use super::{CAP, NOW};
@@ -12,7 +12,7 @@ use crate::controllers::connector_deployment::persisted::{
 use crate::controllers::digest::{Comparison, Digest};
 use crate::controllers::tags::{Tags, UNKNOWN};
 
-/// What `decide` is shown.
+/// Changes what `decide` observes.
 pub(super) fn before(
     rule: Rule,
     persisted: &mut PersistedState,
@@ -41,7 +41,7 @@ pub(super) fn before(
             }
         }
         (Rule::OldReads, _, Some(applied), _) => applied.from_version = None,
-        // What is not known to have been sent is sent, whatever it leaves out.
+        // Something that was not sent counts as sent, whatever the redeploy leaves out.
         (Rule::LeavesOut, _, Some(Applied { sent: Some(sent), .. }), _) => {
             *sent = sent.iter().map(|(item, _)| (item.clone(), UNKNOWN.to_owned())).collect();
         }
@@ -56,7 +56,7 @@ pub(super) fn before(
     }
 }
 
-/// What it decides.
+/// Changes what it decides.
 pub(super) fn after(
     rule: Rule,
     persisted: &PersistedState,

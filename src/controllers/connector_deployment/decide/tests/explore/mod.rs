@@ -1,14 +1,14 @@
-//! Explores everything that can happen to one resource and the real `decide` and `apply_response`, breadth first, with
-//! `stateright`: calls that are lost or late, reads that lag, an old status after a redeploy, edits, deletions,
-//! strangers, restored and recreated resources, two operators, views of the cluster that stand still, and a death of
-//! an operator between any two steps.
+//! Explores everything that can happen to one resource with the real `decide` and `apply_response`, breadth first,
+//! using `stateright`: lost and late calls, reads that lag, an old status after a redeploy, edits, deletions, other
+//! clients, restored and recreated resources, two operators, stale views of the cluster, and a crash of an operator
+//! between any two steps.
 //!
-//! Time moves in ticks of one request limit (30 s), and in moments, which are short beside it. A lost call arrives
-//! within one tick or never; a read may show what was before the last write, and a redeploy the old status, for two.
-//! Ages are all that counts, so worlds hold ages, capped at the longest time that a row waits for.
+//! Time passes in ticks of one request limit (30 s), and in moments, which are short compared with a tick. A lost call
+//! arrives within one tick or never; for two ticks a read may show the state before the last write, and a redeploy the
+//! old status. Only ages matter, so worlds contain ages, capped at the longest time that a row waits for.
 //!
-//! `EXPLORE=full cargo test --remove_finalizer --lib explore -- --nocapture` explores with larger bounds, which takes minutes.
-//! Follow `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
+//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, which takes minutes.
+//! Continue with `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
 
 mod ages;
 mod ask;
@@ -41,22 +41,22 @@ use crate::controllers::tags::Tags;
 
 const TICK: Duration = Duration::from_secs(30);
 const LAG_TICKS: u8 = 2;
-/// Older than that is as old as that: the longest time that a row waits for.
+/// Maximum age, the longest time that a row waits for: a greater age has the same effect.
 const CAP: Duration = Duration::from_mins(3);
 
 const OPERATORS: [&str; 2] = ["operator 1", "operator 2"];
 const REMOTE: &str = "the remote";
 const TIME: &str = "time:";
-/// Who edits the resource, and the other one.
+/// Who edits the resource, and the second resource.
 const SOMEBODY: [&str; 2] = ["somebody", "somebody, with the other resource,"];
-const STRANGER: &str = "a stranger";
+const STRANGER: &str = "another client";
 
-/// What happens next, and what the world is then: most steps have several ends.
+/// A step and the world after it: most actions have several results.
 #[derive(Clone, Debug, PartialEq)]
 struct Step {
     who: &'static str,
     label: &'static str,
-    /// It needs no new event and no bad luck.
+    /// Whether it needs no new event and no fault.
     fair: bool,
     next: World,
 }
@@ -67,7 +67,7 @@ struct Explorer {
     local_caches: Pool<TransientState>,
     decisions: Map<Question, Decided>,
     older: Map<(bool, u32), u32>,
-    /// Quiet worlds from which all is well in the end.
+    /// Quiet worlds that recover in the end.
     recovering: Set<World>,
     out: Vec<Step>,
 }
@@ -130,7 +130,7 @@ impl Explorer {
             world.remote = others::strange(1);
             (world.next_id, world.allowed) = (2, 1);
         }
-        // What is shown otherwise is sent once more (rule 16).
+        // A value that the remote shows differently is sent once more (rule 16).
         world.allowed += self.settings.corrections();
         world
     }
@@ -146,7 +146,7 @@ impl Explorer {
         self.out.push(Step { who, label, fair, next });
     }
 
-    /// The id in a ledger; 0: none.
+    /// Returns the id in a persisted state; 0: none.
     fn id(&self, persisted: u32) -> u8 {
         self.ledgers.get(persisted).id.as_deref().map_or(0, ask::number)
     }
@@ -164,7 +164,7 @@ impl Explorer {
     }
 }
 
-/// The explorer as the checker takes it: its numbers of large values grow while it looks.
+/// The explorer as the checker needs it: its tables of large values grow during the search.
 struct Exploration(Mutex<Explorer>);
 
 impl Exploration {
@@ -207,11 +207,11 @@ fn full() -> bool {
     std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
 }
 
-/// How many worlds there are, or which property breaks and how it comes to that. Unless it is [`full`], it ends after
-/// so many steps.
+/// Returns the number of worlds, or the property that breaks and the steps that lead there. Unless [`full`], the search
+/// ends after so many steps.
 fn explore(settings: Settings, steps: usize) -> Result<usize, (&'static str, String)> {
     let exploration = Exploration(Mutex::new(Explorer::new(settings)));
-    // One thread finds the shortest way; the scenarios run beside each other.
+    // A single thread finds the shortest path; the scenarios run in parallel.
     let mut checker = exploration.checker().finish_when(HasDiscoveries::AnyFailures);
     if !full() {
         checker = checker.target_state_count(steps);

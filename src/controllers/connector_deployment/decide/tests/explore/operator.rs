@@ -1,5 +1,5 @@
-//! An operator in this world: it looks, decides with the real `decide`, writes, calls, takes the answer in with the
-//! real `apply_response`, and may die between any two of these.
+//! An operator in this world: it observes, decides with the real `decide`, writes, calls, applies the response with the
+//! real `apply_response`, and may crash between any two of these.
 
 use clock::between;
 
@@ -16,12 +16,13 @@ use crate::controllers::connector_deployment::decide::{
 use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState};
 
 impl Operator {
-    /// What a run begins with: its view of the cluster, unless it has written since.
+    /// Returns what a reconcile begins with: its view of the cluster, unless it has written since.
     fn reads(&self, resource: Resource) -> Reading {
         self.stalled.filter(|_| !self.wrote).unwrap_or(Reading { resource, fresh: true })
     }
 
-    /// The same without anything that only the process knew. What it is shown of the cluster may be as old as before.
+    /// Returns the operator without anything that only the process knew. Its view of the cluster may be as stale as
+    /// before.
     pub(super) fn restarted(&self, key: u8) -> Self {
         Self { on: self.on, stalled: self.stalled, key, ..Self::default() }
     }
@@ -52,7 +53,7 @@ impl Explorer {
             Stage::Call => self.call(world, who),
             Stage::WriteAnswer => {
                 let written = self.write_answer(&mut next, who);
-                let labels = ["writes the answer", "cannot write the answer: somebody has changed the resource"];
+                let labels = ["writes the response", "cannot write the response: somebody has changed the resource"];
                 self.emit(OPERATORS[who], labels[usize::from(!written)], true, next);
             }
             Stage::WriteStatus => {
@@ -81,13 +82,13 @@ impl Explorer {
             let mut next = *world;
             next.budget.crashes -= 1;
             next.operators[who] = operator.restarted(world.key);
-            self.emit(OPERATORS[who], "dies and starts again", false, next);
+            self.emit(OPERATORS[who], "crashes and starts again", false, next);
         }
         if world.budget.stalls > 0 && operator.stalled.is_none() && world.of(who).exists {
             let mut next = *world;
             next.budget.stalls -= 1;
             next.operators[who].stalled = Some(Reading { resource: *world.of(who), fresh: true });
-            self.emit(OPERATORS[who], "sees no more of the cluster", false, next);
+            self.emit(OPERATORS[who], "stops seeing changes of the cluster", false, next);
         }
     }
 
@@ -97,7 +98,7 @@ impl Explorer {
             let mut next = *world;
             next.operators[who].stalled = None;
             next.operators[who].wrote = false;
-            self.emit(OPERATORS[who], "sees the cluster as it is", true, next);
+            self.emit(OPERATORS[who], "sees the current cluster again", true, next);
         }
         let read = operator.reads(*world.of(who));
         if read.resource.exists && self.is_second(world, who) {
@@ -170,7 +171,12 @@ impl Explorer {
             };
         }
         if next != *world {
-            self.emit(OPERATORS[who], if lagging { "looks, the read lags" } else { "looks" }, !lagging, next);
+            self.emit(
+                OPERATORS[who],
+                if lagging { "reads the remote, the read lags" } else { "reads the remote" },
+                !lagging,
+                next,
+            );
         }
     }
 
@@ -194,7 +200,8 @@ impl Explorer {
     fn call(&mut self, world: &World, who: usize) {
         let run = world.operators[who].run;
         let mut next = *world;
-        let started = self.ledgers.get(run.persisted).operation.as_ref().expect("it is written first").started_at;
+        let started =
+            self.ledgers.get(run.persisted).operation.as_ref().expect("the operation is persisted first").started_at;
         if between(started, NOW) >= LIMIT && self.settings.without != Some(Rule::Deadline) {
             next.operators[who].run = Run::default();
             self.emit(OPERATORS[who], "is too late to send", true, next);
@@ -217,7 +224,7 @@ impl Explorer {
             next.flying[0] = run.call;
             next.flying.sort_unstable();
             next.operators[who].run = Run::default();
-            self.emit(OPERATORS[who], "calls, and gives up on an answer", false, next);
+            self.emit(OPERATORS[who], "calls, and gives up waiting for the response", false, next);
         }
     }
 
@@ -249,7 +256,7 @@ impl Explorer {
         }
     }
 
-    /// Writes what came of a call; if somebody has changed the resource meanwhile, as the scenario has it.
+    /// Writes the result of a call; if the resource was changed meanwhile, as the scenario defines.
     fn write_answer(&self, world: &mut World, who: usize) -> bool {
         let run = world.operators[who].run;
         let operation = |resource: &Resource| &self.ledgers.get(resource.persisted).operation;
@@ -299,7 +306,7 @@ impl Explorer {
         }
     }
 
-    /// Writes what the run has decided, if nobody has changed the resource since it was read.
+    /// Writes what the reconcile has decided, if the resource was not changed since it was read.
     fn write(&self, world: &mut World, who: usize) -> bool {
         let heedless = self.settings.without == Some(Rule::ResourceVersions) && world.of(who).exists;
         if !world.operators[who].run.read.fresh && !heedless {
@@ -311,7 +318,7 @@ impl Explorer {
     }
 }
 
-/// Writes what the run has decided, whatever was read.
+/// Writes what the reconcile has decided, whatever was read.
 fn store(world: &mut World, who: usize) {
     let run = world.operators[who].run;
     let which = usize::from(world.operators[who].on);
@@ -321,7 +328,7 @@ fn store(world: &mut World, who: usize) {
         after.told_generation = run.read.resource.generation;
     }
     world.resources[which] = after;
-    // The operation that is written before a call always differs, if only by its start.
+    // The operation that is persisted before a call always differs, at least in its start.
     if after != before || run.stage == Stage::WriteOperation {
         world.changed(which, Some(who));
         world.operators[who].wrote = world.operators[who].stalled.is_some();

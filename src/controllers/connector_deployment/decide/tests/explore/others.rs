@@ -1,17 +1,17 @@
-//! Everybody else: people who edit the resource, and strangers at the remote.
+//! Everybody else: users who edit the resource, and other clients of the remote.
 
 use super::remote::remember;
 use super::settings::Build;
 use super::world::{ConditionUpdate, Deployment, Resource, Stage, Status, World};
 use super::{Explorer, LAG_TICKS, SOMEBODY, STRANGER};
 
-/// A value that nobody but a stranger sends.
+/// A value that only another client sends.
 pub(super) const STRANGE: u8 = 8;
 
 type Change<'a> = &'a dyn Fn(&mut World);
 
 impl Explorer {
-    /// People and other programs.
+    /// Users and other programs.
     pub(super) fn others_act(&mut self, world: &World) {
         for which in 0..=usize::from(self.settings.rivals) {
             if world.resources[which].exists && !world.resources[which].deleting {
@@ -35,7 +35,7 @@ impl Explorer {
             let mut next = *world;
             next.budget.versions -= 1;
             next.remote.version += 1;
-            self.emit(STRANGER, "lets the version grow", false, next);
+            self.emit(STRANGER, "increments the version", false, next);
         }
         if budget.foreign > 0 {
             self.strangers_act(world);
@@ -77,7 +77,7 @@ impl Explorer {
             next.budget.removals -= 1;
             next.resources[which].generation += 1;
             next.resources[which].second ^= true;
-            // To leave something out changes nothing at the remote.
+            // Leaving a value out changes nothing at the remote.
             next.allowed += u8::from(next.resources[which].second);
         });
         self.happens(world, which, "edits the Secret", budget.secrets > 0, &|next| {
@@ -85,7 +85,7 @@ impl Explorer {
             next.secret = another(next.secret);
             next.allowed += 1;
         });
-        self.happens(world, which, "asks for a redeploy", budget.requests > 0, &|next| {
+        self.happens(world, which, "requests a redeploy", budget.requests > 0, &|next| {
             next.budget.requests -= 1;
             next.resources[which].request += 1;
             next.allowed += 1;
@@ -122,7 +122,7 @@ impl Explorer {
         self.happens(
             world,
             which,
-            "removes the finalizer by hand",
+            "removes the finalizer manually",
             resource.deleting && budget.releases > 0,
             &|next| {
                 next.budget.releases -= 1;
@@ -185,7 +185,7 @@ impl Explorer {
     }
 }
 
-/// A stranger's deployment.
+/// Another client's deployment.
 pub(super) fn strange(id: u8) -> Deployment {
     let (visible, secret) = (STRANGE, STRANGE);
     let live = Deployment { id, version: 1, build: 1, status: Status::Deployed, ..Deployment::default() };

@@ -1,10 +1,10 @@
-//! Large values by small numbers, so that worlds are cheap to compare and to hash.
+//! Represents large values by small numbers, so that worlds are cheap to compare and to hash.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hash that is quick without optimisation: worlds are many small fields.
+/// A hash that is fast without optimization: worlds consist of many small fields.
 #[derive(Default)]
 pub(super) struct Quick(u64);
 
@@ -31,7 +31,7 @@ impl Hasher for Quick {
         self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
-    // Discriminants of enumerations come as this.
+    // Discriminants of enums are hashed as `isize`.
     fn write_isize(&mut self, value: isize) {
         self.write_u64(value.cast_unsigned() as u64);
     }
@@ -40,7 +40,7 @@ impl Hasher for Quick {
 pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 pub(super) type Set<K> = HashSet<K, BuildHasherDefault<Quick>>;
 
-/// Values by small numbers; a value keeps its number.
+/// A table of values and their numbers; a value keeps its number.
 pub(super) struct Pool<T> {
     numbers: HashMap<String, u32>,
     items: Vec<T>,
@@ -54,7 +54,7 @@ impl<T: Debug + Clone> Pool<T> {
     }
 
     pub(super) fn number(&mut self, item: &T) -> u32 {
-        let next = u32::try_from(self.items.len()).expect("there are not so many");
+        let next = u32::try_from(self.items.len()).expect("the numbers fit into u32");
         *self.numbers.entry(format!("{item:?}")).or_insert_with(|| {
             self.items.push(item.clone());
             next

@@ -1,14 +1,15 @@
-//! What comes of a world if nothing more happens: no faults, no edits, no strangers, and one operator that leads.
+//! What a world becomes if nothing more happens: no faults, no edits, no other clients, and one operator that leads.
 
 use super::Explorer;
 use super::settings::Second;
 use super::world::{ConditionUpdate, Operator, Resource, Stage, Status, World};
 
-/// Most steps until all is well: some minutes of ticks with all that an operator does in each.
+/// Maximum number of steps until a world has recovered: some minutes of ticks with everything that an operator does in
+/// each.
 const STEPS: usize = 300;
 
 impl Explorer {
-    /// Whether all is well in the end. What follows from a world is the same each time, so it is remembered.
+    /// Whether the world recovers in the end. What follows from a world is always the same, so it is remembered.
     pub(super) fn recovers(&mut self, world: &World) -> bool {
         if world.broken.is_some() {
             return true;
@@ -31,12 +32,12 @@ impl Explorer {
         well
     }
 
-    /// One step: the operators', else the remote's, else that of time.
+    /// One step: of an operator, otherwise of the remote, otherwise of time.
     fn next_quiet(&mut self, world: &World) -> Option<World> {
         let before = std::mem::take(&mut self.out);
         let rivals = self.settings.rivals;
         let next = (0..self.settings.operators)
-            // Leader election: in the end one leads, and another ends its run and then rests.
+            // Leader election: in the end one operator leads; the other finishes its reconcile and then stops.
             .filter(|who| *who == 0 || rivals || world.operators[*who].run.stage != Stage::Idle)
             .find_map(|who| self.first_fair(world, |explorer| explorer.operator_steps(world, who)))
             .or_else(|| self.first_fair(world, |explorer| explorer.remote_moves(world)))
@@ -52,7 +53,7 @@ impl Explorer {
         self.out.iter().find(|step| step.fair && quiet(&step.next, rivals) != *world).map(|step| step.next)
     }
 
-    /// Nothing is left to do, and what people are told is so.
+    /// Whether nothing is left to do and the conditions are correct.
     fn good(&self, world: &World) -> bool {
         world.calm() && (0..self.settings.operators).all(|who| self.good_for(world, who))
     }
@@ -83,14 +84,14 @@ impl Explorer {
         }
     }
 
-    /// What the deployment has although it is not wanted any more is said, and nothing else is.
+    /// Whether the condition reports exactly the values that the deployment has and that are no longer desired.
     fn is_retained_told(&self, resource: &Resource, world: &World) -> bool {
         let applied = self.ledgers.get(resource.persisted).applied.as_ref();
         let condition = applied.is_some_and(|applied| applied.retained.has(&self.second()));
         self.settings.second == Second::None || condition == (world.remote.second && !resource.second)
     }
 
-    /// What `Ready=True` in its kinds says of the values.
+    /// Whether a condition with `Ready=True` is correct about the values.
     fn is_so(&self, condition: ConditionUpdate, resource: &Resource, world: &World) -> bool {
         let remote = &world.remote;
         remote.status == Status::Deployed
@@ -107,7 +108,7 @@ impl Explorer {
     }
 }
 
-/// The same world without anything that may still go wrong, and without what was counted.
+/// Returns the same world without further faults, and without counters.
 fn quiet(world: &World, rivals: bool) -> World {
     let mut world = World { budget: super::settings::Budget::default(), redeploys: 0, allowed: 100, ..*world };
     let [_, second] = &mut world.operators;

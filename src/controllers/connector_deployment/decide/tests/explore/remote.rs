@@ -1,10 +1,10 @@
-//! The remote of the contract: what comes of a call, how a deployment goes on, and time.
+//! The remote of the contract: the effect of a call, the progress of a deployment, and time.
 
 use super::settings::{Build, Settings};
 use super::world::{Broken, Deployment, Request, Stage, Status, Verb, World};
 use super::{Explorer, LAG_TICKS, REMOTE, TIME};
 
-/// What a call comes to.
+/// The effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Done,
@@ -13,7 +13,7 @@ pub(super) enum Effect {
     NotFound,
 }
 
-/// Reads may show for a while what was before this write.
+/// Lets reads show the state before this write for a while.
 pub(super) fn remember(settings: &Settings, world: &mut World) {
     if settings.lag {
         world.before = world.remote;
@@ -21,7 +21,7 @@ pub(super) fn remember(settings: &Settings, world: &mut World) {
     }
 }
 
-/// All that can come of a call which arrives now.
+/// Returns everything that can result from a call which arrives now.
 pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(Effect, World)> {
     let mut next = *world;
     let strange = is_strange(settings, world, call);
@@ -53,7 +53,7 @@ pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(
     }
 }
 
-/// Whether the deployment is not one that this call may touch.
+/// Whether this call must not touch the deployment.
 fn is_strange(settings: &Settings, world: &World, call: Request) -> bool {
     let of_the_other = settings.rivals && world.remote.owner != call.owner;
     !world.adopted && (world.remote.owner == 0 || of_the_other)
@@ -110,7 +110,7 @@ fn shows_busy(settings: &Settings, remote: &mut Deployment) {
 }
 
 impl Explorer {
-    /// The remote goes on.
+    /// The remote makes progress.
     pub(super) fn remote_moves(&mut self, world: &World) {
         let settings = self.settings;
         let step = u8::from(settings.version_counts_statuses);
@@ -133,7 +133,7 @@ impl Explorer {
                 failed.remote.status = Status::UndeployFailed;
             }
             failed.remote.version += step;
-            self.emit(REMOTE, if deploying { "has deployed" } else { "has taken it down" }, true, next);
+            self.emit(REMOTE, if deploying { "has deployed" } else { "has undeployed it" }, true, next);
             if failed.budget.failures > 0 {
                 failed.budget.failures -= 1;
                 self.emit(REMOTE, "fails", false, failed);
@@ -148,7 +148,7 @@ impl Explorer {
         }
     }
 
-    /// A tick passes, which is one time limit of a request; or a moment, which is short beside it.
+    /// A tick passes, which is one request limit; or a moment, which is short compared with it.
     pub(super) fn time_passes(&mut self, world: &World) {
         let settings = self.settings;
         if world.operators[..settings.operators].iter().any(|operator| operator.run.stage == Stage::Idle) {

@@ -1,4 +1,4 @@
-//! Rule 4 in this world: two resources want one key, and the real choice between their claims.
+//! Rule 4 in this world: two resources claim one key, and the real code selects one of their claims.
 
 use jiff::Timestamp;
 
@@ -19,16 +19,16 @@ impl Explorer {
             id: persisted.id.clone(),
             operation: persisted.operation.is_some() || announced,
             annotated: (resource.annotation != 0).then(|| ask::name(resource.annotation)),
-            created: Timestamp::from_second(resource.uid.into()).expect("uids here are small"),
+            created: Timestamp::from_second(resource.uid.into()).expect("the uids here are small"),
         })
     }
 
-    /// Whether somebody else has the key that this operator's resource wants, whatever is at the remote.
+    /// Whether another resource has the key that this operator's resource claims, whatever exists at the remote.
     pub(super) fn is_second(&self, world: &World, who: usize) -> bool {
         self.is_beaten_by(world, who, |mine, all| rival_unseen(mine, all).is_some())
     }
 
-    /// The same where the deployment `there` has the key; 0: none has.
+    /// The same while the deployment `there` has the key; 0: none has.
     pub(super) fn is_second_at(&self, world: &World, who: usize, there: u8) -> bool {
         let there = (there != 0).then(|| ask::name(there));
         self.is_beaten_by(world, who, |mine, all| rival(mine, all, there.as_deref()).is_some())
@@ -43,7 +43,7 @@ impl Explorer {
         mine.is_some_and(|mine| beaten(&mine, &all))
     }
 
-    /// Touches nothing, says so, and lets the resource go if it is deleted.
+    /// Changes nothing, reports the conflict, and removes the finalizer if the resource is being deleted.
     pub(super) fn step_aside(&mut self, world: &World, who: usize, read: Reading) {
         let mut next = *world;
         next.operators[who].transient = 0;
@@ -61,7 +61,7 @@ impl Explorer {
         }
     }
 
-    /// Whether what is decided has to be announced first: to create, or to own something.
+    /// Whether a decision has to be announced first: to create a deployment, or to take one over.
     pub(super) fn announces(&self, before: u32, after: u32, creates: bool) -> bool {
         let id = |persisted| self.ledgers.get(persisted).id.as_deref().map_or(0, ask::number);
         let begins = creates || id(before) != id(after);

@@ -1,4 +1,4 @@
-//! What is explored.
+//! The scenarios that are explored.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ fn bounds(small: Budget, large: Budget) -> Budget {
     if full() { large } else { small }
 }
 
-/// So many steps of each scenario fit into the tests of every day; all of it is explored if it is `full`.
+/// Maximum number of steps of each scenario in the regular tests; with `full` all of it is explored.
 const NEAREST: usize = 3_000;
 
 fn holds(scenarios: &[(&str, Settings)]) {
@@ -44,7 +44,7 @@ pub(super) const NOTHING: Budget = Budget {
     versions: 0,
 };
 
-/// One death of the operator, one lost answer.
+/// One crash of the operator, one lost response.
 pub(super) const ONE: Budget = Budget { crashes: 1, lost: 1, ..NOTHING };
 
 #[test]
@@ -97,7 +97,7 @@ fn each_request_is_one_redeploy() {
 }
 
 #[test]
-fn what_is_deleted_is_taken_down() {
+fn a_deletion_deletes_the_deployment() {
     let small = Budget { deletions: 1, ..ONE };
     let full = Budget { specs: 1, failures: 1, ..small };
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
@@ -110,13 +110,13 @@ fn what_is_deleted_is_taken_down() {
     holds(&[
         ("delete", new),
         ("delete, reads lag", Settings { lag: true, budget: lagging, ..new }),
-        ("delete what is live", Settings { live: true, budget: live, ..Settings::default() }),
-        ("delete, a stranger acts", Settings { budget: stranger, foreign, ..Settings::default() }),
+        ("delete a running deployment", Settings { live: true, budget: live, ..Settings::default() }),
+        ("delete, another client acts", Settings { budget: stranger, foreign, ..Settings::default() }),
     ]);
 }
 
 #[test]
-fn what_others_own_is_left_alone() {
+fn deployments_of_other_clients_are_left_alone() {
     let small = Budget { foreign: 1, secrets: 1, crashes: 0, ..ONE };
     let full = Budget { specs: 1, crashes: 1, ..small };
     let created = Settings {
@@ -127,14 +127,14 @@ fn what_others_own_is_left_alone() {
     let foreign = Foreign { redeploys: true, deletes: true, recreates: true, creates: true };
     let live = Settings { live: true, budget: bounds(small, full), foreign, ..Settings::default() };
     holds(&[
-        ("a stranger creates the key", created),
-        ("a stranger acts", live),
-        ("a stranger acts, reads lag", Settings { lag: true, ..live }),
+        ("another client creates the key", created),
+        ("another client acts", live),
+        ("another client acts, reads lag", Settings { lag: true, ..live }),
     ]);
 }
 
 #[test]
-fn what_is_adopted_or_restored_goes_on() {
+fn an_adopted_or_restored_deployment_stays_managed() {
     let small = Budget { specs: 1, ..ONE };
     let full = Budget { secrets: 1, ..small };
     let restore = Budget { restores: 1, ..small };
@@ -149,12 +149,12 @@ fn what_is_adopted_or_restored_goes_on() {
 }
 
 #[test]
-fn two_operators_do_what_one_does() {
+fn two_operators_have_the_effect_of_one() {
     let two = |live: bool, budget: Budget| Settings { operators: 2, live, budget, ..Settings::default() };
     let stale = Budget { stalls: 1, ..NOTHING };
     let secret = Budget { secrets: 1, ..NOTHING };
     let deleted = Budget { deletions: 1, ..NOTHING };
-    // Two operators at once are as much as can be explored to the end, so larger bounds are one more stale view.
+    // Two operators at once are as much as can be explored completely, so larger bounds add one more stale view.
     holds(&[
         ("two create", two(false, bounds(NOTHING, stale))),
         ("two redeploy", two(true, Budget { specs: 1, ..NOTHING })),
@@ -179,7 +179,7 @@ fn a_stale_view_after_a_restart_sends_nothing() {
 }
 
 #[test]
-fn another_resource_of_the_same_name_starts_afresh() {
+fn another_resource_of_the_same_name_starts_without_state() {
     let small = Budget { deletions: 1, releases: 1, recreations: 1, crashes: 0, ..ONE };
     let full = Budget { crashes: 1, ..small };
     let new = Settings { budget: bounds(small, full), ..Settings::default() };
@@ -211,7 +211,7 @@ fn rule_7_a_lost_digest_key_redeploys_nothing() {
 }
 
 #[test]
-fn rule_20_what_is_suspended_or_observed_is_left_alone() {
+fn rule_20_suspended_and_observed_resources_change_nothing() {
     let small = Budget { suspends: 2, secrets: 1, ..ONE };
     let full = Budget { deletions: 1, ..small };
     let suspend = Settings { live: true, budget: bounds(small, full), ..Settings::default() };
@@ -231,7 +231,7 @@ fn rule_20_what_is_suspended_or_observed_is_left_alone() {
 }
 
 #[test]
-fn rule_8_what_is_removed_is_retained_and_costs_no_redeploy() {
+fn rule_8_a_removed_value_is_retained_and_causes_no_redeploy() {
     let small = Budget { removals: 2, lost: 1, ..NOTHING };
     let full = Budget { secrets: 1, crashes: 1, ..small };
     let plain = Settings { live: true, second: Second::Plain, budget: bounds(small, full), ..Settings::default() };
@@ -260,13 +260,14 @@ fn rule_8_what_is_removed_is_retained_and_costs_no_redeploy() {
 fn drift_is_corrected_once() {
     let foreign = Foreign { redeploys: true, deletes: true, recreates: true, creates: true };
     let small = Budget { foreign: 1, crashes: 0, ..ONE };
-    // Two strangers' acts are too many: what they change before we know of our create is not known again.
+    // Two changes by another client are too many: what it changes before the response to the create arrives is not
+    // recognized.
     let full = Budget { crashes: 1, ..small };
     let correct = Settings { live: true, correct: true, foreign, budget: bounds(small, full), ..Settings::default() };
     holds(&[("drift corrected", correct), ("drift corrected, reads lag", Settings { lag: true, ..correct })]);
 }
 
-/// Lost answers are not in it: what shows otherwise than it was sent cannot be known again, which costs a redeploy.
+/// Without lost responses: a value that the remote shows differently cannot be recognized, which costs a redeploy.
 #[test]
 fn a_remote_that_normalises_causes_no_loop() {
     let small = Budget { specs: 1, secrets: 1, ..NOTHING };
@@ -280,7 +281,7 @@ fn a_remote_that_normalises_causes_no_loop() {
 }
 
 #[test]
-fn an_answer_that_meets_an_edit_still_counts() {
+fn a_response_that_arrives_after_an_edit_still_counts() {
     let with = |small: Budget, more: Budget, settings: Settings| Settings { budget: bounds(small, more), ..settings };
     let label = Budget { labels: 1, ..NOTHING };
     let labelled = Budget { labels: 1, ..ONE };
@@ -313,7 +314,7 @@ fn rule_4_of_two_resources_that_want_one_key_one_has_it() {
     let with = |small: Budget, more: Budget, settings: Settings| Settings { budget: bounds(small, more), ..settings };
     holds(&[
         ("rivals, new", with(NOTHING, Budget { secrets: 1, ..ONE }, rivals)),
-        ("rivals, an answer is lost", with(Budget { lost: 1, ..NOTHING }, Budget { lost: 2, ..NOTHING }, rivals)),
+        ("rivals, a response is lost", with(Budget { lost: 1, ..NOTHING }, Budget { lost: 2, ..NOTHING }, rivals)),
         ("rivals, live", with(Budget { secrets: 1, ..NOTHING }, Budget { secrets: 1, specs: 1, ..ONE }, live)),
         ("rivals, deleted", with(deleted, Budget { deletions: 2, lost: 1, ..NOTHING }, rivals)),
         ("rivals, live and deleted", with(deleted, Budget { deletions: 2, ..ONE }, live)),

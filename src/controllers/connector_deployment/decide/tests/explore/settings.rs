@@ -1,17 +1,17 @@
-//! What a scenario contains, and how the remote behaves where its contract leaves it open.
+//! What a scenario contains, and how the remote behaves where the contract is unspecified.
 
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "switches of a scenario")]
 pub(super) struct Settings {
-    /// What may still happen, at most so often.
+    /// What may still happen, and how often at most.
     pub(super) budget: Budget,
     /// How many operators work on the resource at once.
     pub(super) operators: usize,
-    /// Two resources want the same key, and each operator is the worker of one of them, in the same process.
+    /// Two resources claim the same key, and each operator works on one of them, in the same process.
     pub(super) rivals: bool,
-    /// Begins with a live deployment that is applied.
+    /// Begins with a running deployment to which everything was applied.
     pub(super) live: bool,
-    /// Begins with somebody's deployment, and `adoptionPolicy: Adopt`.
+    /// Begins with another client's deployment, and `adoptionPolicy: Adopt`.
     pub(super) adopt: bool,
     /// `drift.policy: Correct`.
     pub(super) correct: bool,
@@ -21,29 +21,29 @@ pub(super) struct Settings {
     pub(super) observed: bool,
     /// The secured value comes from a Secret, whose version is remembered.
     pub(super) sources: bool,
-    /// Reads may show what was before the last write for 60 s.
+    /// For 60 s reads may show the state before the last write.
     pub(super) lag: bool,
-    /// What somebody else may do.
+    /// What another client may do.
     pub(super) foreign: Foreign,
     /// Edits go back and forth between two values.
     pub(super) back: bool,
     /// When the build id of a redeploy changes.
     pub(super) build: Build,
-    /// Visible values of a redeploy show only when it ended.
+    /// Visible values of a redeploy show only after its end.
     pub(super) late_values: bool,
-    /// The remote shows visible values otherwise than they were sent.
+    /// The remote shows visible values differently than they were sent.
     pub(super) normalises: bool,
-    /// There is a second value, which may be wanted or not, and begins as it is wanted.
+    /// There is a second value, which may be desired or not, and is applied at the beginning.
     pub(super) second: Second,
-    /// A redeploy replaces what it does not carry, which the contract does not say.
+    /// A redeploy removes values that it does not carry, which the contract does not say.
     pub(super) replaces: bool,
-    /// The version grows with each status.
+    /// The version grows with each change of the status.
     pub(super) version_counts_statuses: bool,
-    /// After a redeploy the status before it may show for a while.
+    /// After a redeploy the earlier status may show for a while.
     pub(super) old_status: bool,
-    /// What becomes of an answer if the resource was changed since its operation was written.
+    /// What happens to a response if the resource was changed since its operation was persisted.
     pub(super) conflict: Conflict,
-    /// A rule that is not kept.
+    /// A rule that is broken.
     pub(super) without: Option<Rule>,
 }
 
@@ -76,7 +76,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Redeploys that each new difference costs (rule 16).
+    /// Returns the number of redeploys that each new difference costs (rule 16).
     pub(super) fn corrections(&self) -> u8 {
         u8::from(self.correct && self.normalises)
     }
@@ -101,57 +101,57 @@ pub(super) enum Build {
     Never,
 }
 
-/// An answer came, and the resource has another version than the one that its operation was written on.
+/// What happens to a response if the resource has another version than the one on which its operation was persisted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conflict {
-    /// The answer counts as lost.
+    /// The response counts as lost.
     Lost,
-    /// It is written if the resource, read again, has the same uid and holds the very operation.
+    /// It is written if the resource, read again, has the same uid and contains exactly this operation.
     Compared,
     /// The same, whatever the uid is.
     ComparedWithoutUid,
-    /// It is written, whatever the resource holds now.
+    /// It is written, whatever the resource contains now.
     Forced,
 }
 
-/// A rule whose loss has to be noticed.
+/// A rule whose loss must be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// Writes carry the resourceVersion that was read.
     ResourceVersions,
-    /// An operation is stored before its call.
+    /// An operation is persisted before its call.
     OperationFirst,
     /// A call leaves within the limit of its operation, or not at all.
     Deadline,
-    /// Nothing is concluded from what is not seen before it is calm.
+    /// Nothing is concluded from an absence before the quiet period is over.
     Calm,
-    /// A deployment under the key is ours only if something that is stored says so.
+    /// A deployment under the key belongs to the resource only if the persisted state says so.
     Identity,
-    /// A create whose answer was lost is known again by its visible values.
+    /// The result of a create whose response was lost is recognized by its visible values.
     Fit,
-    /// A redeploy has ended only if it was seen busy.
+    /// A redeploy has ended only if it was observed busy.
     SeenBusy,
-    /// Gone is what answers 404 twice.
+    /// A deployment is gone only after two 404.
     TwoAbsences,
     /// Giving up an operation forgets what was applied.
     ForgottenDigest,
     /// A deletion waits for a create that may still arrive.
     OutstandingCreate,
-    /// A read that shows the version from before our last write is not used.
+    /// A read with the version from before the last write is not used.
     OldReads,
     /// A redeploy request is served once.
     HandledRequest,
-    /// A digest under another key is unknown, not different.
+    /// A digest with another key is unknown, not different.
     UnknownDigest,
-    /// What is not wanted any more is remembered.
+    /// Values that are no longer desired are remembered.
     Retained,
-    /// Nothing is redeployed only to leave something out.
+    /// Nothing is redeployed only to leave a value out.
     LeavesOut,
-    /// Of two resources that want the same key, one has it.
+    /// Of two resources that claim the same key, one owns it.
     OneWinner,
-    /// Who begins a create says so in the same step.
+    /// A create is announced in the same step in which it begins.
     Announcement,
-    /// A 404 counts as the end of an undeploy only if a DELETE was answered.
+    /// A 404 counts as the end of an undeploy only if a DELETE was accepted.
     AnsweredUndeploy,
 }
 
@@ -169,10 +169,10 @@ pub(super) struct Foreign {
 pub(super) struct Budget {
     pub(super) specs: u8,
     pub(super) secrets: u8,
-    /// The second value is wanted no more, or again.
+    /// The second value is no longer desired, or desired again.
     pub(super) removals: u8,
     pub(super) requests: u8,
-    /// Edits of metadata that ask for nothing.
+    /// Edits of metadata that request nothing.
     pub(super) labels: u8,
     pub(super) deletions: u8,
     pub(super) orphans: u8,
@@ -181,16 +181,16 @@ pub(super) struct Budget {
     /// `managementPolicy` is switched.
     pub(super) observes: u8,
     pub(super) restores: u8,
-    /// The finalizer is removed by hand from a resource that is being deleted.
+    /// The finalizer is removed manually from a resource that is being deleted.
     pub(super) releases: u8,
     /// A resource of the same name is created again.
     pub(super) recreations: u8,
     /// The digest key is lost, and the operators start again with a new one.
     pub(super) keys: u8,
     pub(super) crashes: u8,
-    /// An operator's view of the cluster stands still.
+    /// An operator's view of the cluster becomes stale.
     pub(super) stalls: u8,
-    /// A caller gives up on an answer, and the call is still on its way.
+    /// A caller gives up waiting for a response, and the call is still under way.
     pub(super) lost: u8,
     pub(super) failures: u8,
     pub(super) foreign: u8,

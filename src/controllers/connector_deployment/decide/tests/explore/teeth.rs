@@ -1,13 +1,13 @@
-//! Each rule of the protocol, broken: the property that depends on it has to notice.
+//! Breaks each rule of the protocol: the property that depends on it must detect that.
 
 use super::explore;
 use super::scenarios::{NOTHING, ONE};
 use super::settings::{Budget, Conflict, Foreign, Rule, Second, Settings};
 
-/// So many steps are enough to notice each broken rule.
+/// Number of steps that is enough to detect each broken rule.
 const ENOUGH: usize = 40_000;
 
-/// Two operators that begin with nothing, and a resource that is created again.
+/// Two operators that begin without state, and a resource that is created again.
 const RECREATED: Budget = Budget { deletions: 1, releases: 1, recreations: 1, ..NOTHING };
 
 fn new(budget: Budget) -> Settings {
@@ -26,7 +26,7 @@ fn lags(settings: Settings) -> Settings {
     Settings { lag: true, ..settings }
 }
 
-/// The rule, a world that needs it, and the property that breaks without it.
+/// Returns each rule, a world that needs it, and the property that breaks without it.
 fn rules() -> Vec<(Rule, Settings, &'static str)> {
     let secret = Budget { secrets: 1, ..NOTHING };
     let deleted = Budget { deletions: 1, ..ONE };
@@ -69,7 +69,7 @@ fn rules() -> Vec<(Rule, Settings, &'static str)> {
 }
 
 #[test]
-fn every_broken_rule_is_noticed() {
+fn every_broken_rule_is_detected() {
     let broken = rules().into_iter().map(|(rule, settings, property)| {
         (format!("without {rule:?}"), Settings { without: Some(rule), ..settings }, property)
     });
@@ -81,14 +81,14 @@ fn every_broken_rule_is_noticed() {
         (Conflict::ComparedWithoutUid, two(new(RECREATED)), "STUCK"),
     ]
     .map(|(conflict, settings, property)| {
-        (format!("answers {conflict:?}"), Settings { conflict, ..settings }, property)
+        (format!("responses {conflict:?}"), Settings { conflict, ..settings }, property)
     });
     let mut unnoticed = Vec::new();
     for (input, settings, property) in broken.chain(conflicts) {
         match explore(settings, ENOUGH) {
-            Ok(worlds) => unnoticed.push(format!("{input}: {property} was to break, and holds in {worlds} worlds")),
+            Ok(worlds) => unnoticed.push(format!("{input}: {property} should break, and holds in {worlds} worlds")),
             Err((found, _)) if found == property => {}
-            Err((found, trace)) => unnoticed.push(format!("{input}: {property} was to break, not {found}\n{trace}")),
+            Err((found, trace)) => unnoticed.push(format!("{input}: {property} should break, not {found}\n{trace}")),
         }
     }
     assert!(unnoticed.is_empty(), "{}", unnoticed.join("\n"));

@@ -1,4 +1,4 @@
-//! How it came to that, in lines for people.
+//! Prints the steps that lead to a world, for developers.
 
 use clock::between;
 
@@ -7,7 +7,7 @@ use super::{Explorer, NOW, Step};
 use crate::controllers::connector_deployment::persisted::{Operation, PersistedState};
 
 impl Explorer {
-    /// One line for each step: who did what, and what has changed by it.
+    /// Returns one line for each step: who did what, and what it changed.
     pub(super) fn trace(&self, steps: &[(World, Step)]) -> String {
         let line = |(number, (before, step)): (usize, &(World, Step))| {
             let (old, new) = (self.facts(before), self.facts(&step.next));
@@ -21,15 +21,15 @@ impl Explorer {
     fn facts(&self, world: &World) -> Vec<String> {
         let mut facts: Vec<_> = world.resources.iter().flat_map(|resource| self.facts_of(resource)).collect();
         facts.extend([
-            format!("the Secret holds {}, the digest key is key-{}", world.secret, world.key),
+            format!("the Secret contains {}, the digest key is key-{}", world.secret, world.key),
             format!("remote: {}", remote(&world.remote)),
             format!("a lagging read shows: {}", if world.lag > 0 { remote(&world.before) } else { "the same".into() }),
             format!("redeploys: {} of {}", world.redeploys, world.allowed),
         ]);
-        facts.extend(world.flying.iter().map(|call| format!("on its way: {}", request(*call))));
+        facts.extend(world.flying.iter().map(|call| format!("under way: {}", request(*call))));
         for (number, Operator { run, stalled, .. }) in world.operators.iter().enumerate() {
             let version = if run.read.fresh { "the newest" } else { "no or an old" };
-            let observed = if stalled.is_some() { ", its view stands still" } else { "" };
+            let observed = if stalled.is_some() { ", its view is stale" } else { "" };
             let call = request(run.call);
             facts.push(format!("operator {}: {:?} on {version} version, {call}{observed}", number + 1, run.stage));
         }
@@ -53,8 +53,8 @@ impl Explorer {
             format!(
                 "resource {uid}:{flags} generation {generation}, request {request}, annotation {annotation}, wants A={value}"
             ),
-            format!("stored of {uid}: {}", status_conversion(self.ledgers.get(resource.persisted))),
-            format!("told of {uid}: {condition:?} of generation {told_generation}"),
+            format!("persisted for {uid}: {}", status_conversion(self.ledgers.get(resource.persisted))),
+            format!("reported for {uid}: {condition:?} of generation {told_generation}"),
         ]
     }
 }

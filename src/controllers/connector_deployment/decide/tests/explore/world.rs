@@ -1,4 +1,4 @@
-//! A whole world in a few bytes: the resource, the operators, the remote, what is on its way, and what is still to
+//! A whole world in a few bytes: the resource, the operators, the remote, the calls under way, and what may still
 //! happen.
 
 use std::hash::{Hash, Hasher};
@@ -16,21 +16,21 @@ pub(super) enum Status {
     UndeployFailed,
 }
 
-/// The remote's truth; id 0: there is none.
+/// The actual state of the remote; id 0: no deployment exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Deployment {
     pub(super) id: u8,
-    /// Uid of the resource that it was created for; 0: a stranger's.
+    /// Uid of the resource for which it was created; 0: created by another client.
     pub(super) owner: u8,
     pub(super) version: u8,
     pub(super) build: u8,
     pub(super) status: Status,
-    /// Accepted, and for so many ticks more the old status may show.
+    /// Number of ticks for which the old status may still show after the call was accepted.
     pub(super) pending: u8,
     pub(super) visible: u8,
     pub(super) secret: u8,
     pub(super) visible_before: u8,
-    /// It has the second value.
+    /// Whether it has the second value.
     pub(super) second: bool,
 }
 
@@ -56,23 +56,23 @@ pub(super) enum Verb {
     Undeploy,
 }
 
-/// A call, on its way or about to be sent.
+/// A call, under way or about to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Request {
     pub(super) verb: Verb,
-    /// Uid of the resource that it is sent for.
+    /// Uid of the resource for which it is sent.
     pub(super) owner: u8,
     pub(super) id: u8,
     pub(super) version: u8,
     pub(super) visible: u8,
     pub(super) secret: u8,
-    /// It carries the second value.
+    /// Whether it carries the second value.
     pub(super) second: bool,
     /// The redeploy request that it serves.
     pub(super) serves: u8,
 }
 
-/// What people are told.
+/// The Ready condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum ConditionUpdate {
     #[default]
@@ -80,7 +80,7 @@ pub(super) enum ConditionUpdate {
     Ready,
     ReadyUnverified,
     ReadyDrifted,
-    /// It shows other values than were sent.
+    /// The deployment shows other values than were sent.
     NotApplied,
     Failed,
     KeyTaken,
@@ -92,7 +92,7 @@ pub(super) enum ConditionUpdate {
     NothingToObserve,
 }
 
-/// The resource, as it is stored or as somebody has read it.
+/// The resource, as the API server stores it or as somebody has read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Resource {
@@ -104,9 +104,9 @@ pub(super) struct Resource {
     pub(super) suspended: bool,
     pub(super) observed: bool,
     pub(super) generation: u8,
-    /// The visible value that is wanted.
+    /// The desired visible value.
     pub(super) value: u8,
-    /// The second value is wanted too.
+    /// Whether the second value is desired too.
     pub(super) second: bool,
     pub(super) request: u8,
     pub(super) labels: u8,
@@ -117,7 +117,7 @@ pub(super) struct Resource {
     pub(super) told_generation: u8,
 }
 
-/// A resource that was read, and whether it has not changed since: what its resourceVersion tells the API server.
+/// A resource that was read, and whether it has not changed since, which the API server knows by its resourceVersion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Reading {
     pub(super) resource: Resource,
@@ -131,53 +131,53 @@ pub(super) enum Stage {
     WriteOperation,
     LookAgain,
     Call,
-    /// Writes what came of the call.
+    /// Writes the result of the call.
     WriteAnswer,
     WriteStatus,
     Release,
 }
 
-/// A run of an operator between two of its steps; while it is idle there is nothing else in it.
+/// A reconcile of an operator between two of its steps; while it is idle, all other fields are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Run {
     pub(super) stage: Stage,
-    /// What it works on; after its first write, what it has written.
+    /// The resource that it works on; after its first write, what it has written.
     pub(super) read: Reading,
-    /// What is to be written next.
+    /// What it writes next.
     pub(super) persisted: u32,
-    /// What is to be remembered once that is written.
+    /// What it keeps in memory after that write.
     pub(super) transient: u32,
     pub(super) condition: ConditionUpdate,
-    /// What was desired was there when the run looked.
+    /// Whether the remote had what was desired when the reconcile observed it.
     pub(super) truth: bool,
     pub(super) first: bool,
-    /// The redeploy is one that the two-minute rule allows beyond one for each change.
+    /// Whether the redeploy is one that the two-minute rule allows in addition to one for each change.
     pub(super) extra: bool,
     pub(super) call: Request,
     pub(super) gone: u8,
-    /// It has said that it begins to own or to create something (rule 4).
+    /// Whether it has announced that it creates or takes over something (rule 4).
     pub(super) announced: bool,
 }
 
-/// An operator: what it remembers, what it sees of the cluster, and its run.
+/// An operator: what it keeps in memory, what it sees of the cluster, and its reconcile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Operator {
-    /// Which of the resources it works on.
+    /// The resource that it works on.
     pub(super) on: u8,
     pub(super) transient: u32,
     /// Number of the digest key that it has loaded.
     pub(super) key: u8,
-    /// Its view of the cluster stands still at this, if at anything.
+    /// The stale resource that it sees; `None`: its view is current.
     pub(super) stalled: Option<Reading>,
-    /// It has written since, and reads the resource itself until its view shows that.
+    /// Whether it has written since, and reads the resource itself until its view shows that.
     pub(super) wrote: bool,
     pub(super) run: Run,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct World {
-    /// The resource, and another one that wants the same key, if the scenario has one.
+    /// The resource, and another one that claims the same key, if the scenario has one.
     pub(super) resources: [Resource; 2],
     pub(super) operators: [Operator; 2],
     pub(super) secret: u8,
@@ -192,9 +192,9 @@ pub(super) struct World {
     pub(super) budget: Budget,
     pub(super) redeploys: u8,
     pub(super) allowed: u8,
-    /// Uids, as bits, of the resources whose create was accepted and whose deployment nobody else has taken down.
+    /// Uids, as bits, of the resources whose create was accepted and whose deployment no other client has deleted.
     pub(super) created: u8,
-    /// Uids, as bits, of the resources that were let go on purpose.
+    /// Uids, as bits, of the resources that were orphaned on purpose.
     pub(super) let_go: u8,
     /// A redeploy request that no call has carried yet.
     pub(super) owed: bool,
@@ -204,8 +204,8 @@ pub(super) struct World {
 }
 
 impl Hash for World {
-    /// One number, and what is not there is left out: the checker's own hash is slow for many small fields when
-    /// nothing is optimised, and most worlds are mostly empty.
+    /// Hashes one number, and skips empty parts: the derived hash is slow for many small fields without optimization,
+    /// and most worlds are mostly empty.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut quick = Quick::default();
         let Self {
@@ -249,17 +249,17 @@ impl Hash for World {
 }
 
 impl World {
-    /// The resource that this operator works on.
+    /// Returns the resource that this operator works on.
     pub(super) fn of(&self, who: usize) -> &Resource {
         &self.resources[usize::from(self.operators[who].on)]
     }
 
-    /// Whether the remote has what this resource wants; of what it does not want it may have more.
+    /// Whether the remote has what this resource desires; it may have more.
     pub(super) fn has_what_is_wanted(&self, resource: &Resource) -> bool {
         self.remote.has(resource.value, self.secret) && (self.remote.second || !resource.second)
     }
 
-    /// A resource has another resourceVersion now: what others have read is old.
+    /// Changes the resourceVersion of a resource, so that what others have read is stale.
     pub(super) fn changed(&mut self, which: usize, by: Option<usize>) {
         for (number, operator) in self.operators.iter_mut().enumerate() {
             if usize::from(operator.on) != which {
@@ -274,11 +274,11 @@ impl World {
         }
     }
 
-    /// A resource is gone. `let_go`: the remote deployment may stay.
+    /// Removes a resource. `let_go`: the remote deployment may stay.
     pub(super) fn vanish(&mut self, which: usize, let_go: bool) {
         let Resource { uid, value, second, .. } = self.resources[which];
         self.let_go |= u8::from(let_go) << uid;
-        // What is created again is created from the same manifest.
+        // A resource that is created again is created from the same manifest.
         self.resources[which] = Resource { uid, value, second, ..Resource::default() };
         self.owed = false;
         self.changed(which, None);
@@ -296,16 +296,16 @@ impl World {
 /// Properties that can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Broken {
-    /// Somebody else's deployment was redeployed or taken down, or is taken for its own by the other resource.
+    /// Another client's deployment was redeployed or deleted, or another resource took it over.
     Stranger,
-    /// `Ready=True` though the remote has not what is desired.
+    /// `Ready=True` although the remote does not have what is desired.
     ReadyWrong,
     /// More redeploys than changes.
     TooMany,
     /// A second create for one resource.
     CreatedTwice,
-    /// The resource is gone, our deployment stays.
+    /// The resource is gone, and its deployment stays.
     Orphan,
-    /// Our own deployment is called somebody else's, or gone.
+    /// The deployment of the resource is reported as another client's, or as gone.
     Forgotten,
 }

@@ -1,4 +1,4 @@
-//! Time passes: what is stored and remembered grows older, up to [`CAP`].
+//! Time passes: what is persisted and kept in memory grows older, up to [`CAP`].
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::controllers::connector_staged::persisted::PersistedState;
 const MOMENT: Duration = Duration::from_secs(20);
 
 impl Explorer {
-    /// A tick, or a moment: runs are short beside both, so that none is under way.
+    /// A tick or a moment passes. Reconciles are short compared with both, so none is under way.
     pub(super) fn time_passes(world: &World, steps: &mut Vec<Step>) {
         if world.stage != Stage::Idle {
             return;
@@ -24,7 +24,7 @@ impl Explorer {
         if next.lag == 0 {
             next.before = None;
         }
-        // It arrived before, or never does.
+        // A call that has not arrived by now never does.
         next.flying = None;
         steps.push(Step { label: "time: half a minute passes".to_owned(), fair: true, next });
         let mut next = world.clone();
@@ -40,7 +40,7 @@ impl Explorer {
     }
 }
 
-/// Every time that anything depends on, as old as [`CAP`] at most.
+/// Changes every time on which something depends, at most to the age [`CAP`].
 fn each(world: &mut World, change: impl Fn(&mut Timestamp)) {
     if let Some(resource) = &mut world.resource {
         each_of(&mut resource.persisted, &change);
@@ -72,7 +72,7 @@ fn each_of(Kept(persisted): &mut Kept<PersistedState>, change: &impl Fn(&mut Tim
         operation.attempt = operation.attempt.min(3);
     }
     if let Some(publication) = &mut persisted.publication {
-        // Nothing waits for it.
+        // No row depends on it.
         publication.at = NOW - CAP;
     }
 }

@@ -1,12 +1,12 @@
-//! Explores everything that can happen to one staged connector and the real `decide` and `apply_response`, breadth first, with
-//! `stateright`: calls that are lost or late, reads that lag, edits, deletions, strangers, and a death of the operator
-//! between any two steps.
+//! Explores everything that can happen to one staged connector with the real `decide` and `apply_response`, breadth
+//! first, using `stateright`: lost and late calls, reads that lag, edits, deletions, other clients, and a crash of the
+//! operator between any two steps.
 //!
-//! Time moves in ticks of one request limit (30 s), and in moments, which are short beside it, as in the exploration of
-//! deployments. Ledgers and memories keep ages before [`NOW`], capped at the longest time that a row waits for.
+//! Time passes in ticks of one request limit (30 s), and in moments, which are short compared with a tick, as in the
+//! exploration of deployments. States contain ages before [`NOW`], capped at the longest time that a row waits for.
 //!
-//! `EXPLORE=full cargo test --remove_finalizer --lib explore -- --nocapture` explores with larger bounds, to their end. Follow
-//! `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
+//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, completely. Continue
+//! with `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
 
 mod ages;
 mod operator;
@@ -25,82 +25,82 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use self::world::{Broken, World};
 
-/// The time at which everything happens; what was before is as many seconds ago.
+/// The time of every step; what was before is as many seconds ago.
 const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
 const TICK: Duration = Duration::from_secs(30);
-/// Older than that is as old as that: the longest time that a row waits for.
+/// Maximum age, the longest time that a row waits for: a greater age has the same effect.
 const CAP: Duration = Duration::from_mins(3);
-/// For so many ticks a read may show what was before a write of ours.
+/// Number of ticks for which a read may show the state before a write of this resource.
 const LAG_TICKS: u8 = 2;
 
-/// What may happen, so often.
+/// What may happen, and how often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Budget {
-    /// Another tag is asked for.
+    /// The spec names another tag.
     tags: u8,
-    /// Somebody asks to try again what failed.
+    /// A user requests a retry of what failed.
     requests: u8,
     deletions: u8,
     crashes: u8,
-    /// A call or its answer is lost, or comes late.
+    /// A call or its response is lost, or late.
     lost: u8,
-    /// The remote refuses a preview, or does not publish.
+    /// The remote refuses a preview, or fails to publish.
     failures: u8,
-    /// Somebody else does something to the connector.
+    /// Another client changes the connector.
     foreign: u8,
 }
 
-/// What is explored.
+/// A scenario.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Settings {
     budget: Budget,
-    /// The connector is there from the start, as it was sent.
+    /// The connector exists from the start, as it was sent.
     live: bool,
-    /// A stranger's connector has the key from the start, and may be adopted.
+    /// Another client's connector has the key from the start, and may be adopted.
     adopt: bool,
     previewable: bool,
     publish: bool,
-    /// A new tag takes the permission for a preview away.
+    /// A new tag removes the permission for a preview.
     resets_preview: bool,
-    /// Versions grow with each change of a status too.
+    /// Versions also grow with each change of a status.
     versions_grow: bool,
     /// Reads lag.
     lag: bool,
     without: Option<Rule>,
 }
 
-/// A rule that is broken, to see that it is noticed.
+/// A rule that is broken, to see that this is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// An operation is written before its call.
+    /// An operation is persisted before its call.
     OperationFirst,
-    /// A create of ours may still arrive while it is not calm.
+    /// A create of this resource may still arrive during the quiet period.
     Calm,
     /// Only a permission whose request was answered counts.
     Answered,
     /// A permission is for one tag.
     OneTag,
-    /// The same is published once.
+    /// The same content is published once.
     Publication,
-    /// A look may show the version from before our last write.
+    /// A read may show the version from before the last write.
     OldLooks,
-    /// What nothing of ours can have created is somebody else's.
+    /// A connector that this resource cannot have created belongs to another client.
     Identity,
 }
 
-/// What happens next, and what the world is then.
+/// A step and the world after it.
 #[derive(Clone, Debug, PartialEq)]
 struct Step {
     label: String,
-    /// It needs no new event and no bad luck.
+    /// Whether it needs no new event and no fault.
     fair: bool,
     next: World,
 }
 
 struct Explorer {
     settings: Settings,
-    /// Quiet worlds from which all is well in the end.
+    /// Quiet worlds that recover in the end.
     recovering: Mutex<HashSet<World>>,
 }
 
@@ -154,8 +154,8 @@ fn full() -> bool {
     std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
 }
 
-/// How many worlds there are, or which property breaks and how it comes to that. Unless it is [`full`], it ends after
-/// so many steps.
+/// Returns the number of worlds, or the property that breaks and the steps that lead there. Unless [`full`], the search
+/// ends after so many steps.
 fn explore(settings: Settings, steps: usize) -> Result<usize, (&'static str, String)> {
     let explorer = Explorer { settings, recovering: Mutex::default() };
     let mut checker = explorer.checker().finish_when(HasDiscoveries::AnyFailures);

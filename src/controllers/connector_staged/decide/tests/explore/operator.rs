@@ -1,5 +1,5 @@
-//! The operator in this world: it looks, decides with the real `decide`, writes, calls, takes the answer in with the real
-//! `apply_response`, and may die between any two of these.
+//! The operator in this world: it observes, decides with the real `decide`, writes, calls, applies the response with
+//! the real `apply_response`, and may crash between any two of these.
 
 use super::world::{Broken, Content, Flying, Kept, OURS, Previews, Record, Resource, Stage, World, id, intent};
 use super::{Explorer, NOW, Rule, Step};
@@ -25,7 +25,7 @@ impl Explorer {
                 }
             }
             Stage::Send(sent, content) => self.send(world, sent, *content, steps),
-            Stage::Answered(outcome, remove_finalizer) => emit(steps, "writes the answer", true, {
+            Stage::Answered(outcome, remove_finalizer) => emit(steps, "writes the response", true, {
                 let mut next = World { stage: Stage::Idle, ..world.clone() };
                 write_answer(&mut next, outcome.clone(), *remove_finalizer);
                 next
@@ -34,11 +34,11 @@ impl Explorer {
         if world.budget.crashes > 0 && (world.stage != Stage::Idle || world.transient != Kept::default()) {
             let mut next = World { stage: Stage::Idle, transient: Kept::default(), ..world.clone() };
             next.budget.crashes -= 1;
-            emit(steps, "dies and starts again", false, next);
+            emit(steps, "crashes and starts again", false, next);
         }
     }
 
-    /// What the real table makes of a view of the remote.
+    /// Returns what the real table decides for a view of the remote.
     pub(super) fn decided(&self, world: &World, resource: &Resource, view: Option<&Record>) -> Decision {
         let mut persisted = resource.persisted.0.clone();
         let mut intent = intent(resource, &self.settings);
@@ -59,7 +59,7 @@ impl Explorer {
         })
     }
 
-    /// `new`: the view is not an old one, which no recovery waits for.
+    /// `new`: the view is current; no recovery waits for a stale one.
     fn observation(
         &self,
         world: &World,
@@ -75,7 +75,7 @@ impl Explorer {
         if let (Some(resource), false) = (&mut next.resource, status_conversion) {
             resource.persisted = Kept(decision.persisted.clone());
         }
-        // A publication that was not answered, and was given up for another tag, is as if somebody else had done it.
+        // A publication without a response, which was given up for another tag, counts as another client's.
         let publishes = |persisted: &PersistedState| {
             let operation = persisted.operation.as_ref().filter(|operation| operation.kind == OperationKind::Publish);
             operation.map(|operation| operation.accepted)
@@ -89,16 +89,16 @@ impl Explorer {
         match decision.step {
             decide::Step::NoOp => {
                 if next != *world {
-                    emit(steps, &format!("looks and says {:?}", decision.outcome), new, next);
+                    emit(steps, &format!("observes and reports {:?}", decision.outcome), new, next);
                 }
             }
             decide::Step::RemoveFinalizer => {
                 next.vanish();
-                emit(steps, "looks and lets the resource go", new, next);
+                emit(steps, "observes and removes the finalizer", new, next);
             }
             decide::Step::Send(call) => {
-                let label = format!("looks and writes {:?}", call.kind);
-                // A repeated call serves the request that it was begun for.
+                let label = format!("observes and writes {:?}", call.kind);
+                // A repeated call serves the request for which it was begun.
                 let served = decision.persisted.operation.as_ref().and_then(|operation| operation.request.clone());
                 let request = served.and_then(|request| request.parse().ok()).unwrap_or_default();
                 let content = Content { tag: resource.tag, request };
@@ -119,7 +119,7 @@ impl Explorer {
         }
     }
 
-    /// Whether the connector is as far as is said.
+    /// Whether the connector has reached the step that is reported.
     pub(super) fn is_so(&self, world: &World, resource: &Resource, no_op: Rest) -> bool {
         let Some(record) = &world.record else { return false };
         let asked = world.asked.is_some_and(|(visit, _)| visit == record.visit) && world.apply_response;
@@ -150,18 +150,18 @@ impl Explorer {
         };
         let mut next = world.clone();
         let arrived = self.arrive(&mut next, call, content);
-        emit(steps, "is answered", true, answer(next.clone(), &arrived));
+        emit(steps, "gets a response", true, answer(next.clone(), &arrived));
         if world.budget.lost == 0 {
             return;
         }
         next.budget.lost -= 1;
-        emit(steps, "is not answered, and its call arrived", false, answer(next, &Response::Unknown));
+        emit(steps, "gets no response, and its call arrived", false, answer(next, &Response::Unknown));
         let mut next = world.clone();
         next.budget.lost -= 1;
-        emit(steps, "is not answered, and its call is lost", false, answer(next.clone(), &Response::Unknown));
+        emit(steps, "gets no response, and its call is lost", false, answer(next.clone(), &Response::Unknown));
         if next.flying.is_none() {
             next.flying = Some(Flying { kind: Kept(call.kind.clone()), content });
-            emit(steps, "is not answered, and its call comes late", false, answer(next, &Response::Unknown));
+            emit(steps, "gets no response, and its call is late", false, answer(next, &Response::Unknown));
         }
     }
 }
@@ -177,7 +177,7 @@ fn cause(persisted: &PersistedState, world: &World) -> Option<decide::Cause> {
     })
 }
 
-/// It is written again on the newest version, unless the operation there is another one.
+/// Writes the response on the newest version, unless the persisted operation is another one.
 fn write_answer(
     world: &mut World,
     Kept((persisted, transient)): Kept<(PersistedState, TransientState)>,
@@ -204,7 +204,7 @@ impl World {
         }
     }
 
-    /// Whose id is stored is owned, where that is allowed.
+    /// Notes the owner of the connector whose id is persisted, where that is allowed.
     fn take_over(&mut self, adopts: bool) {
         let known = self.resource.as_ref().and_then(|resource| resource.persisted.0.id.clone());
         let Some(record) = self.record.as_mut().filter(|record| known.as_deref() == Some(&id(record.id))) else {
@@ -220,7 +220,7 @@ impl World {
     }
 }
 
-/// What `decide` is shown instead.
+/// Changes what `decide` observes.
 fn break_rule(rule: Rule, persisted: &mut PersistedState, intent: &mut decide::Intent, observation: &Observation) {
     match (rule, &mut persisted.operation, observation) {
         (Rule::Calm, Some(operation), _) => operation.started_at = NOW - super::CAP,

@@ -1,14 +1,15 @@
-//! What comes of a world if nothing more happens: no faults, no edits, no strangers.
+//! What a world becomes if nothing more happens: no faults, no edits, no other clients.
 
 use super::world::{OURS, Phases, Previews, Stage, World};
 use super::{Budget, Explorer};
 use crate::controllers::connector_staged::decide::{Outcome, Step};
 
-/// Most steps until all is well: some minutes of ticks with all that an operator does in each.
+/// Maximum number of steps until a world has recovered: some minutes of ticks with everything that an operator does in
+/// each.
 const STEPS: usize = 200;
 
 impl Explorer {
-    /// Whether all is well in the end. What follows from a world is the same each time, so it is remembered.
+    /// Whether the world recovers in the end. What follows from a world is always the same, so it is remembered.
     pub(super) fn recovers(&self, world: &World) -> bool {
         if world.broken.is_some() {
             return true;
@@ -16,7 +17,7 @@ impl Explorer {
         let mut world = quiet(world);
         let mut way = Vec::new();
         let well = loop {
-            // What breaks on the way is the matter of another property.
+            // Another property detects what breaks on the way.
             if world.broken.is_some() || self.is_good(&world) || self.recovering().contains(&world) {
                 break true;
             }
@@ -29,7 +30,7 @@ impl Explorer {
         well
     }
 
-    /// One step: the operator's, else the remote's, else that of time.
+    /// One step: of the operator, otherwise of the remote, otherwise of time.
     fn next_quiet(&self, world: &World) -> Option<World> {
         let mut steps = Vec::new();
         self.operator_steps(world, &mut steps);
@@ -38,7 +39,7 @@ impl Explorer {
         steps.into_iter().filter(|step| step.fair).map(|step| quiet(&step.next)).find(|next| next != world)
     }
 
-    /// Nothing is left to do, and what people are told is so.
+    /// Whether nothing is left to do and the conditions are correct.
     fn is_good(&self, world: &World) -> bool {
         let Some(resource) = &world.resource else { return world.flying.is_none() };
         if world.stage != Stage::Idle || world.flying.is_some() || resource.deleting {
@@ -59,7 +60,7 @@ impl Explorer {
     }
 }
 
-/// The same world without anything that may still go wrong.
+/// Returns the same world without further faults.
 fn quiet(world: &World) -> World {
     World { budget: Budget::default(), ..world.clone() }
 }

@@ -1,4 +1,4 @@
-//! The remote and everybody else: calls arrive, what runs ends, and people act.
+//! The remote and everybody else: calls arrive, processes end, and users and other clients act.
 
 use super::world::{Broken, Content, Flying, OURS, Phases, Previews, Record, Resource, World, id};
 use super::{Explorer, LAG_TICKS, Step};
@@ -10,7 +10,7 @@ fn emit(steps: &mut Vec<Step>, label: &str, fair: bool, next: World) {
 }
 
 impl Explorer {
-    /// What becomes of a call of ours, with the lookup before a create.
+    /// Returns the response to a call of the operator, with the lookup before a create.
     pub(super) fn arrive(&self, world: &mut World, call: &Call, content: Content) -> Response {
         if call.kind == CallKind::Create && world.record.is_some() {
             return if call.first { Response::Duplicate } else { Response::Unknown };
@@ -69,12 +69,12 @@ impl Explorer {
         Response::Accepted(record.observed(content.tag))
     }
 
-    /// What runs ends, and a late call arrives.
+    /// Processes end, and a late call arrives.
     pub(super) fn remote_moves(&self, world: &World, steps: &mut Vec<Step>) {
         if let Some(Flying { kind, content }) = &world.flying {
             let mut next = World { flying: None, ..world.clone() };
             let _ = self.effect(&mut next, &kind.0, *content);
-            // What was given up meanwhile for another tag is as if somebody else had done it: nobody remembers it.
+            // What was given up meanwhile for another tag counts as another client's: nothing is persisted about it.
             let begun = world.resource.as_ref().and_then(|resource| resource.persisted.0.operation.as_ref());
             let publishes = begun.is_some_and(|operation| operation.kind == OperationKind::Publish);
             next.published = next.published.filter(|_| publishes);
@@ -100,7 +100,7 @@ impl Explorer {
         }
     }
 
-    /// People edit the resource, and strangers the connector.
+    /// Users edit the resource, and other clients the connector.
     pub(super) fn others_act(&self, world: &World, steps: &mut Vec<Step>) {
         if let Some(resource) = world.resource.as_ref().filter(|resource| !resource.deleting) {
             let generation = resource.generation + 1;
@@ -111,19 +111,19 @@ impl Explorer {
             };
             if world.budget.tags > 0 {
                 let tag = 3 - resource.tag;
-                edit("somebody asks for another tag", Resource { tag, generation, ..resource.clone() }, &|next| {
+                edit("a user asks for another tag", Resource { tag, generation, ..resource.clone() }, &|next| {
                     next.budget.tags -= 1;
                 });
             }
             if world.budget.requests > 0 {
                 let request = resource.request + 1;
-                edit("somebody asks to try again", Resource { request, ..resource.clone() }, &|next| {
+                edit("a user requests a retry", Resource { request, ..resource.clone() }, &|next| {
                     next.budget.requests -= 1;
                 });
             }
             if world.budget.deletions > 0 {
                 let deleted = Resource { deleting: true, generation, ..resource.clone() };
-                edit("somebody deletes the resource", deleted, &|next| next.budget.deletions -= 1);
+                edit("a user deletes the resource", deleted, &|next| next.budget.deletions -= 1);
             }
         }
         if world.budget.foreign > 0 {
@@ -134,18 +134,18 @@ impl Explorer {
     fn strangers_act(&self, world: &World, steps: &mut Vec<Step>) {
         let known = world.resource.as_ref().is_some_and(|resource| resource.persisted.0.id.is_some());
         let mut act = |label: &str, record: Option<Record>| {
-            // What they do is not hidden: no look of ours is blamed for it.
+            // Reads show their changes at once, so that no stale read of the operator is blamed.
             let mut next = World { record, before: None, lag: 0, ..world.clone() };
             next.budget.foreign -= 1;
             if let Some(record) = &mut next.record {
                 record.disguised |= !known && record.owner == OURS;
             }
-            emit(steps, &format!("a stranger {label}"), false, next);
+            emit(steps, &format!("another client {label}"), false, next);
         };
         let Some(record) = &world.record else {
             let mut theirs = new(world.next_id, (2, 1));
             theirs.owner = 0;
-            return act("creates one of the key", Some(theirs));
+            return act("creates a connector with the key", Some(theirs));
         };
         if record.phase == Phases::Processing {
             return;
@@ -159,7 +159,7 @@ impl Explorer {
         act("changes its tag", Some(retagged));
         if record.preview != Previews::Pending {
             let asked = Record { preview: Previews::Pending, version: record.version + 1, ..record.clone() };
-            act("asks for a preview", Some(asked));
+            act("requests a preview", Some(asked));
         }
         act("publishes it", Some(Record { phase: Phases::Processing, version: record.version + 1, ..record.clone() }));
     }

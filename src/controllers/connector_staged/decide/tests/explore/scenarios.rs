@@ -1,16 +1,16 @@
-//! What is explored.
+//! The scenarios that are explored.
 
 use std::time::Instant;
 
 use super::{Budget, Settings, explore, full};
 
-/// So many steps of each scenario fit into the tests of every day; all of it is explored if it is [`full`].
+/// Maximum number of steps of each scenario in the regular tests; with [`full`] all of it is explored.
 const NEAREST: usize = 3_000;
 
 pub(super) const NOTHING: Budget =
     Budget { tags: 0, requests: 0, deletions: 0, crashes: 0, lost: 0, failures: 0, foreign: 0 };
 
-/// One death of the operator, one lost answer.
+/// One crash of the operator, one lost response.
 pub(super) const ONE: Budget = Budget { crashes: 1, lost: 1, ..NOTHING };
 
 fn holds(scenarios: &[(&str, Settings)]) {
@@ -42,12 +42,12 @@ fn a_connector_is_staged_once_and_deleted_with_its_resource() {
 }
 
 #[test]
-fn permission_for_a_preview_is_asked_for_once_for_each_tag() {
+fn permission_for_a_preview_is_requested_once_for_each_tag() {
     let budget = bounds(Budget { tags: 1, failures: 1, ..ONE }, Budget { tags: 2, requests: 1, failures: 1, ..ONE });
     let preview = Settings { live: true, previewable: true, budget, ..Settings::default() };
     holds(&[
         ("previewed", preview),
-        ("previewed, a new tag takes the permission away", Settings { resets_preview: true, ..preview }),
+        ("previewed, a new tag removes the permission", Settings { resets_preview: true, ..preview }),
         ("previewed, versions grow", Settings { versions_grow: true, ..preview }),
         ("previewed, reads lag", Settings { lag: true, ..preview }),
     ]);
@@ -67,16 +67,17 @@ fn each_content_is_published_once() {
 }
 
 #[test]
-fn strangers_are_left_alone_and_what_they_change_is_set_back() {
+fn connectors_of_other_clients_are_left_alone_and_their_changes_are_corrected() {
     let budget = bounds(Budget { foreign: 1, crashes: 0, ..ONE }, Budget { foreign: 1, tags: 1, ..ONE });
     let live = Settings { live: true, budget, ..Settings::default() };
-    // Two acts of strangers are too many: a tag that they change and set back between two looks was never seen.
+    // Two changes by other clients are too many: a tag that they change and set back between two observations is not
+    // noticed.
     holds(&[
-        ("a stranger acts before it is staged", Settings { live: false, ..live }),
-        ("a stranger acts", live),
-        ("a stranger acts, previewed", Settings { previewable: true, ..live }),
-        ("a stranger acts, published", Settings { publish: true, ..live }),
-        ("a stranger acts, reads lag", Settings { previewable: true, lag: true, ..live }),
+        ("another client acts before it is staged", Settings { live: false, ..live }),
+        ("another client acts", live),
+        ("another client acts, previewed", Settings { previewable: true, ..live }),
+        ("another client acts, published", Settings { publish: true, ..live }),
+        ("another client acts, reads lag", Settings { previewable: true, lag: true, ..live }),
         ("adopted", Settings { live: false, adopt: true, previewable: true, ..live }),
     ]);
 }

@@ -1,13 +1,13 @@
-//! Each rule of the table, broken: the property that depends on it has to notice.
+//! Breaks each rule of the table: the property that depends on it must detect that.
 
 use super::scenarios::{NOTHING, ONE};
 use super::{Budget, Rule, Settings, explore};
 
-/// So many steps are enough to notice each broken rule.
+/// Number of steps that is enough to detect each broken rule.
 const ENOUGH: usize = 40_000;
 
 #[test]
-fn every_broken_rule_is_noticed() {
+fn every_broken_rule_is_detected() {
     let new = |budget| Settings { budget, ..Settings::default() };
     let live = |budget| Settings { live: true, ..new(budget) };
     let lost = Budget { lost: 1, ..NOTHING };
@@ -26,11 +26,11 @@ fn every_broken_rule_is_noticed() {
     for (rule, settings, property) in rows {
         match explore(Settings { without: Some(rule), ..settings }, ENOUGH) {
             Ok(worlds) => {
-                unnoticed.push(format!("without {rule:?}: {property} was to break, and holds in {worlds} worlds"));
+                unnoticed.push(format!("without {rule:?}: {property} should break, and holds in {worlds} worlds"));
             }
             Err((found, _)) if found == property => {}
             Err((found, trace)) => {
-                unnoticed.push(format!("without {rule:?}: {property} was to break, not {found}\n{trace}"));
+                unnoticed.push(format!("without {rule:?}: {property} should break, not {found}\n{trace}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What there is: the resource, the operator, the remote, and a call on its way. Values only.
+//! The state of a world: the resource, the operator, the remote, and a call under way. Values only.
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -8,7 +8,7 @@ use crate::controllers::connector_staged::decide::tests::wish;
 use crate::controllers::connector_staged::decide::{Call, CallKind, Deletion, Intent, TransientState};
 use crate::controllers::connector_staged::persisted::{Applied, ObservedConnector, PersistedState, Phase, Preview};
 
-/// A value that has no hash of its own: that of what it shows.
+/// A value without a hash of its own, which is hashed by its `Debug` text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept<T>(pub(super) T);
 
@@ -25,10 +25,10 @@ impl<T: fmt::Debug> Hash for Kept<T> {
     }
 }
 
-/// The uid of the one resource, and the owner of what it creates; 0 is a stranger.
+/// The uid of the one resource, and the owner of what it creates; 0: another client.
 pub(super) const OURS: u8 = 1;
 
-/// The resource, as the cluster has it.
+/// The resource, as the API server stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Resource {
     pub(super) tag: u8,
@@ -45,16 +45,16 @@ pub(super) struct Record {
     pub(super) owner: u8,
     pub(super) version: u8,
     pub(super) tag: u8,
-    /// Everything else that people choose; 0 is what the resource asks for.
+    /// Everything else that a user can choose; 0 is what the resource asks for.
     pub(super) name: u8,
     pub(super) phase: Phases,
     pub(super) preview: Previews,
-    /// Tag and name that are published.
+    /// The published tag and name.
     pub(super) listed: Option<(u8, u8)>,
-    /// Number of the visit of the tag, which ends when another one stands there, and of the content.
+    /// Number that changes each time another tag or other content is set.
     pub(super) visit: u8,
     pub(super) content: u8,
-    /// Somebody else changed it.
+    /// Whether another client changed it.
     pub(super) disguised: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) enum Previews {
 }
 
 impl Record {
-    /// As it is seen by who wants a tag.
+    /// Returns the observation of a resource that asks for this tag.
     pub(super) fn observed(&self, wanted: u8) -> ObservedConnector {
         let phase = match self.phase {
             Phases::Draft => Phase::Draft,
@@ -115,7 +115,7 @@ impl Record {
         self.phase == Phases::Processing || self.preview == Previews::Pending
     }
 
-    /// Another content.
+    /// Sets other content.
     pub(super) fn set(&mut self, (tag, name): (u8, u8), settings: &Settings) {
         if self.tag != tag {
             self.visit += 1;
@@ -137,25 +137,26 @@ pub(super) fn digest(tag: u8, name: u8) -> String {
     format!("{tag}-{name}")
 }
 
-/// Where a run is. A look and the write that follows are one step: a write that meets an edit changes nothing.
+/// The step of a reconcile. An observation and the write that follows are one step: a write that meets an edit has no
+/// effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     #[default]
     Idle,
-    /// The operation is written; its call is to be sent.
+    /// The operation is persisted; its call is sent next.
     Send(Kept<(PersistedState, TransientState, Call)>, Content),
-    /// The answer is to be written; `true`: the resource may go.
+    /// The response is written next; `true`: the finalizer is removed.
     Answered(Kept<(PersistedState, TransientState)>, bool),
 }
 
-/// What a call carries: the tag that was asked for, and the request.
+/// What a call carries: the requested tag, and the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Content {
     pub(super) tag: u8,
     pub(super) request: u8,
 }
 
-/// A call whose caller gave up.
+/// A call whose caller gave up waiting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Flying {
     pub(super) kind: Kept<CallKind>,
@@ -165,22 +166,22 @@ pub(super) struct Flying {
 /// Properties that can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Broken {
-    /// Somebody else's connector was changed.
+    /// Another client's connector was changed.
     Stranger,
-    /// It is said to be as far as asked for, and is not.
+    /// The connector is reported to be as far as asked for, and is not.
     ReadyWrong,
-    /// Permission was asked for twice for one visit of a tag, or one content was published twice.
+    /// Permission was requested twice for the same tag, or the same content was published twice.
     Twice,
     /// The resource is gone, and its connector stays.
     Orphan,
-    /// Our own connector is called somebody else's, or gone.
+    /// The connector of the resource is reported as another client's, or as gone.
     Forgotten,
 }
 
-/// A request that was made for a visit: which visit, and what it served.
+/// A request: for which visit of a tag it was made, and what it served.
 pub(super) type Asked = (u8, u8);
 
-/// Everything.
+/// The whole world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
     pub(super) resource: Option<Resource>,
@@ -191,7 +192,7 @@ pub(super) struct World {
     pub(super) before: Option<Record>,
     pub(super) lag: u8,
     pub(super) flying: Option<Flying>,
-    /// The last request for a permission, and whether its answer was read.
+    /// The last request for permission, and whether its response was read.
     pub(super) asked: Option<Asked>,
     pub(super) apply_response: bool,
     pub(super) published: Option<Asked>,
@@ -248,7 +249,7 @@ impl World {
     }
 }
 
-/// What people ask for.
+/// Returns what a user asks for.
 pub(super) fn intent(resource: &Resource, settings: &Settings) -> Intent {
     let wanted = digest(resource.tag, 0);
     Intent {
@@ -274,7 +275,7 @@ impl fmt::Display for World {
         }
         write!(
             formatter,
-            "\n     on its way {flying:?}; asked {asked:?} answered {apply_response}, published {published:?}"
+            "\n     under way {flying:?}; requested {asked:?} answered {apply_response}, published {published:?}"
         )?;
         broken.map_or(Ok(()), |broken| write!(formatter, "\n     BROKEN: {broken:?}"))
     }

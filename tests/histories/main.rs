@@ -1,5 +1,5 @@
 //! Histories: the real controllers against a simulated cluster and the dev server's state machine, with everything that
-//! can go wrong, in every order. `CONTRIBUTING.md` says how to run and to repeat them.
+//! can go wrong, in every order. `CONTRIBUTING.md` describes how to run and to repeat them.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -32,11 +32,11 @@ use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseErr
 
 use self::simulation::Simulation;
 
-/// Histories of a plain `cargo test`.
+/// Number of histories in a plain `cargo test`.
 const FEW: u32 = 60;
-/// Where chance begins, if nothing else is asked for: a test run finds today what it found yesterday.
+/// The default seed, so that two test runs play the same histories.
 const SEED: u64 = 1;
-/// Threads, whatever the machine has, so that a seed means the same everywhere.
+/// Number of threads, whatever the machine has, so that a seed means the same everywhere.
 const THREADS: u32 = 4;
 
 fn number(variable: &str) -> Option<u64> {
@@ -47,14 +47,14 @@ type Counts = Mutex<BTreeMap<String, u64>>;
 
 /// A history of some kind.
 trait Played: fmt::Debug {
-    /// Plays it; returns what happened, and what was wrong with it, if anything.
+    /// Replays it; returns the simulation, and the violation, if any. `telling`: whether to log what happens.
     fn play(&self, telling: bool) -> (Simulation, Result<(), String>);
 
-    /// Its steps, for people.
+    /// Returns its steps, for the report.
     fn told(&self) -> String;
 }
 
-/// Plays `cases` histories of one seed; the text says what failed, and how to see it again.
+/// Plays `cases` histories of one seed; the error describes what failed, and how to repeat it.
 fn explore<H: Played>(
     histories: impl Strategy<Value = H>,
     (cases, seed): (u32, u64),
@@ -87,7 +87,7 @@ fn explore<H: Played>(
     })
 }
 
-/// The same for as many as are asked for, from several seeds at once.
+/// Plays as many as requested, from several seeds at once.
 fn explore_all<H: Played, S: Strategy<Value = H>>(histories: impl Fn() -> S + Sync, kept: &'static str) {
     let cases = number("HISTORIES").and_then(|cases| u32::try_from(cases).ok()).unwrap_or(FEW);
     let seed = number("HISTORIES_SEED").unwrap_or(SEED);

@@ -1,5 +1,5 @@
-//! What makers of connectors do, and what is done to their connectors elsewhere. Next: `named.rs`
-//! and `random.rs` for histories of it.
+//! What users do with a ConnectorStaged, and what other clients do with its staged connector. Next: `named.rs` and
+//! `random.rs` for histories of it.
 
 mod named;
 pub(crate) mod random;
@@ -16,23 +16,23 @@ use crate::people::{self, PROJECT_NAME, Resource, SHOP};
 use crate::remote::PROJECT;
 use crate::simulation::Simulation;
 
-/// The resource.
+/// Name of the resource.
 const NAME: &str = "kit";
 /// Key of its connector.
 const KEY: &str = "kit";
 const REPOSITORY: &str = "https://github.com/example/demo-kit.git";
-/// Tags of the repository; all but the first two fail on their way.
+/// Tags of the repository; processing fails for all but the first two.
 pub(crate) const TAGS: [&str; 5] =
     ["1.0.0", "1.1.0", "1.2.0-not-previewable", "1.2.0-not-published", "1.2.0-not-certified"];
 const PUBLISH: [&str; 3] = ["Never", "Private", "Certified"];
 
-/// How a resource is written.
+/// The spec with which a resource is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
 pub(crate) struct Plan {
-    /// Of [`TAGS`].
+    /// Index in [`TAGS`].
     pub(crate) tag: u8,
-    /// Another one, other fields.
+    /// Selects the text fields.
     pub(crate) words: u8,
     pub(crate) previewable: bool,
     /// 0: never; 1: private; 2: certified.
@@ -43,26 +43,26 @@ pub(crate) struct Plan {
     pub(crate) suspend: bool,
 }
 
-/// What happens to the staged connector elsewhere.
+/// What another client does with the staged connector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ForeignInstalls {
-    /// It gets another name.
+    /// Changes its name.
     Rename,
-    /// It gets another tag.
+    /// Changes its tag.
     Retag,
-    /// Permission for a preview is asked for.
+    /// Requests a preview.
     Preview,
-    /// It is published.
+    /// Publishes it.
     Publish,
-    /// Its version grows.
+    /// Increments its version.
     Bump,
-    /// It is gone.
+    /// Removes it.
     Remove,
-    /// Somebody creates one of the key.
+    /// Creates one with the key.
     Create,
-    /// What runs ends now.
+    /// Ends the running process now.
     Finish,
-    /// What runs fails, or what comes next.
+    /// Makes the running process fail, or the next one.
     Fail,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn stored() -> Key {
     Key::new(Kind::Staged, SHOP, NAME)
 }
 
-/// A resource that deploys the staged connector, each of its tags.
+/// A resource that deploys each tag of the staged connector.
 pub(crate) const FOLLOWER: Resource = Resource::named("preview");
 
 fn spec(plan: Plan) -> Value {
@@ -93,24 +93,24 @@ fn spec(plan: Plan) -> Value {
 }
 
 impl Simulation {
-    /// The resource is created, or its spec replaced.
+    /// Creates the resource, or replaces its spec.
     pub(crate) fn plan(&mut self, plan: Plan) {
         self.put(&stored(), &spec(plan));
     }
 
-    /// A deployment that follows the staged connector.
+    /// Creates a deployment that follows the staged connector.
     pub(crate) fn follow(&mut self) {
         let mut spec = people::spec(FOLLOWER, Shape::default());
         spec["connector"] = json!({"stagedRef": {"name": NAME}, "updatePolicy": "Latest"});
         self.put(&FOLLOWER.stored(), &spec);
     }
 
-    /// As a person would apply it.
+    /// Creates or patches an object, as a user would apply it.
     fn put(&mut self, key: &Key, wanted: &Value) {
         let now = self.now();
         {
             let mut cluster = lock(&self.reach.cluster);
-            // What is going cannot be made again yet.
+            // An object that is being deleted cannot be created again yet.
             let _ = match cluster.get(key) {
                 None => {
                     let mut spec = Value::Null;
@@ -135,7 +135,7 @@ impl Simulation {
         self.edit(&stored(), &patch);
     }
 
-    /// How many staged connectors there are under the key.
+    /// Returns the number of staged connectors with the key.
     pub(crate) fn staged(&self) -> usize {
         let now = self.now();
         let all = lock(&self.reach.remote).world.all_staged(now);
@@ -148,7 +148,7 @@ impl Simulation {
         all.into_iter().find(|record| record.key.as_deref() == Some(KEY)).map(|record| record.id)
     }
 
-    /// Something happens elsewhere; `number` makes what is written different each time.
+    /// Lets another client act; `number` makes what it writes different each time.
     pub(crate) fn foreign_installs(&mut self, act: ForeignInstalls, number: usize) {
         let now = self.now();
         let id = self.staged_id();

@@ -1,7 +1,7 @@
-//! One operator process: the real runs, views and alarms, on watches and a queue that the driver owns.
+//! One operator process: the real reconcilers, views and requeue timers, on watches and a queue that the driver owns.
 //!
-//! As kube's controller does it, a subject runs at most once at a time; what is woken during its run runs once more.
-//! Stopping an operator drops all of its futures and all of its memory at the call at which it is stopped.
+//! As in kube's controller, each object is reconciled at most once at a time, and one that is enqueued meanwhile is
+//! reconciled once more. Stopping an operator drops all of its futures and memory at the call at which it is stopped.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -36,29 +36,29 @@ use crate::informer::{Informer, Names};
 use crate::remote::{Line, RUN, Remote};
 use crate::service::Service;
 
-/// What every operator reaches.
+/// What every operator has access to.
 #[derive(Clone)]
 pub(crate) struct Reach {
     pub(crate) gate: Gate,
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) remote: Arc<Mutex<Remote>>,
-    /// The time as it is; an operator may have another one.
+    /// The real time; the clock of an operator may differ.
     pub(crate) clock: Clock,
 }
 
-/// What an operator has of its own.
+/// What belongs to one operator.
 pub(crate) struct Own {
     /// Its clock.
     pub(crate) clock: Clock,
-    /// What the key of its digests is made of.
+    /// The seed of its digest key.
     pub(crate) digest_key: u8,
 }
 
-/// A run that is under way.
+/// A reconcile in progress.
 struct Running {
     task: JoinHandle<Action>,
     began: Timestamp,
-    /// Woken meanwhile.
+    /// Whether the object was enqueued meanwhile.
     again: bool,
 }
 
@@ -73,13 +73,13 @@ pub(crate) struct Operator {
     projects: Informer<ConnectProject>,
     secrets: Names<Secret>,
     config_maps: Names<ConfigMap>,
-    /// Who is to run, in the order in which they were woken.
+    /// Objects to reconcile, in the order in which they were enqueued.
     queue: Vec<ObjectRef>,
     running: BTreeMap<ObjectRef, Running>,
     timers: BTreeMap<ObjectRef, Timestamp>,
 }
 
-/// One thing that may happen next inside an operator.
+/// One step that may happen next inside an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
     Run(ObjectRef),
@@ -87,8 +87,8 @@ pub(crate) enum Move {
 }
 
 impl Operator {
-    /// Starts one that lists what was there at `version`. `number`: which one it is; `start`: how many were started before;
-    /// `own`: what is its own.
+    /// Starts an operator that lists the objects as of `version`. `number`: its index; `start`: how many were started
+    /// before; `own`: what belongs to it alone.
     pub(crate) fn start(number: usize, start: u64, reach: &Reach, own: &Own, version: u64) -> Self {
         let service = Service {
             operator: number,
@@ -114,7 +114,7 @@ impl Operator {
             digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
             actions: Arc::new(HttpActionFactory {
-                allowed_hosts: AllowedHosts::parse([]).expect("none at all"),
+                allowed_hosts: AllowedHosts::parse([]).expect("an empty list is valid"),
                 around: ClientContext::plain(own.clock.clone()),
                 extra_ca_pem: None,
             }),
@@ -143,7 +143,7 @@ impl Operator {
         operator
     }
 
-    /// Every watch begins to list anew, as of a version.
+    /// Begins a new list on every watch, as of a version.
     pub(crate) fn list(&mut self, version: u64) {
         let cluster = Arc::clone(&self.reach.cluster);
         let cluster = lock(&cluster);
@@ -154,7 +154,7 @@ impl Operator {
         self.config_maps.list(&self.context, &cluster, version);
     }
 
-    /// No event arrives any more until it lists again.
+    /// Disconnects the watches: no event arrives until the next list.
     pub(crate) fn cut(&mut self) {
         self.deployments.cut();
         self.staged.cut();
@@ -163,7 +163,7 @@ impl Operator {
         self.config_maps.cut = true;
     }
 
-    /// Takes in what happened; to be called whenever everything is idle.
+    /// Processes what finished and what is due; to be called whenever all tasks are idle.
     pub(crate) fn settle(&mut self) {
         let finished: Vec<ObjectRef> = self
             .running
@@ -173,7 +173,7 @@ impl Operator {
             .collect();
         for object_ref in finished {
             let Some(Running { task, again, .. }) = self.running.remove(&object_ref) else { continue };
-            let action = task.now_or_never().expect("it is finished").expect("a run does not panic");
+            let action = task.now_or_never().expect("the task is finished").expect("a reconcile does not panic");
             let pause = pause(&action);
             if let Some(pause) = pause {
                 let at = later(self.reach.clock.now(), pause);
@@ -184,7 +184,7 @@ impl Operator {
                 self.enqueue(object_ref);
             }
         }
-        // Whoever waits for the clock is woken by it in any order, so what came of that is put into one.
+        // The clock resumes waiting tasks in any order, so what they enqueued is sorted.
         let mut enqueued: Vec<ObjectRef> = std::iter::from_fn(|| self.enqueued.try_recv().ok()).collect();
         enqueued.sort();
         for object_ref in enqueued {
@@ -207,7 +207,7 @@ impl Operator {
         }
     }
 
-    /// What may happen next.
+    /// Returns the possible next steps.
     pub(crate) fn moves(&self) -> Vec<Move> {
         let cluster = lock(&self.reach.cluster);
         let ready = |object_ref: &&ObjectRef| match object_ref.kind {
@@ -231,7 +231,7 @@ impl Operator {
         moves
     }
 
-    /// Does it.
+    /// Executes a step.
     pub(crate) fn make(&mut self, next: Move) {
         match next {
             Move::Run(object_ref) => self.run(object_ref),
@@ -280,7 +280,7 @@ impl Operator {
                 context.given.note(&*object);
                 tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context).map(|(action, _)| action)))
             }),
-            // The histories have no checks and no mirrors.
+            // Histories have no checks and no mirrors.
             Subjects::Check | Subjects::Mirror => None,
         };
         match task {
@@ -288,12 +288,13 @@ impl Operator {
                 let began = self.reach.clock.now();
                 self.running.insert(object_ref, Running { task, began, again: false });
             }
-            // What kube's controller says of it, and the manager does then.
+            // What the manager does when kube's controller reports that the object is missing.
             None => events::gone(&self.context, &object_ref),
         }
     }
 
-    /// Who changed since the last run of theirs began, of those whose watches lack nothing; what is queued runs yet.
+    /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it; without
+    /// those that are queued.
     pub(crate) fn outdated(&self) -> Vec<ObjectRef> {
         let given = &self.context.given;
         let mut outdated = given.outdated(&self.deployments.state());
@@ -303,17 +304,17 @@ impl Operator {
         outdated
     }
 
-    /// The runs that are under way, and when they began.
+    /// Returns the reconciles in progress, and when they began.
     pub(crate) fn began(&self) -> impl Iterator<Item = (&ObjectRef, Timestamp)> {
         self.running.iter().map(|(object_ref, running)| (object_ref, running.began))
     }
 
-    /// Whether runs are under way.
+    /// Whether reconciles are in progress.
     pub(crate) fn is_running(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Who waits to run, or has a time at which it does.
+    /// Returns the objects that are queued or have a requeue timer.
     pub(crate) fn queued(&self) -> impl Iterator<Item = &ObjectRef> {
         self.queue.iter().chain(self.timers.keys())
     }
@@ -328,13 +329,13 @@ impl Drop for Operator {
     }
 }
 
-/// When to run again by itself.
+/// Returns after which time an action requeues.
 fn pause(action: &Action) -> Option<Duration> {
-    // An action does not show what it is, so it is compared with what it may be.
+    // An `Action` hides its contents, so it is compared with the possible ones.
     if *action == Action::await_change() {
         return None;
     }
     let candidates = [Duration::from_millis(200), Duration::from_secs(5), Duration::from_secs(10)];
     let known = candidates.into_iter().find(|pause| *action == Action::requeue(*pause));
-    Some(known.unwrap_or_else(|| panic!("a run asks for a pause that is not known here: {action:?}")))
+    Some(known.unwrap_or_else(|| panic!("a reconcile asks for an unknown requeue: {action:?}")))
 }

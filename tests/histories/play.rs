@@ -1,4 +1,5 @@
-//! Plays a history: its steps, then quiet until everything is as it has to be, then the end of all resources.
+//! Plays a history: its steps, then a time without faults until everything is as it should be, then the deletion of all
+//! resources.
 
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use crate::people::{NAMESPACES, RESOURCES};
 use crate::settled;
 use crate::simulation::Simulation;
 
-/// Time between two looks at whether everything has settled: first short, then long enough for every pause of the
-/// rules (an hour at most).
+/// Number of checks whether everything has settled, and the pause between them: first short, then long enough for every
+/// pause of the rules (an hour at most).
 const PATIENCE: [(usize, Duration); 4] = [
     (24, Duration::from_secs(5)),
     (20, Duration::from_secs(30)),
@@ -20,10 +21,10 @@ const PATIENCE: [(usize, Duration); 4] = [
     (12, Duration::from_mins(15)),
 ];
 
-/// Parts of a time in which everybody does what there is to do.
+/// Number of parts into which a step of time is divided; everybody does what is due after each part.
 const PARTS: u64 = 6;
 
-/// Plays it; returns what happened, and what was wrong with it, if anything.
+/// Plays it; returns the simulation, and the violation, if any. `telling`: whether to log what happens.
 pub(crate) fn play(history: &History, telling: bool) -> (Simulation, Result<(), String>) {
     stage(history.order, history.reading, async |simulation| {
         simulation.telling = telling;
@@ -43,7 +44,7 @@ impl Played for History {
     }
 }
 
-/// Plays something of one's own in a world of its own.
+/// Plays a closure in a new simulation.
 pub(crate) fn stage<T>(order: u64, reading: Reading, play: impl AsyncFnOnce(&mut Simulation) -> T) -> (Simulation, T) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
@@ -88,7 +89,7 @@ impl Simulation {
         self.judge.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// Does one step. `number` makes what it writes different from what others wrote.
+    /// Executes one step. `number` makes what it writes different from what other steps wrote.
     pub(crate) async fn step(&mut self, step: &Step, number: usize) {
         let name = |index: &u8| RESOURCES[usize::from(*index) % RESOURCES.len()];
         let namespace = |index: &u8| NAMESPACES[usize::from(*index) % NAMESPACES.len()];
@@ -148,7 +149,7 @@ impl Simulation {
         }
     }
 
-    /// No trouble from here on: within a bounded time everything is as the specs ask.
+    /// Ends all faults: within a bounded time everything must be as the specs ask.
     pub(crate) async fn quiet(&mut self) -> Result<(), String> {
         self.armed.clear();
         self.reopen();
@@ -159,8 +160,8 @@ impl Simulation {
         self.settle(Duration::ZERO, 0).await
     }
 
-    /// Goes on until everything is as the specs ask. An operator that is stopped meanwhile is started after `pause`, with
-    /// lists that are `behind` changes old.
+    /// Continues until everything is as the specs ask. An operator that is stopped meanwhile is started after `pause`,
+    /// with lists that are `behind` changes old.
     pub(crate) async fn settle(&mut self, pause: Duration, behind: u64) -> Result<(), String> {
         let mut last = String::new();
         for (times, span) in PATIENCE {

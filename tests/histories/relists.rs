@@ -1,4 +1,4 @@
-//! Lists that begin anew, page by page, while everything else goes on.
+//! Lists that start again, page by page, while everything else goes on.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::people::Resource;
 use crate::play::stage;
 use crate::simulation::Simulation;
 
-/// A list that begins anew shows its early pages long before reconciles may read what they hold.
+/// A new list delivers its early pages long before reconciles may read the objects on them.
 #[test]
-fn what_an_early_page_of_a_list_shows_is_reconciled_as_it_is() {
+fn an_object_of_an_early_list_page_is_reconciled_in_its_current_state() {
     let paused = Shape { suspend: true, ..Shape::default() };
     let (_, observed) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
         simulation.start(0, 0);

@@ -1,6 +1,6 @@
 //! The simulated API server as the operator's own client sees it: requests in, answers out, without a socket.
 //!
-//! Knows the paths and verbs that the operator uses; anything else fails the test. Events are swallowed.
+//! It supports the paths and verbs that the operator uses; anything else fails the test. Events are discarded.
 
 use std::sync::{Arc, Mutex};
 
@@ -25,7 +25,7 @@ pub(crate) struct Service {
 type Answered = Result<Response<Body>, String>;
 
 impl Service {
-    /// A client of it.
+    /// Returns a client of it.
     pub(crate) fn client(self) -> Client {
         let service = tower::service_fn(move |request: Request<Body>| self.clone().answer(request));
         Client::new(service, "default")
@@ -38,7 +38,7 @@ impl Service {
         let asked = Asked::read(&head.method, head.uri.path(), body);
         let Self { operator, gate, cluster, clock } = self;
         if asked.kind.is_none() {
-            // An Event: for people only, and nobody reads it here.
+            // An Event: it is only for users, and nothing reads it here.
             return Ok(answered(201, &asked.body));
         }
         let what = What {
@@ -57,7 +57,7 @@ impl Service {
     }
 }
 
-/// A request, read.
+/// A parsed request.
 struct Asked {
     kind: Option<Kind>,
     namespace: String,
@@ -78,7 +78,7 @@ impl Asked {
             Some("events") => (None, name),
             Some(plural) => {
                 let kind = Kind::ALL.into_iter().find(|kind| kind.plural() == plural);
-                assert!(kind.is_some(), "the simulated API server does not know {method} {path}");
+                assert!(kind.is_some(), "the simulated API server does not support {method} {path}");
                 (kind, name)
             }
         };
@@ -94,7 +94,7 @@ impl Asked {
 
     fn carry_out(self, method: &Method, cluster: &mut Cluster, clock: &Clock) -> Response<Body> {
         let Self { kind, namespace, name, status, body } = self;
-        let kind = kind.expect("Events were answered before");
+        let kind = kind.expect("Events are answered earlier");
         let now = clock.now();
         if *method == Method::GET && name.is_none() {
             let items: Vec<&Value> = cluster
@@ -112,7 +112,7 @@ impl Asked {
             "POST" => cluster.create(&key, body, now),
             "PATCH" => cluster.patch(&key, &body, status),
             "DELETE" => cluster.delete(&key, now),
-            other => panic!("the simulated API server does not know {other}"),
+            other => panic!("the simulated API server does not support {other}"),
         };
         match result {
             Ok(object) => answered(if *method == Method::POST { 201 } else { 200 }, &object),

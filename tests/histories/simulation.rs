@@ -1,7 +1,7 @@
-//! Everything together, and who is next: operators, cluster, remote, the gate between them, and one clock.
+//! The whole simulation: operators, cluster, remote, the interceptor of all calls, and one clock.
 //!
-//! [`Simulation::micro`] does one thing at a time: it lets one waiting call happen, starts one run, or delivers one
-//! event. Which one is chosen by numbers that come from the history, so the same history happens again in the same way.
+//! [`Simulation::micro`] does one thing at a time: it decides one waiting call, starts one reconcile, or delivers one
+//! event. Numbers from the history choose which, so the same history always happens in the same way.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -20,36 +20,36 @@ use crate::remote::Remote;
 
 /// L of the design: the time limit of a request.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
-/// Time that a build takes.
+/// Duration of a build.
 const BUILD: Duration = Duration::from_secs(40);
 
-/// Read once: it is a text.
+/// Parsed once: parsing takes time.
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let own = Catalogue::parse(include_str!("catalogue.yaml")).expect("a catalogue");
     Catalogue::built_in().and(own)
 });
 
-/// What is to become of a call that is still to come.
+/// A fault that waits for a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Armed {
     pub(crate) place: Place,
-    /// Only calls that may change something.
+    /// Whether it applies only to calls that may change something.
     pub(crate) changes: bool,
-    /// Calls that fit and pass before.
+    /// Number of matching calls that pass before.
     pub(crate) skip: u8,
     pub(crate) outage: Outage,
 }
 
-/// What becomes of it.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outage {
     LostThere,
     LostBack,
-    /// It works, and the answer is 400 `DeploymentConnectorUpdateFailure`, which leaves that open.
+    /// The call succeeds, and the answer is 400 `DeploymentConnectorUpdateFailure`, which leaves that open.
     Unclear,
-    /// Its caller gives up, and it arrives so many seconds later, less than [`LIMIT`].
+    /// Its caller gives up, and it arrives that many seconds later, less than [`LIMIT`].
     Late(u8),
-    /// It works at once, and its answer takes so many seconds, less than [`LIMIT`].
+    /// It succeeds at once, and its answer takes that many seconds, less than [`LIMIT`].
     Slow(u8),
     /// 400 `InvalidJsonInput`.
     Invalid,
@@ -59,27 +59,27 @@ pub(crate) enum Outage {
     Conflict,
     /// 400 `DeploymentInvalidStatusTransition`.
     Busy,
-    /// 500 before anything happened.
+    /// 500 before it had an effect.
     Broken,
     /// 503.
     Unavailable,
-    /// The operator dies before the call.
+    /// The operator is killed before the call.
     DieBefore,
-    /// It dies when the call has happened.
+    /// The operator is killed after the effect of the call.
     DieAfter,
 }
 
-/// Chance that a history decides on.
+/// Random choices that a history determines.
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser(u64);
 
 impl Chooser {
-    /// With 0 it is always the first one.
+    /// With seed 0 it always chooses the first.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// One of so many.
+    /// Chooses one of that many.
     pub(crate) fn choose(&mut self, of: usize) -> usize {
         if self.0 == 0 || of < 2 {
             return 0;
@@ -93,29 +93,29 @@ impl Chooser {
     }
 }
 
-/// Everything together.
+/// The simulation.
 pub(crate) struct Simulation {
     pub(crate) reach: Reach,
     pub(crate) operators: [Option<Operator>; 2],
     pub(crate) armed: Vec<Armed>,
     pub(crate) judge: Judge,
     chooser: Chooser,
-    /// Effects of calls whose callers gave up, and when they come.
+    /// Effects of calls whose callers gave up, and when they happen.
     late: Vec<(Timestamp, Effect)>,
-    /// Answers that are on their way to an operator, and when they come.
+    /// Answers in transit to an operator, and when they arrive.
     slow: Vec<(Timestamp, usize, Effect)>,
     lives: u64,
     /// The clock of each operator.
     clocks: [Clock; 2],
-    /// What the key of the digests is made of.
+    /// The seed of the digest key.
     digest_key: u8,
-    /// What becomes of which call, counted from the one before of these.
+    /// The calls at which faults happen, each counted from the previous fault, and the faults.
     pub(crate) cuts: VecDeque<(usize, Outage)>,
-    /// Every call since then, and whether it may change something.
+    /// Every call since the last of these faults, and whether it may change something.
     pub(crate) calls: Vec<(String, bool)>,
-    /// Whether what happens is noted.
+    /// Whether to log what happens.
     pub(crate) telling: bool,
-    /// What happened, for people.
+    /// What happened, for the report.
     pub(crate) told: Vec<String>,
 }
 
@@ -159,7 +159,7 @@ impl Simulation {
         self.reach.clock.now()
     }
 
-    /// Notes what happens, if somebody wants to read it.
+    /// Logs what happens, if `telling`.
     pub(crate) fn tell(&mut self, text: impl FnOnce() -> String) {
         if self.telling {
             let now = self.now();
@@ -167,7 +167,7 @@ impl Simulation {
         }
     }
 
-    /// The second operator's clock is so many seconds ahead, from its next start on.
+    /// Sets the second operator's clock ahead by that many seconds, from its next start on.
     pub(crate) fn skew(&mut self, seconds: i8) {
         self.clocks[1] = Clock::stepped(self.now() + SignedDuration::from_secs(i64::from(seconds)));
         self.judge.skew = Duration::from_secs(u64::from(seconds.unsigned_abs()));
@@ -184,33 +184,33 @@ impl Simulation {
         }
     }
 
-    /// The key of the digests is lost: everybody ends, and whoever starts from now on has another one.
+    /// Loses the digest key: all operators stop, and those that start from now on have another one.
     pub(crate) async fn lose_digest_key(&mut self) {
         for number in 0..self.operators.len() {
             self.stop(number).await;
         }
         self.digest_key = self.digest_key.wrapping_add(1);
-        self.tell(|| "the key of the digests is another one".to_owned());
+        self.tell(|| "the digest key changes".to_owned());
     }
 
-    /// Stops an operator where it is: its calls that wait never happen, nor are their answers seen.
+    /// Stops an operator where it is: its waiting calls never happen, nor do its answers arrive.
     pub(crate) async fn stop(&mut self, number: usize) {
         if self.operators[number].take().is_some() {
             self.tell(|| format!("operator {number} is stopped"));
             self.reach.gate.parked().retain(|call| call.operator != number);
             self.slow.retain(|(_, operator, _)| *operator != number);
             idle().await;
-            // What its tasks began while they ended.
+            // Its tasks may have begun calls while they ended.
             self.reach.gate.parked().retain(|call| call.operator != number);
         }
     }
 
-    /// Whether calls are under way whose callers gave up, or are no more.
+    /// Whether calls are in progress whose callers gave up, or do not exist any more.
     pub(crate) fn awaits_arrivals(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// Lets time pass. Calls that wait go on waiting.
+    /// Lets time pass. Waiting calls continue to wait.
     pub(crate) async fn pass(&mut self, by: Duration) {
         let until = later(self.now(), by);
         loop {
@@ -236,7 +236,7 @@ impl Simulation {
         idle().await;
     }
 
-    /// Does one thing; false if there is nothing to do.
+    /// Does one thing; returns false if there is nothing to do.
     pub(crate) async fn micro(&mut self) -> bool {
         idle().await;
         for operator in self.operators.iter_mut().flatten() {
@@ -249,7 +249,7 @@ impl Simulation {
         }
         if next.is_empty() {
             let running = self.slow.is_empty() && self.operators.iter().flatten().any(Operator::is_running);
-            assert!(!running, "a run waits for something that is not at the gate");
+            assert!(!running, "a reconcile waits for something that is not a call");
             return false;
         }
         let chosen = self.chooser.choose(next.len());
@@ -269,14 +269,14 @@ impl Simulation {
         true
     }
 
-    /// Does everything that can be done without time passing.
+    /// Does everything that is possible without time passing.
     pub(crate) async fn rest(&mut self) {
         for _ in 0..5_000 {
             if !self.micro().await {
                 return;
             }
         }
-        panic!("it does not come to rest");
+        panic!("it does not become idle");
     }
 
     async fn happen(&mut self, call: Call) {
@@ -296,7 +296,7 @@ impl Simulation {
                 return self.stop(operator).await;
             }
             _ if too_late => Fate::NotSent,
-            // Whoever called has given up by now.
+            // The caller has given up by now.
             _ if remote && waited >= LIMIT => Fate::LostThere,
             None => Fate::Pass,
             Some(Outage::LostThere) => Fate::LostThere,
@@ -320,7 +320,7 @@ impl Simulation {
         }
     }
 
-    /// The first trouble that is meant for this call.
+    /// Returns the first fault that applies to this call.
     fn outage(&mut self, call: &Call) -> Option<Outage> {
         let number = self.calls.len();
         self.calls.push((call.what.name.clone(), call.what.changes));
@@ -335,19 +335,19 @@ impl Simulation {
             return None;
         }
         let outage = self.armed.remove(index).outage;
-        // Only a change can come late; a read just gets no answer.
+        // Only a change can arrive late; a read just gets no answer.
         Some(if matches!(outage, Outage::Late(_)) && !call.what.changes { Outage::LostThere } else { outage })
     }
 
-    /// Begins another row of choices, which depends on nothing that came before: so what is left of a history that is
-    /// shrunk goes on as it did.
+    /// Starts a new sequence of choices that does not depend on earlier steps: so shrinking a history keeps the
+    /// behavior of the remaining steps.
     pub(crate) fn reorder(&mut self, order: u64, text: &str) {
         // FNV-1a.
         let mixed = text.bytes().fold(order, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         self.chooser = Chooser::new(if order == 0 { 0 } else { mixed });
     }
 
-    /// Has the judge look at what happened since.
+    /// Lets the checker process what happened since its last call.
     pub(crate) fn judge(&mut self) {
         let now = self.now();
         self.judge.began.clear();
@@ -361,7 +361,7 @@ impl Simulation {
     }
 }
 
-/// Returns once every task waits for the driver. Time is paused, so this takes none.
+/// Returns once every task waits for the driver. Tokio's time is paused, so this takes no time.
 pub(crate) async fn idle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }

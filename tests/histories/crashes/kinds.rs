@@ -1,5 +1,5 @@
-//! The kinds of operations on deployments that are cut, and what each has to come to. Those on staged connectors are
-//! in `staged.rs`.
+//! The kinds of operations on deployments that are interrupted, and the expected result of each. Those on staged
+//! connectors are in `staged.rs`.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::history::{Foreign, Shape};
 use crate::people::RESOURCES;
 use crate::simulation::Simulation;
 
-/// Level of [`crate::people::LEVELS`] with which a deployment fails.
+/// Index in [`crate::people::LEVELS`] of the value with which a deployment fails.
 const FAILING: u8 = 4;
 
 /// A kind of operation.
@@ -31,19 +31,20 @@ pub(super) enum Kind {
     Staged(Making),
 }
 
-/// What it has to come to.
+/// The expected result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub(super) creates: u64,
     pub(super) redeploys: u64,
-    /// Deployments at the remote, in the end.
+    /// Number of deployments at the remote at the end.
     pub(super) there: usize,
-    /// The same of staged connectors.
+    /// What was done to staged connectors.
     pub(super) made: Made,
 }
 
 impl Kind {
-    /// Whether it is also stopped a second time: the way of a tag is that of every other change of a staged connector.
+    /// Whether it is also stopped a second time. A new tag takes the same path as every other change of a staged
+    /// connector, so it stands for all of them.
     pub(super) fn is_stopped_twice(self) -> bool {
         match self {
             Self::Staged(making) => matches!(making, Making::Create | Making::NewTag | Making::Delete),
@@ -70,7 +71,7 @@ impl Kind {
         Self::DEPLOYMENTS.into_iter().chain(Making::ALL.map(Self::Staged)).collect()
     }
 
-    /// Its place among all kinds.
+    /// Returns its index among all kinds.
     pub(super) fn number(self) -> u64 {
         let named = format!("{self:?}");
         Self::all().iter().take_while(|kind| format!("{kind:?}") != named).count() as u64
@@ -92,7 +93,7 @@ impl Kind {
         Wanted { creates, redeploys, there, made: Made::default() }
     }
 
-    /// Whether what was done to staged connectors is what was to be done.
+    /// Whether what was done to staged connectors is what was expected.
     pub(super) fn comes_to(self, made: Made) -> bool {
         match self {
             Self::Staged(making) => making.comes_to(made),
@@ -103,7 +104,7 @@ impl Kind {
     fn shape(self) -> Shape {
         Shape {
             level: if matches!(self, Self::Failure | Self::Repair) { FAILING } else { 0 },
-            // Sent again, so that one redeploy sets right what a stranger wrote there.
+            // Sent again, so that one redeploy corrects what another client wrote there.
             config: matches!(self, Self::DriftCorrection),
             adopt: matches!(self, Self::Adoption),
             orphan: matches!(self, Self::Orphan),
@@ -112,7 +113,7 @@ impl Kind {
         }
     }
 
-    /// What is there before; the operator runs, and everything is settled.
+    /// Creates the initial state; the operator runs, and everything is settled.
     pub(super) async fn prepare(self, simulation: &mut Simulation) -> Result<(), String> {
         simulation.start(0, 0);
         match self {
@@ -132,7 +133,7 @@ impl Kind {
         Ok(())
     }
 
-    /// What begins it.
+    /// Makes the change that starts the operation.
     pub(super) async fn act(self, simulation: &mut Simulation) {
         let name = RESOURCES[0];
         match self {

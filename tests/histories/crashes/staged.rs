@@ -1,4 +1,4 @@
-//! The kinds of operations on staged connectors that are cut, and what each has to come to.
+//! The kinds of operations on staged connectors that are interrupted, and the expected result of each.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use crate::gate::Place;
 use crate::makers::{ForeignInstalls, Plan};
 use crate::simulation::{Armed, Outage, Simulation};
 
-/// Tags of [`crate::makers::TAGS`].
+/// Indexes in [`crate::makers::TAGS`].
 const SECOND: u8 = 1;
 const NOT_PREVIEWABLE: u8 = 2;
 const NOT_PUBLISHED: u8 = 3;
 const NOT_CERTIFIED: u8 = 4;
 
-/// The next change of the remote arrives when its caller has given up.
+/// The next change of the remote arrives after its caller has given up.
 const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, outage: Outage::Late(25) };
 
 /// A kind of operation.
@@ -24,22 +24,22 @@ pub(super) enum Making {
     /// Update, preview and publication of a new tag.
     NewTag,
     Certify,
-    /// The same, as whoever certifies refuses it.
+    /// The same, where certification is refused.
     CertifyInVain,
     PreviewInVain,
     PublishInVain,
     Adopt,
-    /// A name that was changed elsewhere is set back.
+    /// A name that another client changed is set back.
     SetBack,
     Delete,
     Orphan,
-    /// Deleted while the create is under way.
+    /// Deleted while the create is in progress.
     DeleteAtOnce,
-    /// A deployment follows a new tag, which is published as well.
+    /// A deployment follows a new tag, which is also published.
     Follow,
 }
 
-/// What was done, and what there is in the end.
+/// What was done, and what exists at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Made {
     pub(super) stagings: u64,
@@ -84,9 +84,10 @@ impl Making {
         Wanted { creates: 0, redeploys: u64::from(follows), there: usize::from(follows), made }
     }
 
-    /// Whether that is what was to be done.
+    /// Whether that is what was expected.
     pub(super) fn comes_to(self, made: Made) -> bool {
-        // Stopped before the call and deleted meanwhile, it is never created.
+        // If the operator is stopped before the call and the resource is deleted meanwhile, the connector is never
+        // created.
         let never = matches!(self, Self::DeleteAtOnce) && made == Made::default();
         never || made == self.wanted().made
     }
@@ -95,7 +96,7 @@ impl Making {
         Plan { delete: !matches!(self, Self::Orphan), ..Plan::default() }
     }
 
-    /// What is there before.
+    /// Creates the initial state.
     pub(super) async fn prepare(self, simulation: &mut Simulation) -> Result<(), String> {
         match self {
             Self::Create | Self::DeleteAtOnce => {}
@@ -115,7 +116,7 @@ impl Making {
         Ok(())
     }
 
-    /// What begins it.
+    /// Makes the change that starts the operation.
     pub(super) async fn act(self, simulation: &mut Simulation) {
         let plan = self.plan();
         let ready = Plan { previewable: true, publish: 1, ..plan };

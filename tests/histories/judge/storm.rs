@@ -1,4 +1,4 @@
-//! Calls of an operator within a minute: whatever happens, it asks and writes no faster than people and strangers do.
+//! Rate of calls of an operator: whatever happens, it reads and writes no faster than users and other clients do.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::gate::{Place, What};
 
 const WINDOW: Duration = Duration::from_mins(1);
 
-/// What is counted, by operator: whether at the cluster, whether it may change something.
+/// The class that is counted: operator, whether it calls the cluster, whether the call may change something.
 type Class = (usize, bool, bool);
 
 /// The calls of the last minute.
 #[derive(Default)]
 pub(super) struct Storm(BTreeMap<Class, VecDeque<Timestamp>>);
 
-/// Most calls of a minute: twice what random histories come to.
+/// Returns the limit of calls within a minute: twice the maximum of random histories.
 fn at_most(cluster: bool, changes: bool) -> usize {
     match (cluster, changes) {
         (false, true) => MOST_CHANGES,
@@ -33,7 +33,7 @@ const MOST_WRITES: usize = 60;
 const MOST_READS: usize = 100;
 
 impl Judge {
-    /// An operator calls.
+    /// Records a call of an operator.
     pub(crate) fn called(&mut self, what: &What, operator: usize, now: Timestamp) {
         let (cluster, changes) = (what.place == Place::Cluster, what.changes);
         let calls = self.storm.0.entry((operator, cluster, changes)).or_default();

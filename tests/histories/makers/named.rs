@@ -1,4 +1,4 @@
-//! Histories of a staged connector with a name, each under every reading of what the contract leaves open.
+//! Named histories of a staged connector, each under every reading of what the contract leaves open.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::history::Reading;
 use crate::play::stage;
 use crate::simulation::{Armed, Outage, Simulation};
 
-/// What somebody does; after each of it everything settles.
+/// An act; after each one everything settles.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Plan(Plan),
     Follow,
-    /// Both, one after the other, and time for what they began to end.
+    /// Both changes, one after the other, and time for their processes to end.
     ForeignInstalls(ForeignInstalls, ForeignInstalls),
     Again,
 }
 
-/// Updates, previews, publications and redeploys.
+/// Counts of updates, previews, publications and redeploys.
 type Done = [u64; 4];
 
 async fn story(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> {
@@ -66,7 +66,7 @@ fn come_to(case: &str, choice: Option<&str>, operators: usize, acts: &[Act], wan
 }
 
 #[test]
-fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever_is_left_open() {
+fn each_named_history_of_a_staged_connector_reaches_the_requested_state_under_every_reading() {
     let staged = Plan::default();
     let previewed = Plan { previewable: true, ..staged };
     let published = Plan { publish: 1, ..staged };
@@ -75,37 +75,37 @@ fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever
         ("from one tag to the next", 1, &[Act::Plan(both), Act::Plan(Plan { tag: 1, ..both })], [1, 2, 2, 0]),
         ("two operators", 2, &[Act::Plan(both), Act::Plan(Plan { tag: 1, ..both })], [1, 2, 2, 0]),
         (
-            "permission is asked for again when a tag comes back, though it was not for the one between",
+            "a preview is requested again when a tag comes back, though none was for the tag in between",
             1,
             &[Act::Plan(previewed), Act::Plan(Plan { tag: 1, ..staged }), Act::Plan(previewed)],
             [2, 2, 0, 0],
         ),
         (
-            "what was published elsewhere under another name is set back, and published",
+            "a name that another client changed and published is corrected, and published",
             1,
             &[Act::Plan(published), Act::ForeignInstalls(ForeignInstalls::Rename, ForeignInstalls::Publish)],
             [1, 0, 2, 0],
         ),
         (
-            "what was renamed and renamed back is not published again",
+            "a connector that was renamed and renamed back is not published again",
             1,
             &[Act::Plan(published), Act::ForeignInstalls(ForeignInstalls::Rename, ForeignInstalls::Bump)],
             [1, 0, 1, 0],
         ),
         (
-            "what failed is tried once more for each request",
+            "a failed publication is tried once more for each request",
             1,
             &[Act::Plan(Plan { tag: 3, ..published }), Act::Again, Act::Again],
             [0, 0, 3, 0],
         ),
         (
-            "a deployment follows a tag that has an application less",
+            "a deployment follows a tag with one application less",
             1,
             &[Act::Plan(Plan { tag: 1, ..previewed }), Act::Follow, Act::Plan(Plan { publish: 1, ..previewed })],
             [1, 2, 1, 1],
         ),
         (
-            "what was refused as a preview is asked for again for the next tag",
+            "after a refused preview, one is requested for the next tag",
             1,
             &[Act::Plan(Plan { tag: 2, ..both }), Act::Plan(both)],
             [1, 2, 1, 0],
@@ -118,10 +118,10 @@ fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever
     }
 }
 
-/// The answer to the request for a preview of a second tag is lost, and somebody else changes the connector before it
-/// arrives: the permission that shows then is that of the first tag.
+/// The answer to the preview request for a second tag is lost, and another client changes the connector before the
+/// request arrives: the permission that shows then belongs to the first tag.
 #[test]
-fn a_permission_of_the_tag_before_is_never_taken_for_that_of_the_new_one() {
+fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
     for choice in [None, Some("new-tag=keeps-preview"), Some("new-tag=resets-preview")] {
         let mut variant = Variant::default();
         if let Some(choice) = choice {

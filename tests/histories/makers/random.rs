@@ -1,4 +1,4 @@
-//! Random histories of one staged connector: its maker, strangers, bad luck, and every reading of what the contract
+//! Random histories of one staged connector: its users, other clients, faults, and every reading of what the contract
 //! leaves open.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::history::{Reading, Step, outage};
 use crate::play::stage;
 use crate::simulation::Simulation;
 
-/// What the contract leaves open of staged connectors, beside its friendliest reading.
+/// What the contract leaves open about staged connectors, besides its friendliest reading.
 pub(super) const CHOICES: [&str; 13] = [
     "read-lag=20s",
     "key-held=30s",
@@ -31,10 +31,10 @@ pub(super) const CHOICES: [&str; 13] = [
     "redeploy-shows-old=20s",
 ];
 
-/// Longer than the time between two looks at what is settled.
+/// A pause that is longer than the poll interval of settled resources.
 const LOOKS: Duration = Duration::from_mins(6);
 
-/// One step.
+/// One step. Do not rename variants: the text of a step seeds the choices that follow it.
 #[derive(Clone, Debug)]
 enum Made {
     Plan(Plan),
@@ -45,14 +45,14 @@ enum Made {
     Common(Step),
 }
 
-/// A history.
+/// A history of a staged connector.
 #[derive(Clone, Debug)]
 pub(crate) struct Making {
     order: u64,
-    /// Of [`CHOICES`].
+    /// Indexes in [`CHOICES`].
     choices: Vec<usize>,
     skew: i8,
-    /// A deployment follows the connector.
+    /// Whether a deployment follows the connector.
     followed: bool,
     first: Option<Plan>,
     steps: Vec<Made>,
@@ -68,13 +68,13 @@ fn variant(choices: &[usize]) -> Variant {
 }
 
 impl Simulation {
-    /// The remote reads the contract in these ways.
+    /// Sets how the remote interprets the contract.
     pub(crate) fn choose(&mut self, variant: Variant) {
         self.judge.truth.lag = variant.read_lag + variant.redeploy_shows_old;
         lock(&self.reach.remote).world.variant = variant;
     }
 
-    /// Whatever is to follow has followed, also when it is looked at again.
+    /// Settles everything, and again after the next poll, which must not change anything.
     pub(super) async fn quiet_for_long(&mut self) -> Result<(), String> {
         self.quiet().await?;
         self.pass(LOOKS).await;
@@ -186,7 +186,7 @@ fn made() -> impl Strategy<Value = Made> {
     ]
 }
 
-/// All histories.
+/// Returns all histories of a staged connector.
 pub(crate) fn makings() -> impl Strategy<Value = Making> {
     let order = prop_oneof![1 => Just(0), 3 => any::<u64>()];
     let choices = prop::collection::vec(0..CHOICES.len(), 0..4);

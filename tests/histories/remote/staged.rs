@@ -1,4 +1,4 @@
-//! The side of the remote that makers of connectors reach: staged connectors, from their creation to their publication.
+//! The API of staged connectors at the remote, from their creation to their publication.
 
 use connect_api::Selector;
 use connect_api::api::{Answer, PageRequest};
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::{Asked, Line, Make, PROJECT, found};
 
-/// Who asks.
+/// Returns the projects of the caller.
 fn ours() -> [String; 1] {
     [PROJECT.to_owned()]
 }
@@ -54,7 +54,7 @@ impl StagedApi for Line {
     }
 }
 
-/// Name of an action, as it is sent.
+/// Returns the name of an action, as it is sent.
 fn called(action: &ConnectorUpdateAction) -> String {
     let sent = serde_json::to_value(action).unwrap_or_default();
     sent["action"].as_str().unwrap_or_default().to_owned()

@@ -5,10 +5,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::checker::TOKEN;
 use crate::cluster::{Cluster, Key, Kind};
-use crate::judge::TOKEN;
-use crate::people::FEATURES;
 use crate::remote::{GLOBAL, Values};
+use crate::users::FEATURES;
 
 /// Returns the values that a resource asks for, with defaults for what is not set; `None`: an object that it references
 /// is missing.

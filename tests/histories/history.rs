@@ -5,7 +5,7 @@ use dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, 
 use proptest::prelude::*;
 use std::time::Duration;
 
-use crate::gate::Place;
+use crate::interceptor::Place;
 use crate::simulation::{Armed, Outage};
 
 /// How the remote interprets what the contract leaves open, in a form that shrinks to the friendliest interpretation.
@@ -52,7 +52,7 @@ impl Reading {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
 pub(crate) struct Shape {
-    /// `LOG_LEVEL`, see [`crate::people::LEVELS`].
+    /// `LOG_LEVEL`, see [`crate::users::LEVELS`].
     pub(crate) level: u8,
     /// `FEATURES` comes from the ConfigMap.
     pub(crate) config: bool,

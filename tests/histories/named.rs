@@ -10,11 +10,11 @@ use connect_operator::names;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::gate::{Place, lock};
 use crate::history::{Foreign, History, Reading, Shape, Step};
-use crate::people::{RESOURCES, Resource};
-use crate::play::{play, stage};
+use crate::interceptor::{Place, lock};
+use crate::replay::{replay, simulate};
 use crate::simulation::{Armed, Outage, Simulation};
+use crate::users::{RESOURCES, Resource};
 
 fn outage(place: Place, skip: u8, outage: Outage) -> Step {
     Step::Outage(Armed { place, changes: true, skip, outage })
@@ -26,16 +26,16 @@ fn live(steps: Vec<Step>) -> History {
 
 /// Plays a history, and counts creates, redeploys, and redeploys that only an allowance explains.
 fn counted(history: &History) -> (u64, u64, u64) {
-    let (simulation, result) = play(history, true);
-    assert!(result.is_ok(), "{}\n{result:?}", simulation.told.join("\n"));
-    let counts = &simulation.judge.counts;
+    let (simulation, result) = replay(history, true);
+    assert!(result.is_ok(), "{}\n{result:?}", simulation.log.join("\n"));
+    let counts = &simulation.checker.counts;
     let of = |what: &str| counts.get(what).copied().unwrap_or_default();
     let allowed = counts.iter().filter(|(what, _)| what.starts_with("redeploys allowed"));
     (of("creates"), of("redeploys"), allowed.map(|(_, times)| times).sum())
 }
 
 /// Checks each row: its name, the history, and the expected result of [`counted`].
-fn all_come_to(rows: Vec<(&str, History, (u64, u64, u64))>) {
+fn check_all(rows: Vec<(&str, History, (u64, u64, u64))>) {
     for (case, history, wanted) in rows {
         assert_eq!(counted(&history), wanted, "{case}: creates, redeploys, allowed ones");
     }
@@ -47,7 +47,7 @@ fn each_named_history_reaches_the_requested_state() {
     use Outage::{DieAfter, DieBefore, Late, LostBack};
     let shape = Shape::default();
     let debug = Shape { level: 1, ..shape };
-    all_come_to(vec![
+    check_all(vec![
         ("a change, and nothing goes wrong", live(vec![Step::Write(0, debug), Step::Pass(90)]), (1, 1, 0)),
         (
             "rule 6: the answer to a redeploy is lost",
@@ -157,7 +157,7 @@ fn each_named_history_reaches_the_requested_state() {
 fn rule_4_7_and_15_each_named_history_of_keys_and_versions_reaches_the_requested_state() {
     use Outage::LostBack;
     let shape = Shape::default();
-    all_come_to(vec![
+    check_all(vec![
         (
             "rule 4: of two with one key in two namespaces, the second creates once the first does not exist any more",
             live(vec![Step::Write(3, shape), Step::Pass(90), Step::Delete(0), Step::Pass(200)]),
@@ -222,7 +222,7 @@ fn rule_22_and_24_each_named_history_of_a_deletion_reaches_the_requested_state()
     use Outage::{DieBefore, Late};
     let shape = Shape::default();
     let debug = Shape { level: 1, ..shape };
-    all_come_to(vec![
+    check_all(vec![
         (
             "one with a key conflict is deleted while its reconcile reports that, and is forgotten all the same",
             History {
@@ -308,7 +308,7 @@ fn the_same_history_always_happens_in_the_same_way() {
     let steps =
         vec![Step::Start(1, 2), Step::Secret(2), Step::Run(9), Step::Write(1, Shape::default()), Step::Pass(60)];
     let history = History { order: 99, ..live(steps) };
-    let [once, again] = [play(&history, true), play(&history, true)].map(|(simulation, _)| simulation.told);
+    let [once, again] = [replay(&history, true), replay(&history, true)].map(|(simulation, _)| simulation.log);
     assert_eq!(once, again);
 }
 
@@ -317,14 +317,14 @@ fn the_same_history_always_happens_in_the_same_way() {
 /// would request a second redeploy, which only the version in the request prevents.
 #[test]
 fn rule_5_an_observation_from_before_a_call_is_not_used_after_it() {
-    let (simulation, settled) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+    let (simulation, settled) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         simulation.start(0, 0);
         let all = ["one", "two", "three", "four"].map(Resource::named);
         for name in all {
             simulation.write(name, Shape::default());
         }
         simulation.settle(Duration::ZERO, 0).await?;
-        simulation.telling = true;
+        simulation.logging = true;
         simulation.calls.clear();
         let after = |place, changes, skip, outage| Armed { place, changes, skip, outage };
         // The first write reports the change; the second one persists the operation, and the call waits for its answer.
@@ -344,13 +344,13 @@ fn rule_5_an_observation_from_before_a_call_is_not_used_after_it() {
         }
         simulation.settle(Duration::ZERO, 0).await
     });
-    let told = simulation.told.join("\n");
-    assert_eq!(settled, Ok(()), "{told}");
-    assert!(simulation.armed.is_empty(), "every fault happened\n{told}");
+    let log = simulation.log.join("\n");
+    assert_eq!(settled, Ok(()), "{log}");
+    assert!(simulation.armed.is_empty(), "every fault happened\n{log}");
     let looks = simulation.calls.iter().filter(|(name, _)| name.starts_with("list 100"));
-    assert!(looks.count() > 0, "they are read by LIST\n{told}");
-    let count = |what: &str| simulation.judge.counts.get(what).copied().unwrap_or_default();
-    assert_eq!([count("redeploys"), count("refused by the remote")], [1, 0], "{told}");
+    assert!(looks.count() > 0, "they are read by LIST\n{log}");
+    let count = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
+    assert_eq!([count("redeploys"), count("refused by the remote")], [1, 0], "{log}");
 }
 
 /// When a version is published, neither the cluster nor the deployment changes.
@@ -359,11 +359,11 @@ fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() 
     for (case, connector) in
         [("that version", json!({"version": 2})), ("the latest one", json!({"updatePolicy": "Latest"}))]
     {
-        let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
             simulation.start(0, 0);
             simulation.write(RESOURCES[0], Shape::default());
             simulation.settle(Duration::ZERO, 0).await?;
-            simulation.telling = true;
+            simulation.logging = true;
             simulation.edit(&RESOURCES[0].stored(), &json!({"spec": {"connector": connector}}));
             simulation.settle(Duration::ZERO, 0).await?;
             simulation.publish();
@@ -373,9 +373,9 @@ fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() 
             }
             simulation.settle(Duration::ZERO, 0).await
         });
-        let told = simulation.told.join("\n");
-        assert_eq!(result, Ok(()), "{case}\n{told}");
-        assert_eq!(simulation.judge.counts.get("redeploys"), Some(&1), "{case}\n{told}");
+        let log = simulation.log.join("\n");
+        assert_eq!(result, Ok(()), "{case}\n{log}");
+        assert_eq!(simulation.checker.counts.get("redeploys"), Some(&1), "{case}\n{log}");
     }
 }
 
@@ -384,7 +384,7 @@ fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() 
 #[test]
 fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
     let reading = Reading { normalise: 1, ..Reading::default() };
-    let (simulation, reason) = stage(0, reading, async |simulation: &mut Simulation| {
+    let (simulation, reason) = simulate(0, reading, async |simulation: &mut Simulation| {
         simulation.start(0, 0);
         let lost = Armed { place: Place::Remote, changes: true, skip: 0, outage: Outage::LostBack };
         simulation.armed.push(lost);

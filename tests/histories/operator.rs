@@ -14,7 +14,7 @@ use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
-use connect_operator::controllers::object_ref::{Kind as Subjects, ObjectRef};
+use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tracker::ReconcileTracker;
@@ -31,15 +31,15 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, Kind};
-use crate::gate::{Gate, lock};
 use crate::informer::{Informer, Names};
-use crate::remote::{Line, RUN, Remote};
+use crate::interceptor::{Interceptor, lock};
+use crate::remote::{CALLER, Line, Remote};
 use crate::service::Service;
 
 /// What every operator has access to.
 #[derive(Clone)]
 pub(crate) struct Reach {
-    pub(crate) gate: Gate,
+    pub(crate) interceptor: Interceptor,
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) remote: Arc<Mutex<Remote>>,
     /// The real time; the clock of an operator may differ.
@@ -67,7 +67,7 @@ pub(crate) struct Operator {
     pub(crate) context: Arc<Context>,
     reach: Reach,
     enqueued: UnboundedReceiver<ObjectRef>,
-    ringing: JoinHandle<()>,
+    timers_task: JoinHandle<()>,
     deployments: Informer<ConnectorDeployment>,
     staged: Informer<ConnectorStaged>,
     projects: Informer<ConnectProject>,
@@ -82,7 +82,7 @@ pub(crate) struct Operator {
 /// One step that may happen next inside an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
-    Run(ObjectRef),
+    Reconcile(ObjectRef),
     Deliver(Kind),
 }
 
@@ -92,13 +92,13 @@ impl Operator {
     pub(crate) fn start(number: usize, start: u64, reach: &Reach, own: &Own, version: u64) -> Self {
         let service = Service {
             operator: number,
-            gate: reach.gate.clone(),
+            interceptor: reach.interceptor.clone(),
             cluster: Arc::clone(&reach.cluster),
             clock: reach.clock.clone(),
         };
         let line = Line {
             operator: number,
-            gate: reach.gate.clone(),
+            interceptor: reach.interceptor.clone(),
             remote: Arc::clone(&reach.remote),
             clock: reach.clock.clone(),
         };
@@ -129,7 +129,7 @@ impl Operator {
             context,
             reach: reach.clone(),
             enqueued,
-            ringing: tokio::spawn(async move { requeue_timers.ring().await }),
+            timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
             deployments: Informer::new(Kind::Deployment),
             staged: Informer::new(Kind::Staged),
             projects: Informer::new(Kind::Project),
@@ -211,12 +211,12 @@ impl Operator {
     pub(crate) fn moves(&self) -> Vec<Move> {
         let cluster = lock(&self.reach.cluster);
         let ready = |object_ref: &&ObjectRef| match object_ref.kind {
-            Subjects::Deployment => self.deployments.is_ready(),
-            Subjects::Staged => self.staged.is_ready(),
-            Subjects::Project => self.projects.is_ready(),
-            Subjects::Check | Subjects::Mirror => true,
+            ObjectKind::Deployment => self.deployments.is_ready(),
+            ObjectKind::Staged => self.staged.is_ready(),
+            ObjectKind::Project => self.projects.is_ready(),
+            ObjectKind::Check | ObjectKind::Mirror => true,
         };
-        let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Run).collect();
+        let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Reconcile).collect();
         for (kind, waits) in [
             (Kind::Project, self.projects.waits(&cluster)),
             (Kind::Deployment, self.deployments.waits(&cluster)),
@@ -232,9 +232,9 @@ impl Operator {
     }
 
     /// Executes a step.
-    pub(crate) fn make(&mut self, next: Move) {
+    pub(crate) fn execute(&mut self, next: Move) {
         match next {
-            Move::Run(object_ref) => self.run(object_ref),
+            Move::Reconcile(object_ref) => self.reconcile(object_ref),
             Move::Deliver(kind) => self.deliver(kind),
         }
     }
@@ -242,7 +242,7 @@ impl Operator {
     fn deliver(&mut self, kind: Kind) {
         let cluster = Arc::clone(&self.reach.cluster);
         let cluster = lock(&cluster);
-        let run = match kind {
+        let enqueued = match kind {
             Kind::Project => self.projects.deliver(&self.context, &cluster),
             Kind::Deployment => self.deployments.deliver(&self.context, &cluster),
             Kind::Staged => self.staged.deliver(&self.context, &cluster),
@@ -255,33 +255,35 @@ impl Operator {
                 Vec::new()
             }
         };
-        for object_ref in run {
+        for object_ref in enqueued {
             self.enqueue(object_ref);
         }
     }
 
-    fn run(&mut self, object_ref: ObjectRef) {
+    fn reconcile(&mut self, object_ref: ObjectRef) {
         self.queue.retain(|queued| *queued != object_ref);
         self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
         let task = match object_ref.kind {
-            Subjects::Deployment => self.deployments.get(&object_ref).map(|object| {
-                let run = (object_ref.clone(), object.uid().unwrap_or_default());
+            ObjectKind::Deployment => self.deployments.get(&object_ref).map(|object| {
+                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 context.given.note(&*object);
-                tokio::spawn(RUN.scope(run, driver::reconcile(object, context).map(|(action, _)| action)))
+                tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
-            Subjects::Staged => self.staged.get(&object_ref).map(|object| {
-                let run = (object_ref.clone(), object.uid().unwrap_or_default());
+            ObjectKind::Staged => self.staged.get(&object_ref).map(|object| {
+                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 context.given.note(&*object);
-                tokio::spawn(RUN.scope(run, driver::reconcile(object, context).map(|(action, _)| action)))
+                tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
-            Subjects::Project => self.projects.get(&object_ref).map(|object| {
-                let run = (object_ref.clone(), object.uid().unwrap_or_default());
+            ObjectKind::Project => self.projects.get(&object_ref).map(|object| {
+                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 context.given.note(&*object);
-                tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context).map(|(action, _)| action)))
+                tokio::spawn(
+                    CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
+                )
             }),
             // Histories have no checks and no mirrors.
-            Subjects::Check | Subjects::Mirror => None,
+            ObjectKind::Check | ObjectKind::Mirror => None,
         };
         match task {
             Some(task) => {
@@ -322,7 +324,7 @@ impl Operator {
 
 impl Drop for Operator {
     fn drop(&mut self) {
-        self.ringing.abort();
+        self.timers_task.abort();
         for running in self.running.values() {
             running.task.abort();
         }

@@ -20,7 +20,7 @@ use dev_server::{ListQuery, LogQuery, Refusal, World};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
-use crate::gate::{Failure, Gate, Place, What, lock};
+use crate::interceptor::{Failure, Interceptor, Place, What, lock};
 
 mod staged;
 
@@ -29,7 +29,7 @@ pub(crate) const PROJECT: &str = "demo";
 
 tokio::task_local! {
     /// The reconcile that calls: object and uid.
-    pub(crate) static RUN: (ObjectRef, String);
+    pub(crate) static CALLER: (ObjectRef, String);
 }
 
 /// The relevant values of a deployment: those of its service by their keys, all others prefixed with the application.
@@ -92,7 +92,7 @@ pub(crate) enum Verb {
 
 /// What an operator requested for a staged connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Make {
+pub(crate) enum StagedVerb {
     Stage,
     Update { id: String, version: i64, actions: Vec<ConnectorUpdateAction> },
     Discard { id: String },
@@ -102,14 +102,14 @@ pub(crate) enum Make {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Deployment(Verb),
-    Staged(Make),
+    Staged(StagedVerb),
 }
 
 /// A call that may change something, as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrived {
     /// The reconcile that sent it.
-    pub(crate) run: (ObjectRef, String),
+    pub(crate) caller: (ObjectRef, String),
     pub(crate) asked: Asked,
     /// Id of the deployment or staged connector that it changed; `None`: it was refused.
     pub(crate) changed: Option<String>,
@@ -125,7 +125,7 @@ pub(crate) struct Remote {
 #[derive(Clone)]
 pub(crate) struct Line {
     pub(crate) operator: usize,
-    pub(crate) gate: Gate,
+    pub(crate) interceptor: Interceptor,
     pub(crate) remote: Arc<Mutex<Remote>>,
     pub(crate) clock: Clock,
 }
@@ -175,7 +175,7 @@ impl Line {
             };
             Err(error(operation, failure))
         };
-        Box::pin(self.gate.call(self.operator, what, self.clock.now(), effect, fail))
+        Box::pin(self.interceptor.call(self.operator, what, self.clock.now(), effect, fail))
     }
 
     fn change<T: Send + 'static>(
@@ -187,11 +187,11 @@ impl Line {
         effect: impl FnOnce(&mut World, Timestamp) -> Result<T, Refusal> + Send + 'static,
         id: impl FnOnce(&T) -> String + Send + 'static,
     ) -> Answer<'_, T> {
-        let run = RUN.with(Clone::clone);
+        let caller = CALLER.with(Clone::clone);
         self.ask(operation, name, Some(send_before), move |remote, at| {
             let result = effect(&mut remote.world, at);
             let changed = result.as_ref().ok().map(id);
-            remote.arrived.push(Arrived { run, asked, changed });
+            remote.arrived.push(Arrived { caller, asked, changed });
             result
         })
     }
@@ -297,8 +297,8 @@ fn found<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
 
 fn refused(operation: &'static str, refusal: &Refusal) -> ApiError {
     let codes = refusal.errors.iter().map(|error| error.code.clone()).collect();
-    let told = refusal.errors.iter().map(|error| error.message.clone()).collect::<Vec<_>>().join("; ");
-    ApiError { message: told, ..error(operation, Failed::Answered { status: refusal.status, codes }) }
+    let message = refusal.errors.iter().map(|error| error.message.clone()).collect::<Vec<_>>().join("; ");
+    ApiError { message, ..error(operation, Failed::Answered { status: refusal.status, codes }) }
 }
 
 fn error(operation: &'static str, failure: Failed) -> ApiError {

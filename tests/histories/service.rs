@@ -11,13 +11,13 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Key, Kind, Refusal};
-use crate::gate::{Failure, Gate, Place, What, lock};
+use crate::interceptor::{Failure, Interceptor, Place, What, lock};
 
 /// The cluster as one operator reaches it.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) operator: usize,
-    pub(crate) gate: Gate,
+    pub(crate) interceptor: Interceptor,
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) clock: Clock,
 }
@@ -36,7 +36,7 @@ impl Service {
         let body = body.collect_bytes().await.map_err(|error| error.to_string())?;
         let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("JSON") };
         let asked = Asked::read(&head.method, head.uri.path(), body);
-        let Self { operator, gate, cluster, clock } = self;
+        let Self { operator, interceptor, cluster, clock } = self;
         if asked.kind.is_none() {
             // An Event: it is only for users, and nothing reads it here.
             return Ok(answered(201, &asked.body));
@@ -49,11 +49,12 @@ impl Service {
         };
         let since = clock.now();
         let effect = move || -> Answered { Ok(asked.carry_out(&head.method, &mut lock(&cluster), &clock)) };
-        gate.call(operator, what, since, effect, |failure| match failure {
-            Failure::Lost | Failure::NotSent => Err("the connection was lost".to_owned()),
-            Failure::Refused(status, _) => Ok(refused(&Refusal(status, "Refused"))),
-        })
-        .await
+        interceptor
+            .call(operator, what, since, effect, |failure| match failure {
+                Failure::Lost | Failure::NotSent => Err("the connection was lost".to_owned()),
+                Failure::Refused(status, _) => Ok(refused(&Refusal(status, "Refused"))),
+            })
+            .await
     }
 }
 

@@ -17,10 +17,10 @@ use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::checker::{Checker, State};
 use crate::cluster::{Cluster, Key, Kind, is_going};
 use crate::desired;
-use crate::gate::lock;
-use crate::judge::{Judge, State};
+use crate::interceptor::lock;
 use crate::remote::Values;
 use crate::simulation::Simulation;
 
@@ -30,11 +30,11 @@ const LARGEST_STATUS: usize = 8 * 1024;
 /// Returns what is not yet as it must be.
 pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
     let cluster = lock(&simulation.reach.cluster);
-    let judge = &simulation.judge;
+    let checker = &simulation.checker;
     if simulation.awaits_arrivals() {
         return Some("a call is still to arrive".to_owned());
     }
-    if let Some(text) = left_behind(judge).or_else(|| judge.makers.left_behind()) {
+    if let Some(text) = left_behind(checker).or_else(|| checker.staged.left_behind()) {
         return Some(text);
     }
     if let Some(text) = going(&cluster) {
@@ -49,7 +49,7 @@ pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
     }
     for (key, value) in cluster.of_kind(Kind::Staged) {
         let object = ConnectorStaged::deserialize(&**value).expect("a stored object has its kind");
-        if let Some(text) = judge.unmade(&object) {
+        if let Some(text) = checker.unsettled_staged(&object) {
             return Some(format!("{}: {text}; it is {:?}", key.name, object.status));
         }
     }
@@ -75,10 +75,13 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
         if is_of_another(value) {
             continue;
         }
-        let runs = simulation.judge.truth.now(id).map_or(0, |state| state.connector);
+        let runs = simulation.checker.truth.now(id).map_or(0, |state| state.connector);
         if runs < deployable {
-            let told = &value["status"];
-            return Some(format!("{} runs version {runs} of {name}, which has {deployable}; it is {told}", key.name));
+            let reported = &value["status"];
+            return Some(format!(
+                "{} runs version {runs} of {name}, which has {deployable}; it is {reported}",
+                key.name
+            ));
         }
     }
     None
@@ -135,22 +138,22 @@ fn conflict(cluster: &Cluster, object: &ConnectorDeployment) -> Option<String> {
 
 fn short(object: &ConnectorDeployment) -> String {
     let status = object.status.clone().unwrap_or_default();
-    let told: Vec<_> = status
+    let reported: Vec<_> = status
         .conditions
         .iter()
         .map(|condition| {
             format!("{}={} ({}: {})", condition.type_, condition.status, condition.reason, condition.message)
         })
         .collect();
-    format!("{told:?}, id {:?}, applied {:?}, operation {:?}", status.id, status.applied, status.operation)
+    format!("{reported:?}, id {:?}, applied {:?}, operation {:?}", status.id, status.applied, status.operation)
 }
 
 /// Returns a deployment that should have been undeployed with its resource.
-fn left_behind(judge: &Judge) -> Option<String> {
-    let owners = |id: &str| judge.owners.get(id).into_iter().flatten().filter_map(|uid| judge.lives.get(uid));
-    let mut ids = judge.owners.keys();
+fn left_behind(checker: &Checker) -> Option<String> {
+    let owners = |id: &str| checker.owners.get(id).into_iter().flatten().filter_map(|uid| checker.lives.get(uid));
+    let mut ids = checker.owners.keys();
     let left = ids.find(|id| {
-        judge.truth.now(id).is_some()
+        checker.truth.now(id).is_some()
             && owners(id).all(|life| !life.alive)
             && !owners(id).any(|life| life.may_leave || life.disguised)
     })?;
@@ -163,7 +166,7 @@ fn resource(
     object: &ConnectorDeployment,
     values: Option<&Values>,
 ) -> Option<String> {
-    let judge = &simulation.judge;
+    let checker = &simulation.checker;
     let status = object.status.clone().unwrap_or_default();
     let generation = object.metadata.generation.unwrap_or_default();
     let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
@@ -189,7 +192,7 @@ fn resource(
     let wanted = values.filter(|_| !observed && !object.spec.suspend)?;
     // A version that does not exist cannot be created, for the first time or again.
     let missing = object.spec.connector.version.is_some_and(|version| version != simulation.latest_connector());
-    let gone = status.id.as_ref().is_none_or(|id| judge.truth.now(id).is_none());
+    let gone = status.id.as_ref().is_none_or(|id| checker.truth.now(id).is_none());
     if missing && gone && (reason == "ConnectorVersionUnavailable" || status.id.is_some()) {
         return None;
     }
@@ -202,18 +205,18 @@ fn resource(
             .then(|| "it has no deployment".to_owned())
             .or_else(|| conflict(cluster, object));
     };
-    let Some(state) = judge.truth.now(id) else {
+    let Some(state) = checker.truth.now(id) else {
         let stays = object.spec.drift.policy != DriftPolicy::Correct || reason == "KeyTaken";
-        let told = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
-        return (!(stays && told)).then(|| "its deployment disappeared".to_owned());
+        let reported = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
+        return (!(stays && reported)).then(|| "its deployment disappeared".to_owned());
     };
     if let Some(version) = object.spec.connector.version.filter(|version| *version != state.connector) {
-        let told = match simulation.latest_connector() {
+        let reported = match simulation.latest_connector() {
             latest if version > state.connector && version != latest => reason == "ConnectorVersionUnavailable",
             _ => reason == "ConnectorVersionMismatch",
         };
         let wants = format!("it asks for version {version}, and {} runs", state.connector);
-        return (!told).then_some(wants);
+        return (!reported).then_some(wants);
     }
     let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
     if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) {
@@ -221,10 +224,10 @@ fn resource(
     }
     let corrects = object.spec.drift.policy == DriftPolicy::Correct;
     let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
-    let plain_now = state.plain_is(&judge.due(&object.uid().unwrap_or_default(), &status, wanted));
+    let plain_now = state.plain_is(&checker.due(&object.uid().unwrap_or_default(), &status, wanted));
     let plain = (state.foreign_visible && !corrects) || plain_now;
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
-    let told = match state.status.as_str() {
+    let reported = match state.status.as_str() {
         "Deployed" if state.malformed => reason == "ApplicationMissing",
         // The remote trimmed values, or another client changed them while the operator's were deployed.
         "Deployed" if reason == "ValuesNotApplied" => state.of(&wanted.plain) != wanted.plain,
@@ -236,12 +239,12 @@ fn resource(
         _ => false,
     };
     let recreates = object.spec.removed_values == RemovedValues::Recreate;
-    let life = object.uid().and_then(|uid| judge.lives.get(&uid));
+    let life = object.uid().and_then(|uid| checker.lives.get(&uid));
     let sent = |key: &str| life.is_some_and(|life| life.ever_sent.contains(key));
     if let Some(text) = retained(&status, state, wanted, (recreates && !state.foreign_visible, &sent)) {
         return Some(text);
     }
-    (!(plain && secured && told)).then(|| format!("expected {wanted:?}, and the remote has {state:?}"))
+    (!(plain && secured && reported)).then(|| format!("expected {wanted:?}, and the remote has {state:?}"))
 }
 
 /// `ValuesRetained` is true if, and only if, the deployment has a value that is not wanted; a default does not count.
@@ -252,7 +255,7 @@ fn retained(
     (recreates, sent): (bool, &dyn Fn(&str) -> bool),
 ) -> Option<String> {
     let of_type = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
-    let said = of_type.filter(|condition| condition.status == "True");
+    let reported = of_type.filter(|condition| condition.status == "True");
     let unwanted = state.plain.iter().filter(|(key, value)| {
         // A default that was never sent is in effect only where no client sent another value.
         let due = |wanted: &String| sent(key) || !Values::is_default(key, wanted) || wanted == *value;
@@ -261,7 +264,7 @@ fn retained(
         !known && (!key.ends_with("retryPolicy") || sent(key))
     });
     let unwanted: Vec<_> = unwanted.map(|(key, _)| (key, key.rsplit('/').next().unwrap_or_default())).collect();
-    let right = match said {
+    let right = match reported {
         Some(condition) => unwanted.iter().all(|(_, key)| condition.message.contains(key)),
         None => true,
     };
@@ -271,9 +274,9 @@ fn retained(
     }
     // A retry policy that was sent and is not shown may exist: records of older services do not show it.
     let hidden = |key: &str| sent(key) && !wanted.plain.contains_key(key);
-    let may_be = said.is_some() && hidden("events/retryPolicy");
-    let wrong = said.is_some() == unwanted.is_empty() && !may_be;
-    (wrong || !right).then(|| format!("it has {unwanted:?} unwanted, and reports {said:?}"))
+    let may_be = reported.is_some() && hidden("events/retryPolicy");
+    let wrong = reported.is_some() == unwanted.is_empty() && !may_be;
+    (wrong || !right).then(|| format!("it has {unwanted:?} unwanted, and reports {reported:?}"))
 }
 
 /// Returns what operators keep in memory though it does not exist, or a status that is too large.

@@ -12,9 +12,9 @@ use connect_api::ErrorCode;
 use dev_server::{Catalogue, Variant, World};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::checker::Checker;
 use crate::cluster::Cluster;
-use crate::gate::{Call, Effect, Fate, Gate, Left, Place, lock};
-use crate::judge::Judge;
+use crate::interceptor::{Call, Effect, Fate, Interceptor, Left, Place, lock};
 use crate::operator::{Move, Operator, Own, Reach};
 use crate::remote::Remote;
 
@@ -98,7 +98,7 @@ pub(crate) struct Simulation {
     pub(crate) reach: Reach,
     pub(crate) operators: [Option<Operator>; 2],
     pub(crate) armed: Vec<Armed>,
-    pub(crate) judge: Judge,
+    pub(crate) checker: Checker,
     chooser: Chooser,
     /// Effects of calls whose callers gave up, and when they happen.
     late: Vec<(Timestamp, Effect)>,
@@ -114,9 +114,9 @@ pub(crate) struct Simulation {
     /// Every call since the last of these faults, and whether it may change something.
     pub(crate) calls: Vec<(String, bool)>,
     /// Whether to log what happens.
-    pub(crate) telling: bool,
+    pub(crate) logging: bool,
     /// What happened, for the report.
-    pub(crate) told: Vec<String>,
+    pub(crate) log: Vec<String>,
 }
 
 enum Next {
@@ -129,19 +129,19 @@ impl Simulation {
         let start = Timestamp::from_second(1_800_000_000).expect("a time in range");
         let world = World::new(CATALOGUE.clone(), variant, BUILD, Some(1));
         let reach = Reach {
-            gate: Gate::default(),
+            interceptor: Interceptor::default(),
             cluster: Arc::new(Mutex::new(Cluster::default())),
             remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new() })),
             clock: Clock::stepped(start),
         };
-        let judge = Judge::default();
+        let checker = Checker::default();
         let chooser = Chooser::new(seed);
         let (late, slow) = (Vec::new(), Vec::new());
         Self {
             reach,
             operators: [None, None],
             armed: Vec::new(),
-            judge,
+            checker,
             chooser,
             late,
             slow,
@@ -150,8 +150,8 @@ impl Simulation {
             digest_key: 0,
             cuts: VecDeque::new(),
             calls: Vec::new(),
-            telling: false,
-            told: Vec::new(),
+            logging: false,
+            log: Vec::new(),
         }
     }
 
@@ -159,18 +159,18 @@ impl Simulation {
         self.reach.clock.now()
     }
 
-    /// Logs what happens, if `telling`.
-    pub(crate) fn tell(&mut self, text: impl FnOnce() -> String) {
-        if self.telling {
+    /// Logs what happens, if `logging`.
+    pub(crate) fn log(&mut self, text: impl FnOnce() -> String) {
+        if self.logging {
             let now = self.now();
-            self.told.push(format!("{now} {}", text()));
+            self.log.push(format!("{now} {}", text()));
         }
     }
 
     /// Sets the second operator's clock ahead by that many seconds, from its next start on.
     pub(crate) fn skew(&mut self, seconds: i8) {
         self.clocks[1] = Clock::stepped(self.now() + SignedDuration::from_secs(i64::from(seconds)));
-        self.judge.skew = Duration::from_secs(u64::from(seconds.unsigned_abs()));
+        self.checker.skew = Duration::from_secs(u64::from(seconds.unsigned_abs()));
     }
 
     /// Starts an operator, unless it runs; `behind`: how many changes old its first lists are.
@@ -178,7 +178,7 @@ impl Simulation {
         if self.operators[number].is_none() {
             self.lives += 1;
             let version = lock(&self.reach.cluster).version().saturating_sub(behind);
-            self.tell(|| format!("operator {number} starts, {behind} changes behind"));
+            self.log(|| format!("operator {number} starts, {behind} changes behind"));
             let own = Own { clock: self.clocks[number].clone(), digest_key: self.digest_key };
             self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, &own, version));
         }
@@ -190,18 +190,18 @@ impl Simulation {
             self.stop(number).await;
         }
         self.digest_key = self.digest_key.wrapping_add(1);
-        self.tell(|| "the digest key changes".to_owned());
+        self.log(|| "the digest key changes".to_owned());
     }
 
     /// Stops an operator where it is: its waiting calls never happen, nor do its answers arrive.
     pub(crate) async fn stop(&mut self, number: usize) {
         if self.operators[number].take().is_some() {
-            self.tell(|| format!("operator {number} is stopped"));
-            self.reach.gate.parked().retain(|call| call.operator != number);
+            self.log(|| format!("operator {number} is stopped"));
+            self.reach.interceptor.parked().retain(|call| call.operator != number);
             self.slow.retain(|(_, operator, _)| *operator != number);
             idle().await;
             // Its tasks may have begun calls while they ended.
-            self.reach.gate.parked().retain(|call| call.operator != number);
+            self.reach.interceptor.parked().retain(|call| call.operator != number);
         }
     }
 
@@ -230,9 +230,9 @@ impl Simulation {
             for (_, _, answer) in self.slow.extract_if(.., |(due, _, _)| *due <= at) {
                 answer();
             }
-            self.judge();
+            self.check();
         }
-        self.judge();
+        self.check();
         idle().await;
     }
 
@@ -242,8 +242,8 @@ impl Simulation {
         for operator in self.operators.iter_mut().flatten() {
             operator.settle();
         }
-        self.reach.gate.order();
-        let mut next: Vec<Next> = (0..self.reach.gate.parked().len()).map(Next::Call).collect();
+        self.reach.interceptor.order();
+        let mut next: Vec<Next> = (0..self.reach.interceptor.parked().len()).map(Next::Call).collect();
         for (number, operator) in self.operators.iter().enumerate() {
             next.extend(operator.iter().flat_map(Operator::moves).map(|step| Next::Move(number, step)));
         }
@@ -255,17 +255,17 @@ impl Simulation {
         let chosen = self.chooser.choose(next.len());
         match next.swap_remove(chosen) {
             Next::Call(index) => {
-                let call = self.reach.gate.parked().remove(index);
+                let call = self.reach.interceptor.parked().remove(index);
                 self.happen(call).await;
             }
             Next::Move(number, step) => {
-                self.tell(|| format!("{number}: {step:?}"));
+                self.log(|| format!("{number}: {step:?}"));
                 if let Some(operator) = &mut self.operators[number] {
-                    operator.make(step);
+                    operator.execute(step);
                 }
             }
         }
-        self.judge();
+        self.check();
         true
     }
 
@@ -282,11 +282,11 @@ impl Simulation {
     async fn happen(&mut self, call: Call) {
         let outage = self.outage(&call);
         let now = self.now();
-        self.judge.called(&call.what, call.operator, now);
+        self.checker.called(&call.what, call.operator, now);
         let (operator, waited) = (call.operator, between(call.since, self.now()));
         let remote = call.what.place == Place::Remote;
         let too_late = call.what.send_before.is_some_and(|before| self.clocks[call.operator].now() >= before);
-        self.tell(|| format!("{operator}: {} {outage:?}", call.what.name));
+        self.log(|| format!("{operator}: {} {outage:?}", call.what.name));
         let fate = match outage {
             Some(Outage::DieBefore) => return self.stop(operator).await,
             Some(Outage::DieAfter) => {
@@ -348,16 +348,16 @@ impl Simulation {
     }
 
     /// Lets the checker process what happened since its last call.
-    pub(crate) fn judge(&mut self) {
+    pub(crate) fn check(&mut self) {
         let now = self.now();
-        self.judge.began.clear();
+        self.checker.began.clear();
         for (object_ref, began) in self.operators.iter().flatten().flat_map(Operator::began) {
-            let oldest = self.judge.began.entry(object_ref.clone()).or_insert(began);
+            let oldest = self.checker.began.entry(object_ref.clone()).or_insert(began);
             *oldest = began.min(*oldest);
         }
         let mut remote = lock(&self.reach.remote);
         let cluster = lock(&self.reach.cluster);
-        self.judge.look(&cluster, &mut remote, now);
+        self.checker.check_new(&cluster, &mut remote, now);
     }
 }
 

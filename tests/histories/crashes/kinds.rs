@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use connect_operator::names;
 
-use super::staged::{Made, Making};
+use super::staged::{StagedCounts, StagedKind};
 use crate::history::{Foreign, Shape};
-use crate::people::RESOURCES;
 use crate::simulation::Simulation;
+use crate::users::RESOURCES;
 
-/// Index in [`crate::people::LEVELS`] of the value with which a deployment fails.
+/// Index in [`crate::users::LEVELS`] of the value with which a deployment fails.
 const FAILING: u8 = 4;
 
 /// A kind of operation.
@@ -28,18 +28,18 @@ pub(super) enum Kind {
     Failure,
     Repair,
     RecreateAfterDisappearance,
-    Staged(Making),
+    Staged(StagedKind),
 }
 
 /// The expected result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct Expected {
     pub(super) creates: u64,
     pub(super) redeploys: u64,
     /// Number of deployments at the remote at the end.
     pub(super) there: usize,
     /// What was done to staged connectors.
-    pub(super) made: Made,
+    pub(super) staged: StagedCounts,
 }
 
 impl Kind {
@@ -47,7 +47,7 @@ impl Kind {
     /// connector, so it stands for all of them.
     pub(super) fn is_stopped_twice(self) -> bool {
         match self {
-            Self::Staged(making) => matches!(making, Making::Create | Making::NewTag | Making::Delete),
+            Self::Staged(kind) => matches!(kind, StagedKind::Create | StagedKind::NewTag | StagedKind::Delete),
             _ => true,
         }
     }
@@ -68,7 +68,7 @@ impl Kind {
     ];
 
     pub(super) fn all() -> Vec<Self> {
-        Self::DEPLOYMENTS.into_iter().chain(Making::ALL.map(Self::Staged)).collect()
+        Self::DEPLOYMENTS.into_iter().chain(StagedKind::ALL.map(Self::Staged)).collect()
     }
 
     /// Returns its index among all kinds.
@@ -77,7 +77,7 @@ impl Kind {
         Self::all().iter().take_while(|kind| format!("{kind:?}") != named).count() as u64
     }
 
-    pub(super) fn wanted(self) -> Wanted {
+    pub(super) fn expected(self) -> Expected {
         let (creates, redeploys, there) = match self {
             Self::Create | Self::Failure | Self::RecreateAfterDisappearance => (1, 0, 1),
             Self::RedeployBySpec
@@ -88,16 +88,16 @@ impl Kind {
             | Self::Repair => (0, 1, 1),
             Self::Undeploy => (0, 0, 0),
             Self::Orphan | Self::Restore => (0, 0, 1),
-            Self::Staged(making) => return making.wanted(),
+            Self::Staged(kind) => return kind.expected(),
         };
-        Wanted { creates, redeploys, there, made: Made::default() }
+        Expected { creates, redeploys, there, staged: StagedCounts::default() }
     }
 
     /// Whether what was done to staged connectors is what was expected.
-    pub(super) fn comes_to(self, made: Made) -> bool {
+    pub(super) fn is_as_expected(self, staged: StagedCounts) -> bool {
         match self {
-            Self::Staged(making) => making.comes_to(made),
-            _ => made == Made::default(),
+            Self::Staged(kind) => kind.is_as_expected(staged),
+            _ => staged == StagedCounts::default(),
         }
     }
 
@@ -118,7 +118,7 @@ impl Kind {
         simulation.start(0, 0);
         match self {
             Self::Create | Self::Failure => {}
-            Self::Staged(making) => making.prepare(simulation).await?,
+            Self::Staged(kind) => kind.prepare(simulation).await?,
             Self::Adoption => {
                 simulation.stranger(RESOURCES[0], Foreign::Create, 0);
                 simulation.pass(Duration::from_secs(100)).await;
@@ -145,7 +145,7 @@ impl Kind {
             Self::DriftCorrection => simulation.stranger(name, Foreign::Visible, 1),
             Self::RecreateAfterDisappearance => simulation.stranger(name, Foreign::Remove, 1),
             Self::Restore => simulation.start(0, 0),
-            Self::Staged(making) => making.act(simulation).await,
+            Self::Staged(kind) => kind.act(simulation).await,
         }
     }
 }

@@ -18,17 +18,17 @@ use std::time::Duration;
 use dev_server::Variant;
 
 use self::kinds::Kind;
-use self::staged::Made;
-use crate::gate::lock;
+use self::staged::StagedCounts;
 use crate::history::Reading;
-use crate::play::stage;
+use crate::interceptor::lock;
+use crate::replay::simulate;
 use crate::simulation::{Outage, Simulation};
 
 /// A pause after which no earlier write can still arrive or be hidden from reads.
 const QUIET_PERIOD: Duration = Duration::from_secs(150);
 
 /// A pause that is longer than the poll interval of settled resources.
-const LOOKS: Duration = Duration::from_mins(6);
+const POLL_PAUSE: Duration = Duration::from_mins(6);
 
 /// How long the operator is down, and how many changes old its first lists are then.
 const WAYS: [(Duration, u64); 4] = [(Duration::ZERO, 0), (QUIET_PERIOD, 3), (Duration::ZERO, 3), (QUIET_PERIOD, 0)];
@@ -69,35 +69,35 @@ struct Seen {
     extra: u64,
 }
 
-fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
-    let (simulation, result) = stage(plan.order, Reading::default(), async |simulation: &mut Simulation| {
+fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Seen, String> {
+    let (simulation, result) = simulate(plan.order, Reading::default(), async |simulation: &mut Simulation| {
         simulation.choose(plan.variant());
         kind.prepare(simulation).await?;
-        simulation.telling = telling;
-        let before = simulation.judge.counts.clone();
+        simulation.logging = logging;
+        let before = simulation.checker.counts.clone();
         simulation.calls.clear();
         simulation.cuts.extend(plan.cuts.iter().copied());
         kind.act(simulation).await;
         let mut settled = simulation.settle(plan.pause, plan.behind).await;
         if settled.is_ok() && matches!(kind, Kind::Staged(_)) {
             // A later poll must not start anything.
-            simulation.pass(LOOKS).await;
+            simulation.pass(POLL_PAUSE).await;
             settled = simulation.settle(plan.pause, plan.behind).await;
         }
         let count = |what: &str| {
-            let now = simulation.judge.counts.get(what).copied().unwrap_or_default();
+            let now = simulation.checker.counts.get(what).copied().unwrap_or_default();
             now - before.get(what).copied().unwrap_or_default()
         };
         let (creates, redeploys) = (count("creates"), count("redeploys"));
         let extra = count("redeploys allowed as GivenUp");
         settled?;
-        let wanted = kind.wanted();
-        if creates != wanted.creates || redeploys != wanted.redeploys + extra {
+        let expected = kind.expected();
+        if creates != expected.creates || redeploys != expected.redeploys + extra {
             return Err(format!(
-                "{creates} creates and {redeploys} redeploys, {extra} of them allowed; expected {wanted:?}"
+                "{creates} creates and {redeploys} redeploys, {extra} of them allowed; expected {expected:?}"
             ));
         }
-        let made = Made {
+        let staged = StagedCounts {
             stagings: count("stagings"),
             updates: count("updates"),
             previews: count("previews"),
@@ -105,12 +105,12 @@ fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
             discards: count("discards"),
             there: simulation.staged(),
         };
-        if !kind.comes_to(made) {
-            return Err(format!("{made:?}; expected {wanted:?}"));
+        if !kind.is_as_expected(staged) {
+            return Err(format!("{staged:?}; expected {expected:?}"));
         }
         let there = simulation.deployments();
-        if there != wanted.there {
-            return Err(format!("{there} deployments, expected {wanted:?}"));
+        if there != expected.there {
+            return Err(format!("{there} deployments, expected {expected:?}"));
         }
         let left = simulation.cuts.len();
         if left > 0 {
@@ -118,7 +118,7 @@ fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
         }
         Ok(Seen { calls: std::mem::take(&mut simulation.calls), extra })
     });
-    result.map_err(|text| format!("{kind:?}, {plan:?}: {text}\n{}", simulation.told.join("\n")))
+    result.map_err(|text| format!("{kind:?}, {plan:?}: {text}\n{}", simulation.log.join("\n")))
 }
 
 /// What is counted while the matrix runs.
@@ -132,11 +132,11 @@ struct Walked {
 impl Walked {
     fn walk(&self, kind: Kind, plan: &Plan) -> Option<Seen> {
         self.points.fetch_add(1, Ordering::Relaxed);
-        if let Ok(seen) = play(kind, plan, false) {
+        if let Ok(seen) = run(kind, plan, false) {
             self.extra.fetch_add(usize::try_from(seen.extra).unwrap_or(0), Ordering::Relaxed);
             return Some(seen);
         }
-        let text = play(kind, plan, true).err().unwrap_or_default();
+        let text = run(kind, plan, true).err().unwrap_or_default();
         println!("{text}");
         lock(&self.failed).push(text);
         None

@@ -1,15 +1,15 @@
 //! Histories of values of every kind, of outputs, and of versions that are reverted.
 
-use super::{all_come_to, live, outage};
-use crate::gate::Place;
+use super::{check_all, live, outage};
 use crate::history::{Foreign, History, Shape, Step};
+use crate::interceptor::Place;
 use crate::simulation::Outage;
 
 #[test]
 fn rule_8_15_and_18_each_named_history_of_values_and_versions_reaches_the_requested_state() {
     let shape = Shape::default();
     let new = |steps| History { live: None, ..live(steps) };
-    all_come_to(vec![
+    check_all(vec![
         (
             "rule 18: a failure is reported, whatever outputs are requested",
             new(vec![Step::Write(0, Shape { level: 4, outputs: true, ..shape }), Step::Pass(90)]),

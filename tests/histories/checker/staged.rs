@@ -21,10 +21,10 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;
 
-use super::Judge;
-use super::made::{content, has_tag, is_as_wanted, reason_for};
+use super::Checker;
+use super::staged_spec::{content, has_tag, is_as_wanted, reason_for};
 use crate::cluster::{Change, Cluster, Key, Kind};
-use crate::remote::{Arrived, Make};
+use crate::remote::{Arrived, StagedVerb};
 
 /// A state of a staged connector, and since when.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Row {
 
 /// One resource, from its creation to its end.
 #[derive(Debug)]
-pub(crate) struct Making {
+pub(crate) struct StagedLife {
     object_ref: ObjectRef,
     /// Every spec that it had, and since when.
     specs: Vec<(Timestamp, ConnectorStagedSpec)>,
@@ -58,8 +58,8 @@ pub(crate) struct Making {
 
 /// Everything that is known of staged connectors.
 #[derive(Default)]
-pub(crate) struct Makers {
-    lives: BTreeMap<String, Making>,
+pub(crate) struct StagedRecords {
+    lives: BTreeMap<String, StagedLife>,
     owners: BTreeMap<String, BTreeSet<String>>,
     rows: BTreeMap<String, Vec<Row>>,
     /// Visits of tags for which a preview was requested, each with the request that it served and the resource; the
@@ -72,7 +72,7 @@ pub(crate) struct Makers {
     seen: Option<Timestamp>,
 }
 
-impl Makers {
+impl StagedRecords {
     /// Records the current state.
     pub(super) fn see(&mut self, world: &mut World, now: Timestamp, changed: bool) {
         if !changed && self.seen == Some(now) {
@@ -237,14 +237,14 @@ impl Makers {
     }
 }
 
-impl Judge {
+impl Checker {
     /// Checks a resource that was written.
-    pub(super) fn maker_changed(&mut self, change: &Change, now: Timestamp) {
+    pub(super) fn staged_changed(&mut self, change: &Change, now: Timestamp) {
         let object = ConnectorStaged::deserialize(&*change.object).expect("a stored object has its kind");
         let uid = object.uid().unwrap_or_default();
         let status = object.status.clone().unwrap_or_default();
         let going = object.metadata.deletion_timestamp.is_some();
-        let life = self.makers.lives.entry(uid.clone()).or_insert_with(|| Making {
+        let life = self.staged.lives.entry(uid.clone()).or_insert_with(|| StagedLife {
             object_ref: ObjectRef::staged(&change.key.namespace, &change.key.name),
             specs: Vec::new(),
             written: BTreeMap::new(),
@@ -272,31 +272,31 @@ impl Judge {
         }
         if status.id != before.id
             && let Some(id) = &status.id
-            && let Err(text) = self.makers.claim(&uid, id, &object)
+            && let Err(text) = self.staged.claim(&uid, id, &object)
         {
             return self.wrong(text);
         }
         if conditions::is_ready(&status.conditions) {
             self.count("Ready staged connectors checked");
-            self.judge_ready_maker(&uid, &object, &status, now);
+            self.check_staged_ready(&uid, &object, &status, now);
         }
     }
 
     /// Checks a call that may change a staged connector.
-    pub(super) fn maker_arrived(&mut self, cluster: &Cluster, arrived: &Arrived, make: &Make, now: Timestamp) {
-        let (object_ref, uid) = &arrived.run;
+    pub(super) fn staged_arrived(&mut self, cluster: &Cluster, arrived: &Arrived, verb: &StagedVerb, now: Timestamp) {
+        let (object_ref, uid) = &arrived.caller;
         let key = Key::new(Kind::Staged, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
         let since = self.since(object_ref, now);
-        let owned = |id: &str| self.makers.owners.get(id).is_some_and(|owners| owners.contains(uid));
-        let result = match (make, &arrived.changed) {
-            (Make::Update { id, .. } | Make::Discard { id }, _) if !owned(id) => {
+        let owned = |id: &str| self.staged.owners.get(id).is_some_and(|owners| owners.contains(uid));
+        let result = match (verb, &arrived.changed) {
+            (StagedVerb::Update { id, .. } | StagedVerb::Discard { id }, _) if !owned(id) => {
                 Err(format!("{object_ref} asked to change {id}, which it does not own"))
             }
             (_, None) => Ok("refused by the remote"),
-            (Make::Stage, Some(id)) => {
-                self.makers.owners.entry(id.clone()).or_default().insert(uid.clone());
-                let life = self.makers.lives.get(uid);
+            (StagedVerb::Stage, Some(id)) => {
+                self.staged.owners.entry(id.clone()).or_default().insert(uid.clone());
+                let life = self.staged.lives.get(uid);
                 let written = life.is_some_and(|life| life.written.contains_key(&("Create".to_owned(), None)));
                 match object {
                     None => Err(format!("{object_ref} does not exist any more, and {id} was created for it")),
@@ -304,10 +304,10 @@ impl Judge {
                     Some(_) => Ok("stagings"),
                 }
             }
-            (Make::Update { version, actions, .. }, Some(id)) => {
-                self.makers.update(uid, id, (*version, actions), since)
+            (StagedVerb::Update { version, actions, .. }, Some(id)) => {
+                self.staged.update(uid, id, (*version, actions), since)
             }
-            (Make::Discard { id }, Some(_)) => {
+            (StagedVerb::Discard { id }, Some(_)) => {
                 let going = object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some());
                 if going { Ok("discards") } else { Err(format!("{id} was deleted, and {object_ref} is not")) }
             }
@@ -319,21 +319,21 @@ impl Judge {
     }
 
     /// `Ready=True`: when the remote was observed, it was as far as the spec asked for then.
-    fn judge_ready_maker(
+    fn check_staged_ready(
         &mut self,
         uid: &str,
         object: &ConnectorStaged,
         status: &ConnectorStagedStatus,
         now: Timestamp,
     ) {
-        let Some(life) = self.makers.lives.get(uid) else { return };
+        let Some(life) = self.staged.lives.get(uid) else { return };
         let name = object.name_any();
         let Some(id) = &status.id else { return self.wrong(format!("{name} is Ready without an id")) };
         let since = self.since(&life.object_ref, now);
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned();
         let is_far = |row: &Row, spec: &ConnectorStagedSpec| {
             row.record.as_ref().is_some_and(|record| {
-                let may = record.is_previewable == IsPreviewable::Yes && self.makers.was_asked_at(id, row);
+                let may = record.is_previewable == IsPreviewable::Yes && self.staged.was_asked_at(id, row);
                 let published = record.already_listed && !record.has_changes;
                 is_as_wanted(spec, record)
                     && (!spec.previewable || may)
@@ -341,15 +341,15 @@ impl Judge {
                     && (spec.publish != Publish::Certified || !record.private)
             })
         };
-        let fits = self.makers.since(id, since).any(|row| specs_since(life, since).any(|spec| is_far(row, spec)));
+        let fits = self.staged.since(id, since).any(|row| specs_since(life, since).any(|spec| is_far(row, spec)));
         if !fits {
-            let seen: Vec<_> = self.makers.since(id, since).collect();
+            let seen: Vec<_> = self.staged.since(id, since).collect();
             self.wrong(format!("{name} is Ready ({reason}), but asks for {:?}, and there was {seen:?}", object.spec));
         }
     }
 
     /// Returns what is not yet as a resource asks for it.
-    pub(crate) fn unmade(&self, object: &ConnectorStaged) -> Option<String> {
+    pub(crate) fn unsettled_staged(&self, object: &ConnectorStaged) -> Option<String> {
         let status = object.status.clone().unwrap_or_default();
         let generation = object.metadata.generation.unwrap_or_default();
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
@@ -369,14 +369,14 @@ impl Judge {
         let Some(id) = &status.id else {
             let uid = object.uid().unwrap_or_default();
             let own =
-                self.makers.owners.iter().filter(|(id, owners)| owners.contains(&uid) && self.makers.now(id).is_some());
-            let known = self.makers.lives.get(&uid).is_none_or(|life| life.disguised);
+                self.staged.owners.iter().filter(|(id, owners)| owners.contains(&uid) && self.staged.now(id).is_some());
+            let known = self.staged.lives.get(&uid).is_none_or(|life| life.disguised);
             if reason != "KeyTaken" {
                 return Some("it has no staged connector".to_owned());
             }
             return (!known && own.count() > 0).then(|| "it does not recognize what it created itself".to_owned());
         };
-        let Some(record) = self.makers.now(id) else {
+        let Some(record) = self.staged.now(id) else {
             return (reason != "RemoteDisappeared").then(|| "its staged connector disappeared".to_owned());
         };
         let public = !record.private;
@@ -393,12 +393,12 @@ impl Judge {
         if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) && !waits {
             return Some("a request is not served".to_owned());
         }
-        let wanted = reason_for(&object.spec, record, self.makers.was_asked(id));
+        let wanted = reason_for(&object.spec, record, self.staged.was_asked(id));
         (wanted != Some(reason)).then(|| format!("expected {wanted:?}, and the remote has {record:?}"))
     }
 }
 
-fn specs_since(life: &Making, since: Timestamp) -> impl Iterator<Item = &ConnectorStagedSpec> {
+fn specs_since(life: &StagedLife, since: Timestamp) -> impl Iterator<Item = &ConnectorStagedSpec> {
     let first = life.specs.partition_point(|(at, _)| *at <= since).saturating_sub(1);
     life.specs[first..].iter().map(|(_, spec)| spec)
 }

@@ -6,11 +6,11 @@
 //! once" is counted. What the rules allow beyond that is listed in [`Allowance`].
 
 mod allowed;
+mod call_rate;
 mod life;
-mod made;
 mod permitted;
 mod staged;
-mod storm;
+mod staged_spec;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,48 +48,48 @@ enum Sent {
 
 /// The checker.
 #[derive(Default)]
-pub(crate) struct Judge {
-    judged: u64,
+pub(crate) struct Checker {
+    checked: u64,
     pub(crate) lives: BTreeMap<String, Life>,
     /// The resources that may change a deployment: those that created it, or adopted it as the rules allow.
     pub(crate) owners: BTreeMap<String, BTreeSet<String>>,
     pub(crate) truth: Truth,
     /// The same for staged connectors.
-    pub(crate) makers: staged::Makers,
+    pub(crate) staged: staged::StagedRecords,
     /// The difference between the clocks of two operators.
     pub(crate) skew: Duration,
     /// The first violation.
     pub(crate) broken: Option<String>,
     /// How often each thing happened, for the report.
     pub(crate) counts: BTreeMap<String, u64>,
-    storm: storm::Storm,
+    call_rate: call_rate::CallRate,
     /// When the oldest reconcile in progress for an object began; what it reports may be as old as that.
     pub(crate) began: BTreeMap<ObjectRef, Timestamp>,
 }
 
-impl Judge {
+impl Checker {
     /// Checks everything that is new.
-    pub(crate) fn look(&mut self, cluster: &Cluster, remote: &mut Remote, now: Timestamp) {
+    pub(crate) fn check_new(&mut self, cluster: &Cluster, remote: &mut Remote, now: Timestamp) {
         for arrived in std::mem::take(&mut remote.arrived) {
             self.truth.see(&mut remote.world, now, true);
-            self.makers.see(&mut remote.world, now, true);
+            self.staged.see(&mut remote.world, now, true);
             match &arrived.asked {
                 Asked::Deployment(verb) => self.arrived(cluster, &arrived, verb, now),
-                Asked::Staged(make) => self.maker_arrived(cluster, &arrived, make, now),
+                Asked::Staged(verb) => self.staged_arrived(cluster, &arrived, verb, now),
             }
         }
         self.truth.see(&mut remote.world, now, false);
-        self.makers.see(&mut remote.world, now, false);
-        let changes = cluster.changes_after(self.judged).to_vec();
+        self.staged.see(&mut remote.world, now, false);
+        let changes = cluster.changes_after(self.checked).to_vec();
         for change in &changes {
             match change.key.kind {
                 Kind::Deployment => self.changed(change, now),
-                Kind::Staged => self.maker_changed(change, now),
+                Kind::Staged => self.staged_changed(change, now),
                 _ => {}
             }
         }
         if !changes.is_empty() {
-            self.judged = cluster.version();
+            self.checked = cluster.version();
             self.note_asks(cluster, now);
         }
     }
@@ -172,16 +172,16 @@ impl Judge {
                 life.allowed.insert(Allowance::Drift);
             }
         }
-        self.judge_operations(&uid, &before, &status, now);
-        self.judge_written(&uid, &object, &before, now);
+        self.check_operations(&uid, &before, &status, now);
+        self.check_written(&uid, &object, &before, now);
         if status.id != before.id
             && let Some(id) = &status.id
         {
-            self.judge_claim(&uid, id, &object, now);
+            self.check_claim(&uid, id, &object, now);
         }
         if conditions::is_ready(&status.conditions) {
             self.count("Ready resources checked");
-            self.judge_ready(&uid, &object, &status, now);
+            self.check_ready(&uid, &object, &status, now);
         }
     }
 
@@ -191,7 +191,7 @@ impl Judge {
         others.find(|(_, life)| life.status.id.as_deref() == Some(id)).map(|(_, life)| life.object_ref.to_string())
     }
 
-    fn judge_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment, now: Timestamp) {
+    fn check_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment, now: Timestamp) {
         let created = self.owners.get(id).is_some_and(|owners| owners.contains(uid));
         let restored = object.annotations().get(names::REMOTE_ID).is_some_and(|known| known == id);
         let adopted = object.spec.adoption_policy == AdoptionPolicy::Adopt;
@@ -224,7 +224,7 @@ impl Judge {
             (Verb::Undeploy { .. }, true) => "undeploys",
             (_, false) => "refused by the remote",
         });
-        let (object_ref, uid) = &arrived.run;
+        let (object_ref, uid) = &arrived.caller;
         let key = crate::cluster::Key::new(Kind::Deployment, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
         let written = self.written_for(uid, verb, now);
@@ -235,7 +235,7 @@ impl Judge {
         match verb {
             Verb::Create { values } => {
                 let Some(id) = &arrived.changed else { return };
-                self.truth.ours(id);
+                self.truth.sent_by_operator(id);
                 self.owners.entry(id.clone()).or_default().insert(uid.clone());
                 self.serve(uid, id, values, Sent::Create);
                 let blanks = values.plain.values().any(|value| value.trim() != value);
@@ -253,7 +253,7 @@ impl Judge {
                 if !owned(id) {
                     self.wrong(format!("{object_ref} asked for a redeploy of {id}, which it does not own"));
                 } else if arrived.changed.is_some() {
-                    self.truth.ours(id);
+                    self.truth.sent_by_operator(id);
                     self.serve(uid, id, values, if *moves { Sent::Move } else { Sent::Redeploy });
                 }
             }
@@ -359,7 +359,7 @@ impl Judge {
     }
 
     /// `Ready=True`: when the remote was observed, it ran exactly what was desired then.
-    fn judge_ready(
+    fn check_ready(
         &mut self,
         uid: &str,
         object: &ConnectorDeployment,

@@ -10,13 +10,13 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::cluster::Key;
-use crate::gate::{Place, What, lock};
 use crate::history::{Foreign, Reading, Shape};
-use crate::people::{RESOURCES, Resource};
-use crate::play::stage;
+use crate::interceptor::{Place, What, lock};
 use crate::remote::{Arrived, Asked, Verb};
+use crate::replay::simulate;
 use crate::settled;
 use crate::simulation::Simulation;
+use crate::users::{RESOURCES, Resource};
 
 const ONE: Resource = RESOURCES[0];
 
@@ -37,7 +37,7 @@ impl Simulation {
             "type": kind, "state": "Planned", "attempt": 1, "generation": generation, "startedAt": self.now().to_string(),
         });
         self.forge_status(&json!({"operation": operation}));
-        self.judge();
+        self.check();
     }
 
     /// Forges the arrival of a redeploy with the requested values.
@@ -60,9 +60,9 @@ impl Simulation {
             remote.world.redeploy_elsewhere(id, &action, now).expect("the deployment exists");
             changed = Some(id.clone());
         }
-        let run = (ObjectRef::deployment(&namespace, &name), uid);
-        lock(&self.reach.remote).arrived.push(Arrived { run, asked: Asked::Deployment(verb), changed });
-        self.judge();
+        let caller = (ObjectRef::deployment(&namespace, &name), uid);
+        lock(&self.reach.remote).arrived.push(Arrived { caller, asked: Asked::Deployment(verb), changed });
+        self.check();
     }
 }
 
@@ -70,8 +70,8 @@ type Forge = fn(&mut Simulation);
 
 /// Returns what the checker reports once a resource of this shape is live, the operator is stopped, and something is
 /// forged.
-fn said(shape: Shape, adopted: bool, forge: Forge) -> String {
-    let (_, said) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+fn reported(shape: Shape, adopted: bool, forge: Forge) -> String {
+    let (_, reported) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         simulation.start(0, 0);
         if adopted {
             simulation.stranger(ONE, Foreign::Create, 0);
@@ -86,7 +86,7 @@ fn said(shape: Shape, adopted: bool, forge: Forge) -> String {
         let broken = simulation.verdict().err();
         broken.or_else(|| settled::unsettled(simulation)).unwrap_or_default()
     });
-    said
+    reported
 }
 
 #[test]
@@ -206,9 +206,9 @@ fn the_checker_reports_each_thing_that_an_operator_must_not_do() {
                 simulation.forge_status(&json!({"observedGeneration": 2}));
                 // The reconcile that reports this began before the edit.
                 let now = later(began, Duration::from_secs(1));
-                simulation.judge.began.insert(ObjectRef::deployment(&namespace, &name), began);
+                simulation.checker.began.insert(ObjectRef::deployment(&namespace, &name), began);
                 let mut remote = lock(&simulation.reach.remote);
-                simulation.judge.look(&lock(&simulation.reach.cluster), &mut remote, now);
+                simulation.checker.check_new(&lock(&simulation.reach.cluster), &mut remote, now);
             },
             "is Ready",
         ),
@@ -224,8 +224,8 @@ fn the_checker_reports_each_thing_that_an_operator_must_not_do() {
         ),
     ];
     for (case, shape, adopted, forge, wanted) in rows {
-        let said = said(shape, adopted, forge);
-        assert!(said.contains(wanted), "{case}: the checker reports {said:?}");
+        let reported = reported(shape, adopted, forge);
+        assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
     }
 }
 
@@ -233,16 +233,16 @@ fn the_checker_reports_each_thing_that_an_operator_must_not_do() {
 fn the_checker_reports_calls_that_follow_each_other_too_fast() {
     for place in [Place::Remote, Place::Cluster] {
         for changes in [true, false] {
-            let (simulation, ()) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+            let (simulation, ()) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
                 let what = What { place, name: "a call".to_owned(), changes, send_before: None };
                 for _ in 0..500 {
                     simulation.pass(Duration::from_millis(100)).await;
                     let now = simulation.now();
-                    simulation.judge.called(&what, 0, now);
+                    simulation.checker.called(&what, 0, now);
                 }
             });
-            let said = simulation.judge.broken.unwrap_or_default();
-            assert!(said.contains("within a minute"), "{place:?}, changes {changes}: {said:?}");
+            let reported = simulation.checker.broken.unwrap_or_default();
+            assert!(reported.contains("within a minute"), "{place:?}, changes {changes}: {reported:?}");
         }
     }
 }

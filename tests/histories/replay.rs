@@ -6,11 +6,11 @@ use std::time::Duration;
 use connect_operator::names;
 use dev_server::Normalise;
 
-use crate::Played;
+use crate::Replay;
 use crate::history::{History, Reading, Step};
-use crate::people::{NAMESPACES, RESOURCES};
 use crate::settled;
 use crate::simulation::Simulation;
+use crate::users::{NAMESPACES, RESOURCES};
 
 /// Number of checks whether everything has settled, and the pause between them: first short, then long enough for every
 /// pause of the rules (an hour at most).
@@ -24,20 +24,20 @@ const PATIENCE: [(usize, Duration); 4] = [
 /// Number of parts into which a step of time is divided; everybody does what is due after each part.
 const PARTS: u64 = 6;
 
-/// Plays it; returns the simulation, and the violation, if any. `telling`: whether to log what happens.
-pub(crate) fn play(history: &History, telling: bool) -> (Simulation, Result<(), String>) {
-    stage(history.order, history.reading, async |simulation| {
-        simulation.telling = telling;
+/// Plays it; returns the simulation, and the violation, if any. `logging`: whether to log what happens.
+pub(crate) fn replay(history: &History, logging: bool) -> (Simulation, Result<(), String>) {
+    simulate(history.order, history.reading, async |simulation| {
+        simulation.logging = logging;
         whole(simulation, history).await
     })
 }
 
-impl Played for History {
-    fn play(&self, telling: bool) -> (Simulation, Result<(), String>) {
-        play(self, telling)
+impl Replay for History {
+    fn replay(&self, logging: bool) -> (Simulation, Result<(), String>) {
+        replay(self, logging)
     }
 
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         let steps: Vec<String> = self.steps.iter().map(|step| format!("    {step:?}")).collect();
         let Self { order, reading, skew, live, .. } = self;
         format!("order {order}, {reading:?}, skew {skew}, live {live:?}\n{}", steps.join("\n"))
@@ -45,15 +45,19 @@ impl Played for History {
 }
 
 /// Plays a closure in a new simulation.
-pub(crate) fn stage<T>(order: u64, reading: Reading, play: impl AsyncFnOnce(&mut Simulation) -> T) -> (Simulation, T) {
+pub(crate) fn simulate<T>(
+    order: u64,
+    reading: Reading,
+    run: impl AsyncFnOnce(&mut Simulation) -> T,
+) -> (Simulation, T) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     runtime.block_on(async {
         let mut simulation = Simulation::new(order, reading.variant());
-        simulation.judge.truth.lag = reading.lag();
-        simulation.judge.truth.trims = reading.variant().normalise == Normalise::Trim;
+        simulation.checker.truth.lag = reading.lag();
+        simulation.checker.truth.trims = reading.variant().normalise == Normalise::Trim;
         simulation.furnish();
-        let result = play(&mut simulation).await;
+        let result = run(&mut simulation).await;
         for number in 0..simulation.operators.len() {
             simulation.stop(number).await;
         }
@@ -71,22 +75,22 @@ async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), Str
     for (number, step) in history.steps.iter().enumerate() {
         let text = format!("── {step:?}");
         simulation.reorder(history.order, &text);
-        simulation.tell(|| text);
+        simulation.log(|| text);
         simulation.step(step, number).await;
         simulation.verdict()?;
     }
-    simulation.tell(|| "── quiet".to_owned());
+    simulation.log(|| "── quiet".to_owned());
     simulation.quiet().await?;
     for resource in RESOURCES {
         simulation.delete(resource);
     }
-    simulation.tell(|| "── the end".to_owned());
+    simulation.log(|| "── the end".to_owned());
     simulation.quiet().await
 }
 
 impl Simulation {
     pub(crate) fn verdict(&self) -> Result<(), String> {
-        self.judge.broken.clone().map_or(Ok(()), Err)
+        self.checker.broken.clone().map_or(Ok(()), Err)
     }
 
     /// Executes one step. `number` makes what it writes different from what other steps wrote.
@@ -143,7 +147,7 @@ impl Simulation {
     }
 
     fn relist(&mut self, number: usize) {
-        let version = crate::gate::lock(&self.reach.cluster).version();
+        let version = crate::interceptor::lock(&self.reach.cluster).version();
         if let Some(operator) = &mut self.operators[number] {
             operator.list(version);
         }

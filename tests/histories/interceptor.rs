@@ -99,12 +99,12 @@ impl Call {
 
 /// Holds the waiting calls.
 #[derive(Clone, Default)]
-pub(crate) struct Gate(Arc<Mutex<Vec<Call>>>);
+pub(crate) struct Interceptor(Arc<Mutex<Vec<Call>>>);
 
 /// The position of a call that is not ordered yet.
 const NEW: u64 = u64::MAX;
 
-impl Gate {
+impl Interceptor {
     /// Waits for the driver's decision. `effect` is what the call does, `fail` makes what its caller gets instead of an
     /// answer.
     pub(crate) async fn call<T, E, F>(&self, operator: usize, what: What, since: Timestamp, effect: E, fail: F) -> T

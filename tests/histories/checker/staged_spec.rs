@@ -42,11 +42,11 @@ pub(super) fn has_tag(spec: &ConnectorStagedSpec, repository: &Repository) -> bo
 pub(super) fn is_as_wanted(spec: &ConnectorStagedSpec, record: &Record) -> bool {
     let set = |words: &[String]| words.iter().cloned().collect::<BTreeSet<_>>();
     let types = record.integration_types.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
-    let said = |wanted: &Option<String>, there: Option<&String>| wanted.is_none() || wanted.as_ref() == there;
+    let same = |wanted: &Option<String>, there: Option<&String>| wanted.is_none() || wanted.as_ref() == there;
     spec.name == record.name
-        && said(&spec.description, Some(&record.description))
+        && same(&spec.description, Some(&record.description))
         && spec.creator.email == record.creator.email
-        && said(&spec.creator.company, record.creator.company.as_ref())
+        && same(&spec.creator.company, record.creator.company.as_ref())
         && has_tag(spec, &record.repository)
         && set(&spec.integration_types) == types
         && set(&spec.supported_regions) == set(&record.supported_regions)

@@ -10,7 +10,7 @@ use connect_operator::crd::connector_deployment_status::{
 use jiff::Timestamp;
 
 use super::life::Life;
-use super::{Judge, State};
+use super::{Checker, State};
 use crate::remote::Values;
 
 /// Why one redeploy beyond the requested ones is allowed. The next redeploy of the resource uses it up.
@@ -34,9 +34,9 @@ pub(crate) enum Allowance {
     Torn,
 }
 
-impl Judge {
+impl Checker {
     /// Takes note of a status that changed.
-    pub(super) fn judge_operations(
+    pub(super) fn check_operations(
         &mut self,
         uid: &str,
         before: &ConnectorDeploymentStatus,

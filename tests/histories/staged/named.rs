@@ -6,10 +6,10 @@ use connect_operator::names;
 use dev_server::Variant;
 
 use super::random::CHOICES;
-use super::{ForeignInstalls, Plan};
-use crate::gate::Place;
+use super::{Plan, StagedChange};
 use crate::history::Reading;
-use crate::play::stage;
+use crate::interceptor::Place;
+use crate::replay::simulate;
 use crate::simulation::{Armed, Outage, Simulation};
 
 /// An act; after each one everything settles.
@@ -18,21 +18,21 @@ enum Act {
     Plan(Plan),
     Follow,
     /// Both changes, one after the other, and time for their processes to end.
-    ForeignInstalls(ForeignInstalls, ForeignInstalls),
+    Foreign(StagedChange, StagedChange),
     Again,
 }
 
 /// Counts of updates, previews, publications and redeploys.
 type Done = [u64; 4];
 
-async fn story(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> {
+async fn perform(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> {
     for (number, act) in acts.iter().enumerate() {
         match act {
             Act::Plan(plan) => simulation.plan(*plan),
             Act::Follow => simulation.follow(),
-            Act::ForeignInstalls(first, second) => {
+            Act::Foreign(first, second) => {
                 for act in [*first, *second] {
-                    simulation.foreign_installs(act, number);
+                    simulation.change_staged_elsewhere(act, number);
                 }
                 simulation.pass(Duration::from_secs(100)).await;
                 simulation.ask_again(names::RECONCILE_REQUESTED_AT, number);
@@ -44,25 +44,25 @@ async fn story(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> 
     Ok(())
 }
 
-fn come_to(case: &str, choice: Option<&str>, operators: usize, acts: &[Act], wanted: Done) {
+fn check_history(case: &str, choice: Option<&str>, operators: usize, acts: &[Act], wanted: Done) {
     let mut variant = Variant::default();
     if let Some(choice) = choice {
         variant.set(choice).expect(choice);
     }
-    let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.telling = true;
+    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+        simulation.logging = true;
         simulation.choose(variant);
         for number in 0..operators {
             simulation.start(number, 0);
         }
-        story(simulation, acts).await
+        perform(simulation, acts).await
     });
-    let told = simulation.told.join("\n");
-    assert_eq!(result, Ok(()), "{case}, {choice:?}\n{told}");
-    let count = |what: &str| simulation.judge.counts.get(what).copied().unwrap_or_default();
-    assert_eq!(count("stagings"), 1, "{case}, {choice:?}\n{told}");
+    let log = simulation.log.join("\n");
+    assert_eq!(result, Ok(()), "{case}, {choice:?}\n{log}");
+    let count = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
+    assert_eq!(count("stagings"), 1, "{case}, {choice:?}\n{log}");
     let done = ["updates", "previews", "publishes", "redeploys"].map(count);
-    assert_eq!(done, wanted, "{case}, {choice:?}: updates, previews, publications, redeploys\n{told}");
+    assert_eq!(done, wanted, "{case}, {choice:?}: updates, previews, publications, redeploys\n{log}");
 }
 
 #[test]
@@ -83,13 +83,13 @@ fn each_named_history_of_a_staged_connector_reaches_the_requested_state_under_ev
         (
             "a name that another client changed and published is corrected, and published",
             1,
-            &[Act::Plan(published), Act::ForeignInstalls(ForeignInstalls::Rename, ForeignInstalls::Publish)],
+            &[Act::Plan(published), Act::Foreign(StagedChange::Rename, StagedChange::Publish)],
             [1, 0, 2, 0],
         ),
         (
             "a connector that was renamed and renamed back is not published again",
             1,
-            &[Act::Plan(published), Act::ForeignInstalls(ForeignInstalls::Rename, ForeignInstalls::Bump)],
+            &[Act::Plan(published), Act::Foreign(StagedChange::Rename, StagedChange::Bump)],
             [1, 0, 1, 0],
         ),
         (
@@ -113,7 +113,7 @@ fn each_named_history_of_a_staged_connector_reaches_the_requested_state_under_ev
     ];
     for (case, operators, acts, wanted) in rows {
         for choice in [None].into_iter().chain(CHOICES.map(Some)) {
-            come_to(case, choice, operators, acts, wanted);
+            check_history(case, choice, operators, acts, wanted);
         }
     }
 }
@@ -127,8 +127,8 @@ fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
         if let Some(choice) = choice {
             variant.set(choice).expect(choice);
         }
-        let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
-            simulation.telling = true;
+        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+            simulation.logging = true;
             simulation.choose(variant);
             simulation.start(0, 0);
             let plan = Plan { previewable: true, ..Plan::default() };
@@ -141,12 +141,12 @@ fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
                 simulation.pass(Duration::from_secs(1)).await;
                 simulation.rest().await;
             }
-            simulation.foreign_installs(ForeignInstalls::Bump, 0);
+            simulation.change_staged_elsewhere(StagedChange::Bump, 0);
             simulation.quiet_for_long().await
         });
-        let told = simulation.told.join("\n");
-        assert_eq!(result, Ok(()), "{choice:?}\n{told}");
-        let previews = simulation.judge.counts.get("previews").copied();
-        assert_eq!(previews, Some(2), "{choice:?}: one for each tag\n{told}");
+        let log = simulation.log.join("\n");
+        assert_eq!(result, Ok(()), "{choice:?}\n{log}");
+        let previews = simulation.checker.counts.get("previews").copied();
+        assert_eq!(previews, Some(2), "{choice:?}: one for each tag\n{log}");
     }
 }

@@ -10,11 +10,11 @@ use dev_server::{Outcomes, PlannedOutcome};
 use serde_json::{Value, json};
 
 use crate::cluster::{Key, Kind, merge};
-use crate::gate::lock;
 use crate::history::Shape;
-use crate::people::{self, PROJECT_NAME, Resource, SHOP};
+use crate::interceptor::lock;
 use crate::remote::PROJECT;
 use crate::simulation::Simulation;
+use crate::users::{self, PROJECT_NAME, Resource, SHOP};
 
 /// Name of the resource.
 const NAME: &str = "kit";
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
 
 /// What another client does with the staged connector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ForeignInstalls {
+pub(crate) enum StagedChange {
     /// Changes its name.
     Rename,
     /// Changes its tag.
@@ -100,7 +100,7 @@ impl Simulation {
 
     /// Creates a deployment that follows the staged connector.
     pub(crate) fn follow(&mut self) {
-        let mut spec = people::spec(FOLLOWER, Shape::default());
+        let mut spec = users::spec(FOLLOWER, Shape::default());
         spec["connector"] = json!({"stagedRef": {"name": NAME}, "updatePolicy": "Latest"});
         self.put(&FOLLOWER.stored(), &spec);
     }
@@ -120,14 +120,14 @@ impl Simulation {
                 Some(_) => cluster.patch(key, &json!({"spec": wanted}), false),
             };
         }
-        self.judge();
+        self.check();
     }
 
     /// Deletes the resource.
     pub(crate) fn drop_plan(&mut self) {
         let now = self.now();
         let _ = lock(&self.reach.cluster).delete(&stored(), now);
-        self.judge();
+        self.check();
     }
 
     pub(crate) fn ask_again(&mut self, annotation: &str, number: usize) {
@@ -149,13 +149,13 @@ impl Simulation {
     }
 
     /// Lets another client act; `number` makes what it writes different each time.
-    pub(crate) fn foreign_installs(&mut self, act: ForeignInstalls, number: usize) {
+    pub(crate) fn change_staged_elsewhere(&mut self, act: StagedChange, number: usize) {
         let now = self.now();
         let id = self.staged_id();
         let mut remote = lock(&self.reach.remote);
         let world = &mut remote.world;
         let done = match (act, &id) {
-            (ForeignInstalls::Create, _) => {
+            (StagedChange::Create, _) => {
                 let draft = ConnectorStagedDraft {
                     key: Some(KEY.to_owned()),
                     name: "Somebody else's".to_owned(),
@@ -170,25 +170,22 @@ impl Simulation {
                 world.stage_known(PROJECT, draft, now).is_ok()
             }
             (_, None) => false,
-            (ForeignInstalls::Remove, Some(id)) => world.remove_staged(id, now).is_ok(),
-            (ForeignInstalls::Bump, Some(id)) => world.bump_staged_version(id, now).is_ok(),
-            (ForeignInstalls::Finish, Some(id)) => world.finish_staged(id, now).is_ok(),
-            (ForeignInstalls::Fail, Some(id)) => {
+            (StagedChange::Remove, Some(id)) => world.remove_staged(id, now).is_ok(),
+            (StagedChange::Bump, Some(id)) => world.bump_staged_version(id, now).is_ok(),
+            (StagedChange::Finish, Some(id)) => world.finish_staged(id, now).is_ok(),
+            (StagedChange::Fail, Some(id)) => {
                 let fails = || Some(PlannedOutcome { fails: true, entries: Vec::new() });
                 let outcomes = Outcomes { preview: fails(), publishing: fails(), certification: fails() };
                 world.plan_staged(id, outcomes, now).is_ok()
             }
-            (
-                ForeignInstalls::Rename | ForeignInstalls::Retag | ForeignInstalls::Preview | ForeignInstalls::Publish,
-                Some(id),
-            ) => {
+            (StagedChange::Rename | StagedChange::Retag | StagedChange::Preview | StagedChange::Publish, Some(id)) => {
                 let action = match act {
-                    ForeignInstalls::Rename => ConnectorUpdateAction::SetName { name: format!("Name {number}") },
-                    ForeignInstalls::Retag => {
+                    StagedChange::Rename => ConnectorUpdateAction::SetName { name: format!("Name {number}") },
+                    StagedChange::Retag => {
                         let (url, tag) = (REPOSITORY.to_owned(), TAGS[number % 2].to_owned());
                         ConnectorUpdateAction::SetRepository(Repository { url, tag }.into())
                     }
-                    ForeignInstalls::Preview => ConnectorUpdateAction::UpdatePreviewable,
+                    StagedChange::Preview => ConnectorUpdateAction::UpdatePreviewable,
                     _ => ConnectorUpdateAction::Publish { certification: false },
                 };
                 let by_id = Selector::Id(id.clone());
@@ -199,12 +196,12 @@ impl Simulation {
         };
         drop(remote);
         if let Some(id) = id.filter(|_| done) {
-            self.judge.makers.foreign(&id);
-            self.judge();
-            if matches!(act, ForeignInstalls::Preview | ForeignInstalls::Publish) {
-                self.judge.makers.done_elsewhere(&id);
+            self.checker.staged.foreign(&id);
+            self.check();
+            if matches!(act, StagedChange::Preview | StagedChange::Publish) {
+                self.checker.staged.done_elsewhere(&id);
             }
         }
-        self.judge();
+        self.check();
     }
 }

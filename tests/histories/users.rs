@@ -11,10 +11,10 @@ use dev_server::{Partial, PlannedOutcome};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
+use crate::checker::TOKEN;
 use crate::cluster::{Key, Kind, finalizers, merge};
-use crate::gate::lock;
 use crate::history::{Foreign, Shape};
-use crate::judge::TOKEN;
+use crate::interceptor::lock;
 use crate::remote::PROJECT;
 use crate::simulation::Simulation;
 
@@ -118,8 +118,8 @@ impl Simulation {
     /// Creates what exists before a history begins.
     pub(crate) fn furnish(&mut self) {
         self.open(SHOP);
-        self.judge.truth.tokens = (1..10).map(|number| format!("token-{number}")).collect();
-        self.judge.truth.tokens.push(FOREIGN_TOKEN.to_owned());
+        self.checker.truth.tokens = (1..10).map(|number| format!("token-{number}")).collect();
+        self.checker.truth.tokens.push(FOREIGN_TOKEN.to_owned());
     }
 
     /// Creates a namespace with everything that a resource in it references, as far as it does not exist.
@@ -153,7 +153,7 @@ impl Simulation {
                 self.open(namespace);
             }
         }
-        self.judge();
+        self.check();
     }
 
     pub(crate) fn write(&mut self, resource: Resource, shape: Shape) {
@@ -173,7 +173,7 @@ impl Simulation {
             Some(_) => cluster.patch(&key, &json!({"spec": wanted}), false),
         };
         drop(cluster);
-        self.judge();
+        self.check();
     }
 
     /// Deletes a project, or creates it again once it does not exist any more.
@@ -184,7 +184,7 @@ impl Simulation {
         if !there {
             self.reopen();
         }
-        self.judge();
+        self.check();
     }
 
     /// Deletes a namespace with everything in it, in one of several orders.
@@ -200,13 +200,13 @@ impl Simulation {
                 let _ = cluster.delete(&key, now);
             }
         }
-        self.judge();
+        self.check();
     }
 
     pub(crate) fn edit(&mut self, key: &Key, patch: &Value) {
         // A missing object cannot be edited.
         let _ = lock(&self.reach.cluster).patch(key, patch, false);
-        self.judge();
+        self.check();
     }
 
     fn edit_everywhere(&mut self, kind: Kind, name: &str, patch: &Value) {
@@ -259,7 +259,7 @@ impl Simulation {
     pub(crate) fn delete(&mut self, resource: Resource) {
         let now = self.now();
         let _ = lock(&self.reach.cluster).delete(&resource.stored(), now);
-        self.judge();
+        self.check();
     }
 
     /// Removes the operator's finalizer, as a user might do to force a deletion.
@@ -268,7 +268,7 @@ impl Simulation {
         let kept = {
             let cluster = lock(&self.reach.cluster);
             let Some(object) = cluster.get(&key) else { return };
-            if let Some(life) = object["metadata"]["uid"].as_str().and_then(|uid| self.judge.lives.get_mut(uid)) {
+            if let Some(life) = object["metadata"]["uid"].as_str().and_then(|uid| self.checker.lives.get_mut(uid)) {
                 life.may_leave = true;
             }
             let kept = finalizers(object).into_iter().filter(|name| *name != names::FINALIZER);
@@ -284,7 +284,7 @@ impl Simulation {
         {
             let mut cluster = lock(&self.reach.cluster);
             let Some(before) = cluster.get(&key).cloned() else { return };
-            if let Some(life) = before["metadata"]["uid"].as_str().and_then(|uid| self.judge.lives.get_mut(uid)) {
+            if let Some(life) = before["metadata"]["uid"].as_str().and_then(|uid| self.checker.lives.get_mut(uid)) {
                 life.may_leave = true;
             }
             let _ = cluster.patch(&key, &json!({"metadata": {"finalizers": null}}), false);
@@ -292,7 +292,7 @@ impl Simulation {
             let metadata = json!({"annotations": before["metadata"]["annotations"]});
             let _ = cluster.create(&key, json!({"metadata": metadata, "spec": before["spec"]}), now);
         }
-        self.judge();
+        self.check();
     }
 
     /// Returns the number of deployments.
@@ -382,8 +382,8 @@ impl Simulation {
         if done.is_ok()
             && let Some(id) = id
         {
-            self.judge.foreign(&id, visible, secured);
+            self.checker.foreign(&id, visible, secured);
         }
-        self.judge();
+        self.check();
     }
 }

@@ -136,7 +136,7 @@ impl Truth {
     }
 
     /// Records that an operator sent all values.
-    pub(crate) fn ours(&mut self, id: &str) {
+    pub(crate) fn sent_by_operator(&mut self, id: &str) {
         self.foreign.remove(id);
         self.seen = None;
     }

@@ -11,7 +11,7 @@ use connect_operator::crd::connector_deployment_status::{
 use connect_operator::crd::{ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues};
 use jiff::Timestamp;
 
-use super::Judge;
+use super::Checker;
 use crate::remote::Verb;
 use crate::simulation::LIMIT;
 
@@ -47,9 +47,9 @@ fn forbidden(object: &ConnectorDeployment, kind: OperationType, gone: bool) -> O
     }
 }
 
-impl Judge {
+impl Checker {
     /// Records an operation that is about to be sent.
-    pub(super) fn judge_written(
+    pub(super) fn check_written(
         &mut self,
         uid: &str,
         object: &ConnectorDeployment,

@@ -1,4 +1,4 @@
-//! What is heard of requests by who counts them: each once, and how it ended.
+//! What an observer of requests is notified of: each request once, with its result.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,11 +30,11 @@ impl Default for Ear {
 
 impl Ear {
     fn note(&self, what: String) {
-        self.heard.lock().expect("not poisoned").push(what);
+        self.heard.lock().expect("the lock is not poisoned").push(what);
     }
 
     fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut self.heard.lock().expect("not poisoned"))
+        std::mem::take(&mut self.heard.lock().expect("the lock is not poisoned"))
     }
 }
 
@@ -67,7 +67,7 @@ async fn read(api: &HttpConnect) {
 }
 
 #[tokio::test]
-async fn each_request_is_heard_of_once_with_its_end() {
+async fn each_request_is_observed_once_with_its_result() {
     let ear = Arc::new(Ear::default());
     let ended = |end: &str| vec!["waited".to_owned(), format!("getConnectorByKey {end}")];
     for (case, reply, expected) in [
@@ -80,7 +80,7 @@ async fn each_request_is_heard_of_once_with_its_end() {
             vec!["waited".into(), "throttled".into(), "getConnectorByKey Status(429)".into()],
         ),
         (
-            "away for a while",
+            "unavailable for a while",
             with_header(answer(503, ""), "Retry-After", "1"),
             vec!["waited".into(), "throttled".into(), "getConnectorByKey Status(503)".into()],
         ),
@@ -102,7 +102,7 @@ async fn each_request_is_heard_of_once_with_its_end() {
 }
 
 #[tokio::test]
-async fn what_gave_no_answer_is_heard_of_too() {
+async fn requests_without_an_answer_are_observed_too() {
     let ear = Arc::new(Ear::default());
     let remote = Remote::start(|_| answer(500, "")).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -124,7 +124,7 @@ async fn what_gave_no_answer_is_heard_of_too() {
 }
 
 #[tokio::test]
-async fn a_call_carries_the_trace_id_of_what_it_is_made_for() {
+async fn a_call_carries_the_trace_id_of_its_reconcile() {
     let remote = Remote::start(|_| answer(500, "")).await;
     let api = remote.client();
     let id = trace::Id::random();
@@ -134,6 +134,6 @@ async fn a_call_carries_the_trace_id_of_what_it_is_made_for() {
     let start = format!("connect-operator-{id}-");
     assert_eq!(id.to_string().len(), 16);
     assert!(traced.header("x-correlation-id").starts_with(&start), "{}", traced.header("x-correlation-id"));
-    assert!(remote.tokens()[0].header("x-correlation-id").starts_with(&start), "the token was asked for because of it");
-    assert!(!plain.header("x-correlation-id").contains(&id.to_string()), "what is made for nothing has none");
+    assert!(remote.tokens()[0].header("x-correlation-id").starts_with(&start), "the token was requested for it");
+    assert!(!plain.header("x-correlation-id").contains(&id.to_string()), "a call outside of a reconcile has none");
 }

@@ -145,7 +145,7 @@ fn the_message_of_a_panic_is_printed_nowhere_but_its_location_is_logged() {
         assert!(ended.is_err());
         return;
     }
-    let name = "secrecy::what_a_panic_says_is_printed_nowhere_but_its_place_is_logged";
+    let name = "secrecy::the_message_of_a_panic_is_printed_nowhere_but_its_location_is_logged";
     let program = std::env::current_exe().expect("a test has a path");
     let mut other = Command::new(program);
     other.args([name, "--exact", "--nocapture"]).env(PANICS, "1").env_remove("RUST_LOG");

@@ -41,6 +41,7 @@ enum StagedStep {
     Drop,
     Again,
     Look,
+    /// Another client changes the connector; the name of this variant is kept because it seeds choices.
     ForeignInstalls(StagedChange),
     Common(Step),
 }

@@ -16,29 +16,29 @@ use super::remote::{Remote, answer, endpoint, json_answer, with_header};
 use crate::patience::brief;
 
 #[derive(Debug)]
-struct Ear {
-    heard: Mutex<Vec<String>>,
-    /// No request takes longer than there is somebody who hears of it.
+struct Recorder {
+    recorded: Mutex<Vec<String>>,
+    /// Measures since when the recorder exists: no request may have taken longer.
     clock: Clock,
 }
 
-impl Default for Ear {
+impl Default for Recorder {
     fn default() -> Self {
-        Self { heard: Mutex::default(), clock: Clock::system() }
+        Self { recorded: Mutex::default(), clock: Clock::system() }
     }
 }
 
-impl Ear {
+impl Recorder {
     fn note(&self, what: String) {
-        self.heard.lock().expect("the lock is not poisoned").push(what);
+        self.recorded.lock().expect("the lock is not poisoned").push(what);
     }
 
-    fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut self.heard.lock().expect("the lock is not poisoned"))
+    fn recorded(&self) -> Vec<String> {
+        std::mem::take(&mut self.recorded.lock().expect("the lock is not poisoned"))
     }
 }
 
-impl Observer for Ear {
+impl Observer for Recorder {
     fn request(&self, operation: &'static str, end: RequestEnd, duration: Duration) {
         assert!(duration <= self.clock.elapsed(), "{duration:?}");
         self.note(format!("{operation} {end:?}"));
@@ -57,8 +57,8 @@ impl Observer for Ear {
     }
 }
 
-fn client(settings: Settings, ear: &Arc<Ear>) -> HttpConnect {
-    let around = ClientContext { observer: ear.clone(), ..ClientContext::plain(Clock::system()) };
+fn client(settings: Settings, recorder: &Arc<Recorder>) -> HttpConnect {
+    let around = ClientContext { observer: recorder.clone(), ..ClientContext::plain(Clock::system()) };
     HttpConnect::within(settings, around).expect("a client for plain HTTP")
 }
 
@@ -68,7 +68,7 @@ async fn read(api: &HttpConnect) {
 
 #[tokio::test]
 async fn each_request_is_observed_once_with_its_result() {
-    let ear = Arc::new(Ear::default());
+    let recorder = Arc::new(Recorder::default());
     let ended = |end: &str| vec!["waited".to_owned(), format!("getConnectorByKey {end}")];
     for (case, reply, expected) in [
         ("absent", answer(404, r#"{"statusCode": 404}"#), ended("Status(404)")),
@@ -87,23 +87,23 @@ async fn each_request_is_observed_once_with_its_result() {
     ] {
         let reply = Mutex::new(Some(reply));
         let remote = Remote::start(move |_| reply.lock().expect("not poisoned").take().expect("one request")).await;
-        let api = client(remote.settings(), &ear);
+        let api = client(remote.settings(), &recorder);
         read(&api).await;
-        let mut heard = ear.heard();
-        assert_eq!(heard.remove(0), "token Issued", "{case}");
-        assert_eq!(heard, expected, "{case}");
+        let mut recorded = recorder.recorded();
+        assert_eq!(recorded.remove(0), "token Issued", "{case}");
+        assert_eq!(recorded, expected, "{case}");
     }
     let remote = Remote::start(|_| {
         json_answer(200, &serde_json::json!({"results": [], "total": 0, "limit": 1, "offset": 0, "count": 0}))
     })
     .await;
-    client(remote.settings(), &ear).deployments(PageRequest { limit: 1, offset: 0 }).await.expect("a page");
-    assert_eq!(ear.heard(), ["token Issued", "waited", "queryDeployments Status(200)"]);
+    client(remote.settings(), &recorder).deployments(PageRequest { limit: 1, offset: 0 }).await.expect("a page");
+    assert_eq!(recorder.recorded(), ["token Issued", "waited", "queryDeployments Status(200)"]);
 }
 
 #[tokio::test]
 async fn requests_without_an_answer_are_observed_too() {
-    let ear = Arc::new(Ear::default());
+    let recorder = Arc::new(Recorder::default());
     let remote = Remote::start(|_| answer(500, "")).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let (closed, _held) = closed_port();
@@ -114,13 +114,13 @@ async fn requests_without_an_answer_are_observed_too() {
         let mut settings = remote.settings();
         settings.api_url = endpoint(&url);
         settings.limits.call = brief();
-        read(&client(settings, &ear)).await;
-        assert_eq!(ear.heard(), ["token Issued", "waited", expected]);
+        read(&client(settings, &recorder)).await;
+        assert_eq!(recorder.recorded(), ["token Issued", "waited", expected]);
     }
     let mut settings = remote.settings();
     settings.auth_url = endpoint(&format!("http://{closed}"));
-    read(&client(settings, &ear)).await;
-    assert_eq!(ear.heard(), ["token Failed"], "nothing was sent to the API");
+    read(&client(settings, &recorder)).await;
+    assert_eq!(recorder.recorded(), ["token Failed"], "nothing was sent to the API");
 }
 
 #[tokio::test]

@@ -2,12 +2,12 @@
 //!
 //! The step between them, `decide`, has its tables beside it.
 
+mod conditions;
 mod desired;
 mod intent;
 mod resync;
 mod size;
 mod status;
-mod tell;
 
 use connect_api::model::Deployment;
 use connect_operator::crd::ConnectorDeployment;

@@ -1,5 +1,5 @@
-//! Measures the operator with many ConnectorDeployments: against a real etcd and kube-apiserver and the dev server, all
-//! on this machine, with the operator as a process of its own.
+//! Measures the operator with many ConnectorDeployments: a real etcd and kube-apiserver, the dev server, and the
+//! operator as a separate process, all on this machine.
 //!
 //! ```text
 //! cargo build --release
@@ -7,10 +7,11 @@
 //! cargo run --release --example scale -- projects [PROJECTS [MINUTES]]
 //! ```
 //!
-//! DEPLOYMENTS (100) are applied at once; after all are Ready it is watched for MINUTES (3) how much goes on while
-//! nothing changes, each of them being looked at every INTERVAL (5m); then the operator is restarted, and all are
-//! deleted. Each remote call takes 25 ms, each deployment 2 s. Figures go to standard output, a line for each; counts
-//! are exact, times depend on the machine. The second form measures ConnectProjects (`projects.rs`). `target/release/connect-operator` is measured, or what `OPERATOR` names.
+//! The first form applies DEPLOYMENTS (100) at once. After all are Ready it measures for MINUTES (3) the activity while
+//! nothing changes, with INTERVAL (5m) as the poll interval of each resource; then it restarts the operator, and
+//! deletes all. Each remote call takes 25 ms, each deployment 2 s. It prints the figures to standard output, one on
+//! each line; counts are exact, times depend on the machine. The second form measures ConnectProjects (`projects.rs`).
+//! It measures `target/release/connect-operator`, or the binary that `OPERATOR` names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -77,54 +78,54 @@ async fn measure(
 
     let started = Instant::now();
     apply(&client, deployments, interval).await?;
-    say("seconds to apply all", format!("{:.1}", started.elapsed().as_secs_f64()));
+    print("seconds to apply all", format!("{:.1}", started.elapsed().as_secs_f64()));
     until_ready(&client, deployments).await?;
-    say("seconds until all are Ready", format!("{:.1}", started.elapsed().as_secs_f64()));
-    tell_calls("calls until Ready", &dev, 0);
-    say("most calls for one resource in 10 s", most_in_10_seconds(&dev.calls()));
-    tell_remote(&dev, deployments);
-    // What comes right after Ready (events, counts) belongs to it.
+    print("seconds until all are Ready", format!("{:.1}", started.elapsed().as_secs_f64()));
+    print_calls("calls until Ready", &dev, 0);
+    print("most calls for one resource in 10 s", most_in_10_seconds(&dev.calls()));
+    print_violations(&dev, deployments);
+    // What follows Ready immediately (events, counts) belongs to it.
     tokio::time::sleep(Duration::from_secs(10)).await;
     let until_ready_writes = writes.count();
-    say("cluster writes for each resource", format!("{:.2}", ratio(until_ready_writes, deployments)));
-    operator.tell(deployments)?;
+    print("cluster writes for each resource", format!("{:.2}", ratio(until_ready_writes, deployments)));
+    operator.print_figures(deployments)?;
 
     let before = dev.calls().len();
     tokio::time::sleep(settled).await;
-    tell_calls("calls while settled", &dev, before);
+    print_calls("calls while settled", &dev, before);
     let calls = dev.calls().len() - before;
-    say("calls a minute while settled", format!("{:.1}", ratio(calls * 60, usize::try_from(settled.as_secs())?)));
-    say("cluster writes while settled", writes.count() - until_ready_writes);
-    operator.tell(deployments)?;
+    print("calls a minute while settled", format!("{:.1}", ratio(calls * 60, usize::try_from(settled.as_secs())?)));
+    print("cluster writes while settled", writes.count() - until_ready_writes);
+    operator.print_figures(deployments)?;
 
     let (before, writes_before) = (dev.calls().len(), writes.count());
     operator.stop().await?;
     operator = Operator::start(cluster, binary, &[])?;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    tell_calls("calls after a restart", &dev, before);
-    say("cluster writes after a restart", writes.count() - writes_before);
-    operator.tell(deployments)?;
-    tell_remote(&dev, deployments);
+    print_calls("calls after a restart", &dev, before);
+    print("cluster writes after a restart", writes.count() - writes_before);
+    operator.print_figures(deployments)?;
+    print_violations(&dev, deployments);
 
     let before = dev.calls().len();
     let started = Instant::now();
     let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
     api.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
     until_none(&api).await?;
-    say("seconds until all are gone", format!("{:.1}", started.elapsed().as_secs_f64()));
-    tell_calls("calls of the deletion", &dev, before);
-    say("deployments left at the remote", dev.world().all(dev.now()).len());
-    operator.tell(deployments)?;
+    print("seconds until all are gone", format!("{:.1}", started.elapsed().as_secs_f64()));
+    print_calls("calls of the deletion", &dev, before);
+    print("deployments left at the remote", dev.world().all(dev.now()).len());
+    operator.print_figures(deployments)?;
     operator.stop().await?;
     dev.stop().await?;
     Ok(())
 }
 
-fn say(what: &str, figure: impl std::fmt::Display) {
+fn print(what: &str, figure: impl std::fmt::Display) {
     println!("{what}: {figure}");
 }
 
-#[allow(clippy::cast_precision_loss, reason = "figures for people")]
+#[allow(clippy::cast_precision_loss, reason = "rounded figures are sufficient")]
 fn ratio(count: usize, of: usize) -> f64 {
     count as f64 / of as f64
 }
@@ -200,24 +201,24 @@ async fn until_none(api: &Api<ConnectorDeployment>) -> Outcome {
     Ok(())
 }
 
-/// Calls by operation, from that one on.
-fn tell_calls(what: &str, dev: &DevServer, from: usize) {
+/// Prints the calls by operation, from the given index on.
+fn print_calls(what: &str, dev: &DevServer, from: usize) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for call in dev.calls().iter().skip(from) {
         *counts.entry(call.operation).or_default() += 1;
     }
-    say(what, json!(counts));
+    print(what, json!(counts));
 }
 
-/// What must not be: two for one resource, and redeploys that nobody asked for.
-fn tell_remote(dev: &DevServer, deployments: usize) {
+/// Prints the violations: two deployments for one resource, and redeploys that nothing requested.
+fn print_violations(dev: &DevServer, deployments: usize) {
     let all = dev.world().all(dev.now());
-    say("duplicate creates", all.len().saturating_sub(deployments));
-    say("needless redeploys", all.iter().filter(|deployment| deployment.version != 1).count());
-    say("tokens", dev.counts().get("token").copied().unwrap_or_default());
+    print("duplicate creates", all.len().saturating_sub(deployments));
+    print("needless redeploys", all.iter().filter(|deployment| deployment.version != 1).count());
+    print("tokens", dev.counts().get("token").copied().unwrap_or_default());
 }
 
-/// By the path of the resource; a LIST belongs to none.
+/// Returns the most calls to one path within 10 s; a LIST belongs to no resource.
 fn most_in_10_seconds(calls: &[Call]) -> usize {
     let mut times: BTreeMap<&str, Vec<_>> = BTreeMap::new();
     for call in calls.iter().filter(|call| call.path.matches('/').count() > 2) {

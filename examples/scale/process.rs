@@ -1,13 +1,13 @@
-//! The operator as a process, and what Linux says of it.
+//! The operator as a process, and its figures from Linux.
 
 use std::process::Stdio;
 
 use local_control_plane::LocalCluster;
 use tokio::process::{Child, Command};
 
-use crate::{NAMESPACE, Outcome, ratio, say};
+use crate::{NAMESPACE, Outcome, print, ratio};
 
-/// The operator as a process of its own.
+/// The operator as a separate process.
 pub(crate) struct Operator(Child);
 
 impl Operator {
@@ -23,19 +23,19 @@ impl Operator {
         Ok(Self(child))
     }
 
-    /// Memory and processor time so far, as Linux tells them.
-    pub(crate) fn tell(&self, resources: usize) -> Outcome {
-        say("memory now, MiB", format!("{:.1}", ratio(self.kibibytes("VmRSS:")?, 1024)));
-        say("memory at most, MiB", format!("{:.1}", ratio(self.kibibytes("VmHWM:")?, 1024)));
+    /// Prints memory and processor time so far, as Linux reports them.
+    pub(crate) fn print_figures(&self, resources: usize) -> Outcome {
+        print("memory now, MiB", format!("{:.1}", ratio(self.kibibytes("VmRSS:")?, 1024)));
+        print("memory at most, MiB", format!("{:.1}", ratio(self.kibibytes("VmHWM:")?, 1024)));
         let stat = self.file("stat")?;
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let ticks: usize = fields[11].parse::<usize>()? + fields[12].parse::<usize>()?;
-        // A tick is 10 ms on every Linux that this runs on.
-        say("processor time for each resource, ms", format!("{:.2}", ratio(ticks * 10, resources)));
+        // A tick is 10 ms on all supported Linux systems.
+        print("processor time for each resource, ms", format!("{:.2}", ratio(ticks * 10, resources)));
         Ok(())
     }
 
-    /// A field of the process's status, in KiB.
+    /// Returns a field of the process's status, in KiB.
     pub(crate) fn kibibytes(&self, field: &str) -> Outcome<usize> {
         let status = self.file("status")?;
         let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What a ConnectProject costs that nobody uses: each of them names a project key and a Secret of its own, at an address
-//! where nobody listens. What is measured is what the operator keeps for each: its client with TLS, limiter and poller.
+//! The cost of a ConnectProject that nothing uses: each has its own project key and Secret, and an address where
+//! nothing listens. It measures what the operator keeps for each: its client with TLS, limiter and poller.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use local_control_plane::LocalCluster;
 use serde_json::json;
 
 use crate::process::Operator;
-use crate::{NAMESPACE, Outcome, install, ratio, say};
+use crate::{NAMESPACE, Outcome, install, print, ratio};
 
-/// An address of which a connection is refused at once.
-const NOBODY: &str = "https://127.0.0.1:9";
+/// An address that refuses connections at once.
+const REFUSING: &str = "https://127.0.0.1:9";
 
 pub(crate) async fn measure(cluster: &LocalCluster, binary: &str, projects: usize, settled: Duration) -> Outcome {
     let client = cluster.client()?;
@@ -23,18 +23,18 @@ pub(crate) async fn measure(cluster: &LocalCluster, binary: &str, projects: usiz
     let most = projects.to_string();
     let operator = Operator::start(cluster, binary, &["--max-projects-per-namespace", &most, "--max-projects", &most])?;
     apply(&client, 0).await?;
-    until_looked_at(&client, 1).await?;
+    until_reported(&client, 1).await?;
     tokio::time::sleep(Duration::from_secs(10)).await;
     let before = operator.kibibytes("VmRSS:")?;
-    say("memory with one project, MiB", format!("{:.1}", ratio(before, 1024)));
+    print("memory with one project, MiB", format!("{:.1}", ratio(before, 1024)));
 
     stream::iter(1..projects).map(|number| apply(&client, number)).buffer_unordered(16).try_collect::<()>().await?;
-    until_looked_at(&client, projects).await?;
-    operator.tell(projects)?;
+    until_reported(&client, projects).await?;
+    operator.print_figures(projects)?;
     tokio::time::sleep(settled).await;
-    operator.tell(projects)?;
+    operator.print_figures(projects)?;
     let more = operator.kibibytes("VmRSS:")?.saturating_sub(before);
-    say("memory for each project, KiB", format!("{:.1}", ratio(more, projects)));
+    print("memory for each project, KiB", format!("{:.1}", ratio(more, projects)));
     operator.stop().await
 }
 
@@ -46,7 +46,7 @@ async fn apply(client: &Client, number: usize) -> Outcome {
     Api::<Secret>::namespaced(client.clone(), NAMESPACE).patch(&name, &parameters, &Patch::Apply(secret)).await?;
     let project = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectProject", "metadata": {"name": name},
-        "spec": {"projectKey": name, "region": "europe-west1.gcp", "apiUrl": NOBODY, "authUrl": NOBODY,
+        "spec": {"projectKey": name, "region": "europe-west1.gcp", "apiUrl": REFUSING, "authUrl": REFUSING,
             "credentialsSecretRef": {"name": name}},
     });
     let projects = Api::<ConnectProject>::namespaced(client.clone(), NAMESPACE);
@@ -54,16 +54,16 @@ async fn apply(client: &Client, number: usize) -> Outcome {
     Ok(())
 }
 
-/// Returns once so many projects say that nobody answers.
-async fn until_looked_at(client: &Client, projects: usize) -> Outcome {
+/// Returns once that many projects report that the service is unavailable.
+async fn until_reported(client: &Client, projects: usize) -> Outcome {
     let api = Api::<ConnectProject>::namespaced(client.clone(), NAMESPACE);
     loop {
         let listed = api.list(&ListParams::default()).await?;
-        let looked_at = listed.iter().filter(|project| {
+        let reported = listed.iter().filter(|project| {
             let conditions = project.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
             conditions.iter().any(|condition| condition.type_ == "Ready" && condition.reason == "ServiceUnavailable")
         });
-        if looked_at.count() >= projects {
+        if reported.count() >= projects {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_secs(1)).await;

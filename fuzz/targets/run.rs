@@ -1,4 +1,4 @@
-//! One program for each target: which one is told by its name, so that all of them are this file.
+//! One program for each target: the name of the program selects the target, so all programs have this source.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! The targets of `fuzz/` on a stable compiler, for a few seconds: first their corpus, then what a seeded mutator makes of
-//! it. The seed is fixed, so that a failure is the same for everybody; `FUZZ_SEED` and `FUZZ_RUNS` try others, or more.
+//! The targets of `fuzz/` on a stable compiler, for a few seconds: first their corpus, then inputs that a seeded
+//! mutator derives from it. The seed is fixed, so that a failure is the same on every machine; `FUZZ_SEED` and
+//! `FUZZ_RUNS` select another seed or more inputs.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use targets::TARGETS;
 
-/// Inputs for each target, beside its corpus.
+/// Number of inputs for each target, besides its corpus.
 const RUNS: u64 = 1_500;
 
 fn corpus(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -28,7 +29,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// Runs a target; what it failed on is told as text that can be put into a file.
+/// Runs a target; a failure prints the input as text that can be put into a file.
 fn run(name: &str, target: fn(&[u8]), what: &str, input: &[u8]) {
     let outcome = catch_unwind(|| target(input));
     assert!(outcome.is_ok(), "{name} fails on {what}: b\"{}\"", input.escape_ascii());

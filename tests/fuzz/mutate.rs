@@ -1,5 +1,5 @@
-//! Makes new inputs of old ones, always the same from the same seed: bytes that are changed, cut out, doubled or moved
-//! between inputs, and words that decoders trip over.
+//! Derives new inputs from old ones, always the same from the same seed: bytes are changed, removed, doubled or moved
+//! between inputs, and words are inserted that decoders often mishandle.
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -52,7 +52,7 @@ impl Mutator {
     }
 
     pub(crate) fn next(&mut self) -> Vec<u8> {
-        // Now and then from nothing, for targets that take bytes as choices.
+        // One in four is random, for targets that interpret bytes as choices.
         let mut input =
             if self.below(4) == 0 { (0..self.below(160)).map(|_| self.random.random()).collect() } else { self.one() };
         for _ in 0..=self.below(4) {

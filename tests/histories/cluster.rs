@@ -1,8 +1,9 @@
-//! An API server without a network: objects, versions, and everything that ever changed. Pure.
+//! An API server without a network: objects, resource versions and every change so far. Pure.
 //!
-//! It keeps what the operator relies on (Kubernetes API conventions): a resource version that grows with each change and
-//! is a condition of a write that names it (409), a generation that grows with the spec, a status of its own, finalizers,
-//! and a new uid for each object, also of the same name. A write that changes nothing makes no version.
+//! It implements what the operator relies on (Kubernetes API conventions): a resource version that grows with each
+//! change and that a write may require (409 otherwise), a generation that grows with the spec, a status subresource,
+//! finalizers, and a new uid for each object, even under a name that existed before. A write that changes nothing makes
+//! no new version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ impl Kind {
     pub(crate) const ALL: [Self; 6] =
         [Self::Project, Self::Deployment, Self::Staged, Self::Secret, Self::ConfigMap, Self::Namespace];
 
-    /// Its name in a path.
+    /// Returns its name in a path.
     pub(crate) fn plural(self) -> &'static str {
         match self {
             Self::Project => "connectprojects",
@@ -53,7 +54,7 @@ impl Kind {
     }
 }
 
-/// Which object.
+/// Identifies an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) kind: Kind,
@@ -72,19 +73,19 @@ impl Key {
 pub(crate) struct Change {
     pub(crate) version: u64,
     pub(crate) key: Key,
-    /// As it is since then, or was last.
+    /// The object after the change, or its last state if it was deleted.
     pub(crate) object: Arc<Value>,
     pub(crate) deleted: bool,
 }
 
-/// Why a request was refused: the HTTP status, and Kubernetes' word for it.
+/// Why a request was refused: the HTTP status, and the reason that Kubernetes gives for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal(pub(crate) u16, pub(crate) &'static str);
 
 const NOT_FOUND: Refusal = Refusal(404, "NotFound");
 const CONFLICT: Refusal = Refusal(409, "Conflict");
 const EXISTS: Refusal = Refusal(409, "AlreadyExists");
-/// Nothing is made in a namespace that is being deleted.
+/// Nothing can be created in a namespace that is being deleted.
 const TERMINATING: Refusal = Refusal(403, "Forbidden");
 const FORBIDDEN: Refusal = Refusal(422, "Invalid");
 
@@ -106,12 +107,12 @@ impl Cluster {
         self.objects.iter().filter(move |(key, _)| key.kind == kind)
     }
 
-    /// Everything in a namespace.
+    /// Returns everything in a namespace.
     pub(crate) fn within(&self, namespace: &str) -> Vec<Key> {
         self.objects.keys().filter(|key| key.namespace == namespace).cloned().collect()
     }
 
-    /// Lets those namespaces go that are being deleted and empty, as Kubernetes does.
+    /// Removes the namespaces that are being deleted and are empty, as the namespace controller does.
     pub(crate) fn end_namespaces(&mut self) {
         let going = self.of_kind(Kind::Namespace).filter(|(_, object)| is_going(object)).map(|(key, _)| key.clone());
         for key in going.collect::<Vec<_>>() {
@@ -121,17 +122,17 @@ impl Cluster {
         }
     }
 
-    /// The newest version.
+    /// Returns the newest version.
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
-    /// Everything that changed after a version, oldest first.
+    /// Returns every change after a version, oldest first.
     pub(crate) fn changes_after(&self, version: u64) -> &[Change] {
         &self.changes[self.changes.partition_point(|change| change.version <= version)..]
     }
 
-    /// What was there at a version.
+    /// Returns the objects that existed at a version.
     pub(crate) fn at(&self, kind: Kind, version: u64) -> BTreeMap<Key, Arc<Value>> {
         let mut objects = BTreeMap::new();
         let earlier = self.changes.iter().take_while(|change| change.version <= version);
@@ -168,7 +169,7 @@ impl Cluster {
         Ok(self.store(key, object))
     }
 
-    /// A merge patch (RFC 7386) of everything but the status, or of the status alone.
+    /// Applies a merge patch (RFC 7386) to everything but the status, or to the status alone.
     pub(crate) fn patch(&mut self, key: &Key, patch: &Value, status: bool) -> Result<Arc<Value>, Refusal> {
         let before = self.objects.get(key).ok_or(NOT_FOUND)?;
         let wanted = patch.pointer("/metadata/resourceVersion").filter(|version| !version.is_null());
@@ -249,7 +250,7 @@ pub(crate) fn is_going(object: &Value) -> bool {
     object["metadata"].get("deletionTimestamp").is_some()
 }
 
-/// The finalizers of an object.
+/// Returns the finalizers of an object.
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object
         .pointer("/metadata/finalizers")
@@ -276,7 +277,7 @@ fn restore(after: &mut Value, before: &Value, name: &str) {
     }
 }
 
-/// Kubernetes writes times in whole seconds.
+/// Formats a time as Kubernetes does, in whole seconds.
 fn seconds(now: Timestamp) -> String {
     Timestamp::from_second(now.as_second()).expect("a time in range").to_string()
 }

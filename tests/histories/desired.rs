@@ -1,16 +1,17 @@
-//! What a resource asks for, read from the objects of the cluster by rules of its own: the operator's reading is what
-//! is judged.
+//! What a resource asks for, computed from the objects of the cluster by code of its own: the operator's computation is
+//! what is under test.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::checker::TOKEN;
 use crate::cluster::{Cluster, Key, Kind};
-use crate::judge::TOKEN;
-use crate::people::FEATURES;
 use crate::remote::{GLOBAL, Values};
+use crate::users::FEATURES;
 
-/// The values that a resource asks for, with defaults for what is not set; `None`: something that it names is missing.
+/// Returns the values that a resource asks for, with defaults for what is not set; `None`: an object that it references
+/// is missing.
 pub(crate) fn values(cluster: &Cluster, namespace: &str, object: &Value) -> Option<Values> {
     let mut values = Values::default();
     for configuration in object.pointer("/spec/configurations")?.as_array()? {
@@ -21,7 +22,7 @@ pub(crate) fn values(cluster: &Cluster, namespace: &str, object: &Value) -> Opti
         }
     }
     put(&mut values, cluster, namespace, (GLOBAL, &object["spec"]["globalConfiguration"]))?;
-    // The connector wants it.
+    // The connector requires it.
     values.secured.contains_key(TOKEN).then(|| values.with_defaults())
 }
 
@@ -60,6 +61,6 @@ fn put(values: &mut Values, cluster: &Cluster, namespace: &str, (application, of
 }
 
 fn decoded(encoded: &str) -> String {
-    let bytes = STANDARD.decode(encoded).expect("Secrets here are Base64");
-    String::from_utf8(bytes).expect("and text")
+    let bytes = STANDARD.decode(encoded).expect("the Secrets of a history are Base64");
+    String::from_utf8(bytes).expect("the value is UTF-8")
 }

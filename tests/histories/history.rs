@@ -1,14 +1,14 @@
-//! What a history is made of: steps of people, of strangers, of bad luck and of time. Values only, so that a failing one
-//! can be shrunk and printed.
+//! The parts of a history: steps of users, of other clients of the remote, of faults and of time. Plain values, so that
+//! proptest can shrink and print a failing history.
 
 use dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, Versions};
 use proptest::prelude::*;
 use std::time::Duration;
 
-use crate::gate::Place;
+use crate::interceptor::Place;
 use crate::simulation::{Armed, Outage};
 
-/// How the remote reads what the contract leaves open, in a form that shrinks to the friendliest.
+/// How the remote interprets what the contract leaves open, in a form that shrinks to the friendliest interpretation.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one thing that the contract leaves open")]
 pub(crate) struct Reading {
@@ -17,7 +17,7 @@ pub(crate) struct Reading {
     pub(crate) versions_grow: bool,
     pub(crate) build_ids: u8,
     pub(crate) late_values: bool,
-    /// 1: blanks are cut; 2: defaults appear.
+    /// 1: trims blanks; 2: adds defaults.
     pub(crate) normalise: u8,
     pub(crate) replace: bool,
     pub(crate) late_keys: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Longest time that a read may show what was before.
+    /// Returns the longest time for which a read may show an earlier state.
     pub(crate) fn lag(self) -> Duration {
         self.variant().read_lag + self.variant().redeploy_shows_old
     }
@@ -42,17 +42,17 @@ impl Reading {
             partial: if self.replace { Partial::Replace } else { Partial::Merge },
             key_held: seconds(self.late_keys, 30),
             delete_busy: if self.refuse_delete { DeleteBusy::Refuse } else { DeleteBusy::Accept },
-            // The others are about staged connectors.
+            // The others concern staged connectors.
             ..Variant::default()
         }
     }
 }
 
-/// How a resource is written.
+/// The spec with which a resource is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
 pub(crate) struct Shape {
-    /// `LOG_LEVEL`, see [`crate::people::LEVELS`].
+    /// `LOG_LEVEL`, see [`crate::users::LEVELS`].
     pub(crate) level: u8,
     /// `FEATURES` comes from the ConfigMap.
     pub(crate) config: bool,
@@ -61,9 +61,9 @@ pub(crate) struct Shape {
     pub(crate) correct: bool,
     pub(crate) suspend: bool,
     pub(crate) observe: bool,
-    /// Version of the connector; 0: whichever runs.
+    /// Version of the connector; 0: any.
     pub(crate) version: u8,
-    /// Whole objects in place of their keys: of the ConfigMap and of the Secret.
+    /// References the whole ConfigMap and Secret instead of their keys.
     pub(crate) whole: bool,
     /// `BATCH_SIZE` of the second application; 0: none.
     pub(crate) batch: u8,
@@ -77,64 +77,64 @@ pub(crate) struct Shape {
     pub(crate) outputs: bool,
 }
 
-/// What strangers do to the deployment of a key.
+/// What another client does to the deployment of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Foreign {
-    /// A redeploy with the same values.
+    /// Redeploys it with the same values.
     Redeploy,
-    /// One with another plain value.
+    /// Redeploys it with another plain value.
     Visible,
-    /// One with another secured value.
+    /// Redeploys it with another secured value.
     Secured,
-    /// It is gone at once.
+    /// Removes it at once.
     Remove,
-    /// It is taken down.
+    /// Undeploys it.
     Undeploy,
-    /// They create one of this key.
+    /// Creates one with this key.
     Create,
-    /// Its version grows.
+    /// Increments its version.
     Bump,
 }
 
-/// One step.
+/// One step. Do not rename variants or fields: the text of a step seeds the choices that follow it.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// A resource is created, or its spec replaced.
     Write(u8, Shape),
-    /// A Secret value; 0: the key is missing.
+    /// Changes a Secret value; 0: the key is missing.
     Secret(u8),
-    /// The value of the ConfigMap; 0: the key is missing.
+    /// Changes the value of the ConfigMap; 0: the key is missing.
     Config(u8),
     /// The registry gets the next version of the connector.
     Publish,
-    /// Another key of Secret and ConfigMap.
+    /// Changes other keys of Secret and ConfigMap.
     Unrelated,
     Redeploy(u8),
     Look(u8),
     Delete(u8),
-    /// A project is deleted, or made again.
+    /// Deletes a project, or creates it again.
     Project(u8),
-    /// A namespace is deleted with everything in it, in an order that the second number says.
+    /// Deletes a namespace with everything in it; the second number selects the order.
     Namespace(u8, u8),
-    /// The finalizer is removed by hand.
+    /// A user removes the finalizer by hand.
     Unfinalize(u8),
-    /// How the running or next build ends.
+    /// The running or next build fails.
     Fails(u8),
     UndeployFails(u8),
     Foreign(u8, Foreign),
     Outage(Armed),
     Stop(u8),
-    /// Starts with lists that are so many changes old.
+    /// Starts an operator with lists that are that many changes old.
     Start(u8, u8),
-    /// All operators end, and one starts with another digest key.
+    /// Stops all operators, and starts one with another digest key.
     LoseDigestKey,
     Cut(u8),
     Relist(u8),
-    /// Seconds pass, and everybody does what there is to do.
+    /// Time passes, in seconds, and everybody does what is due.
     Pass(u16),
-    /// Seconds pass, and nobody gets to do anything.
+    /// Time passes, in seconds, and nobody does anything.
     Freeze(u8),
-    /// So many things happen.
+    /// Executes that many single steps of the simulation.
     Run(u8),
     Rest,
 }
@@ -142,12 +142,12 @@ pub(crate) enum Step {
 /// A history.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
-    /// Who is next whenever several could be; 0: always the first.
+    /// Seed of the choice between several possible steps; 0: always the first.
     pub(crate) order: u64,
     pub(crate) reading: Reading,
-    /// The second operator's clock is so many seconds ahead, 30 at most.
+    /// The second operator's clock is that many seconds ahead, 30 at most.
     pub(crate) skew: i8,
-    /// It begins with a resource that is live.
+    /// The resource that is live at the beginning.
     pub(crate) live: Option<Shape>,
     pub(crate) steps: Vec<Step>,
 }
@@ -179,7 +179,7 @@ fn shape() -> impl Strategy<Value = Shape> {
     })
 }
 
-/// What may become of a call that is still to come.
+/// Returns a fault for a later call.
 pub(crate) fn outage() -> impl Strategy<Value = Armed> {
     let remote = prop_oneof![
         3 => Just(Outage::LostThere),
@@ -257,7 +257,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// All histories.
+/// Returns all histories.
 pub(crate) fn histories() -> impl Strategy<Value = History> {
     let order = prop_oneof![1 => Just(0), 3 => any::<u64>()];
     let live = prop::option::weighted(0.8, shape());

@@ -1,8 +1,9 @@
-//! What one operator knows of one kind from its watch: possibly old, with holes until it lists again, and with repeats.
+//! What one operator knows of one kind from its watch: possibly outdated, with gaps until the next list, and with
+//! repeated events.
 //!
-//! The driver decides when an event arrives. A list comes in pages, between which anything may happen, and what it shows
-//! is not known before its last page, as in kube's reflector. What an event ends and enqueues is the operator's own code
-//! (`controllers/events.rs`, `changes.rs` and `sources.rs`).
+//! The driver decides when an event arrives. A list comes in pages, between which anything may happen, and its objects
+//! are not visible before the last page, as in kube's reflector. What an event ends and enqueues is the operator's own
+//! code (`controllers/events.rs`, `changes.rs` and `sources.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
@@ -25,15 +26,15 @@ use crate::cluster::{Cluster, Kind};
 /// Objects in a page of a list.
 const PAGE: usize = 2;
 
-/// The watch of one kind of ours.
+/// The watch of one of the operator's kinds.
 pub(crate) struct Informer<K> {
     kind: Kind,
     known_objects: KnownObjects,
     changes: Changes,
     store: BTreeMap<ObjectRef, Arc<K>>,
-    /// A list whose pages arrive.
+    /// A list whose pages are arriving.
     listing: Option<Listing<K>>,
-    /// Whether there was a whole list yet.
+    /// Whether a list was complete once.
     ready: bool,
     /// Everything up to this version was delivered.
     cursor: u64,
@@ -42,7 +43,7 @@ pub(crate) struct Informer<K> {
 }
 
 struct Listing<K> {
-    /// Still to come.
+    /// Objects of the pages still to come.
     rest: VecDeque<K>,
     arrived: BTreeMap<ObjectRef, Arc<K>>,
 }
@@ -56,17 +57,17 @@ where
         Self { kind, known_objects, changes, store: BTreeMap::new(), listing: None, ready: false, cursor: 0, cut: true }
     }
 
-    /// What it believes to exist.
+    /// Returns the object as the store has it.
     pub(crate) fn get(&self, object_ref: &ObjectRef) -> Option<Arc<K>> {
         self.store.get(object_ref).cloned()
     }
 
-    /// Everything that it believes to exist.
+    /// Returns all objects of the store.
     pub(crate) fn state(&self) -> Vec<Arc<K>> {
         self.store.values().cloned().collect()
     }
 
-    /// Whether anything may run for what it knows.
+    /// Whether reconciles of this kind may start.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready
     }
@@ -77,7 +78,7 @@ where
         !self.cut && (self.listing.is_some() || changed())
     }
 
-    /// No event arrives until the next list, nor any more of a list that is read.
+    /// Disconnects the watch: no event arrives until the next list, and no more pages of the current list.
     pub(crate) fn cut(&mut self) {
         self.cut = true;
         self.listing = None;
@@ -92,7 +93,7 @@ where
         self.note(context, &Event::Init);
     }
 
-    /// Delivers the next event, or the next page of a list, or its end; returns who is to run.
+    /// Delivers the next event, or the next page of a list, or its end; returns the objects to enqueue.
     pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) -> Vec<ObjectRef> {
         if self.listing.is_some() {
             return self.turn_page(context);
@@ -136,12 +137,12 @@ where
 }
 
 fn parse<K: Resource + DeserializeOwned>(value: &Value) -> K {
-    let mut object = K::deserialize(value).expect("what is stored is of its kind");
+    let mut object = K::deserialize(value).expect("a stored object has its kind");
     strip(&mut object);
     object
 }
 
-/// The watch of names of Secrets or of ConfigMaps.
+/// The metadata watch of Secrets or of ConfigMaps.
 pub(crate) struct Names<K> {
     kind: Kind,
     sources: Sources,
@@ -162,7 +163,8 @@ where
         !self.cut && cluster.changes_after(self.cursor).iter().any(|change| change.key.kind == self.kind)
     }
 
-    /// Every object that exists is touched once more, and then those are told whose objects do not.
+    /// Delivers a complete list: every existing object counts as changed, and then the objects that reference a missing
+    /// one are enqueued.
     pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) {
         self.cut = false;
         self.cursor = version;

@@ -1,26 +1,26 @@
 //! Histories: the real controllers against a simulated cluster and the dev server's state machine, with everything that
-//! can go wrong, in every order. `CONTRIBUTING.md` says how to run and to repeat them.
+//! can go wrong, in every order. `CONTRIBUTING.md` describes how to run and to repeat them.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod checker;
+mod checker_tests;
 mod cluster;
 mod crashes;
 mod desired;
-mod gate;
 mod history;
 mod informer;
-mod judge;
-mod judge_sees;
-mod makers;
+mod interceptor;
 mod named;
 mod operator;
-mod people;
-mod play;
 mod relists;
 mod remote;
+mod replay;
 mod service;
 mod settled;
 mod simulation;
+mod staged;
+mod users;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,11 +32,11 @@ use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseErr
 
 use self::simulation::Simulation;
 
-/// Histories of a plain `cargo test`.
+/// Number of histories in a plain `cargo test`.
 const FEW: u32 = 60;
-/// Where chance begins, if nothing else is asked for: a test run finds today what it found yesterday.
+/// The default seed, so that two test runs play the same histories.
 const SEED: u64 = 1;
-/// Threads, whatever the machine has, so that a seed means the same everywhere.
+/// Number of threads, whatever the machine has, so that a seed means the same everywhere.
 const THREADS: u32 = 4;
 
 fn number(variable: &str) -> Option<u64> {
@@ -46,16 +46,16 @@ fn number(variable: &str) -> Option<u64> {
 type Counts = Mutex<BTreeMap<String, u64>>;
 
 /// A history of some kind.
-trait Played: fmt::Debug {
-    /// Plays it; returns what happened, and what was wrong with it, if anything.
-    fn play(&self, telling: bool) -> (Simulation, Result<(), String>);
+trait Replay: fmt::Debug {
+    /// Replays it; returns the simulation, and the violation, if any. `logging`: whether to log what happens.
+    fn replay(&self, logging: bool) -> (Simulation, Result<(), String>);
 
-    /// Its steps, for people.
-    fn told(&self) -> String;
+    /// Returns its steps, for the report.
+    fn description(&self) -> String;
 }
 
-/// Plays `cases` histories of one seed; the text says what failed, and how to see it again.
-fn explore<H: Played>(
+/// Plays `cases` histories of one seed; the error describes what failed, and how to repeat it.
+fn explore<H: Replay>(
     histories: impl Strategy<Value = H>,
     (cases, seed): (u32, u64),
     kept: &'static str,
@@ -70,25 +70,25 @@ fn explore<H: Played>(
         ..Config::default()
     };
     let result = TestRunner::new(config).run(&histories, |history| {
-        let (played, result) = history.play(false);
-        let mut counts = gate::lock(counts);
-        for (what, times) in &played.judge.counts {
+        let (simulation, result) = history.replay(false);
+        let mut counts = interceptor::lock(counts);
+        for (what, times) in &simulation.checker.counts {
             *counts.entry(what.clone()).or_default() += times;
         }
         result.map_err(TestCaseError::fail)
     });
     result.map_err(|error| match error {
         TestError::Fail(reason, history) => {
-            let told = history.play(true).0.told.join("\n");
-            let steps = history.told();
-            format!("{told}\n\n{steps}\n{reason}\nSeen with HISTORIES_SEED={seed}, and kept in {kept}")
+            let log = history.replay(true).0.log.join("\n");
+            let steps = history.description();
+            format!("{log}\n\n{steps}\n{reason}\nSeen with HISTORIES_SEED={seed}, and kept in {kept}")
         }
         TestError::Abort(reason) => reason.to_string(),
     })
 }
 
-/// The same for as many as are asked for, from several seeds at once.
-fn explore_all<H: Played, S: Strategy<Value = H>>(histories: impl Fn() -> S + Sync, kept: &'static str) {
+/// Plays as many as requested, from several seeds at once.
+fn explore_all<H: Replay, S: Strategy<Value = H>>(histories: impl Fn() -> S + Sync, kept: &'static str) {
     let cases = number("HISTORIES").and_then(|cases| u32::try_from(cases).ok()).unwrap_or(FEW);
     let seed = number("HISTORIES_SEED").unwrap_or(SEED);
     let share = cases.div_ceil(THREADS);
@@ -99,7 +99,7 @@ fn explore_all<H: Played, S: Strategy<Value = H>>(histories: impl Fn() -> S + Sy
         let tasks: Vec<_> = (0..u64::from(THREADS)).map(|index| scope.spawn(move || explore(index))).collect();
         tasks.into_iter().filter_map(|task| task.join().unwrap().err()).collect()
     });
-    println!("{:#?}", gate::lock(&counts));
+    println!("{:#?}", interceptor::lock(&counts));
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
 
@@ -110,5 +110,5 @@ fn whatever_happens_nothing_is_done_twice_and_nothing_is_forgotten() {
 
 #[test]
 fn whatever_happens_no_connector_is_previewed_or_published_twice() {
-    explore_all(makers::random::makings, "tests/histories/regressions-makers.txt");
+    explore_all(staged::random::staged_histories, "tests/histories/regressions-staged.txt");
 }

@@ -1,4 +1,4 @@
-//! Histories with a name: what random ones once found, and what must stay so. Those of values are in `named/values.rs`.
+//! Named histories: what random ones once found, and what must stay correct. Those of values are in `named/values.rs`.
 
 mod values;
 
@@ -10,11 +10,11 @@ use connect_operator::names;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::gate::{Place, lock};
 use crate::history::{Foreign, History, Reading, Shape, Step};
-use crate::people::{RESOURCES, Resource};
-use crate::play::{play, stage};
+use crate::interceptor::{Place, lock};
+use crate::replay::{replay, simulate};
 use crate::simulation::{Armed, Outage, Simulation};
+use crate::users::{RESOURCES, Resource};
 
 fn outage(place: Place, skip: u8, outage: Outage) -> Step {
     Step::Outage(Armed { place, changes: true, skip, outage })
@@ -24,18 +24,18 @@ fn live(steps: Vec<Step>) -> History {
     History { order: 0, reading: Reading::default(), skew: 0, live: Some(Shape::default()), steps }
 }
 
-/// Plays it, and counts what it came to: creates, redeploys, and those of them that only an allowance explains.
+/// Plays a history, and counts creates, redeploys, and redeploys that only an allowance explains.
 fn counted(history: &History) -> (u64, u64, u64) {
-    let (simulation, result) = play(history, true);
-    assert!(result.is_ok(), "{}\n{result:?}", simulation.told.join("\n"));
-    let counts = &simulation.judge.counts;
+    let (simulation, result) = replay(history, true);
+    assert!(result.is_ok(), "{}\n{result:?}", simulation.log.join("\n"));
+    let counts = &simulation.checker.counts;
     let of = |what: &str| counts.get(what).copied().unwrap_or_default();
     let allowed = counts.iter().filter(|(what, _)| what.starts_with("redeploys allowed"));
     (of("creates"), of("redeploys"), allowed.map(|(_, times)| times).sum())
 }
 
-/// Each row: its name, the history, and what [`counted`] has to say of it.
-fn all_come_to(rows: Vec<(&str, History, (u64, u64, u64))>) {
+/// Checks each row: its name, the history, and the expected result of [`counted`].
+fn check_all(rows: Vec<(&str, History, (u64, u64, u64))>) {
     for (case, history, wanted) in rows {
         assert_eq!(counted(&history), wanted, "{case}: creates, redeploys, allowed ones");
     }
@@ -43,11 +43,11 @@ fn all_come_to(rows: Vec<(&str, History, (u64, u64, u64))>) {
 
 #[test]
 #[allow(clippy::too_many_lines, reason = "one table")]
-fn each_named_history_comes_to_what_was_asked_for() {
+fn each_named_history_reaches_the_requested_state() {
     use Outage::{DieAfter, DieBefore, Late, LostBack};
     let shape = Shape::default();
     let debug = Shape { level: 1, ..shape };
-    all_come_to(vec![
+    check_all(vec![
         ("a change, and nothing goes wrong", live(vec![Step::Write(0, debug), Step::Pass(90)]), (1, 1, 0)),
         (
             "rule 6: the answer to a redeploy is lost",
@@ -60,17 +60,17 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 1, 0),
         ),
         (
-            "rule 6: killed after a redeploy of secrets only, and away until nothing of it can be seen",
+            "rule 6: killed after a redeploy of secrets only, and down until no trace of it is visible",
             live(vec![outage(Place::Remote, 0, DieAfter), Step::Secret(2), Step::Pass(20), Step::Freeze(250)]),
             (1, 2, 1),
         ),
         (
-            "rule 6: killed between the write of an operation and its call",
+            "rule 6: killed between persisting an operation and its call",
             live(vec![outage(Place::Remote, 0, DieBefore), Step::Secret(2), Step::Pass(20), Step::Start(0, 3)]),
             (1, 1, 0),
         ),
         (
-            "rule 9: back again before the first redeploy was sent",
+            "rule 9: an edit is reverted before the first redeploy was sent",
             live(vec![Step::Write(0, debug), Step::Rest, Step::Write(0, shape), Step::Pass(90)]),
             (1, 0, 0),
         ),
@@ -88,7 +88,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 1, 0),
         ),
         (
-            "rule 16: corrected once: a value that is not sent is left alone",
+            "rule 16: drift is corrected once: a value that is not sent is left alone",
             History {
                 live: Some(Shape { correct: true, ..shape }),
                 ..live(vec![Step::Foreign(0, Foreign::Visible), Step::Pass(400), Step::Pass(400)])
@@ -96,7 +96,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 1, 1),
         ),
         (
-            "rule 8: a value that is removed stays, and costs no redeploy; with another change it is one",
+            "rule 8: a removed value stays, and causes no redeploy; another change causes one",
             History {
                 live: Some(Shape { config: true, ..shape }),
                 ..live(vec![Step::Write(0, shape), Step::Pass(400), Step::Write(0, debug), Step::Pass(400)])
@@ -104,7 +104,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 1, 0),
         ),
         (
-            "rule 8: a value that is removed and named again as it was costs nothing",
+            "rule 8: a value that is removed and set again unchanged causes nothing",
             History {
                 live: Some(Shape { config: true, ..shape }),
                 ..live(vec![
@@ -117,7 +117,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 0, 0),
         ),
         (
-            "rule 8: every application is named, by a create and by a move to a version that adds one",
+            "rule 8: a create and a move to a version that adds an application name every application",
             History {
                 live: None,
                 ..live(vec![
@@ -133,7 +133,7 @@ fn each_named_history_comes_to_what_was_asked_for() {
             (1, 1, 0),
         ),
         (
-            "rule 16: a redeploy that carries a change of something else corrects a difference as well, and is not repeated for it",
+            "rule 16: a redeploy for another change also corrects a difference, and is not repeated for it",
             History {
                 live: None,
                 reading: Reading { normalise: 1, ..Reading::default() },
@@ -154,26 +154,26 @@ fn each_named_history_comes_to_what_was_asked_for() {
 }
 
 #[test]
-fn rule_4_7_and_15_each_named_history_of_keys_and_versions_comes_to_what_was_asked_for() {
+fn rule_4_7_and_15_each_named_history_of_keys_and_versions_reaches_the_requested_state() {
     use Outage::LostBack;
     let shape = Shape::default();
-    all_come_to(vec![
+    check_all(vec![
         (
-            "rule 4: of two with one key in two namespaces, the second creates once the first is gone",
+            "rule 4: of two with one key in two namespaces, the second creates once the first does not exist any more",
             live(vec![Step::Write(3, shape), Step::Pass(90), Step::Delete(0), Step::Pass(200)]),
             (2, 0, 0),
         ),
         (
-            "rule 4: of two with one key in two namespaces, one has it, and the other says so",
+            "rule 4: of two with one key in two namespaces, one owns it, and the other reports a conflict",
             live(vec![Step::Write(3, shape), Step::Pass(90)]),
             (1, 0, 0),
         ),
         (
-            "rule 4: of two with one key that come at once, one creates, and the other leaves everything as it is",
+            "rule 4: of two with one key created at once, one creates the deployment, and the other changes nothing",
             History {
                 live: None,
                 ..live(vec![
-                    // Every list is there, so the first one to come is the first one to run.
+                    // Every list is complete, so the first one that is written is the first one to be reconciled.
                     Step::Rest,
                     Step::Write(2, shape),
                     Step::Write(0, shape),
@@ -190,12 +190,12 @@ fn rule_4_7_and_15_each_named_history_of_keys_and_versions_comes_to_what_was_ask
             (1, 0, 0),
         ),
         (
-            "rule 7: the digest key is lost, and nobody can tell that a Secret that was written holds the same",
+            "rule 7: the digest key is lost, and a Secret that was written since cannot be proven unchanged",
             live(vec![Step::Unrelated, Step::Rest, Step::LoseDigestKey, Step::Pass(400)]),
             (1, 1, 1),
         ),
         (
-            "rule 7: the digest key is lost while a redeploy is under way whose answer was lost",
+            "rule 7: the digest key is lost while a redeploy is in progress whose answer was lost",
             live(vec![outage(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(4), Step::LoseDigestKey]),
             (1, 1, 0),
         ),
@@ -205,7 +205,7 @@ fn rule_4_7_and_15_each_named_history_of_keys_and_versions_comes_to_what_was_ask
             (1, 1, 0),
         ),
         (
-            "rule 15: a version that was overtaken is never sent, nor are values with it",
+            "rule 15: a version that is no longer the latest is never sent, nor are values with it",
             live(vec![
                 Step::Publish,
                 Step::Publish,
@@ -218,13 +218,13 @@ fn rule_4_7_and_15_each_named_history_of_keys_and_versions_comes_to_what_was_ask
 }
 
 #[test]
-fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
+fn rule_22_and_24_each_named_history_of_a_deletion_reaches_the_requested_state() {
     use Outage::{DieBefore, Late};
     let shape = Shape::default();
     let debug = Shape { level: 1, ..shape };
-    all_come_to(vec![
+    check_all(vec![
         (
-            "one that stands aside goes while its run says so, and is forgotten all the same",
+            "one with a key conflict is deleted while its reconcile reports that, and is forgotten all the same",
             History {
                 order: 2_137_730_254_908_806_583,
                 ..History {
@@ -242,7 +242,7 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
             },
             (1, 0, 0),
         ),
-        // Let go before it is calm, it would be created for nobody.
+        // If the finalizer were removed before the quiet period ends, the deployment would be created without an owner.
         (
             "rule 22: deleted while its create is still to arrive",
             History {
@@ -258,7 +258,7 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
             (1, 0, 0),
         ),
         (
-            "rule 24: a project that is being deleted works for as long as it is named",
+            "rule 24: a project that is being deleted works for as long as a resource references it",
             live(vec![
                 Step::Project(0),
                 Step::Rest,
@@ -281,13 +281,13 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
             (1, 0, 0),
         ),
         (
-            "rule 22: deleted while its create is still to arrive, and whoever goes on has a clock that is 30 s ahead",
+            "rule 22: deleted while its create is still to arrive; the operator that takes over has a clock 30 s ahead",
             History {
                 skew: 30,
                 live: None,
                 ..live(vec![
                     Step::Rest,
-                    // After the finalizer and the project's count of its users: the write of the operation.
+                    // After the finalizer and the project's count of its users, this delays the write of the operation.
                     outage(Place::Cluster, 2, Outage::Slow(20)),
                     outage(Place::Remote, 0, Late(29)),
                     Step::Write(0, shape),
@@ -304,30 +304,30 @@ fn rule_22_and_24_each_named_history_of_an_end_comes_to_what_was_asked_for() {
 }
 
 #[test]
-fn the_same_history_happens_again_in_the_same_way() {
+fn the_same_history_always_happens_in_the_same_way() {
     let steps =
         vec![Step::Start(1, 2), Step::Secret(2), Step::Run(9), Step::Write(1, Shape::default()), Step::Pass(60)];
     let history = History { order: 99, ..live(steps) };
-    let [once, again] = [play(&history, true), play(&history, true)].map(|(simulation, _)| simulation.told);
+    let [once, again] = [replay(&history, true), replay(&history, true)].map(|(simulation, _)| simulation.log);
     assert_eq!(once, again);
 }
 
-/// Several at once are read by LIST, so a look at one comes along with those at the others. This one leaves before the redeploy
-/// does, and its answer, which shows that nothing was sent yet, comes when a redeploy whose answer was lost may be sent again.
-/// An operator that works with it asks for a second redeploy, which only the version in it keeps from happening.
+/// Several deployments are read together by LIST. This LIST leaves before the redeploy does. Its answer, which shows
+/// that nothing was sent yet, arrives when a redeploy whose answer was lost may be sent again. An operator that used it
+/// would request a second redeploy, which only the version in the request prevents.
 #[test]
-fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
-    let (simulation, settled) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+fn rule_5_an_observation_from_before_a_call_is_not_used_after_it() {
+    let (simulation, settled) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         simulation.start(0, 0);
         let all = ["one", "two", "three", "four"].map(Resource::named);
         for name in all {
             simulation.write(name, Shape::default());
         }
         simulation.settle(Duration::ZERO, 0).await?;
-        simulation.telling = true;
+        simulation.logging = true;
         simulation.calls.clear();
         let after = |place, changes, skip, outage| Armed { place, changes, skip, outage };
-        // The first write says that something changes; the second one writes the operation, and the call waits for its answer.
+        // The first write reports the change; the second one persists the operation, and the call waits for its answer.
         simulation.armed.push(after(Place::Cluster, true, 1, Outage::Slow(20)));
         simulation.write(all[0], Shape { level: 1, ..Shape::default() });
         for _ in 0..5 {
@@ -336,7 +336,7 @@ fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
         }
         simulation.pass(Duration::from_secs(15)).await;
         simulation.armed.push(after(Place::Remote, true, 0, Outage::Unclear));
-        // While the first one waits for its look, the others begin to wait for theirs.
+        // While the first resource waits for its observation, the others begin to wait for theirs.
         simulation.armed.push(after(Place::Remote, false, 0, Outage::Slow(1)));
         simulation.armed.push(after(Place::Remote, false, 0, Outage::Slow(25)));
         for name in &all[1..] {
@@ -344,26 +344,26 @@ fn rule_5_a_look_from_before_a_call_is_not_used_after_it() {
         }
         simulation.settle(Duration::ZERO, 0).await
     });
-    let told = simulation.told.join("\n");
-    assert_eq!(settled, Ok(()), "{told}");
-    assert!(simulation.armed.is_empty(), "everything that was to go wrong did\n{told}");
+    let log = simulation.log.join("\n");
+    assert_eq!(settled, Ok(()), "{log}");
+    assert!(simulation.armed.is_empty(), "every fault happened\n{log}");
     let looks = simulation.calls.iter().filter(|(name, _)| name.starts_with("list 100"));
-    assert!(looks.count() > 0, "they are read by LIST\n{told}");
-    let count = |what: &str| simulation.judge.counts.get(what).copied().unwrap_or_default();
-    assert_eq!([count("redeploys"), count("refused by the remote")], [1, 0], "{told}");
+    assert!(looks.count() > 0, "they are read by LIST\n{log}");
+    let count = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
+    assert_eq!([count("redeploys"), count("refused by the remote")], [1, 0], "{log}");
 }
 
-/// Nothing of the cluster changes when the registry does, nor does the deployment.
+/// When a version is published, neither the cluster nor the deployment changes.
 #[test]
 fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() {
     for (case, connector) in
-        [("the wanted one", json!({"version": 2})), ("whichever is the latest", json!({"updatePolicy": "Latest"}))]
+        [("that version", json!({"version": 2})), ("the latest one", json!({"updatePolicy": "Latest"}))]
     {
-        let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
             simulation.start(0, 0);
             simulation.write(RESOURCES[0], Shape::default());
             simulation.settle(Duration::ZERO, 0).await?;
-            simulation.telling = true;
+            simulation.logging = true;
             simulation.edit(&RESOURCES[0].stored(), &json!({"spec": {"connector": connector}}));
             simulation.settle(Duration::ZERO, 0).await?;
             simulation.publish();
@@ -373,18 +373,18 @@ fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() 
             }
             simulation.settle(Duration::ZERO, 0).await
         });
-        let told = simulation.told.join("\n");
-        assert_eq!(result, Ok(()), "{case}\n{told}");
-        assert_eq!(simulation.judge.counts.get("redeploys"), Some(&1), "{case}\n{told}");
+        let log = simulation.log.join("\n");
+        assert_eq!(result, Ok(()), "{case}\n{log}");
+        assert_eq!(simulation.checker.counts.get("redeploys"), Some(&1), "{case}\n{log}");
     }
 }
 
-/// What is known and accepted: a server that cuts blanks makes a create of ours look like somebody else's, if its answer
-/// was lost. It is left alone and said, and the message names what to do.
+/// A known and accepted limit: a server that trims blanks makes a create of the operator's own look foreign if its
+/// answer was lost. The operator leaves it alone and reports it, and the message names what to do.
 #[test]
 fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
     let reading = Reading { normalise: 1, ..Reading::default() };
-    let (simulation, reason) = stage(0, reading, async |simulation: &mut Simulation| {
+    let (simulation, reason) = simulate(0, reading, async |simulation: &mut Simulation| {
         simulation.start(0, 0);
         let lost = Armed { place: Place::Remote, changes: true, skip: 0, outage: Outage::LostBack };
         simulation.armed.push(lost);
@@ -393,8 +393,8 @@ fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
         let settled = simulation.settle(Duration::ZERO, 0).await;
         assert_eq!(settled, Ok(()));
         let cluster = lock(&simulation.reach.cluster);
-        let object = cluster.get(&RESOURCES[0].stored()).cloned().expect("it is there");
-        let object = ConnectorDeployment::deserialize(&*object).expect("it is one");
+        let object = cluster.get(&RESOURCES[0].stored()).cloned().expect("the resource exists");
+        let object = ConnectorDeployment::deserialize(&*object).expect("a stored object has its kind");
         conditions::ready_reason(&object.status.unwrap_or_default().conditions).map(str::to_owned)
     });
     assert_eq!(reason.as_deref(), Some("KeyTaken"));

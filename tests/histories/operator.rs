@@ -1,7 +1,7 @@
-//! One operator process: the real runs, views and alarms, on watches and a queue that the driver owns.
+//! One operator process: the real reconcilers, views and requeue timers, on watches and a queue that the driver owns.
 //!
-//! As kube's controller does it, a subject runs at most once at a time; what is woken during its run runs once more.
-//! Stopping an operator drops all of its futures and all of its memory at the call at which it is stopped.
+//! As in kube's controller, each object is reconciled at most once at a time, and one that is enqueued meanwhile is
+//! reconciled once more. Stopping an operator drops all of its futures and memory at the call at which it is stopped.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
-use connect_operator::controllers::object_ref::{Kind as Subjects, ObjectRef};
+use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tracker::ReconcileTracker;
@@ -31,34 +31,34 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, Kind};
-use crate::gate::{Gate, lock};
 use crate::informer::{Informer, Names};
-use crate::remote::{Line, RUN, Remote};
+use crate::interceptor::{Interceptor, lock};
+use crate::remote::{CALLER, Line, Remote};
 use crate::service::Service;
 
-/// What every operator reaches.
+/// What every operator has access to.
 #[derive(Clone)]
 pub(crate) struct Reach {
-    pub(crate) gate: Gate,
+    pub(crate) interceptor: Interceptor,
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) remote: Arc<Mutex<Remote>>,
-    /// The time as it is; an operator may have another one.
+    /// The real time; the clock of an operator may differ.
     pub(crate) clock: Clock,
 }
 
-/// What an operator has of its own.
+/// What belongs to one operator.
 pub(crate) struct Own {
     /// Its clock.
     pub(crate) clock: Clock,
-    /// What the key of its digests is made of.
+    /// The seed of its digest key.
     pub(crate) digest_key: u8,
 }
 
-/// A run that is under way.
+/// A reconcile in progress.
 struct Running {
     task: JoinHandle<Action>,
     began: Timestamp,
-    /// Woken meanwhile.
+    /// Whether the object was enqueued meanwhile.
     again: bool,
 }
 
@@ -67,38 +67,38 @@ pub(crate) struct Operator {
     pub(crate) context: Arc<Context>,
     reach: Reach,
     enqueued: UnboundedReceiver<ObjectRef>,
-    ringing: JoinHandle<()>,
+    timers_task: JoinHandle<()>,
     deployments: Informer<ConnectorDeployment>,
     staged: Informer<ConnectorStaged>,
     projects: Informer<ConnectProject>,
     secrets: Names<Secret>,
     config_maps: Names<ConfigMap>,
-    /// Who is to run, in the order in which they were woken.
+    /// Objects to reconcile, in the order in which they were enqueued.
     queue: Vec<ObjectRef>,
     running: BTreeMap<ObjectRef, Running>,
     timers: BTreeMap<ObjectRef, Timestamp>,
 }
 
-/// One thing that may happen next inside an operator.
+/// One step that may happen next inside an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
-    Run(ObjectRef),
+    Reconcile(ObjectRef),
     Deliver(Kind),
 }
 
 impl Operator {
-    /// Starts one that lists what was there at `version`. `number`: which one it is; `start`: how many were started before;
-    /// `own`: what is its own.
+    /// Starts an operator that lists the objects as of `version`. `number`: its index; `start`: how many were started
+    /// before; `own`: what belongs to it alone.
     pub(crate) fn start(number: usize, start: u64, reach: &Reach, own: &Own, version: u64) -> Self {
         let service = Service {
             operator: number,
-            gate: reach.gate.clone(),
+            interceptor: reach.interceptor.clone(),
             cluster: Arc::clone(&reach.cluster),
             clock: reach.clock.clone(),
         };
         let line = Line {
             operator: number,
-            gate: reach.gate.clone(),
+            interceptor: reach.interceptor.clone(),
             remote: Arc::clone(&reach.remote),
             clock: reach.clock.clone(),
         };
@@ -114,7 +114,7 @@ impl Operator {
             digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
             actions: Arc::new(HttpActionFactory {
-                allowed_hosts: AllowedHosts::parse([]).expect("none at all"),
+                allowed_hosts: AllowedHosts::parse([]).expect("an empty list is valid"),
                 around: ClientContext::plain(own.clock.clone()),
                 extra_ca_pem: None,
             }),
@@ -129,7 +129,7 @@ impl Operator {
             context,
             reach: reach.clone(),
             enqueued,
-            ringing: tokio::spawn(async move { requeue_timers.ring().await }),
+            timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
             deployments: Informer::new(Kind::Deployment),
             staged: Informer::new(Kind::Staged),
             projects: Informer::new(Kind::Project),
@@ -143,7 +143,7 @@ impl Operator {
         operator
     }
 
-    /// Every watch begins to list anew, as of a version.
+    /// Begins a new list on every watch, as of a version.
     pub(crate) fn list(&mut self, version: u64) {
         let cluster = Arc::clone(&self.reach.cluster);
         let cluster = lock(&cluster);
@@ -154,7 +154,7 @@ impl Operator {
         self.config_maps.list(&self.context, &cluster, version);
     }
 
-    /// No event arrives any more until it lists again.
+    /// Disconnects the watches: no event arrives until the next list.
     pub(crate) fn cut(&mut self) {
         self.deployments.cut();
         self.staged.cut();
@@ -163,7 +163,7 @@ impl Operator {
         self.config_maps.cut = true;
     }
 
-    /// Takes in what happened; to be called whenever everything is idle.
+    /// Processes what finished and what is due; to be called whenever all tasks are idle.
     pub(crate) fn settle(&mut self) {
         let finished: Vec<ObjectRef> = self
             .running
@@ -173,7 +173,7 @@ impl Operator {
             .collect();
         for object_ref in finished {
             let Some(Running { task, again, .. }) = self.running.remove(&object_ref) else { continue };
-            let action = task.now_or_never().expect("it is finished").expect("a run does not panic");
+            let action = task.now_or_never().expect("the task is finished").expect("a reconcile does not panic");
             let pause = pause(&action);
             if let Some(pause) = pause {
                 let at = later(self.reach.clock.now(), pause);
@@ -184,7 +184,7 @@ impl Operator {
                 self.enqueue(object_ref);
             }
         }
-        // Whoever waits for the clock is woken by it in any order, so what came of that is put into one.
+        // The clock resumes waiting tasks in any order, so what they enqueued is sorted.
         let mut enqueued: Vec<ObjectRef> = std::iter::from_fn(|| self.enqueued.try_recv().ok()).collect();
         enqueued.sort();
         for object_ref in enqueued {
@@ -207,16 +207,16 @@ impl Operator {
         }
     }
 
-    /// What may happen next.
+    /// Returns the possible next steps.
     pub(crate) fn moves(&self) -> Vec<Move> {
         let cluster = lock(&self.reach.cluster);
         let ready = |object_ref: &&ObjectRef| match object_ref.kind {
-            Subjects::Deployment => self.deployments.is_ready(),
-            Subjects::Staged => self.staged.is_ready(),
-            Subjects::Project => self.projects.is_ready(),
-            Subjects::Check | Subjects::Mirror => true,
+            ObjectKind::Deployment => self.deployments.is_ready(),
+            ObjectKind::Staged => self.staged.is_ready(),
+            ObjectKind::Project => self.projects.is_ready(),
+            ObjectKind::Check | ObjectKind::Mirror => true,
         };
-        let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Run).collect();
+        let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Reconcile).collect();
         for (kind, waits) in [
             (Kind::Project, self.projects.waits(&cluster)),
             (Kind::Deployment, self.deployments.waits(&cluster)),
@@ -231,10 +231,10 @@ impl Operator {
         moves
     }
 
-    /// Does it.
-    pub(crate) fn make(&mut self, next: Move) {
+    /// Executes a step.
+    pub(crate) fn execute(&mut self, next: Move) {
         match next {
-            Move::Run(object_ref) => self.run(object_ref),
+            Move::Reconcile(object_ref) => self.reconcile(object_ref),
             Move::Deliver(kind) => self.deliver(kind),
         }
     }
@@ -242,7 +242,7 @@ impl Operator {
     fn deliver(&mut self, kind: Kind) {
         let cluster = Arc::clone(&self.reach.cluster);
         let cluster = lock(&cluster);
-        let run = match kind {
+        let enqueued = match kind {
             Kind::Project => self.projects.deliver(&self.context, &cluster),
             Kind::Deployment => self.deployments.deliver(&self.context, &cluster),
             Kind::Staged => self.staged.deliver(&self.context, &cluster),
@@ -255,45 +255,48 @@ impl Operator {
                 Vec::new()
             }
         };
-        for object_ref in run {
+        for object_ref in enqueued {
             self.enqueue(object_ref);
         }
     }
 
-    fn run(&mut self, object_ref: ObjectRef) {
+    fn reconcile(&mut self, object_ref: ObjectRef) {
         self.queue.retain(|queued| *queued != object_ref);
         self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
         let task = match object_ref.kind {
-            Subjects::Deployment => self.deployments.get(&object_ref).map(|object| {
-                let run = (object_ref.clone(), object.uid().unwrap_or_default());
+            ObjectKind::Deployment => self.deployments.get(&object_ref).map(|object| {
+                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
-                tokio::spawn(RUN.scope(run, driver::reconcile(object, context).map(|(action, _)| action)))
+                tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
-            Subjects::Staged => self.staged.get(&object_ref).map(|object| {
-                let run = (object_ref.clone(), object.uid().unwrap_or_default());
+            ObjectKind::Staged => self.staged.get(&object_ref).map(|object| {
+                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
-                tokio::spawn(RUN.scope(run, driver::reconcile(object, context).map(|(action, _)| action)))
+                tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
-            Subjects::Project => self.projects.get(&object_ref).map(|object| {
-                let run = (object_ref.clone(), object.uid().unwrap_or_default());
+            ObjectKind::Project => self.projects.get(&object_ref).map(|object| {
+                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
-                tokio::spawn(RUN.scope(run, connect_project::reconcile(object, context).map(|(action, _)| action)))
+                tokio::spawn(
+                    CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
+                )
             }),
-            // The histories have no checks and no mirrors.
-            Subjects::Check | Subjects::Mirror => None,
+            // Histories have no checks and no mirrors.
+            ObjectKind::Check | ObjectKind::Mirror => None,
         };
         match task {
             Some(task) => {
                 let began = self.reach.clock.now();
                 self.running.insert(object_ref, Running { task, began, again: false });
             }
-            // What kube's controller says of it, and the manager does then.
+            // What the manager does when kube's controller reports that the object is missing.
             None => events::gone(&self.context, &object_ref),
         }
     }
 
-    /// Who changed since the last run of theirs began, of those whose watches lack nothing; what is queued runs yet.
+    /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it; without
+    /// those that are queued.
     pub(crate) fn outdated(&self) -> Vec<ObjectRef> {
         let given = &self.context.given;
         let mut outdated = resync::outdated(given, &self.deployments.state());
@@ -303,17 +306,17 @@ impl Operator {
         outdated
     }
 
-    /// The runs that are under way, and when they began.
+    /// Returns the reconciles in progress, and when they began.
     pub(crate) fn began(&self) -> impl Iterator<Item = (&ObjectRef, Timestamp)> {
         self.running.iter().map(|(object_ref, running)| (object_ref, running.began))
     }
 
-    /// Whether runs are under way.
+    /// Whether reconciles are in progress.
     pub(crate) fn is_running(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Who waits to run, or has a time at which it does.
+    /// Returns the objects that are queued or have a requeue timer.
     pub(crate) fn queued(&self) -> impl Iterator<Item = &ObjectRef> {
         self.queue.iter().chain(self.timers.keys())
     }
@@ -321,20 +324,20 @@ impl Operator {
 
 impl Drop for Operator {
     fn drop(&mut self) {
-        self.ringing.abort();
+        self.timers_task.abort();
         for running in self.running.values() {
             running.task.abort();
         }
     }
 }
 
-/// When to run again by itself.
+/// Returns after which time an action requeues.
 fn pause(action: &Action) -> Option<Duration> {
-    // An action does not show what it is, so it is compared with what it may be.
+    // An `Action` hides its contents, so it is compared with the possible ones.
     if *action == Action::await_change() {
         return None;
     }
     let candidates = [Duration::from_millis(200), Duration::from_secs(5), Duration::from_secs(10)];
     let known = candidates.into_iter().find(|pause| *action == Action::requeue(*pause));
-    Some(known.unwrap_or_else(|| panic!("a run asks for a pause that is not known here: {action:?}")))
+    Some(known.unwrap_or_else(|| panic!("a reconcile asks for an unknown requeue: {action:?}")))
 }

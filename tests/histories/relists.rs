@@ -1,21 +1,21 @@
-//! Lists that begin anew, page by page, while everything else goes on.
+//! Lists that start again, page by page, while everything else goes on.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::cluster::{Key, Kind};
-use crate::gate::lock;
 use crate::history::{Reading, Shape, Step};
-use crate::people::Resource;
-use crate::play::stage;
+use crate::interceptor::lock;
+use crate::replay::simulate;
 use crate::simulation::Simulation;
+use crate::users::Resource;
 
-/// A list that begins anew shows its early pages long before reconciles may read what they hold.
+/// A new list delivers its early pages long before reconciles may read the objects on them.
 #[test]
-fn what_an_early_page_of_a_list_shows_is_reconciled_as_it_is() {
+fn an_object_of_an_early_list_page_is_reconciled_in_its_current_state() {
     let paused = Shape { suspend: true, ..Shape::default() };
-    let (_, observed) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+    let (_, observed) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         simulation.start(0, 0);
         let all = ["one", "two", "three", "four", "five"].map(Resource::named);
         for name in all {

@@ -1,6 +1,6 @@
 //! The remote: the dev server's state machine behind the operator's own trait, without HTTP.
 //!
-//! Keeps every change that an operator asked for and what it sent, so that a judge can count.
+//! Records every change that an operator requested and what it sent, so that the checker can count.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,34 +20,34 @@ use dev_server::{ListQuery, LogQuery, Refusal, World};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
-use crate::gate::{Failure, Gate, Place, What, lock};
+use crate::interceptor::{Failure, Interceptor, Place, What, lock};
 
 mod staged;
 
-/// The project that everything here is in.
+/// The project that everything here belongs to.
 pub(crate) const PROJECT: &str = "demo";
 
 tokio::task_local! {
-    /// The run that calls: subject and uid.
-    pub(crate) static RUN: (ObjectRef, String);
+    /// The reconcile that calls: object and uid.
+    pub(crate) static CALLER: (ObjectRef, String);
 }
 
-/// The values of a deployment, as far as they count: those of its service by their keys, all others with the application.
+/// The relevant values of a deployment: those of its service by their keys, all others prefixed with the application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Values {
     pub(crate) plain: BTreeMap<String, String>,
     pub(crate) secured: BTreeMap<String, String>,
 }
 
-/// The application whose values have no application in their names here.
+/// The application whose values have no prefix.
 const SERVICE: &str = "service";
-/// In place of an application, for values of all.
+/// The prefix of global values.
 pub(crate) const GLOBAL: &str = "global";
-/// Plain values that the connector declares a default for: one that is not set is that.
+/// Plain values with a default in the connector: a value that is not set has its default.
 const DEFAULTS: [(&str, &str); 2] = [("LOG_LEVEL", "info"), ("events/BATCH_SIZE", "10")];
 
 impl Values {
-    /// The name of a value of an application.
+    /// Returns the name of a value of an application.
     pub(crate) fn key(application: &str, key: &str) -> String {
         if application == SERVICE { key.to_owned() } else { format!("{application}/{key}") }
     }
@@ -59,7 +59,7 @@ impl Values {
         self.plain.extend(values.chain(policy).map(|(key, value)| (Self::key(application, key), value)));
     }
 
-    /// The same with what is not set as its default.
+    /// Returns the values with defaults for what is not set.
     pub(crate) fn with_defaults(mut self) -> Self {
         for (key, value) in DEFAULTS {
             self.plain.entry(key.to_owned()).or_insert_with(|| value.to_owned());
@@ -67,19 +67,19 @@ impl Values {
         self
     }
 
-    /// Whether a plain value is what the connector declares.
+    /// Whether a plain value is the default that the connector declares.
     pub(crate) fn is_default(key: &str, value: &str) -> bool {
         DEFAULTS.contains(&(key, value))
     }
 }
 
-/// What an operator asked for of a deployment.
+/// What an operator requested for a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Create {
         values: Values,
     },
-    /// `moves`: to the latest version of the connector.
+    /// `moves`: whether to the latest version of the connector.
     Redeploy {
         id: String,
         values: Values,
@@ -90,32 +90,32 @@ pub(crate) enum Verb {
     },
 }
 
-/// What an operator asked for of a staged connector.
+/// What an operator requested for a staged connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Make {
+pub(crate) enum StagedVerb {
     Stage,
     Update { id: String, version: i64, actions: Vec<ConnectorUpdateAction> },
     Discard { id: String },
 }
 
-/// What an operator asked for.
+/// What an operator requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Deployment(Verb),
-    Staged(Make),
+    Staged(StagedVerb),
 }
 
-/// A call that wants to change something, as it arrived.
+/// A call that may change something, as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrived {
-    /// The run that sent it.
-    pub(crate) run: (ObjectRef, String),
+    /// The reconcile that sent it.
+    pub(crate) caller: (ObjectRef, String),
     pub(crate) asked: Asked,
     /// Id of the deployment or staged connector that it changed; `None`: it was refused.
     pub(crate) changed: Option<String>,
 }
 
-/// The world, and what arrived there.
+/// The world, and the calls that arrived there.
 pub(crate) struct Remote {
     pub(crate) world: World,
     pub(crate) arrived: Vec<Arrived>,
@@ -125,7 +125,7 @@ pub(crate) struct Remote {
 #[derive(Clone)]
 pub(crate) struct Line {
     pub(crate) operator: usize,
-    pub(crate) gate: Gate,
+    pub(crate) interceptor: Interceptor,
     pub(crate) remote: Arc<Mutex<Remote>>,
     pub(crate) clock: Clock,
 }
@@ -136,7 +136,7 @@ impl ConnectFactory for Line {
     }
 
     fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
-        Err("no history looks anything up".into())
+        Err("no history verifies resources".into())
     }
 }
 
@@ -175,7 +175,7 @@ impl Line {
             };
             Err(error(operation, failure))
         };
-        Box::pin(self.gate.call(self.operator, what, self.clock.now(), effect, fail))
+        Box::pin(self.interceptor.call(self.operator, what, self.clock.now(), effect, fail))
     }
 
     fn change<T: Send + 'static>(
@@ -187,11 +187,11 @@ impl Line {
         effect: impl FnOnce(&mut World, Timestamp) -> Result<T, Refusal> + Send + 'static,
         id: impl FnOnce(&T) -> String + Send + 'static,
     ) -> Answer<'_, T> {
-        let run = RUN.with(Clone::clone);
+        let caller = CALLER.with(Clone::clone);
         self.ask(operation, name, Some(send_before), move |remote, at| {
             let result = effect(&mut remote.world, at);
             let changed = result.as_ref().ok().map(id);
-            remote.arrived.push(Arrived { run, asked, changed });
+            remote.arrived.push(Arrived { caller, asked, changed });
             result
         })
     }
@@ -278,7 +278,7 @@ impl RegistryApi for Line {
     }
 }
 
-/// The service's own 404 says that there is none.
+/// Maps the service's own 404 to `None`.
 fn present<T>(result: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -297,21 +297,21 @@ fn found<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
 
 fn refused(operation: &'static str, refusal: &Refusal) -> ApiError {
     let codes = refusal.errors.iter().map(|error| error.code.clone()).collect();
-    let told = refusal.errors.iter().map(|error| error.message.clone()).collect::<Vec<_>>().join("; ");
-    ApiError { message: told, ..error(operation, Failed::Answered { status: refusal.status, codes }) }
+    let message = refusal.errors.iter().map(|error| error.message.clone()).collect::<Vec<_>>().join("; ");
+    ApiError { message, ..error(operation, Failed::Answered { status: refusal.status, codes }) }
 }
 
 fn error(operation: &'static str, failure: Failed) -> ApiError {
     ApiError {
         operation,
         failure,
-        message: "as the history wants it".to_owned(),
+        message: "as the history demands".to_owned(),
         correlation_id: None,
         retry_after: None,
     }
 }
 
-/// What was sent, in clear: nothing here is secret.
+/// Returns what was sent, in clear text: nothing here is secret.
 fn values(configurations: &[ApplicationConfiguration], global: Option<&GlobalConfiguration>) -> Values {
     let mut values = Values::default();
     for configuration in configurations {

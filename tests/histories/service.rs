@@ -1,6 +1,6 @@
 //! The simulated API server as the operator's own client sees it: requests in, answers out, without a socket.
 //!
-//! Knows the paths and verbs that the operator uses; anything else fails the test. Events are swallowed.
+//! It supports the paths and verbs that the operator uses; anything else fails the test. Events are discarded.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,13 +11,13 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Key, Kind, Refusal};
-use crate::gate::{Failure, Gate, Place, What, lock};
+use crate::interceptor::{Failure, Interceptor, Place, What, lock};
 
 /// The cluster as one operator reaches it.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) operator: usize,
-    pub(crate) gate: Gate,
+    pub(crate) interceptor: Interceptor,
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) clock: Clock,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Service {
 type Answered = Result<Response<Body>, String>;
 
 impl Service {
-    /// A client of it.
+    /// Returns a client of it.
     pub(crate) fn client(self) -> Client {
         let service = tower::service_fn(move |request: Request<Body>| self.clone().answer(request));
         Client::new(service, "default")
@@ -36,9 +36,9 @@ impl Service {
         let body = body.collect_bytes().await.map_err(|error| error.to_string())?;
         let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("JSON") };
         let asked = Asked::read(&head.method, head.uri.path(), body);
-        let Self { operator, gate, cluster, clock } = self;
+        let Self { operator, interceptor, cluster, clock } = self;
         if asked.kind.is_none() {
-            // An Event: for people only, and nobody reads it here.
+            // An Event: it is only for users, and nothing reads it here.
             return Ok(answered(201, &asked.body));
         }
         let what = What {
@@ -49,15 +49,16 @@ impl Service {
         };
         let since = clock.now();
         let effect = move || -> Answered { Ok(asked.carry_out(&head.method, &mut lock(&cluster), &clock)) };
-        gate.call(operator, what, since, effect, |failure| match failure {
-            Failure::Lost | Failure::NotSent => Err("the connection was lost".to_owned()),
-            Failure::Refused(status, _) => Ok(refused(&Refusal(status, "Refused"))),
-        })
-        .await
+        interceptor
+            .call(operator, what, since, effect, |failure| match failure {
+                Failure::Lost | Failure::NotSent => Err("the connection was lost".to_owned()),
+                Failure::Refused(status, _) => Ok(refused(&Refusal(status, "Refused"))),
+            })
+            .await
     }
 }
 
-/// A request, read.
+/// A parsed request.
 struct Asked {
     kind: Option<Kind>,
     namespace: String,
@@ -78,7 +79,7 @@ impl Asked {
             Some("events") => (None, name),
             Some(plural) => {
                 let kind = Kind::ALL.into_iter().find(|kind| kind.plural() == plural);
-                assert!(kind.is_some(), "the simulated API server does not know {method} {path}");
+                assert!(kind.is_some(), "the simulated API server does not support {method} {path}");
                 (kind, name)
             }
         };
@@ -94,7 +95,7 @@ impl Asked {
 
     fn carry_out(self, method: &Method, cluster: &mut Cluster, clock: &Clock) -> Response<Body> {
         let Self { kind, namespace, name, status, body } = self;
-        let kind = kind.expect("Events were answered before");
+        let kind = kind.expect("Events are answered earlier");
         let now = clock.now();
         if *method == Method::GET && name.is_none() {
             let items: Vec<&Value> = cluster
@@ -112,7 +113,7 @@ impl Asked {
             "POST" => cluster.create(&key, body, now),
             "PATCH" => cluster.patch(&key, &body, status),
             "DELETE" => cluster.delete(&key, now),
-            other => panic!("the simulated API server does not know {other}"),
+            other => panic!("the simulated API server does not support {other}"),
         };
         match result {
             Ok(object) => answered(if *method == Method::POST { 201 } else { 200 }, &object),

@@ -1,4 +1,4 @@
-//! What has to be the case once nothing goes wrong any more, and what may be kept then.
+//! What must be the case once no faults happen any more, and what operators may keep in memory then.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,39 +17,39 @@ use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::checker::{Checker, State};
 use crate::cluster::{Cluster, Key, Kind, is_going};
 use crate::desired;
-use crate::gate::lock;
-use crate::judge::{Judge, State};
+use crate::interceptor::lock;
 use crate::remote::Values;
 use crate::simulation::Simulation;
 
-/// Longest status that is still small, in bytes of JSON.
+/// Limit of the size of a status, in bytes of JSON.
 const LARGEST_STATUS: usize = 8 * 1024;
 
-/// What is not yet as it has to be.
+/// Returns what is not yet as it must be.
 pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
     let cluster = lock(&simulation.reach.cluster);
-    let judge = &simulation.judge;
+    let checker = &simulation.checker;
     if simulation.awaits_arrivals() {
         return Some("a call is still to arrive".to_owned());
     }
-    if let Some(text) = left_behind(judge).or_else(|| judge.makers.left_behind()) {
+    if let Some(text) = left_behind(checker).or_else(|| checker.staged.left_behind()) {
         return Some(text);
     }
     if let Some(text) = going(&cluster) {
         return Some(text);
     }
     for (key, value) in cluster.of_kind(Kind::Deployment) {
-        let object = ConnectorDeployment::deserialize(&**value).expect("what is stored is of its kind");
+        let object = ConnectorDeployment::deserialize(&**value).expect("a stored object has its kind");
         let values = desired::values(&cluster, &key.namespace, value);
         if let Some(text) = resource(simulation, &cluster, &object, values.as_ref()) {
             return Some(format!("{}: {text}; it is {}", key.name, short(&object)));
         }
     }
     for (key, value) in cluster.of_kind(Kind::Staged) {
-        let object = ConnectorStaged::deserialize(&**value).expect("what is stored is of its kind");
-        if let Some(text) = judge.unmade(&object) {
+        let object = ConnectorStaged::deserialize(&**value).expect("a stored object has its kind");
+        if let Some(text) = checker.unsettled_staged(&object) {
             return Some(format!("{}: {text}; it is {:?}", key.name, object.status));
         }
     }
@@ -59,26 +59,29 @@ pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
     growth(simulation, &cluster)
 }
 
-/// A deployment with `updatePolicy: Latest` runs the tag that its staged connector can be deployed with.
+/// Returns a deployment with `updatePolicy: Latest` that does not run the deployable tag of its staged connector.
 fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     for (key, value) in cluster.of_kind(Kind::Deployment) {
         let Some(name) = value.pointer("/spec/connector/stagedRef/name").and_then(Value::as_str) else { continue };
         let staged = cluster.get(&Key::new(Kind::Staged, &key.namespace, name))?;
-        let parsed = ConnectorStaged::deserialize(&**staged).expect("what is stored is of its kind");
+        let parsed = ConnectorStaged::deserialize(&**staged).expect("a stored object has its kind");
         let may = |status: &ConnectorStagedStatus| {
             conditions::is_ready(&status.conditions) && status.previewable == Some(PreviewPermission::Granted)
         };
         let status = parsed.status.filter(may).unwrap_or_default();
         let Some(deployable) = status.deployable.map(|deployable| deployable.version) else { continue };
         let id = value.pointer("/status/id").and_then(Value::as_str).unwrap_or_default();
-        // The staged connector was deleted and made anew under the name: rule 3, nothing is touched.
+        // The staged connector was deleted and created again under the same name: by rule 3 nothing is touched.
         if is_of_another(value) {
             continue;
         }
-        let runs = simulation.judge.truth.now(id).map_or(0, |state| state.connector);
+        let runs = simulation.checker.truth.now(id).map_or(0, |state| state.connector);
         if runs < deployable {
-            let told = &value["status"];
-            return Some(format!("{} runs version {runs} of {name}, which has {deployable}; it is {told}", key.name));
+            let reported = &value["status"];
+            return Some(format!(
+                "{} runs version {runs} of {name}, which has {deployable}; it is {reported}",
+                key.name
+            ));
         }
     }
     None
@@ -89,28 +92,28 @@ fn is_of_another(deployment: &Value) -> bool {
     conditions.into_iter().flatten().any(|condition| condition["reason"] == "IdentityChanged")
 }
 
-/// Rule 24: a namespace that goes is gone in the end, and so is a project that nothing names.
+/// Rule 24: a namespace that is being deleted ends at last, and so does a project that nothing references.
 fn going(cluster: &Cluster) -> Option<String> {
     if let Some((key, _)) = cluster.of_kind(Kind::Namespace).find(|(_, object)| is_going(object)) {
-        return Some(format!("namespace {} is not gone: {:?}", key.name, cluster.within(&key.name)));
+        return Some(format!("namespace {} still exists: {:?}", key.name, cluster.within(&key.name)));
     }
     let users = || cluster.of_kind(Kind::Deployment).chain(cluster.of_kind(Kind::Staged));
     let used = |project: &Key| users().any(|(user, _)| user.namespace == project.namespace);
     let mut going = cluster.of_kind(Kind::Project).filter(|(_, object)| is_going(object));
     let (key, _) = going.find(|(key, _)| !used(key))?;
-    Some(format!("the project of {} is not gone, and nothing names it", key.namespace))
+    Some(format!("the project of {} still exists, and nothing references it", key.namespace))
 }
 
-/// Rule 4: who stands back, and before whom.
+/// Rule 4: checks which resource reports a key conflict, and why.
 fn conflict(cluster: &Cluster, object: &ConnectorDeployment) -> Option<String> {
     let reason = |object: &ConnectorDeployment| {
         let status = object.status.clone().unwrap_or_default();
         conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned()
     };
     let parsed = |(_, value): (&Key, &Arc<Value>)| {
-        ConnectorDeployment::deserialize(&**value).expect("what is stored is of its kind")
+        ConnectorDeployment::deserialize(&**value).expect("a stored object has its kind")
     };
-    // A create that was begun keeps its claim, whatever became of its resource since.
+    // A create that was begun keeps its claim, whatever happened to its resource since.
     let claims = |other: &ConnectorDeployment| {
         let operation = other.status.as_ref().and_then(|status| status.operation.as_ref());
         other.spec.management_policy != ManagementPolicy::ObserveOnly
@@ -126,35 +129,35 @@ fn conflict(cluster: &Cluster, object: &ConnectorDeployment) -> Option<String> {
     let owned = rivals.iter().any(|rival| id(rival).is_some());
     match reason(object) == "KeyConflict" {
         true if rivals.iter().all(|rival| reason(rival) == "KeyConflict") => {
-            Some("it stands back, and nobody is before it".to_owned())
+            Some("it reports a key conflict, and nothing else claims its key".to_owned())
         }
-        false if owned && id(object).is_none() => Some("somebody else has its key, and it does not say so".to_owned()),
+        false if owned && id(object).is_none() => Some("another one owns its key, which is not reported".to_owned()),
         _ => None,
     }
 }
 
 fn short(object: &ConnectorDeployment) -> String {
     let status = object.status.clone().unwrap_or_default();
-    let told: Vec<_> = status
+    let reported: Vec<_> = status
         .conditions
         .iter()
         .map(|condition| {
             format!("{}={} ({}: {})", condition.type_, condition.status, condition.reason, condition.message)
         })
         .collect();
-    format!("{told:?}, id {:?}, applied {:?}, operation {:?}", status.id, status.applied, status.operation)
+    format!("{reported:?}, id {:?}, applied {:?}, operation {:?}", status.id, status.applied, status.operation)
 }
 
-/// A deployment of a resource that is gone, though it was to be taken down.
-fn left_behind(judge: &Judge) -> Option<String> {
-    let owners = |id: &str| judge.owners.get(id).into_iter().flatten().filter_map(|uid| judge.lives.get(uid));
-    let mut ids = judge.owners.keys();
+/// Returns a deployment that should have been undeployed with its resource.
+fn left_behind(checker: &Checker) -> Option<String> {
+    let owners = |id: &str| checker.owners.get(id).into_iter().flatten().filter_map(|uid| checker.lives.get(uid));
+    let mut ids = checker.owners.keys();
     let left = ids.find(|id| {
-        judge.truth.now(id).is_some()
+        checker.truth.now(id).is_some()
             && owners(id).all(|life| !life.alive)
             && !owners(id).any(|life| life.may_leave || life.disguised)
     })?;
-    Some(format!("{left} is left behind"))
+    Some(format!("{left} is orphaned"))
 }
 
 fn resource(
@@ -163,13 +166,13 @@ fn resource(
     object: &ConnectorDeployment,
     values: Option<&Values>,
 ) -> Option<String> {
-    let judge = &simulation.judge;
+    let checker = &simulation.checker;
     let status = object.status.clone().unwrap_or_default();
     let generation = object.metadata.generation.unwrap_or_default();
     let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
     let ready = conditions::is_ready(&status.conditions);
     if object.metadata.deletion_timestamp.is_some() {
-        return Some("it is not gone".to_owned());
+        return Some("it still exists".to_owned());
     }
     if status.observed_generation != generation {
         return Some(format!("generation {generation} was not observed"));
@@ -177,23 +180,24 @@ fn resource(
     if reason == "KeyConflict" {
         return conflict(cluster, object);
     }
-    // Waits for a staged connector that cannot be deployed, or not as what runs; so does a create that was not answered.
+    // It waits for a staged connector that cannot be deployed, or not in place of what runs; so does a create without
+    // an answer.
     let held = ["StagedNotReady", "IdentityChanged"].contains(&reason)
         || (reason == "TakesTooLong" && status.id.is_none() && status.operation.is_some());
     if object.spec.connector.staged_ref.is_some() && held {
         return None;
     }
     let observed = object.spec.management_policy == ManagementPolicy::ObserveOnly;
-    // What is paused or not known stays as it is, whatever that was.
+    // A resource that is suspended, or whose values are unknown, stays as it is, whatever that was.
     let wanted = values.filter(|_| !observed && !object.spec.suspend)?;
-    // What does not exist cannot be created, for the first time or again.
+    // A version that does not exist cannot be created, for the first time or again.
     let missing = object.spec.connector.version.is_some_and(|version| version != simulation.latest_connector());
-    let gone = status.id.as_ref().is_none_or(|id| judge.truth.now(id).is_none());
+    let gone = status.id.as_ref().is_none_or(|id| checker.truth.now(id).is_none());
     if missing && gone && (reason == "ConnectorVersionUnavailable" || status.id.is_some()) {
         return None;
     }
     if status.operation.is_some() {
-        return Some("an operation runs".to_owned());
+        return Some("an operation is in progress".to_owned());
     }
     let Some(id) = &status.id else {
         let adopts = object.spec.adoption_policy == AdoptionPolicy::Adopt;
@@ -201,33 +205,33 @@ fn resource(
             .then(|| "it has no deployment".to_owned())
             .or_else(|| conflict(cluster, object));
     };
-    let Some(state) = judge.truth.now(id) else {
+    let Some(state) = checker.truth.now(id) else {
         let stays = object.spec.drift.policy != DriftPolicy::Correct || reason == "KeyTaken";
-        let told = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
-        return (!(stays && told)).then(|| "its deployment is gone".to_owned());
+        let reported = ["RemoteDisappeared", "KeyTaken"].contains(&reason);
+        return (!(stays && reported)).then(|| "its deployment disappeared".to_owned());
     };
     if let Some(version) = object.spec.connector.version.filter(|version| *version != state.connector) {
-        let told = match simulation.latest_connector() {
+        let reported = match simulation.latest_connector() {
             latest if version > state.connector && version != latest => reason == "ConnectorVersionUnavailable",
             _ => reason == "ConnectorVersionMismatch",
         };
-        let wants = format!("it wants version {version}, and {} runs", state.connector);
-        return (!told).then_some(wants);
+        let wants = format!("it asks for version {version}, and {} runs", state.connector);
+        return (!reported).then_some(wants);
     }
     let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
     if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) {
-        return Some("a redeploy that was asked for is not served".to_owned());
+        return Some("a redeploy request is not served".to_owned());
     }
     let corrects = object.spec.drift.policy == DriftPolicy::Correct;
     let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
-    let plain_now = state.plain_is(&judge.due(&object.uid().unwrap_or_default(), &status, wanted));
+    let plain_now = state.plain_is(&checker.due(&object.uid().unwrap_or_default(), &status, wanted));
     let plain = (state.foreign_visible && !corrects) || plain_now;
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
-    let told = match state.status.as_str() {
+    let reported = match state.status.as_str() {
         "Deployed" if state.malformed => reason == "ApplicationMissing",
-        // Values that the remote cuts, or that somebody changed while ours were deployed.
+        // The remote trimmed values, or another client changed them while the operator's were deployed.
         "Deployed" if reason == "ValuesNotApplied" => state.of(&wanted.plain) != wanted.plain,
-        // Rule 16: ours failed, and what is live is somebody else's.
+        // Rule 16: the operator's own deployment failed, and a foreign one is live.
         "Deployed" if state.foreign_visible && matches!(reason, "DeploymentFailed" | "RedeployFailed") => !plain_now,
         "Deployed" => ready,
         "Failed" => matches!(reason, "DeploymentFailed" | "RedeployFailed"),
@@ -235,15 +239,15 @@ fn resource(
         _ => false,
     };
     let recreates = object.spec.removed_values == RemovedValues::Recreate;
-    let life = object.uid().and_then(|uid| judge.lives.get(&uid));
+    let life = object.uid().and_then(|uid| checker.lives.get(&uid));
     let sent = |key: &str| life.is_some_and(|life| life.ever_sent.contains(key));
     if let Some(text) = retained(&status, state, wanted, (recreates && !state.foreign_visible, &sent)) {
         return Some(text);
     }
-    (!(plain && secured && told)).then(|| format!("it wants {wanted:?}, and there is {state:?}"))
+    (!(plain && secured && reported)).then(|| format!("expected {wanted:?}, and the remote has {state:?}"))
 }
 
-/// `ValuesRetained` is true if, and only if, the deployment has a value that is not wanted; a default is none.
+/// `ValuesRetained` is true if, and only if, the deployment has a value that is not wanted; a default does not count.
 fn retained(
     status: &ConnectorDeploymentStatus,
     state: &State,
@@ -251,31 +255,31 @@ fn retained(
     (recreates, sent): (bool, &dyn Fn(&str) -> bool),
 ) -> Option<String> {
     let of_type = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
-    let said = of_type.filter(|condition| condition.status == "True");
+    let reported = of_type.filter(|condition| condition.status == "True");
     let unwanted = state.plain.iter().filter(|(key, value)| {
-        // A default that was never sent is in force only where nobody sent anything else.
+        // A default that was never sent is in effect only where no client sent another value.
         let due = |wanted: &String| sent(key) || !Values::is_default(key, wanted) || wanted == *value;
         let known = wanted.plain.get(*key).is_some_and(due) || Values::is_default(key, value);
         // A retry policy that was not sent may be the connector's own.
         !known && (!key.ends_with("retryPolicy") || sent(key))
     });
     let unwanted: Vec<_> = unwanted.map(|(key, _)| (key, key.rsplit('/').next().unwrap_or_default())).collect();
-    let right = match said {
+    let right = match reported {
         Some(condition) => unwanted.iter().all(|(_, key)| condition.message.contains(key)),
         None => true,
     };
-    // Nothing is taken down for what somebody else has put there.
+    // A value that another client set causes no undeploy.
     if recreates && unwanted.iter().any(|(key, _)| sent(key)) {
-        return Some(format!("it has {unwanted:?}, which are to be removed with the deployment"));
+        return Some(format!("it has {unwanted:?}, which must be removed with the deployment"));
     }
-    // One that was sent and does not show may be there: records of older services have none.
+    // A retry policy that was sent and is not shown may exist: records of older services do not show it.
     let hidden = |key: &str| sent(key) && !wanted.plain.contains_key(key);
-    let may_be = said.is_some() && hidden("events/retryPolicy");
-    let wrong = said.is_some() == unwanted.is_empty() && !may_be;
-    (wrong || !right).then(|| format!("it has {unwanted:?} unwanted, and says {said:?}"))
+    let may_be = reported.is_some() && hidden("events/retryPolicy");
+    let wrong = reported.is_some() == unwanted.is_empty() && !may_be;
+    (wrong || !right).then(|| format!("it has {unwanted:?} unwanted, and reports {reported:?}"))
 }
 
-/// What is kept though it does not exist, or is more than it may be.
+/// Returns what operators keep in memory though it does not exist, or a status that is too large.
 fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     let kinds = [Kind::Deployment, Kind::Staged, Kind::Project];
     let exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
@@ -283,13 +287,13 @@ fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
         let Some(operator) = operator else { continue };
         let outdated = operator.outdated();
         if !outdated.is_empty() {
-            return Some(format!("operator {number} has seen changes of {outdated:?}, and no run began since"));
+            return Some(format!("operator {number} has seen changes of {outdated:?}, and no reconcile began since"));
         }
         let mut kept = operator.context.object_refs();
         kept.extend(operator.queued().cloned());
         let lost: Vec<_> = kept.difference(&exists).collect();
         if !lost.is_empty() {
-            return Some(format!("operator {number} keeps something of {lost:?}"));
+            return Some(format!("operator {number} keeps something in memory about {lost:?}"));
         }
     }
     let ours = cluster.of_kind(Kind::Deployment).chain(cluster.of_kind(Kind::Staged));

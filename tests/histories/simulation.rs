@@ -1,7 +1,7 @@
-//! Everything together, and who is next: operators, cluster, remote, the gate between them, and one clock.
+//! The whole simulation: operators, cluster, remote, the interceptor of all calls, and one clock.
 //!
-//! [`Simulation::micro`] does one thing at a time: it lets one waiting call happen, starts one run, or delivers one
-//! event. Which one is chosen by numbers that come from the history, so the same history happens again in the same way.
+//! [`Simulation::micro`] does one thing at a time: it decides one waiting call, starts one reconcile, or delivers one
+//! event. Numbers from the history choose which, so the same history always happens in the same way.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -12,44 +12,44 @@ use connect_api::ErrorCode;
 use dev_server::{Catalogue, Variant, World};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::checker::Checker;
 use crate::cluster::Cluster;
-use crate::gate::{Call, Effect, Fate, Gate, Left, Place, lock};
-use crate::judge::Judge;
+use crate::interceptor::{Call, Effect, Fate, Interceptor, Left, Place, lock};
 use crate::operator::{Move, Operator, Own, Reach};
 use crate::remote::Remote;
 
 /// L of the design: the time limit of a request.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
-/// Time that a build takes.
+/// Duration of a build.
 const BUILD: Duration = Duration::from_secs(40);
 
-/// Read once: it is a text.
+/// Parsed once: parsing takes time.
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let own = Catalogue::parse(include_str!("catalogue.yaml")).expect("a catalogue");
     Catalogue::built_in().and(own)
 });
 
-/// What is to become of a call that is still to come.
+/// A fault that waits for a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Armed {
     pub(crate) place: Place,
-    /// Only calls that may change something.
+    /// Whether it applies only to calls that may change something.
     pub(crate) changes: bool,
-    /// Calls that fit and pass before.
+    /// Number of matching calls that pass before.
     pub(crate) skip: u8,
     pub(crate) outage: Outage,
 }
 
-/// What becomes of it.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outage {
     LostThere,
     LostBack,
-    /// It works, and the answer is 400 `DeploymentConnectorUpdateFailure`, which leaves that open.
+    /// The call succeeds, and the answer is 400 `DeploymentConnectorUpdateFailure`, which leaves that open.
     Unclear,
-    /// Its caller gives up, and it arrives so many seconds later, less than [`LIMIT`].
+    /// Its caller gives up, and it arrives that many seconds later, less than [`LIMIT`].
     Late(u8),
-    /// It works at once, and its answer takes so many seconds, less than [`LIMIT`].
+    /// It succeeds at once, and its answer takes that many seconds, less than [`LIMIT`].
     Slow(u8),
     /// 400 `InvalidJsonInput`.
     Invalid,
@@ -59,27 +59,27 @@ pub(crate) enum Outage {
     Conflict,
     /// 400 `DeploymentInvalidStatusTransition`.
     Busy,
-    /// 500 before anything happened.
+    /// 500 before it had an effect.
     Broken,
     /// 503.
     Unavailable,
-    /// The operator dies before the call.
+    /// The operator is killed before the call.
     DieBefore,
-    /// It dies when the call has happened.
+    /// The operator is killed after the effect of the call.
     DieAfter,
 }
 
-/// Chance that a history decides on.
+/// Random choices that a history determines.
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser(u64);
 
 impl Chooser {
-    /// With 0 it is always the first one.
+    /// With seed 0 it always chooses the first.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// One of so many.
+    /// Chooses one of that many.
     pub(crate) fn choose(&mut self, of: usize) -> usize {
         if self.0 == 0 || of < 2 {
             return 0;
@@ -93,30 +93,30 @@ impl Chooser {
     }
 }
 
-/// Everything together.
+/// The simulation.
 pub(crate) struct Simulation {
     pub(crate) reach: Reach,
     pub(crate) operators: [Option<Operator>; 2],
     pub(crate) armed: Vec<Armed>,
-    pub(crate) judge: Judge,
+    pub(crate) checker: Checker,
     chooser: Chooser,
-    /// Effects of calls whose callers gave up, and when they come.
+    /// Effects of calls whose callers gave up, and when they happen.
     late: Vec<(Timestamp, Effect)>,
-    /// Answers that are on their way to an operator, and when they come.
+    /// Answers in transit to an operator, and when they arrive.
     slow: Vec<(Timestamp, usize, Effect)>,
     lives: u64,
     /// The clock of each operator.
     clocks: [Clock; 2],
-    /// What the key of the digests is made of.
+    /// The seed of the digest key.
     digest_key: u8,
-    /// What becomes of which call, counted from the one before of these.
+    /// The calls at which faults happen, each counted from the previous fault, and the faults.
     pub(crate) cuts: VecDeque<(usize, Outage)>,
-    /// Every call since then, and whether it may change something.
+    /// Every call since the last of these faults, and whether it may change something.
     pub(crate) calls: Vec<(String, bool)>,
-    /// Whether what happens is noted.
-    pub(crate) telling: bool,
-    /// What happened, for people.
-    pub(crate) told: Vec<String>,
+    /// Whether to log what happens.
+    pub(crate) logging: bool,
+    /// What happened, for the report.
+    pub(crate) log: Vec<String>,
 }
 
 enum Next {
@@ -129,19 +129,19 @@ impl Simulation {
         let start = Timestamp::from_second(1_800_000_000).expect("a time in range");
         let world = World::new(CATALOGUE.clone(), variant, BUILD, Some(1));
         let reach = Reach {
-            gate: Gate::default(),
+            interceptor: Interceptor::default(),
             cluster: Arc::new(Mutex::new(Cluster::default())),
             remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new() })),
             clock: Clock::stepped(start),
         };
-        let judge = Judge::default();
+        let checker = Checker::default();
         let chooser = Chooser::new(seed);
         let (late, slow) = (Vec::new(), Vec::new());
         Self {
             reach,
             operators: [None, None],
             armed: Vec::new(),
-            judge,
+            checker,
             chooser,
             late,
             slow,
@@ -150,8 +150,8 @@ impl Simulation {
             digest_key: 0,
             cuts: VecDeque::new(),
             calls: Vec::new(),
-            telling: false,
-            told: Vec::new(),
+            logging: false,
+            log: Vec::new(),
         }
     }
 
@@ -159,18 +159,18 @@ impl Simulation {
         self.reach.clock.now()
     }
 
-    /// Notes what happens, if somebody wants to read it.
-    pub(crate) fn tell(&mut self, text: impl FnOnce() -> String) {
-        if self.telling {
+    /// Logs what happens, if `logging`.
+    pub(crate) fn log(&mut self, text: impl FnOnce() -> String) {
+        if self.logging {
             let now = self.now();
-            self.told.push(format!("{now} {}", text()));
+            self.log.push(format!("{now} {}", text()));
         }
     }
 
-    /// The second operator's clock is so many seconds ahead, from its next start on.
+    /// Sets the second operator's clock ahead by that many seconds, from its next start on.
     pub(crate) fn skew(&mut self, seconds: i8) {
         self.clocks[1] = Clock::stepped(self.now() + SignedDuration::from_secs(i64::from(seconds)));
-        self.judge.skew = Duration::from_secs(u64::from(seconds.unsigned_abs()));
+        self.checker.skew = Duration::from_secs(u64::from(seconds.unsigned_abs()));
     }
 
     /// Starts an operator, unless it runs; `behind`: how many changes old its first lists are.
@@ -178,39 +178,39 @@ impl Simulation {
         if self.operators[number].is_none() {
             self.lives += 1;
             let version = lock(&self.reach.cluster).version().saturating_sub(behind);
-            self.tell(|| format!("operator {number} starts, {behind} changes behind"));
+            self.log(|| format!("operator {number} starts, {behind} changes behind"));
             let own = Own { clock: self.clocks[number].clone(), digest_key: self.digest_key };
             self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, &own, version));
         }
     }
 
-    /// The key of the digests is lost: everybody ends, and whoever starts from now on has another one.
+    /// Loses the digest key: all operators stop, and those that start from now on have another one.
     pub(crate) async fn lose_digest_key(&mut self) {
         for number in 0..self.operators.len() {
             self.stop(number).await;
         }
         self.digest_key = self.digest_key.wrapping_add(1);
-        self.tell(|| "the key of the digests is another one".to_owned());
+        self.log(|| "the digest key changes".to_owned());
     }
 
-    /// Stops an operator where it is: its calls that wait never happen, nor are their answers seen.
+    /// Stops an operator where it is: its waiting calls never happen, nor do its answers arrive.
     pub(crate) async fn stop(&mut self, number: usize) {
         if self.operators[number].take().is_some() {
-            self.tell(|| format!("operator {number} is stopped"));
-            self.reach.gate.parked().retain(|call| call.operator != number);
+            self.log(|| format!("operator {number} is stopped"));
+            self.reach.interceptor.parked().retain(|call| call.operator != number);
             self.slow.retain(|(_, operator, _)| *operator != number);
             idle().await;
-            // What its tasks began while they ended.
-            self.reach.gate.parked().retain(|call| call.operator != number);
+            // Its tasks may have begun calls while they ended.
+            self.reach.interceptor.parked().retain(|call| call.operator != number);
         }
     }
 
-    /// Whether calls are under way whose callers gave up, or are no more.
+    /// Whether calls are in progress whose callers gave up, or do not exist any more.
     pub(crate) fn awaits_arrivals(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// Lets time pass. Calls that wait go on waiting.
+    /// Lets time pass. Waiting calls continue to wait.
     pub(crate) async fn pass(&mut self, by: Duration) {
         let until = later(self.now(), by);
         loop {
@@ -230,63 +230,63 @@ impl Simulation {
             for (_, _, answer) in self.slow.extract_if(.., |(due, _, _)| *due <= at) {
                 answer();
             }
-            self.judge();
+            self.check();
         }
-        self.judge();
+        self.check();
         idle().await;
     }
 
-    /// Does one thing; false if there is nothing to do.
+    /// Does one thing; returns false if there is nothing to do.
     pub(crate) async fn micro(&mut self) -> bool {
         idle().await;
         for operator in self.operators.iter_mut().flatten() {
             operator.settle();
         }
-        self.reach.gate.order();
-        let mut next: Vec<Next> = (0..self.reach.gate.parked().len()).map(Next::Call).collect();
+        self.reach.interceptor.order();
+        let mut next: Vec<Next> = (0..self.reach.interceptor.parked().len()).map(Next::Call).collect();
         for (number, operator) in self.operators.iter().enumerate() {
             next.extend(operator.iter().flat_map(Operator::moves).map(|step| Next::Move(number, step)));
         }
         if next.is_empty() {
             let running = self.slow.is_empty() && self.operators.iter().flatten().any(Operator::is_running);
-            assert!(!running, "a run waits for something that is not at the gate");
+            assert!(!running, "a reconcile waits for something that is not a call");
             return false;
         }
         let chosen = self.chooser.choose(next.len());
         match next.swap_remove(chosen) {
             Next::Call(index) => {
-                let call = self.reach.gate.parked().remove(index);
+                let call = self.reach.interceptor.parked().remove(index);
                 self.happen(call).await;
             }
             Next::Move(number, step) => {
-                self.tell(|| format!("{number}: {step:?}"));
+                self.log(|| format!("{number}: {step:?}"));
                 if let Some(operator) = &mut self.operators[number] {
-                    operator.make(step);
+                    operator.execute(step);
                 }
             }
         }
-        self.judge();
+        self.check();
         true
     }
 
-    /// Does everything that can be done without time passing.
+    /// Does everything that is possible without time passing.
     pub(crate) async fn rest(&mut self) {
         for _ in 0..5_000 {
             if !self.micro().await {
                 return;
             }
         }
-        panic!("it does not come to rest");
+        panic!("it does not become idle");
     }
 
     async fn happen(&mut self, call: Call) {
         let outage = self.outage(&call);
         let now = self.now();
-        self.judge.called(&call.what, call.operator, now);
+        self.checker.called(&call.what, call.operator, now);
         let (operator, waited) = (call.operator, between(call.since, self.now()));
         let remote = call.what.place == Place::Remote;
         let too_late = call.what.send_before.is_some_and(|before| self.clocks[call.operator].now() >= before);
-        self.tell(|| format!("{operator}: {} {outage:?}", call.what.name));
+        self.log(|| format!("{operator}: {} {outage:?}", call.what.name));
         let fate = match outage {
             Some(Outage::DieBefore) => return self.stop(operator).await,
             Some(Outage::DieAfter) => {
@@ -296,7 +296,7 @@ impl Simulation {
                 return self.stop(operator).await;
             }
             _ if too_late => Fate::NotSent,
-            // Whoever called has given up by now.
+            // The caller has given up by now.
             _ if remote && waited >= LIMIT => Fate::LostThere,
             None => Fate::Pass,
             Some(Outage::LostThere) => Fate::LostThere,
@@ -320,7 +320,7 @@ impl Simulation {
         }
     }
 
-    /// The first trouble that is meant for this call.
+    /// Returns the first fault that applies to this call.
     fn outage(&mut self, call: &Call) -> Option<Outage> {
         let number = self.calls.len();
         self.calls.push((call.what.name.clone(), call.what.changes));
@@ -335,33 +335,33 @@ impl Simulation {
             return None;
         }
         let outage = self.armed.remove(index).outage;
-        // Only a change can come late; a read just gets no answer.
+        // Only a change can arrive late; a read just gets no answer.
         Some(if matches!(outage, Outage::Late(_)) && !call.what.changes { Outage::LostThere } else { outage })
     }
 
-    /// Begins another row of choices, which depends on nothing that came before: so what is left of a history that is
-    /// shrunk goes on as it did.
+    /// Starts a new sequence of choices that does not depend on earlier steps: so shrinking a history keeps the
+    /// behavior of the remaining steps.
     pub(crate) fn reorder(&mut self, order: u64, text: &str) {
         // FNV-1a.
         let mixed = text.bytes().fold(order, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         self.chooser = Chooser::new(if order == 0 { 0 } else { mixed });
     }
 
-    /// Has the judge look at what happened since.
-    pub(crate) fn judge(&mut self) {
+    /// Lets the checker process what happened since its last call.
+    pub(crate) fn check(&mut self) {
         let now = self.now();
-        self.judge.began.clear();
+        self.checker.began.clear();
         for (object_ref, began) in self.operators.iter().flatten().flat_map(Operator::began) {
-            let oldest = self.judge.began.entry(object_ref.clone()).or_insert(began);
+            let oldest = self.checker.began.entry(object_ref.clone()).or_insert(began);
             *oldest = began.min(*oldest);
         }
         let mut remote = lock(&self.reach.remote);
         let cluster = lock(&self.reach.cluster);
-        self.judge.look(&cluster, &mut remote, now);
+        self.checker.check_new(&cluster, &mut remote, now);
     }
 }
 
-/// Returns once every task waits for the driver. Time is paused, so this takes none.
+/// Returns once every task waits for the driver. Tokio's time is paused, so this takes no time.
 pub(crate) async fn idle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }

@@ -1,14 +1,15 @@
-//! What `ARCHITECTURE.md` says that no code does, each line as a test over the sources. An exception needs a reason.
+//! The rules of `ARCHITECTURE.md` about what no code does, each as a test over the sources. An exception needs a
+//! reason.
 
 use std::collections::BTreeMap;
 
 use crate::sources::{self, Source};
 
-/// A file or folder of `src/` that may do what others must not, and why.
+/// A file or folder of `src/` that may break a rule, and why.
 type Exception = (&'static str, &'static str);
 
-/// Which module of the operator may use which other, and which other crate of the workspace; what those may use stands in
-/// their `Cargo.toml`.
+/// Which module of the operator may use which other module, and which other crate of the workspace; the dependencies of
+/// those crates are in their `Cargo.toml`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("names", &[]),
     ("telemetry", &[]),
@@ -38,7 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// The other crates of the workspace.
 const CRATES: [&str; 4] = ["clock", "connect_api", "dev_server", "local_control_plane"];
 
-/// What every pure file keeps away from: waiting, the cluster, the network, files, and the clock itself.
+/// What no pure file uses: waiting, the cluster, the network, files, and the clock itself.
 const IO: &[&str] = &[
     "async",
     ". await",
@@ -59,7 +60,7 @@ const IO: &[&str] = &[
     "tracing ::",
 ];
 
-/// Files and folders that are pure: they take values and return a value; time is an argument.
+/// Pure files and folders: they take values and return a value; time is an argument.
 const PURE: &[&str] = &[
     "controllers/fair_queue",
     "controllers/action_check/decide",
@@ -130,7 +131,7 @@ const PURE: &[&str] = &[
     "cli/plan/simulation",
 ];
 
-/// Files that `rule` is about, with the phrases in them that must not be there; exceptions left out.
+/// Returns the files that `rule` selects with the forbidden phrases that they contain, except for the exceptions.
 fn found(rule: impl Fn(&Source) -> bool, phrases: &[&str], exceptions: &[Exception]) -> Vec<String> {
     let mut found = Vec::new();
     let mut used = vec![false; exceptions.len()];
@@ -145,7 +146,7 @@ fn found(rule: impl Fn(&Source) -> bool, phrases: &[&str], exceptions: &[Excepti
         }
     }
     let idle: Vec<_> = exceptions.iter().zip(used).filter(|(_, used)| !used).map(|((place, _), _)| place).collect();
-    assert!(idle.is_empty(), "exceptions that nothing needs any more: {idle:?}");
+    assert!(idle.is_empty(), "unused exceptions: {idle:?}");
     found
 }
 
@@ -162,7 +163,7 @@ fn arrows_of_use_point_upwards() {
     let of_a_crate = |source: &Source| CRATES.iter().any(|name| source.is_below(&name.replace('_', "-")));
     for source in sources::all().iter().filter(|source| !of_a_crate(source)) {
         let here = MAY_USE.iter().find(|(module, _)| source.is_below(module));
-        let (module, allowed) = here.unwrap_or_else(|| panic!("src/{} is in no module of the list", source.path));
+        let (module, allowed) = here.unwrap_or_else(|| panic!("src/{} is in no listed module", source.path));
         *seen.entry(module).or_default() += 1;
         let modules = source.uses_of("crate").into_iter().filter(|name| MAY_USE.iter().any(|(known, _)| known == name));
         let crates = CRATES.into_iter().filter(|name| !source.uses_of(name).is_empty());
@@ -170,14 +171,14 @@ fn arrows_of_use_point_upwards() {
         wrong.extend(used.map(|name| format!("{}: {module} uses {name}", source.path)));
     }
     assert_eq!(wrong, NOWHERE);
-    assert_eq!(seen.len(), MAY_USE.len(), "every module of the list is there: {seen:?}");
+    assert_eq!(seen.len(), MAY_USE.len(), "every listed module exists: {seen:?}");
 }
 
 #[test]
 fn controllers_see_the_remote_only_as_a_trait() {
     let exceptions = &[
-        ("controllers/action_factory", "it makes the client"),
-        ("controllers/connect_factory", "it makes the client"),
+        ("controllers/action_factory", "it creates the client"),
+        ("controllers/connect_factory", "it creates the client"),
     ];
     let rule = |source: &Source| source.is_below("controllers");
     assert_eq!(found(rule, &["HttpConnect", "reqwest", "connect_api :: http", "axum"], exceptions), NOWHERE);
@@ -224,7 +225,7 @@ fn what_is_pure_does_no_io() {
     assert_eq!(found(rule, IO, &[]), NOWHERE);
     let sources = sources::all();
     let missing: Vec<_> = PURE.iter().filter(|place| !sources.iter().any(|source| source.is_below(place))).collect();
-    assert_eq!(missing, Vec::<&&str>::new(), "pure places that are not there any more");
+    assert_eq!(missing, Vec::<&&str>::new(), "pure places that do not exist any more");
 }
 
 #[test]
@@ -238,14 +239,14 @@ fn only_the_clock_reads_the_time() {
 fn only_the_clock_waits() {
     let exceptions = &[
         ("clock/lib", "it is the clock"),
-        ("connect-api/http/wire", "silence of a real socket, which no stepped clock can break"),
-        ("controllers/connection", "silence of a real socket"),
+        ("connect-api/http/wire", "the time limit of a real socket, which no stepped clock can end"),
+        ("controllers/connection", "the time limit of a real socket"),
         ("dev-server/answers", "a body that never ends must not fill the memory of its reader at once"),
         ("dev-server/http", "answers that come late, to real sockets"),
         ("dev-server/repositories", "a real process, which has to answer"),
         ("dev-server/server", "connections that do not end when they are asked to"),
         ("cli/run", "before the controllers and their clock start, and real sockets of slow clients"),
-        ("cli/demo", "a demo on a real machine, before people's eyes"),
+        ("cli/demo", "a demo on a real machine, with users watching"),
         ("local-control-plane/guardian", "a real process, which has to end"),
         ("local-control-plane/lib", "a real process, which has to answer"),
         ("local-control-plane/running_build", "real processes, which have to end before a destructor does"),
@@ -257,9 +258,9 @@ fn only_the_clock_waits() {
 #[test]
 fn only_act_changes_the_remote() {
     let exceptions = &[
-        ("controllers/connector_deployment/act", "it does what was decided"),
-        ("controllers/connector_staged/act", "it does what was decided"),
-        ("controllers/remote/guarded_client", "it hands each call on, behind the gate"),
+        ("controllers/connector_deployment/act", "it executes the decision"),
+        ("controllers/connector_staged/act", "it executes the decision"),
+        ("controllers/remote/guarded_client", "it passes each call on, behind the circuit breaker"),
     ];
     let rule = |source: &Source| source.is_below("controllers");
     let changes = [". create ( & draft", ". create ( draft", ". redeploy (", ". undeploy ("];
@@ -302,10 +303,10 @@ fn secured_values_are_secret_strings() {
         }
     }
     assert_eq!(wrong, NOWHERE);
-    assert!(!used.contains(&false), "exceptions that nothing needs any more: {used:?}");
+    assert!(!used.contains(&false), "unused exceptions: {used:?}");
 }
 
-/// Members and arguments that are called after something secret and are ordinary text.
+/// Returns members and arguments whose name suggests a secret and whose type is plain text.
 fn open_secrets(source: &Source) -> Vec<&str> {
     let mut open = Vec::new();
     for (at, words) in source.words.windows(2).enumerate() {
@@ -316,7 +317,7 @@ fn open_secrets(source: &Source) -> Vec<&str> {
         }
         let ends = [",", ")", "}", ";", "="];
         let kind = &source.words[at + 2..];
-        // The key of a map may be text.
+        // The key of a map may be plain text.
         let kind = if kind.first().is_some_and(|word| word == "BTreeMap") { &kind[4..] } else { kind };
         let mut kind = kind.iter().take_while(|word| !ends.contains(&word.as_str()));
         if kind.any(|word| word == "String" || word == "str") {

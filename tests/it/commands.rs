@@ -1,4 +1,4 @@
-//! The commands that people look at the registry and at deployments with, as processes, against the dev server.
+//! The commands with which users read the registry and deployments, as processes, against the dev server.
 
 use std::process::{Output, Stdio};
 
@@ -18,7 +18,7 @@ async fn dev_server() -> DevServer {
     DevServer::start(Options::default(), Clock::system()).await.expect("a dev server")
 }
 
-/// The program with the environment of project `demo`, and nothing else of this process's.
+/// Returns the program with the environment of project `demo`, and nothing else of this process's.
 fn program(dev: &DevServer, arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).env_clear().stdin(Stdio::null()).kill_on_drop(true);
@@ -36,7 +36,7 @@ fn texts(output: &Output) -> (String, String) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// What it prints to standard output; it says nothing else and ends well.
+/// Returns what it prints to standard output; it prints nothing else and exits with 0.
 async fn printed(dev: &DevServer, arguments: &[&str]) -> String {
     let output = program(dev, arguments).output().await.unwrap();
     let (stdout, stderr) = texts(&output);
@@ -44,7 +44,7 @@ async fn printed(dev: &DevServer, arguments: &[&str]) -> String {
     stdout
 }
 
-/// A deployment of the demo connector; its id.
+/// Creates a deployment of the demo connector; returns its id.
 fn deploy(dev: &DevServer, key: &str) -> String {
     let draft: DeploymentDraft = serde_json::from_value(json!({
         "key": key, "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
@@ -60,7 +60,7 @@ fn deploy(dev: &DevServer, key: &str) -> String {
     id
 }
 
-/// The first word of each line below the header.
+/// Returns the first word of each line below the header.
 fn first_words(table: &str) -> Vec<&str> {
     table.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect()
 }
@@ -162,14 +162,14 @@ async fn logs_are_printed_and_followed_each_entry_once() {
     for (line, next) in [("the first line", Some("the second line")), ("the second line", None)] {
         let found = async {
             loop {
-                let read = lines.next_line().await.unwrap().expect("it goes on");
+                let read = lines.next_line().await.unwrap().expect("the output continues");
                 seen.push(read.clone());
                 if read.contains(line) {
                     break;
                 }
             }
         };
-        in_time(found).await.expect("the line comes");
+        in_time(found).await.expect("the line is printed");
         if let Some(next) = next {
             write(next);
         }
@@ -179,7 +179,7 @@ async fn logs_are_printed_and_followed_each_entry_once() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_followed_ends_quietly_when_nobody_reads_it_any_more() {
+async fn a_followed_log_ends_quietly_when_its_reader_closes() {
     let dev = dev_server().await;
     let id = deploy(&dev, "shop_tax");
     let now = dev.now();
@@ -188,7 +188,7 @@ async fn a_log_that_is_followed_ends_quietly_when_nobody_reads_it_any_more() {
     drop(reader);
     let mut following = program(&dev, &["deployments", "logs", "shop_tax", "--follow"]);
     let ended = following.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output();
-    let output = in_time(ended).await.expect("it ends").unwrap();
+    let output = in_time(ended).await.expect("the process ends").unwrap();
     assert_eq!((output.status.code(), texts(&output).1.as_str()), (Some(0), ""));
 }
 
@@ -226,9 +226,9 @@ async fn an_action_is_called_once_and_its_answer_printed() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_with_what_to_do_and_ends_with_1() {
+async fn errors_name_the_remedy_and_exit_with_1() {
     let dev = dev_server().await;
-    // An empty variable is as good as none.
+    // An empty variable counts as unset.
     for (case, arguments, (variable, value), expected) in [
         (
             "no connector",
@@ -260,7 +260,7 @@ async fn what_is_wrong_is_told_with_what_to_do_and_ends_with_1() {
 }
 
 #[tokio::test]
-async fn whoever_reads_may_stop_early() {
+async fn the_reader_of_an_output_may_stop_early() {
     let dev = dev_server().await;
     let mut command = program(&dev, &["connectors", "search", "-o", "json"]);
     let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,5 +1,5 @@
-//! The two sides of the contract against each other: the client drives the dev server over HTTP. Shared types hide
-//! shared mistakes, so payloads written from the contract are decoded as well, with all that it leaves open.
+//! The two sides of the contract against each other: the client drives the dev server over HTTP. Shared types would
+//! hide shared mistakes, so the tests also decode payloads written from the contract, with all that it leaves open.
 
 mod registry;
 
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::described::DevServer;
 
-/// How long a deployment takes.
+/// Duration of a deployment.
 const DEPLOYING: Duration = Duration::from_secs(5);
 
 struct Pair {
@@ -55,17 +55,17 @@ impl Pair {
             limits: Limits::default(),
             extra_ca_pem: None,
         };
-        // The client has the machine's clock: its limiter must not wait for a step.
+        // The client uses the machine's clock: its rate limiter must not wait for a step.
         let client = HttpConnect::new(settings, Clock::system()).expect("a client");
         Self { dev, clock, client }
     }
 
     async fn create(&self, key: &str) -> Deployment {
-        self.client.create(&draft(key), soon()).await.expect("it is accepted")
+        self.client.create(&draft(key), soon()).await.expect("the create is accepted")
     }
 }
 
-/// A time that has not come when the test ends.
+/// Returns a time that is later than the end of the test.
 fn soon() -> Timestamp {
     Timestamp::now() + Duration::from_hours(1)
 }
@@ -99,11 +99,11 @@ fn values(level: &str) -> RedeployAction {
 }
 
 #[tokio::test]
-async fn a_deployment_lives_its_life_between_client_and_dev_server() {
+async fn a_deployment_passes_its_lifecycle_between_client_and_dev_server() {
     let pair = Pair::start(DeploymentPaths::Project).await;
     let (client, clock) = (&pair.client, &pair.clock);
     let key = Selector::Key("tax".into());
-    assert!(client.deployment(&key).await.expect("an answer").is_none(), "nothing is there yet");
+    assert!(client.deployment(&key).await.expect("an answer").is_none(), "it does not exist yet");
     let created = pair.create("tax").await;
     assert_eq!((created.key.as_deref(), created.kind.clone()), (Some("tax"), DeploymentType::Sandbox));
     assert!(created.status.is_busy());
@@ -129,11 +129,11 @@ async fn a_deployment_lives_its_life_between_client_and_dev_server() {
     assert_eq!(leaving.status, DeploymentStatus::Undeploying);
     clock.step(DEPLOYING);
     assert!(client.deployment(&id).await.expect("an answer").is_none());
-    assert!(client.undeploy(&id, soon()).await.expect("an answer").is_none(), "gone is not an error");
+    assert!(client.undeploy(&id, soon()).await.expect("an answer").is_none(), "a missing deployment is not an error");
 }
 
 #[tokio::test]
-async fn the_forms_without_a_project_do_the_same() {
+async fn the_paths_without_a_project_behave_the_same() {
     let pair = Pair::start(DeploymentPaths::Unscoped).await;
     let created = pair.create("tax").await;
     pair.clock.step(DEPLOYING);
@@ -198,7 +198,7 @@ async fn refusals_arrive_with_their_codes() {
     assert!(pair.client.deployment(&Selector::Key("late".into())).await.expect("an answer").is_none());
 }
 
-/// A record in the shape of contract section 4.4, with everything that sections 4.1 and 13 leave open.
+/// Returns a record in the shape of contract section 4.4, with everything that sections 4.1 and 13 leave open.
 fn record(change: impl FnOnce(&mut Value)) -> Value {
     let mut record = json!({
         "id": "6f0c1a52-8e0b-4a57-9a6f-0d6f6f1b1c01",
@@ -251,7 +251,7 @@ fn records_written_from_the_contract_are_read_whatever_they_leave_open() {
     }
     let resting = read(record(|record| record["status"] = json!("Resting")));
     assert_eq!(resting.status, DeploymentStatus::Other("Resting".into()));
-    assert!(resting.status.is_busy(), "nothing is concluded from a word that nobody knows");
+    assert!(resting.status.is_busy(), "an unknown status counts as busy");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The schemas as they are installed: the committed copies, and what must hold for every field of them.
+//! The schemas as they are installed: the committed copies, and what must hold for every field.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::golden::assert_golden;
 
-/// One schema within a CRD: where it stands, and what it says.
+/// One schema within a CRD, with its path.
 struct Field {
     path: String,
     schema: Value,
 }
 
-/// Every schema of every kind, items of lists included.
+/// Returns every schema of every kind, including items of lists.
 fn every_field() -> Vec<Field> {
     let mut fields = Vec::new();
     for crd in crd::all() {
@@ -35,7 +35,7 @@ fn collect(path: &str, schema: Value, fields: &mut Vec<Field>) {
     fields.push(Field { path: path.to_owned(), schema });
 }
 
-/// The paths of the fields that `wrong` is true for.
+/// Returns the paths of the fields for which `wrong` is true.
 fn paths_where(wrong: impl Fn(&Field) -> bool) -> Vec<String> {
     every_field().into_iter().filter(wrong).map(|field| field.path).collect()
 }
@@ -43,7 +43,7 @@ fn paths_where(wrong: impl Fn(&Field) -> bool) -> Vec<String> {
 const NOWHERE: Vec<String> = Vec::new();
 
 #[test]
-fn the_committed_crds_are_what_the_code_makes_and_nothing_else() {
+fn the_committed_crds_are_those_that_the_code_generates_and_no_others() {
     let mut names = BTreeSet::new();
     for crd in crd::all() {
         let name = format!("{}.yaml", crd.metadata.name.clone().unwrap());
@@ -81,7 +81,7 @@ fn groups_versions_and_categories_are_the_names_of_the_project() {
 
 #[test]
 fn every_field_has_a_description_that_is_a_sentence() {
-    // The items of a list of plain words are described by the list.
+    // The list describes its items if they are plain words.
     let undescribed = paths_where(|field| {
         let plain_item = field.path.ends_with("[]") && field.schema["type"] == "string";
         !plain_item && !field.schema["description"].as_str().is_some_and(|text| text.ends_with('.') && text.len() > 10)
@@ -100,7 +100,7 @@ fn everything_that_can_grow_is_bounded() {
     assert_eq!(unbounded, NOWHERE);
 }
 
-/// Texts by name, both of which end somewhere.
+/// Whether names and texts of a map are both bounded.
 fn is_bounded_map(schema: &Value) -> bool {
     !schema["maxProperties"].is_null() && !schema["additionalProperties"]["maxLength"].is_null()
 }
@@ -125,7 +125,7 @@ fn only_the_status_has_a_default() {
 }
 
 #[test]
-fn every_rule_has_a_message_that_says_more_than_the_rule() {
+fn every_rule_has_a_message_that_explains_more_than_the_rule() {
     let rules: Vec<_> = every_field()
         .into_iter()
         .flat_map(|field| field.schema["x-kubernetes-validations"].as_array().cloned().unwrap_or_default())
@@ -149,7 +149,7 @@ fn null_is_never_a_value_and_formats_are_known_to_the_api_server() {
 #[test]
 fn a_secured_value_has_no_field_for_clear_text() {
     let mut seen = 0;
-    // A Connector holds declarations, which have no values.
+    // A Connector has declarations, which have no values.
     for field in every_field().into_iter().filter(|field| !field.path.starts_with("Connector.")) {
         let members: Vec<_> =
             field.schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
@@ -160,7 +160,7 @@ fn a_secured_value_has_no_field_for_clear_text() {
             Some((_, "From[]")) => (vec!["prefix", "secretRef"], true),
             _ => (vec![], false),
         };
-        // Of a staged connector too, these are declarations.
+        // In a staged connector these are declarations too.
         if applies && !field.path.starts_with("ConnectorStaged.status.") {
             assert_eq!(members, allowed, "{}", field.path);
             seen += 1;
@@ -170,7 +170,7 @@ fn a_secured_value_has_no_field_for_clear_text() {
 }
 
 #[test]
-fn a_spec_is_written_back_as_people_wrote_it() {
+fn a_spec_is_written_back_as_users_wrote_it() {
     for (file, text) in [
         ("minimal", include_str!("../fixtures/manifests/minimal.yaml")),
         ("full", include_str!("../fixtures/manifests/full.yaml")),
@@ -199,7 +199,7 @@ fn the_full_manifests_have_every_field_of_the_specs() {
         note_members(&format!("{}.spec", manifest["kind"].as_str().unwrap()), &manifest["spec"], &mut written);
     }
     let unwritten = paths_where(|field| {
-        // Nobody writes a Connector.
+        // No user writes a Connector.
         let of_people = field.path.contains(".spec.") && !field.path.starts_with("Connector.");
         of_people && !written.contains(&field.path) && !field.path.ends_with(".projectRef.kind")
     });

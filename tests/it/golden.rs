@@ -1,20 +1,20 @@
-//! Golden files: what is generated is compared with what is committed; `UPDATE_GOLDEN=1 cargo test` rewrites it.
+//! Golden files: generated content is compared with the committed one; `UPDATE_GOLDEN=1 cargo test` rewrites it.
 
 use std::path::{Path, PathBuf};
 
-/// Asserts that the file at `path`, relative to the package, holds `actual`.
+/// Asserts that the file at `path`, relative to the package, contains `actual`.
 pub(crate) fn assert_golden(path: &str, actual: &str) {
     let file = file(path);
     let mut expected = std::fs::read_to_string(&file).unwrap_or_default();
-    // What is right already is not touched: another test may read it at this moment.
+    // A file that is already right is not written: another test may read it at the same time.
     if expected != actual && std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&file, actual).expect("the golden file can be written");
         actual.clone_into(&mut expected);
     }
-    assert!(expected == actual, "{path} is not what the code makes: run `UPDATE_GOLDEN=1 cargo test`, then review it");
+    assert!(expected == actual, "{path} is outdated: run `UPDATE_GOLDEN=1 cargo test`, then review it");
 }
 
-/// Asserts that the named parts of the page at `path` hold what is given here. People write the rest of the page. A
+/// Asserts that the named parts of the page at `path` have the given contents. The rest of the page is handwritten. A
 /// part stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`.
 pub(crate) fn assert_golden_parts(path: &str, parts: &[(&str, String)]) {
     let mut page = std::fs::read_to_string(file(path)).unwrap_or_else(|error| panic!("{path}: {error}"));

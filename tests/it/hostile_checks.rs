@@ -1,5 +1,5 @@
-//! What assertions of an `ActionCheck` may cost at worst: hostile paths and patterns over the largest answers, in a process
-//! that may take little more memory than it has.
+//! The worst-case cost of assertions of an `ActionCheck`: hostile paths and patterns over the largest answers, in a
+//! process whose memory limit is little above its usage.
 
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 
 use crate::patience::is_in_time;
 
-/// Set for the process with little memory: what it does.
+/// Environment variable that selects the work of the process with little memory.
 const DOES: &str = "CONNECT_OPERATOR_TEST_HOSTILE_CHECKS";
-/// Memory that evaluating may need beyond what the process has, in bytes.
+/// Memory that the evaluation may need beyond the current usage, in bytes.
 const MORE: u64 = 24 << 20;
 
-/// The largest answers, each made of something else.
+/// Returns the largest answers, each of a different structure.
 fn answers() -> Vec<String> {
     let list =
         |item: &str| format!("[{}{item}]", format!("{item},").repeat((LARGEST_ANSWER - 16) / (item.len() + 1) - 1));
@@ -41,7 +41,7 @@ fn answers() -> Vec<String> {
     ]
 }
 
-/// As large as the schema lets them be.
+/// Returns expectations as large as the schema permits.
 fn expectations() -> Vec<Value> {
     let exists = |path: String| json!({"jsonPath": path, "exists": false});
     let mut all: Vec<Value> = [
@@ -82,16 +82,16 @@ fn answer(body: &str) -> ActionAnswer {
     ActionAnswer { status, headers, body: body.into(), whole: true, duration: Duration::ZERO }
 }
 
-/// Lets this process take no more than that from now on.
+/// Limits the memory of this process from now on.
 fn limit() {
-    let status = std::fs::read_to_string("/proc/self/status").expect("its own status");
-    let data = status.lines().find_map(|line| line.strip_prefix("VmData:")).expect("its data");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux provides the status");
+    let data = status.lines().find_map(|line| line.strip_prefix("VmData:")).expect("the status has the data size");
     let kib: u64 = data.trim().trim_end_matches("kB").trim().parse().expect("a number");
     let most = Some(kib * 1024 + MORE);
-    setrlimit(Resource::Data, Rlimit { current: most, maximum: most }).expect("it is lowered");
+    setrlimit(Resource::Data, Rlimit { current: most, maximum: most }).expect("the limit can be lowered");
 }
 
-/// Evaluates everything; how many of the expectations could be evaluated at all.
+/// Evaluates everything; returns how many of the expectations could be evaluated.
 fn evaluate(all: &[(Value, Expectation)], answers: &[ActionAnswer]) -> usize {
     let mut usable = 0;
     for (text, expectation) in all {
@@ -121,9 +121,9 @@ fn in_a_process_with_little_memory() {
         limit();
         if does == "bounded" {
             let usable = evaluate(&all, &answers);
-            assert!(usable > 20, "{usable} of {} could be used", all.len());
+            assert!(usable > 20, "{usable} of {} were usable", all.len());
         } else {
-            // What the operator does not use: this shows that the limit holds.
+            // A parser that the operator does not use: this shows that the limit is in effect.
             let value: Value = serde_json::from_str("[[0,0],[0,0]]").expect("JSON");
             let wide = vec![value; 2_000];
             println!("{}", Value::from(wide).query(&format!("${}", "..*".repeat(4))).map_or(0, |all| all.len()));
@@ -137,11 +137,11 @@ fn in_a_process_with_little_memory() {
 fn run(does: &str) -> ExitStatus {
     let mut command = Command::new(std::env::current_exe().expect("a test is a program"));
     command.args(["--exact", "hostile_checks::in_a_process_with_little_memory"]).env(DOES, does);
-    command.status().expect("it runs")
+    command.status().expect("the program runs")
 }
 
 #[test]
 fn hostile_assertions_over_the_largest_answers_need_little_memory() {
     assert!(run("bounded").success(), "it took more than {MORE} bytes, or panicked");
-    assert!(!run("unbounded").success(), "the limit does not hold");
+    assert!(!run("unbounded").success(), "the limit is not in effect");
 }

@@ -1,4 +1,4 @@
-//! Everything that needs no cluster, in one binary.
+//! All tests without a cluster, in one binary.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ mod described;
 mod dev_server;
 mod documentation;
 #[path = "../common/go_tools.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
+#[allow(dead_code, reason = "each test binary uses other parts of it")]
 mod go_tools;
 mod golden;
 #[path = "../common/helm.rs"]
@@ -21,7 +21,7 @@ mod helm;
 mod hostile_checks;
 mod official_client;
 #[path = "../common/patience.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
+#[allow(dead_code, reason = "each test binary uses other parts of it")]
 mod patience;
 mod reliability;
 mod secrecy;

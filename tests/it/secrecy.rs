@@ -1,4 +1,4 @@
-//! What holds a secret shows none, and no field of a resource leads out of its namespace.
+//! Types with secrets do not show them, and no field of a resource leads out of its namespace.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ use secrecy::{SecretSlice, SecretString};
 use serde_json::{Value, json};
 
 const SECRET: &str = "canary-value";
-/// The same as a list of bytes, as `Debug` writes it.
+/// The same as a list of bytes, as `Debug` formats it.
 const BYTES: &str = "99, 97, 110, 97, 114, 121";
 
 fn secret() -> SecretString {
@@ -29,7 +29,7 @@ fn secret() -> SecretString {
 }
 
 #[test]
-fn debug_of_what_holds_secrets_shows_none() {
+fn debug_of_types_with_secrets_shows_none() {
     let endpoint = AllowedHosts::default().endpoint("https://connect.x.commercetools.com").expect("allowed");
     let credentials = Credentials { client_id: "id".into(), client_secret: secret(), scopes: None };
     let rate = Rate::per_second(1);
@@ -119,7 +119,7 @@ fn no_field_names_a_namespace() {
     for definition in crd::all() {
         let schema = serde_json::to_value(&definition.spec.versions[0].schema).expect("a schema is JSON");
         members("", &schema["openAPIV3Schema"]["properties"]["spec"], &mut |path, name, member| {
-            // A part of the path of an action, and nothing of the cluster.
+            // A part of the path of an action, not a namespace of the cluster.
             let of_an_action = definition.spec.names.kind == "ActionCheck" && path == ".action.namespace";
             assert!(of_an_action || !name.to_lowercase().contains("namespace"), "{path} names a namespace");
             let parent = path.trim_end_matches(name).trim_end_matches('.').rsplit('.').next().unwrap_or_default();
@@ -131,12 +131,12 @@ fn no_field_names_a_namespace() {
         });
         assert_eq!(definition.spec.scope, "Namespaced");
     }
-    assert!(references.len() >= 8, "references were looked at: {references:?}");
+    assert!(references.len() >= 8, "references were checked: {references:?}");
 }
 
-/// What is done after a panic belongs to a process, so this one starts another.
+/// A panic hook belongs to a process, so this test starts another one.
 #[test]
-fn what_a_panic_says_is_printed_nowhere_but_its_place_is_logged() {
+fn the_message_of_a_panic_is_printed_nowhere_but_its_location_is_logged() {
     const PANICS: &str = "SECRECY_PANICS";
     if std::env::var_os(PANICS).is_some() {
         telemetry::start(LogFormat::Json, "info");
@@ -145,11 +145,11 @@ fn what_a_panic_says_is_printed_nowhere_but_its_place_is_logged() {
         assert!(ended.is_err());
         return;
     }
-    let name = "secrecy::what_a_panic_says_is_printed_nowhere_but_its_place_is_logged";
-    let program = std::env::current_exe().expect("this program");
+    let name = "secrecy::the_message_of_a_panic_is_printed_nowhere_but_its_location_is_logged";
+    let program = std::env::current_exe().expect("a test has a path");
     let mut other = Command::new(program);
     other.args([name, "--exact", "--nocapture"]).env(PANICS, "1").env_remove("RUST_LOG");
-    let output = other.output().expect("it runs");
+    let output = other.output().expect("the program runs");
     let shown = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).join("");
     assert!(output.status.success() && !shown.contains(SECRET), "{shown}");
     assert!(shown.contains("\"place\":\"tests/it/secrecy.rs:") && shown.contains("\"level\":\"ERROR\""), "{shown}");

@@ -1,10 +1,10 @@
-//! What shells and `man` ask of the program, as processes: completion, manual pages, exit codes, pipes that close.
+//! What shells and `man` request from the program, as processes: completion, manual pages, exit codes, closed pipes.
 
 use std::process::{Command, Output, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
-/// The program in an environment without a cluster.
+/// Returns the program in an environment without a cluster.
 fn program(name: &std::path::Path) -> Command {
     let mut command = Command::new(name);
     command.env_clear().env("KUBECONFIG", "/nonexistent").stdin(Stdio::null());
@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// What bash would be told for the last of these words.
+/// Returns the completions in bash for the last of these words.
 fn candidates(words: &[&str]) -> Vec<String> {
     let output = program(PROGRAM.as_ref())
         .args(["--", "connect-operator"])
@@ -34,7 +34,7 @@ fn candidates(words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn every_shell_gets_a_script_that_asks_this_program() {
+fn every_shell_gets_a_script_that_calls_this_program() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = run(&["completion", shell]);
         let script = text(&output.stdout);
@@ -58,14 +58,14 @@ fn commands_options_and_values_are_completed() {
 }
 
 #[test]
-fn without_a_cluster_names_are_not_completed_and_nothing_is_said() {
+fn without_a_cluster_names_are_not_completed_and_nothing_is_printed() {
     for words in [&["wait", "deployment/"][..], &["deployments", "list", "--project", "s"], &["wait", "-n", "sh"]] {
         assert_eq!(candidates(words), <[&str; 0]>::default(), "{words:?}");
     }
 }
 
 #[test]
-fn kubectl_is_answered_in_its_own_way() {
+fn kubectl_gets_completions_in_its_own_format() {
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("kubectl_complete-connect");
     std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
@@ -78,7 +78,7 @@ fn kubectl_is_answered_in_its_own_way() {
     assert_eq!(asked(&["wait", "deployment/x"]), ":0\n");
 }
 
-/// Names of the pages of a command and of everything below it.
+/// Collects the names of the pages of a command and of everything below it.
 fn pages_of(command: &clap::Command, name: &str, all: &mut Vec<String>) {
     all.push(format!("{name}.1"));
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
@@ -107,7 +107,7 @@ fn there_is_a_manual_page_for_every_command() {
 }
 
 #[test]
-fn what_is_not_understood_ends_with_1_because_2_says_that_something_would_change() {
+fn invalid_arguments_exit_with_1_because_2_means_a_change() {
     for (case, arguments, code) in [
         ("no command", &[][..], 1),
         ("an unknown command", &["deploy"], 1),
@@ -120,7 +120,7 @@ fn what_is_not_understood_ends_with_1_because_2_says_that_something_would_change
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_a_command_quietly() {
+fn a_closed_pipe_ends_a_command_quietly() {
     for arguments in [&["crds"][..], &["completion", "bash"], &["--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

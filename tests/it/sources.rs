@@ -1,4 +1,4 @@
-//! The sources of the workspace as words: without comments, and without what is compiled for tests only.
+//! The sources of the workspace as tokens: without comments, and without code that is compiled only for tests.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 
 /// A file of the program.
 pub(crate) struct Source {
-    /// Its path below `src/`; of another crate: the name of the crate, and its path below the `src/` of that.
+    /// Its path below `src/`; for another crate: the name of the crate, and its path below that crate's `src/`.
     pub(crate) path: String,
-    /// Where it is.
+    /// Its path.
     pub(crate) file: PathBuf,
-    /// What it says: identifiers, literals, brackets and signs, each a word; `::` is one.
+    /// Its tokens: identifiers, literals, brackets and signs; `::` is one.
     pub(crate) words: Vec<String>,
 }
 
@@ -21,13 +21,14 @@ impl Source {
         path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Whether the words of `phrase`, which is written with blanks between them, stand there one after the other.
+    /// Whether the tokens of `phrase`, which blanks separate, occur one after the other.
     pub(crate) fn says(&self, phrase: &str) -> bool {
         let phrase: Vec<_> = phrase.split(' ').collect();
         self.words.windows(phrase.len()).any(|words| words == phrase)
     }
 
-    /// What follows `root::` at the beginning of a path: `name` of `root::name`, all names of `root::{one, two::more}`.
+    /// Returns what follows `root::` at the beginning of a path: `name` of `root::name`, all names of `root::{one,
+    /// two::more}`.
     pub(crate) fn uses_of(&self, root: &str) -> Vec<&str> {
         let mut found = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
@@ -59,7 +60,7 @@ impl Source {
     }
 }
 
-/// Every file that is part of the program, of all crates.
+/// Returns every file that is part of the program, of all crates.
 pub(crate) fn all() -> &'static [Source] {
     static ALL: LazyLock<Vec<Source>> = LazyLock::new(read);
     &ALL
@@ -112,7 +113,7 @@ impl Reader {
         }
     }
 
-    /// The words that are not under `#[cfg(test)]`, and without attributes.
+    /// Returns the tokens that are not under `#[cfg(test)]`, without attributes.
     fn without_tests(&mut self, file: &Path, mut rest: &[String]) -> Vec<String> {
         let mut kept = Vec::new();
         while let Some((word, after)) = rest.split_first() {
@@ -139,7 +140,7 @@ impl Reader {
         kept
     }
 
-    /// Notes which file a `mod name;` stands for.
+    /// Records which file a `mod name;` declares.
     fn note(&mut self, file: &Path, words: &[String], path: Option<String>) {
         let Some(at) =
             words.iter().position(|word| word == "mod").filter(|_| words.last().is_some_and(|end| end == ";"))
@@ -154,7 +155,7 @@ impl Reader {
     }
 }
 
-/// The words up to the end of the first bracket that is closed, or of the first `;` outside brackets. Round brackets
+/// Returns the tokens up to the end of the first closed bracket, or of the first `;` outside brackets. Round brackets
 /// alone end nothing: `pub(crate) mod tests {…}`.
 fn item(words: &[String]) -> &[String] {
     let mut depth = 0_usize;
@@ -171,7 +172,7 @@ fn item(words: &[String]) -> &[String] {
     words
 }
 
-/// Splits a source into words and leaves comments out. Strings are one word each, with their quotation marks.
+/// Splits a source into tokens without comments. Strings are one token each, with their quotation marks.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -198,13 +199,13 @@ fn word_length(rest: &str, first: char) -> usize {
         return begin.len() + rest[begin.len()..].find(end).expect("a raw string ends") + end.len();
     }
     if first == '"' || rest.starts_with("b\"") {
-        let begin = rest.find('"').expect("it begins") + 1;
+        let begin = rest.find('"').expect("a string begins here") + 1;
         return begin + quoted(&rest[begin..], '"');
     }
     if first == '\'' {
         let mut after = rest[1..].chars();
         let (one, two) = (after.next(), after.next());
-        // A character, or else a lifetime.
+        // A character literal, or otherwise a lifetime.
         return if one == Some('\\') || two == Some('\'') { 1 + quoted(&rest[1..], '\'') } else { 1 };
     }
     if rest.starts_with("::") {
@@ -213,7 +214,7 @@ fn word_length(rest: &str, first: char) -> usize {
     name.max(first.len_utf8())
 }
 
-/// Length up to and with the mark that ends a text.
+/// Returns the length up to and including the mark that ends a text.
 fn quoted(text: &str, mark: char) -> usize {
     let mut escaped = false;
     for (at, sign) in text.char_indices() {
@@ -240,7 +241,7 @@ fn sources_are_split_into_words() {
 }
 
 #[test]
-fn what_is_only_for_tests_is_left_out() {
+fn code_that_is_only_for_tests_is_left_out() {
     let sources = all();
     assert!(sources.len() > 80, "{} files were read", sources.len());
     let paths: Vec<_> = sources.iter().map(|source| source.path.as_str()).collect();

@@ -1,13 +1,13 @@
-//! Tests wait for as long as `tests/common/patience.rs` says, and assert no time that a slower machine does not keep.
+//! Tests take their time limits from `tests/common/patience.rs`, and assert no duration that a slower machine exceeds.
 
 use std::path::{Path, PathBuf};
 
 use crate::sources::words;
 
-/// Where the limits are.
+/// The only place of limits.
 const ONE_PLACE: &str = "tests/common/patience.rs";
 
-/// What a limit of real time, or a bound on it, is written as.
+/// How limits of real time, or assertions on durations, are written.
 const LIMITS: [&str; 7] = [
     "timeout (",
     "timeout_at (",
@@ -18,7 +18,7 @@ const LIMITS: [&str; 7] = [
     "Instant :: now ( ) +",
 ];
 
-/// Every file of tests below this folder: in `tests/` all of them, elsewhere those that are named so.
+/// Collects the test files below this folder: in `tests/` all files, elsewhere those that are named so.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -30,7 +30,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The limits that stand in a source.
+/// Returns the limits in a source.
 fn limits(text: &str) -> Vec<String> {
     let words = words(text);
     let says = |phrase: &str| {

@@ -1,4 +1,4 @@
-//! A backup without status, restored into a fresh cluster: what is live stays as it is, and is known again.
+//! A backup without status is restored into a fresh cluster: live deployments stay as they are, and are recognized.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use kube::api::{Patch, PatchParams};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::checker::Report;
 use crate::cluster;
-use crate::judge::Verdict;
 use crate::place::Place;
 use crate::size::pick;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restored_backup_sends_nothing_and_is_known_again() {
+async fn a_restored_backup_sends_nothing_and_is_recognized() {
     let resources = pick(8, 50);
     let options = Options { deploy_duration: Duration::from_millis(500), ..Options::default() };
     let place = Place::open_in(cluster::fresh().await, "backup", options).await;
@@ -24,34 +24,34 @@ async fn a_restored_backup_sends_nothing_and_is_known_again() {
     for name in &names {
         place.create(name).await;
     }
-    Verdict::must_settle(&place).await;
+    Report::must_settle(&place).await;
     for name in names.iter().step_by(2) {
         place.rotate(name).await;
     }
-    Verdict::must_settle(&place).await;
+    Report::must_settle(&place).await;
     operator.kill().await;
     place.watched.end();
 
-    let restored = place.anew_in(cluster::fresh().await).await;
+    let restored = place.move_to(cluster::fresh().await).await;
     for object in place.watched.latest().values() {
         restore(&restored, object).await;
     }
     let sent = sent(&place);
     let operator = restored.operator().now();
-    Verdict::must_settle(&restored).await;
-    assert_eq!(self::sent(&place), sent, "nothing was sent for that");
-    Verdict::at_the_end(&restored, &[&place], vec![operator], &[("restored", resources)]).await;
+    Report::must_settle(&restored).await;
+    assert_eq!(self::sent(&place), sent, "the restore sent nothing");
+    Report::at_the_end(&restored, &[&place], vec![operator], &[("restored", resources)]).await;
 }
 
-/// As backup programs do it: what is in the manifest but for the status and what the API server sets; whose finalizers
-/// these are is not known to the fresh cluster, so they are left out too.
+/// Restores an object as backup programs do: from the manifest without the status and without what the API server sets.
+/// The finalizers are left out too, because the fresh cluster does not know their controllers.
 async fn restore(place: &Place, object: &ConnectorDeployment) {
     let name = object.name_any();
-    let asked = place.ledger.all().remove(&name).expect("it was asked for");
+    let asked = place.ledger.all().remove(&name).expect("the ledger has the resource");
     let secret = place.put_secret(&name, json!({"token": crate::ledger::token(&name, asked.now.token)})).await;
     place.remember_secret(&name, &secret, asked.now.token);
     let kept = object.annotations();
-    assert!(kept.contains_key(names::REMOTE_ID), "the backup knows the remote id");
+    assert!(kept.contains_key(names::REMOTE_ID), "the backup contains the remote id");
     let mut manifest: Value = serde_json::to_value(object).unwrap();
     manifest.as_object_mut().unwrap().remove("status");
     manifest["metadata"] = json!({"name": name, "annotations": kept, "labels": object.labels()});
@@ -62,7 +62,7 @@ async fn restore(place: &Place, object: &ConnectorDeployment) {
     place.remember(&name, &restored, asked.now.plain);
 }
 
-/// Creates, redeploys and undeploys that arrived so far.
+/// Returns the number of creates, redeploys and undeploys that arrived so far.
 fn sent(place: &Place) -> usize {
     place.dev.calls().iter().filter(|call| call.method != "GET" && call.operation != "token").count()
 }

@@ -1,4 +1,4 @@
-//! Real clusters: one that most parts share, each with namespaces of its own, and fresh ones.
+//! Real clusters: a shared one, with own namespaces for each part, and fresh ones.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use kube::{Api, Client, ResourceExt};
 use local_control_plane::{Assets, LocalCluster, Options};
 use tokio::sync::OnceCell;
 
-/// The cluster of all parts that need none for themselves; it goes when this process ends.
+/// Returns the cluster of all parts that need none of their own; it ends with this process.
 pub(crate) async fn shared() -> Arc<LocalCluster> {
     static SHARED: OnceCell<Arc<LocalCluster>> = OnceCell::const_new();
     SHARED.get_or_init(fresh).await.clone()
 }
 
-/// A cluster with nothing in it but the CRDs.
+/// Starts a cluster with nothing in it but the CRDs.
 pub(crate) async fn fresh() -> Arc<LocalCluster> {
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd and kube-apiserver");
     let options = Options::new(assets, env!("CARGO_BIN_EXE_connect-operator").into());

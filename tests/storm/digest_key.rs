@@ -1,4 +1,4 @@
-//! The Secret with the digest key is deleted: that says nothing about the values, so nothing is sent.
+//! The Secret with the digest key is deleted: this does not change any value, so nothing is sent.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::DeleteParams;
 
-use crate::judge::Verdict;
+use crate::checker::Report;
 use crate::place::{DIGEST_KEY, Place};
 use crate::size::pick;
 use crate::watched::digest_keys;
@@ -22,7 +22,7 @@ async fn a_lost_digest_key_sends_nothing_and_a_rotation_is_one_redeploy() {
     for name in &names {
         place.create(name).await;
     }
-    Verdict::must_settle(&place).await;
+    Report::must_settle(&place).await;
 
     for (case, runs, rotate) in
         [("stopped", false, false), ("running", true, false), ("stopped, rotated meanwhile", false, true)]
@@ -43,18 +43,18 @@ async fn a_lost_digest_key_sends_nothing_and_a_rotation_is_one_redeploy() {
             let new = digest_keys(latest);
             new.len() == 1 && new.is_disjoint(&old)
         });
-        assert!(again.await, "{case}: digests are made with a new key");
-        Verdict::must_settle(&place).await;
-        place.look_again().await;
+        assert!(again.await, "{case}: digests use a new key");
+        Report::must_settle(&place).await;
+        place.reconcile_all().await;
         let expected = if rotate { names.len() } else { 0 };
         assert_eq!(redeploys(&place) - before, expected, "{case}: redeploys after the restart");
 
         let before = redeploys(&place);
         rotate_all(&place, &names).await;
-        Verdict::must_settle(&place).await;
+        Report::must_settle(&place).await;
         assert_eq!(redeploys(&place) - before, names.len(), "{case}: one redeploy for each rotation");
     }
-    Verdict::at_the_end(&place, &[], vec![operator], &[("digest keys lost", 3)]).await;
+    Report::at_the_end(&place, &[], vec![operator], &[("digest keys lost", 3)]).await;
 }
 
 async fn rotate_all(place: &Place, names: &[String]) {
@@ -63,10 +63,10 @@ async fn rotate_all(place: &Place, names: &[String]) {
     }
 }
 
-/// Deletes the only Secret that the operator has for itself.
+/// Deletes the only Secret that the operator keeps for itself.
 async fn lose(place: &Place) {
     let secrets = Api::<Secret>::namespaced(place.client.clone(), &place.home());
-    secrets.delete(DIGEST_KEY, &DeleteParams::default()).await.expect("the operator made it");
+    secrets.delete(DIGEST_KEY, &DeleteParams::default()).await.expect("the operator created it");
 }
 
 fn redeploys(place: &Place) -> usize {

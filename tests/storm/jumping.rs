@@ -1,5 +1,5 @@
-//! The machine's clock is set, by hours and by days, to and fro, while calls are under way; then the operator is started
-//! again under each of these clocks.
+//! The machine's clock is set back and forth, by hours and by days, while calls are in progress; then the operator is
+//! restarted under each of these clocks.
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use dev_server::{Fault, FaultAnswer, Options};
 use rand::RngExt;
 
-use crate::judge::Verdict;
+use crate::checker::Report;
 use crate::life;
 use crate::operator::Operator;
 use crate::place::Place;
 use crate::size::{self, pick};
 
-/// Makes a process believe that the time of day is another one. Only that: what counts from the start of the machine goes on.
+/// Makes a process see another time of day. Only `CLOCK_REALTIME` changes: the monotonic clock does not.
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -38,7 +38,7 @@ int clock_gettime(clockid_t id, struct timespec *at) {
 }
 "#;
 
-/// The clock of a process, which can be set.
+/// An adjustable clock of a process.
 #[derive(Clone)]
 pub(crate) struct Jumping {
     library: PathBuf,
@@ -51,18 +51,18 @@ impl Jumping {
         std::fs::write(&source, LIBRARY).unwrap();
         let compiled =
             std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
-        assert!(compiled.expect("cc, which Rust links with, is there").success());
+        assert!(compiled.expect("cc is installed, since Rust links with it").success());
         let offset = folder.join("clock");
         std::fs::File::create(&offset).unwrap().write_all(&[0; 8]).unwrap();
         Self { library, offset }
     }
 
-    /// How a process is made to read it.
+    /// Returns the environment that makes a process use it.
     pub(crate) fn environment(&self) -> [(&'static str, &Path); 2] {
         [("LD_PRELOAD", &self.library), ("CLOCK_OFFSET", &self.offset)]
     }
 
-    /// Sets it this far from the real one, for all who read it.
+    /// Sets its difference from the real clock, for all processes that use it.
     fn set(&self, seconds: i64) {
         let file = std::fs::File::options().write(true).open(&self.offset).unwrap();
         file.write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
@@ -70,11 +70,11 @@ impl Jumping {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_sets_the_clock_neither_stops_nor_repeats_anything() {
+async fn setting_the_clock_neither_stops_nor_repeats_anything() {
     const HOUR: i64 = 3_600;
     const DAY: i64 = 24 * HOUR;
     let resources = pick(12, 40);
-    // Slow calls, so that it often jumps in the middle of one.
+    // Slow calls, so that the clock often jumps in the middle of one.
     let slow = |operation| {
         let answer = FaultAnswer { delay_ms: 300, ..FaultAnswer::default() };
         Fault { share: Some(0.5), ..Fault::of(operation, answer) }
@@ -103,5 +103,5 @@ async fn whoever_sets_the_clock_neither_stops_nor_repeats_anything() {
         operator
     };
     let operator = life::lives(&place, resources, Duration::from_secs(2), storm).await;
-    Verdict::at_the_end(&place, &[], vec![operator], &[("jumps", 18)]).await;
+    Report::at_the_end(&place, &[], vec![operator], &[("jumps", 18)]).await;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dev_server::{Fault, FaultAnswer, Options};
 
-use crate::judge::Verdict;
+use crate::checker::Report;
 use crate::life;
 use crate::place::Place;
 use crate::size::{self, pick};
@@ -12,7 +12,8 @@ use crate::size::{self, pick};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {
     let (kills, resources) = pick((10, 10), (200, 40));
-    // Slow calls, so that it often dies in the middle of one. Not in a small storm: each such death takes minutes to repair.
+    // Slow calls, so that it is often killed in the middle of one. Not in a small storm: recovery from each takes
+    // minutes.
     let slow = |operation| {
         let answer = FaultAnswer { delay_ms: 300, ..FaultAnswer::default() };
         let before = Fault { share: Some(0.25), ..Fault::of(operation, answer) };
@@ -25,10 +26,10 @@ async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {
     place.create_taken().await;
 
     let mut chance = size::chance("killed", "killer");
-    let storm = place.operator().now().suffer(kills, Duration::from_secs(12), &mut chance);
+    let storm = place.operator().now().kill_repeatedly(kills, Duration::from_secs(12), &mut chance);
     let operator = life::lives(&place, resources, pick(Duration::from_secs(3), Duration::from_secs(8)), storm).await;
-    // Of changes that it had asked for when it was killed.
+    // Answers to changes that were in progress when the operator was killed.
     let unheard = place.dev.calls().iter().filter(|call| call.method != "GET" && call.status == 0).count() as u64;
-    let done = [("kills", u64::from(kills)), ("answers that nobody heard", unheard)];
-    Verdict::at_the_end(&place, &[], vec![operator], &done).await;
+    let done = [("kills", u64::from(kills)), ("answers that nothing received", unheard)];
+    Report::at_the_end(&place, &[], vec![operator], &done).await;
 }

@@ -1,4 +1,4 @@
-//! Two replicas: the leader is killed, or asked to end, and the other goes on.
+//! Two replicas: the leader is killed, or stopped with SIGTERM, and the other takes over.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use clock::Clock;
 use dev_server::Options;
 use rustix::process::Signal;
 
-use crate::judge::Verdict;
+use crate::checker::Report;
 use crate::operator::{Operator, last_lines};
 use crate::patience::in_time;
 use crate::place::Place;
 
-/// What one says that leaves the lead to others at once, so that nobody has to wait until its Lease runs out.
+/// Logged by a leader that releases its Lease, so that nobody has to wait until it expires.
 const GIVEN_UP: &str = "the Lease is given up";
 
 async fn until_it_leads(operator: &Operator) {
@@ -25,39 +25,39 @@ async fn when_the_leader_is_killed_or_ends_the_other_goes_on() {
     let options = Options { deploy_duration: Duration::from_millis(500), ..Options::default() };
     let place = Place::open("leader-killed", options).await;
     let first = place.replica("first").now();
-    in_time(until_it_leads(&first)).await.expect("the only one leads");
+    in_time(until_it_leads(&first)).await.expect("the only replica leads");
     let second = place.replica("second").now();
     place.create("tax").await;
-    Verdict::must_settle(&place).await;
+    Report::must_settle(&place).await;
     assert!(!second.leads());
 
     let from = Clock::system();
     let log = first.log().to_owned();
     first.kill().await;
-    assert_eq!(last_lines(&log, GIVEN_UP), "", "the dead give nothing up");
+    assert_eq!(last_lines(&log, GIVEN_UP), "", "a killed process releases nothing");
     in_time(until_it_leads(&second)).await.expect("the other leads after the leader was killed");
     let taken_over = from.elapsed();
     place.rotate("tax").await;
-    Verdict::must_settle(&place).await;
+    Report::must_settle(&place).await;
 
     let third = place.replica("third").now();
-    // It has to stand by first.
+    // It must be on standby first.
     let stands_by = async {
         while last_lines(third.log(), "another process leads").is_empty() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    in_time(stands_by).await.expect("it stands by");
+    in_time(stands_by).await.expect("it is on standby");
     let from = Clock::system();
     second.signal(Signal::TERM);
-    in_time(until_it_leads(&third)).await.expect("the third leads after the leader was asked to end");
+    in_time(until_it_leads(&third)).await.expect("the third leads after the leader was stopped");
     let handed_over = from.elapsed();
     let log = second.log().to_owned();
     let (_, status) = second.ended().await;
-    assert_eq!(status.code(), Some(0), "it was asked to end");
-    assert_ne!(last_lines(&log, GIVEN_UP), "", "and left the lead to others at once");
+    assert_eq!(status.code(), Some(0), "it ends without an error on SIGTERM");
+    assert_ne!(last_lines(&log, GIVEN_UP), "", "it releases the Lease");
     place.rotate("tax").await;
     let times = [("ms until taken over", taken_over), ("ms until handed over", handed_over)];
     let times = times.map(|(what, time)| (what, u64::try_from(time.as_millis()).unwrap()));
-    Verdict::at_the_end(&place, &[], vec![third], &times).await;
+    Report::at_the_end(&place, &[], vec![third], &times).await;
 }

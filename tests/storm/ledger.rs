@@ -1,4 +1,4 @@
-//! What was asked for, and when what was asked for changed: what the judge holds the remote against.
+//! What was requested, and when that changed: what the checker compares the remote with.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -15,8 +15,8 @@ pub(crate) const APPLICATION: &str = "service";
 pub(crate) const PLAIN: &str = "FEATURES";
 pub(crate) const SECURED: &str = "API_TOKEN";
 
-/// Number of the secured value and of the plain one. They only grow, so that everything that the remote was ever told
-/// can be told apart.
+/// Numbers of the secured value and of the plain one. They only grow, so that every state of the remote can be
+/// identified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Revision {
     pub(crate) token: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Revision {
 }
 
 impl Revision {
-    /// Whether it is what was asked for later: nothing went back, something went on.
+    /// Whether it was requested later: no number is smaller, and one is larger.
     pub(crate) fn is_later_than(self, other: Self) -> bool {
         self != other && self.token >= other.token && self.plain >= other.plain
     }
@@ -41,19 +41,19 @@ pub(crate) fn plain(number: u32) -> String {
 /// Uid and resource version of a Secret.
 pub(crate) type SecretVersion = (String, String);
 
-/// A resource as it was asked for.
+/// A resource as it was requested.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
-    /// How often it was made anew.
+    /// How often it was created.
     pub(crate) made: u32,
-    /// Whether it is to be there.
+    /// Whether it should exist.
     pub(crate) wanted: bool,
-    /// Whether a deployment of somebody else has its key.
+    /// Whether a foreign deployment has its key.
     pub(crate) taken: bool,
     pub(crate) now: Revision,
-    /// Its uid and generation, as it is now.
+    /// Its current uid and generation.
     pub(crate) written: Option<(String, i64)>,
-    /// Its Secret, as it is now.
+    /// Its current Secret.
     pub(crate) secret: Option<SecretVersion>,
     /// Plain numbers by uid and generation.
     pub(crate) generations: BTreeMap<(String, i64), u32>,
@@ -62,7 +62,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Whether the resource is as it has to be in the end.
+    /// Whether the resource is as it must be at the end.
     pub(crate) fn is_met_by(&self, object: &ConnectorDeployment) -> bool {
         let Some(status) = &object.status else { return false };
         let written = (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default());
@@ -73,7 +73,7 @@ impl Asked {
         seen && is_ready(object) && (source(object) == self.secret || is_unverified(object))
     }
 
-    /// What a Ready of this object says is live; `None`: something that was never asked for.
+    /// Returns what a Ready object claims to be live; `None`: it was never requested.
     pub(crate) fn claimed_by(&self, object: &ConnectorDeployment) -> Option<Claim> {
         let observed = object.status.as_ref()?.observed_generation;
         let plain = *self.generations.get(&(object.uid()?, observed))?;
@@ -81,7 +81,7 @@ impl Asked {
         Some(Claim { token, plain })
     }
 
-    /// What a deployment had at some moment; `None`: nothing that was ever asked for.
+    /// Returns what a deployment had at some moment; `None`: it was never requested.
     pub(crate) fn carried(&self, name: &str, world: &World, moment: &Moment) -> Option<Revision> {
         let number = moment.plain(APPLICATION, PLAIN)?.strip_prefix("revision-")?.parse().ok()?;
         let is = |number: &u32| world.secured_was(moment, APPLICATION, SECURED, &token(name, *number)) == Some(true);
@@ -89,7 +89,7 @@ impl Asked {
     }
 }
 
-/// What a resource says is live; no token: it says that it does not know which.
+/// What a resource claims to be live; no token: it reports that it does not know which.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
     token: Option<u32>,
@@ -102,14 +102,14 @@ impl Claim {
     }
 }
 
-/// Whether it was taken over as it was, and says so.
+/// Whether it was adopted as it was, and reports that.
 fn is_unverified(object: &ConnectorDeployment) -> bool {
     let Some(status) = &object.status else { return false };
     let says_so = is_true(&status.conditions, names::SECRETS_UNVERIFIED);
     says_so && status.applied.as_ref().is_some_and(|applied| applied.inputs.is_none())
 }
 
-/// The Secret that was applied.
+/// Returns the Secret that was applied.
 fn source(object: &ConnectorDeployment) -> Option<SecretVersion> {
     let sources = &object.status.as_ref()?.applied.as_ref()?.inputs.as_ref()?.first;
     let secret = sources.iter().find(|source| source.kind == "Secret" && source.name == object.name_any())?;
@@ -129,7 +129,7 @@ impl Ledger {
         self.0.lock().unwrap().clone()
     }
 
-    /// Names of those that are to be there.
+    /// Returns the names of the resources that should exist.
     pub(crate) fn wanted(&self) -> Vec<String> {
         self.all().into_iter().filter(|(_, asked)| asked.wanted).map(|(name, _)| name).collect()
     }

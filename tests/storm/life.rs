@@ -1,5 +1,4 @@
-//! What people do with one resource while the storm goes on: create it, change it now and then, delete it, create it
-//! again.
+//! What users do with one resource during the storm: create it, change it now and then, delete it, create it again.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use tokio::sync::watch;
 use crate::place::Place;
 use crate::size;
 
-/// Lets so many resources live until `storm` is over; afterwards every second one of them is deleted.
+/// Drives that many resources until `storm` is over; then deletes every second one of them.
 pub(crate) async fn lives<T>(place: &Place, number: usize, pause: Duration, storm: impl Future<Output = T>) -> T {
     let (stop, stopped) = watch::channel(false);
     let storm = async {
@@ -42,7 +41,7 @@ async fn life(place: &Place, number: usize, pause: Duration, mut stopped: watch:
             }
             _ => {
                 place.delete(&name).await;
-                // The name can be used again; if it never goes, the judge will say so.
+                // The name can be used again; if it is never free, the checker reports that.
                 is_there = !place.watched.until_gone(&name).await;
                 if is_there {
                     return;
@@ -58,7 +57,7 @@ async fn life(place: &Place, number: usize, pause: Duration, mut stopped: watch:
     }
 }
 
-/// Waits for a random time around `pause`; returns whether it is all over.
+/// Waits for a random time around `pause`; returns whether the storm is over.
 async fn wait(pause: Duration, chance: &mut StdRng, stopped: &mut watch::Receiver<bool>) -> bool {
     tokio::select! {
         () = tokio::time::sleep(pause.mul_f64(chance.random_range(0.0..2.0))) => false,

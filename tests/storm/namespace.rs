@@ -1,5 +1,5 @@
 //! A namespace is deleted with everything in it, Secrets first, while the operator is killed and restarted. There is no
-//! namespace controller here, so the test does what that does.
+//! namespace controller here, so the test does its work.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::runtime::wait;
 use kube::{Api, ResourceExt};
 
-use crate::judge::Verdict;
+use crate::checker::Report;
 use crate::patience::in_time;
 use crate::place::{DIGEST_KEY, PROJECT, Place};
 use crate::size::{self, pick};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deleted_namespace_takes_its_deployments_down() {
+async fn deleting_a_namespace_undeploys_its_deployments() {
     let (resources, kills) = pick((8, 3), (50, 20));
     let options = Options { deploy_duration: Duration::from_secs(2), ..Options::default() };
     let mut place = Place::open("namespace", options).await;
@@ -25,15 +25,15 @@ async fn a_deleted_namespace_takes_its_deployments_down() {
         place.create(&format!("tax-{number}")).await;
     }
     place.create_taken().await;
-    Verdict::must_settle(&place).await;
+    Report::must_settle(&place).await;
 
     let mut chance = size::chance("namespace", "killer");
-    let storm = operator.suffer(kills, Duration::from_secs(5), &mut chance);
+    let storm = operator.kill_repeatedly(kills, Duration::from_secs(5), &mut chance);
     let (operator, ()) = tokio::join!(storm, end(&place));
-    Verdict::at_the_end(&place, &[], vec![operator], &[("kills", u64::from(kills))]).await;
+    Report::at_the_end(&place, &[], vec![operator], &[("kills", u64::from(kills))]).await;
 }
 
-/// Deletes the namespace with everything in it, and returns once it is gone, or nothing more happens.
+/// Deletes the namespace with everything in it; returns once it does not exist any more, or nothing more happens.
 async fn end(place: &Place) {
     let namespaces = Api::<Namespace>::all(place.client.clone());
     for name in place.ledger.wanted() {
@@ -44,11 +44,11 @@ async fn end(place: &Place) {
     place.api::<Secret>().delete_collection(&how, &all).await.unwrap();
     place.api::<ConnectProject>().delete_collection(&how, &all).await.unwrap();
     place.api::<ConnectorDeployment>().delete_collection(&how, &all).await.unwrap();
-    Verdict::must_settle(place).await;
+    Report::must_settle(place).await;
     let no_project = |project: Option<&ConnectProject>| project.is_none();
     let gone = wait::await_condition(place.api::<ConnectProject>(), PROJECT, no_project);
     let gone = in_time(gone).await;
-    assert!(gone.is_ok_and(|gone| gone.is_ok()), "the project goes once nothing uses it any more");
+    assert!(gone.is_ok_and(|gone| gone.is_ok()), "the project is deleted once nothing uses it any more");
 
     let mut namespace = namespaces.get(place.part).await.unwrap();
     namespace.spec.get_or_insert_default().finalizers = None;

@@ -1,4 +1,4 @@
-//! The operator as the process that people run, ended as hard as a process can be.
+//! The operator as the process that users run, and its end by signals.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,19 +19,19 @@ pub(crate) struct Operator {
     process: Child,
 }
 
-/// How to start it, again and again.
+/// How to start it.
 #[derive(Clone)]
 pub(crate) struct Start {
     pub(crate) kubeconfig: PathBuf,
-    /// What it watches.
+    /// The namespaces that it watches.
     pub(crate) namespace: String,
-    /// Where it keeps what is its own.
+    /// The namespace of its own objects.
     pub(crate) home: String,
-    /// Where its log goes, after what is there already.
+    /// The file to which its log is appended.
     pub(crate) log: PathBuf,
-    /// Whether it works only while it leads.
+    /// Whether leader election is on.
     pub(crate) elects: bool,
-    /// The clock that it goes by; `None`: the machine's.
+    /// Its clock; `None`: the machine's.
     pub(crate) clock: Option<Jumping>,
 }
 
@@ -56,9 +56,9 @@ impl Start {
 }
 
 impl Operator {
-    /// `kill -9`: nothing of it runs any more when this returns.
+    /// Kills it with `kill -9`: the process does not exist any more when this returns.
     pub(crate) async fn kill(mut self) -> Start {
-        // One that ended by itself is what the tests must see.
+        // The tests must notice a process that ended by itself.
         assert_eq!(self.process.try_wait().unwrap(), None, "it still runs; log: {}", last_lines(&self.start.log, ""));
         self.process.kill().await.unwrap();
         self.start
@@ -70,19 +70,19 @@ impl Operator {
         rustix::process::kill_process(id.expect("it still runs"), signal).unwrap();
     }
 
-    /// How it ended, by itself.
+    /// Waits until it ends by itself.
     pub(crate) async fn ended(mut self) -> (Start, ExitStatus) {
         let ended = in_time(self.process.wait()).await;
         let status = ended.unwrap_or_else(|_| panic!("it still runs; log: {}", last_lines(&self.start.log, "")));
         (self.start, status.unwrap())
     }
 
-    /// Whether it has said that it leads, since it was started for the first time with this log.
+    /// Whether it logged that it leads, since it was started for the first time with this log.
     pub(crate) fn leads(&self) -> bool {
         !last_lines(&self.start.log, "this process leads").is_empty()
     }
 
-    /// Where its log is.
+    /// Returns the path of its log.
     pub(crate) fn log(&self) -> &Path {
         &self.start.log
     }
@@ -92,9 +92,9 @@ impl Operator {
         self.kill().await.now()
     }
 
-    /// Kills and restarts it so many times. It lives for a random time in between: often for a moment, now and then long
-    /// enough to gather changes and to redeploy.
-    pub(crate) async fn suffer(mut self, kills: u32, longest: Duration, chance: &mut StdRng) -> Self {
+    /// Kills and restarts it that many times. It runs for a random time in between: often for a moment, now and then
+    /// long enough to collect changes and to redeploy.
+    pub(crate) async fn kill_repeatedly(mut self, kills: u32, longest: Duration, chance: &mut StdRng) -> Self {
         for _ in 0..kills {
             let share = 250_f64.powf(-chance.random_range(0.0..1.0));
             tokio::time::sleep(longest.mul_f64(share)).await;
@@ -104,7 +104,7 @@ impl Operator {
     }
 }
 
-/// The last lines of a log that contain this text.
+/// Returns the last lines of a log that contain this text.
 pub(crate) fn last_lines(log: &Path, containing: &str) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

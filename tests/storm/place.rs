@@ -1,4 +1,4 @@
-//! A namespace with a project, a remote of its own that also holds deployments of strangers, and what people do there.
+//! A namespace with a project, a remote of its own that also has foreign deployments, and what users do there.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::operator::Start;
 use crate::size;
 use crate::watched::Watched;
 
-/// Deployments of strangers under keys of their own, and under keys of resources of ours.
+/// Number of foreign deployments under their own keys, and under keys of the operator's resources.
 const STRANGERS: usize = 5;
 const TAKEN: usize = 2;
 
-/// The Secret with the key of the digests, as the operator calls it by itself.
+/// The Secret with the digest key, with the operator's default name.
 pub(crate) const DIGEST_KEY: &str = "connect-operator-digest-key";
 
-/// Project and credentials.
+/// Names of the project and of the credentials.
 pub(crate) const PROJECT: &str = "shop";
 const CREDENTIALS: &str = "shop-credentials";
 
@@ -39,7 +39,7 @@ pub(crate) struct Place {
     pub(crate) part: &'static str,
     pub(crate) client: Client,
     pub(crate) dev: Arc<DevServer>,
-    /// Ids of what is not ours.
+    /// Ids of the foreign deployments.
     pub(crate) strangers: Vec<String>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) watched: Watched,
@@ -49,13 +49,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A place in the shared cluster, with project and credentials, and nothing else of ours.
+    /// Creates a place in the shared cluster, with project and credentials only.
     pub(crate) async fn open(part: &'static str, options: Options) -> Self {
         Self::open_in(cluster::shared().await, part, options).await
     }
 
     pub(crate) async fn open_in(cluster: Arc<LocalCluster>, part: &'static str, options: Options) -> Self {
-        crate::say(&format!("{part}: STORM_SEED={}", size::seed()));
+        crate::print(&format!("{part}: STORM_SEED={}", size::seed()));
         let options = Options { seed: Some(size::seed()), ..options };
         let dev = Arc::new(DevServer::start(options, Clock::system()).await.expect("a dev server"));
         let folder = Arc::new(tempfile::tempdir().unwrap());
@@ -88,19 +88,19 @@ impl Place {
         place
     }
 
-    /// The same namespace and the same remote, with nothing in it, in another cluster.
-    pub(crate) async fn anew_in(&self, cluster: Arc<LocalCluster>) -> Self {
+    /// Creates the same namespace, empty, with the same remote, in another cluster.
+    pub(crate) async fn move_to(&self, cluster: Arc<LocalCluster>) -> Self {
         let (dev, ledger) = (self.dev.clone(), self.ledger.clone());
         let place = Self::with(cluster, self.part, dev, ledger, self.folder.clone()).await;
         Self { strangers: self.strangers.clone(), began: self.began, ..place }
     }
 
-    /// Where the operator keeps what is its own.
+    /// Returns the namespace of the operator's own objects.
     pub(crate) fn home(&self) -> String {
         home(self.part)
     }
 
-    /// How an operator of this place is started.
+    /// Returns how an operator of this place is started.
     pub(crate) fn operator(&self) -> Start {
         let kubeconfig = self.cluster.kubeconfig_path();
         Start {
@@ -113,13 +113,13 @@ impl Place {
         }
     }
 
-    /// The same for one of several replicas, with a log of its own.
+    /// Returns the same for one of several replicas, with a log of its own.
     pub(crate) fn replica(&self, name: &str) -> Start {
         let log = self.folder.path().join(format!("{name}.log"));
         Start { log, elects: true, ..self.operator() }
     }
 
-    /// What all operators of this place write.
+    /// Returns the log of all operators of this place.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.path().join("operator.log")
     }
@@ -139,7 +139,7 @@ impl Place {
             + serde::de::DeserializeOwned,
     {
         let parameters = PatchParams::apply("storm").force();
-        self.api::<K>().patch(name, &parameters, &Patch::Apply(manifest)).await.expect("the API server takes it")
+        self.api::<K>().patch(name, &parameters, &Patch::Apply(manifest)).await.expect("the API server accepts it")
     }
 
     pub(crate) async fn put_secret(&self, name: &str, data: Value) -> Secret {
@@ -147,12 +147,12 @@ impl Place {
         self.apply(name, secret).await
     }
 
-    /// A deployment of somebody else, with this key.
+    /// Creates a foreign deployment with this key.
     fn stranger(&self, key: &str) -> String {
         self.deploy(key, "of-a-stranger", "a-token-of-a-stranger")
     }
 
-    /// A deployment that was made without the operator and is live. Returns its id.
+    /// Creates a live deployment without the operator. Returns its id.
     pub(crate) fn deploy(&self, key: &str, plain: &str, token: &str) -> String {
         let draft: DeploymentDraft = serde_json::from_value(json!({
             "key": key, "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
@@ -168,7 +168,7 @@ impl Place {
         id
     }
 
-    /// Resources whose keys strangers have: they must never touch what they find there.
+    /// Creates resources whose keys foreign deployments have: the operator must not change those.
     pub(crate) async fn create_taken(&mut self) {
         for number in 0..TAKEN {
             let name = format!("taken-{number}");
@@ -179,12 +179,12 @@ impl Place {
         }
     }
 
-    /// The remote key of a resource.
+    /// Returns the remote key of a resource.
     pub(crate) fn key(&self, name: &str) -> String {
         format!("{}_{name}", self.part)
     }
 
-    /// A new resource with a new Secret, or another one of a name that was used before.
+    /// Creates a resource with a new Secret, possibly under a name that was used before.
     pub(crate) async fn create(&self, name: &str) {
         self.rotate(name).await;
         self.ledger.note(name, |asked| (asked.made, asked.wanted) = (asked.made + 1, true));
@@ -201,7 +201,7 @@ impl Place {
         self.remember_secret(name, &secret, number);
     }
 
-    /// Takes note that this Secret has this value.
+    /// Records that this Secret has this value.
     pub(crate) fn remember_secret(&self, name: &str, secret: &Secret, number: u32) {
         let version = (secret.uid().unwrap_or_default(), secret.resource_version().unwrap_or_default());
         self.ledger.note(name, |asked| {
@@ -228,7 +228,7 @@ impl Place {
         self.remember(name, &object, number);
     }
 
-    /// Takes note that this version of a resource asks for this value.
+    /// Records that this version of a resource asks for this value.
     pub(crate) fn remember(&self, name: &str, object: &ConnectorDeployment, number: u32) {
         let written = (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default());
         self.ledger.note(name, |asked| {
@@ -239,10 +239,10 @@ impl Place {
 
     pub(crate) async fn delete(&self, name: &str) {
         self.ledger.note(name, |asked| asked.wanted = false);
-        self.api::<ConnectorDeployment>().delete(name, &DeleteParams::default()).await.expect("it was there");
+        self.api::<ConnectorDeployment>().delete(name, &DeleteParams::default()).await.expect("the resource exists");
     }
 
-    /// Whether everything came to be as it was asked for, and nothing else is there, in time.
+    /// Whether everything became as requested, and nothing else exists, in time.
     pub(crate) async fn settle(&self) -> bool {
         let asked = self.ledger.all();
         self.watched
@@ -254,22 +254,22 @@ impl Place {
             .await
     }
 
-    /// Has the operator look at everything that is to be there, and returns once it has, and all is at rest. Runs of one
-    /// resource come one after the other, so what an operator does by itself when it starts is known by then: a redeploy
-    /// that it wants shows as not Ready from the run that plans it.
+    /// Requests a reconcile of every resource, and returns once all are handled and settled. Reconciles of one resource
+    /// are sequential, so what an operator does by itself at its start is known by then: a redeploy that it wants makes
+    /// the resource not Ready from the reconcile that plans it.
     ///
     /// # Panics
-    /// If it does not come to that in time.
-    pub(crate) async fn look_again(&self) {
-        static LOOKS: AtomicU64 = AtomicU64::new(0);
-        let request = format!("look-{}", LOOKS.fetch_add(1, Ordering::Relaxed));
+    /// If that does not happen in time.
+    pub(crate) async fn reconcile_all(&self) {
+        static REQUESTS: AtomicU64 = AtomicU64::new(0);
+        let request = format!("reconcile-{}", REQUESTS.fetch_add(1, Ordering::Relaxed));
         let names = self.ledger.wanted();
         let note = Patch::Merge(json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}}));
         for name in &names {
-            self.api::<ConnectorDeployment>().patch(name, &PatchParams::default(), &note).await.expect("it is there");
+            self.api::<ConnectorDeployment>().patch(name, &PatchParams::default(), &note).await.expect("it exists");
         }
         let asked = self.ledger.all();
-        let looked = self.watched.until(|latest| {
+        let reconciled = self.watched.until(|latest| {
             names.iter().all(|name| {
                 latest.get(name).is_some_and(|object| {
                     let handled = object.status.as_ref().and_then(|it| it.handled_reconcile_request.as_ref());
@@ -277,10 +277,10 @@ impl Place {
                 })
             })
         });
-        assert!(looked.await, "{}: an operator looks at everything and finds it as it is to be", self.part);
+        assert!(reconciled.await, "{}: an operator reconciles everything and finds it as requested", self.part);
     }
 
-    /// Deletes everything that is there and waits until it is gone.
+    /// Deletes everything, and waits until nothing exists any more.
     pub(crate) async fn clear(&self) {
         for name in self.ledger.wanted() {
             self.delete(&name).await;

@@ -1,11 +1,11 @@
-//! How much is done, and the one number that every random choice comes from.
+//! The amount of work, and the seed of every random choice.
 
 use std::sync::OnceLock;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// Whether `STORM=full` asks for everything; otherwise each part takes about a minute.
+/// Whether `STORM=full` requests everything; otherwise each part takes about a minute.
 pub(crate) fn is_full() -> bool {
     static FULL: OnceLock<bool> = OnceLock::new();
     *FULL.get_or_init(|| match std::env::var("STORM").as_deref() {
@@ -15,15 +15,16 @@ pub(crate) fn is_full() -> bool {
     })
 }
 
-/// The small or the full one.
+/// Returns the small or the full value.
 pub(crate) fn pick<T>(small: T, full: T) -> T {
     if is_full() { full } else { small }
 }
 
-/// The seed of a small storm, so that a test run finds tomorrow what it finds today.
+/// The seed of a small storm, so that two test runs make the same choices.
 const USUAL: u64 = 1;
 
-/// `STORM_SEED`; without it always the same for a small storm, and any number for a full one. Each part prints it.
+/// Returns `STORM_SEED`; without it always the same for a small storm, and a random number for a full one. Each part
+/// prints it.
 pub(crate) fn seed() -> u64 {
     static SEED: OnceLock<u64> = OnceLock::new();
     *SEED.get_or_init(|| match std::env::var("STORM_SEED") {
@@ -33,9 +34,10 @@ pub(crate) fn seed() -> u64 {
     })
 }
 
-/// The random choices of one actor in one part: the same in each run with this seed, whatever the others do.
+/// Returns the random choices of one actor in one part: the same in each execution with this seed, whatever the others
+/// do.
 pub(crate) fn chance(part: &str, actor: &str) -> StdRng {
-    // Any mixture will do (FNV-1a).
+    // Any mixing function will do (FNV-1a).
     let mixed =
         part.bytes().chain([b'/']).chain(actor.bytes()).fold(seed() ^ 0xcbf2_9ce4_8422_2325, |mixed, byte| {
             (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -43,6 +45,6 @@ pub(crate) fn chance(part: &str, actor: &str) -> StdRng {
     StdRng::seed_from_u64(mixed)
 }
 
-/// How many times [`crate::patience::patience`] all resources may take to come to rest: after a lost answer the operator
+/// How many times [`crate::patience::patience`] all resources may take to settle: after a lost answer the operator
 /// waits for up to two minutes, and a resource may meet several.
-pub(crate) const TIMES_TO_REST: u32 = 3;
+pub(crate) const TIMES_TO_SETTLE: u32 = 3;

@@ -1,11 +1,11 @@
-//! Two operators that watch the same namespace without knowing of each other, started at the same moment.
+//! Two operators that watch the same namespace without leader election, started at the same moment.
 
 use std::time::Duration;
 
 use dev_server::Options;
 use rand::RngExt;
 
-use crate::judge::Verdict;
+use crate::checker::Report;
 use crate::life;
 use crate::place::Place;
 use crate::size::{self, pick};
@@ -16,7 +16,7 @@ async fn two_operators_at_once_do_everything_once() {
     let (resources, kills) = pick((10, 3), (50, 25));
     let options = Options { deploy_duration: Duration::from_millis(1_500), ..Options::default() };
     let mut place = Place::open("two", options).await;
-    // Neither finds a digest key: both make one, and both must use the same.
+    // Neither finds a digest key: both create one, and both must use the same.
     let (mut one, mut other) = (place.operator().now(), place.operator().now());
     place.create_taken().await;
     let mut chance = size::chance("two", "killer");
@@ -30,8 +30,8 @@ async fn two_operators_at_once_do_everything_once() {
     };
     let (one, other) =
         life::lives(&place, resources, pick(Duration::from_secs(2), Duration::from_secs(8)), storm).await;
-    Verdict::must_settle(&place).await;
+    Report::must_settle(&place).await;
     let keys = digest_keys(&place.watched.latest());
-    assert_eq!(keys.len(), 1, "digests are made with one key: {keys:?}");
-    Verdict::at_the_end(&place, &[], vec![one, other], &[("kills", kills)]).await;
+    assert_eq!(keys.len(), 1, "digests use one key: {keys:?}");
+    Report::at_the_end(&place, &[], vec![one, other], &[("kills", kills)]).await;
 }

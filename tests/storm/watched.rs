@@ -1,4 +1,4 @@
-//! What a person with `kubectl get --watch` sees: each version of each resource, with the time at which it was seen.
+//! What a user with `kubectl get --watch` sees: each version of each resource, with the time at which it was observed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -14,13 +14,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::patience::in_time;
-use crate::size::TIMES_TO_REST;
+use crate::size::TIMES_TO_SETTLE;
 
-/// A version of a resource.
+/// An observed version of a resource.
 #[derive(Clone, Debug)]
-pub(crate) struct Sight {
+pub(crate) struct Observation {
     pub(crate) at: Timestamp,
-    /// `None`: it is gone.
+    /// `None`: it does not exist any more.
     pub(crate) object: Option<Arc<ConnectorDeployment>>,
 }
 
@@ -29,30 +29,30 @@ pub(crate) type Latest = BTreeMap<String, Arc<ConnectorDeployment>>;
 /// Watches the resources of a namespace until it is dropped.
 pub(crate) struct Watched {
     latest: watch::Sender<Latest>,
-    sights: Arc<Mutex<BTreeMap<String, Vec<Sight>>>>,
+    observations: Arc<Mutex<BTreeMap<String, Vec<Observation>>>>,
     task: JoinHandle<()>,
 }
 
 impl Watched {
     pub(crate) fn start(client: Client, namespace: &str) -> Self {
         let latest = watch::Sender::new(Latest::new());
-        let sights = Arc::new(Mutex::new(BTreeMap::new()));
+        let observations = Arc::new(Mutex::new(BTreeMap::new()));
         let api = Api::<ConnectorDeployment>::namespaced(client, namespace);
-        let task = tokio::spawn(see(api, latest.clone(), sights.clone()));
-        Self { latest, sights, task }
+        let task = tokio::spawn(see(api, latest.clone(), observations.clone()));
+        Self { latest, observations, task }
     }
 
-    /// Everything that was seen of each resource, in its order.
-    pub(crate) fn sights(&self) -> BTreeMap<String, Vec<Sight>> {
-        self.sights.lock().unwrap().clone()
+    /// Returns everything that was observed of each resource, in order.
+    pub(crate) fn observations(&self) -> BTreeMap<String, Vec<Observation>> {
+        self.observations.lock().unwrap().clone()
     }
 
-    /// Takes note that the cluster itself is gone from now on.
+    /// Records that the cluster does not exist any more from now on.
     pub(crate) fn end(&self) {
         self.task.abort();
         let at = Timestamp::now();
-        for seen in self.sights.lock().unwrap().values_mut() {
-            seen.push(Sight { at, object: None });
+        for seen in self.observations.lock().unwrap().values_mut() {
+            seen.push(Observation { at, object: None });
         }
     }
 
@@ -60,10 +60,10 @@ impl Watched {
         self.latest.borrow().clone()
     }
 
-    /// Whether it came to be so in time.
+    /// Whether the condition became true in time.
     pub(crate) async fn until(&self, mut is: impl FnMut(&Latest) -> bool) -> bool {
         let mut latest = self.latest.subscribe();
-        for _ in 0..TIMES_TO_REST {
+        for _ in 0..TIMES_TO_SETTLE {
             if in_time(latest.wait_for(&mut is)).await.is_ok_and(|seen| seen.is_ok()) {
                 return true;
             }
@@ -71,7 +71,7 @@ impl Watched {
         false
     }
 
-    /// Whether nothing of this name is there any more, in time.
+    /// Whether no resource of this name exists any more, in time.
     pub(crate) async fn until_gone(&self, name: &str) -> bool {
         self.until(|latest| !latest.contains_key(name)).await
     }
@@ -86,17 +86,17 @@ impl Drop for Watched {
 async fn see(
     api: Api<ConnectorDeployment>,
     latest: watch::Sender<Latest>,
-    sights: Arc<Mutex<BTreeMap<String, Vec<Sight>>>>,
+    observations: Arc<Mutex<BTreeMap<String, Vec<Observation>>>>,
 ) {
     let mut listed = Vec::new();
     let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
     while let Some(event) = events.next().await {
-        // The watch begins anew by itself: a fresh API server may still say 429 for a kind that it has just learnt.
+        // The watch restarts by itself: a fresh API server may still answer 429 for a new kind.
         let Ok(event) = event else { continue };
         let at = Timestamp::now();
         let note = |name: &str, object: Option<Arc<ConnectorDeployment>>| {
-            let sight = Sight { at, object };
-            sights.lock().unwrap().entry(name.to_owned()).or_default().push(sight);
+            let observation = Observation { at, object };
+            observations.lock().unwrap().entry(name.to_owned()).or_default().push(observation);
         };
         match event {
             watcher::Event::Init => listed.clear(),
@@ -126,7 +126,7 @@ async fn see(
     }
 }
 
-/// The Ready condition.
+/// Returns the Ready condition.
 pub(crate) fn ready(object: &ConnectorDeployment) -> Option<&Condition> {
     object.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == names::READY)
 }
@@ -135,7 +135,7 @@ pub(crate) fn is_ready(object: &ConnectorDeployment) -> bool {
     ready(object).is_some_and(|condition| condition.status == "True")
 }
 
-/// When the operator last wrote the status, in whole seconds.
+/// Returns when the operator last wrote the status, in whole seconds.
 pub(crate) fn written_at(object: &ConnectorDeployment) -> Option<Timestamp> {
     let by_operator = object.managed_fields().iter().filter(|fields| {
         fields.manager.as_deref() == Some(names::FIELD_MANAGER) && fields.subresource.as_deref() == Some("status")
@@ -143,7 +143,7 @@ pub(crate) fn written_at(object: &ConnectorDeployment) -> Option<Timestamp> {
     by_operator.filter_map(|fields| fields.time.as_ref()).map(|time| time.0).max()
 }
 
-/// Names of the keys that the digests in the statuses were made with.
+/// Returns the names of the keys that the digests in the statuses were made with.
 pub(crate) fn digest_keys(latest: &Latest) -> BTreeSet<String> {
     let applied = latest.values().filter_map(|object| object.status.as_ref()?.applied.as_ref()?.digest.as_ref());
     applied.filter_map(|digest| Some(digest.split_once(':')?.0.to_owned())).collect()

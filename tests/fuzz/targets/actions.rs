@@ -1,5 +1,5 @@
-//! Calls of actions, all of whose parts people write: none of them leads to another host, path or header. And what an answer has
-//! to be, which people write as well, over an answer that a frontend chose.
+//! Calls of actions, all of whose parts users write: none of them may change the host, path or headers. Also the
+//! expectations of an answer, which users write as well, applied to an answer that a frontend chose.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use connect_operator::crd::Expectation;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
-/// Parts of a host in the first three lines, then namespace, name, locale, page path, the name of a header, its value.
+/// The first three lines are parts of a host; then follow namespace, name, locale, page path, the name of a header, and
+/// its value.
 pub(crate) fn actions(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let lines: Vec<_> = text.splitn(9, '\n').chain([""; 9]).take(9).collect();
@@ -19,7 +20,7 @@ pub(crate) fn actions(data: &[u8]) {
         if let Ok(url) = preset.url(project, company, tld) {
             let host = url.strip_prefix("https://").expect("over https").to_ascii_lowercase();
             let read = url::Url::parse(&url);
-            // Labels of another alphabet in disguise may be wrong in themselves.
+            // Labels that claim to be of another alphabet may be invalid in themselves.
             assert!(
                 read.is_ok() || host.contains("xn--") || host.ends_with(|last: char| last.is_ascii_digit()),
                 "{url}"
@@ -40,23 +41,23 @@ pub(crate) fn actions(data: &[u8]) {
             headers: vec![ExtraHeader { name: header.to_owned(), value: value.into() }],
         };
         let hosts = AllowedHosts::parse(["frontend.test"]).expect("a host");
-        let endpoint = hosts.endpoint("https://frontend.test").expect("it is listed");
+        let endpoint = hosts.endpoint("https://frontend.test").expect("the host is allowed");
         match action.request(&preset, &endpoint) {
             Ok(request) => {
-                assert_eq!(request.url.origin(), endpoint.url().origin(), "nothing leaves the host");
+                assert_eq!(request.url.origin(), endpoint.url().origin(), "the host stays the same");
                 let segments: Vec<_> = request.url.path().split('/').collect();
                 assert_eq!(segments.len(), 5, "{}", request.url);
-                assert_eq!(segments[..3].join("/"), preset.prefix, "nor the path");
+                assert_eq!(segments[..3].join("/"), preset.prefix, "the path prefix stays the same");
                 assert!(segments[3..].iter().all(|segment| !segment.is_empty()), "{}", request.url);
                 assert!(request.url.fragment().is_none());
-                assert_eq!(request.headers[preset.locale], locale, "nothing takes the place of a header");
+                assert_eq!(request.headers[preset.locale], locale, "no header is replaced");
             }
             Err(error) => assert!(!error.to_string().chars().any(char::is_control), "{error:?}"),
         }
     }
 }
 
-/// A path in the first line, a pattern in the second; the rest is the answer.
+/// The first line is a path, the second a pattern; the rest is the answer.
 pub(crate) fn assertions(data: &[u8]) {
     let mut lines = data.splitn(3, |byte| *byte == b'\n');
     let mut text = || std::str::from_utf8(lines.next().unwrap_or_default()).unwrap_or("$..*").to_owned();
@@ -73,7 +74,7 @@ pub(crate) fn assertions(data: &[u8]) {
     let (there, not_there, matches) = (evaluated(&there), evaluated(&not_there), evaluated(&matches));
     assert!(there.is_err() || not_there.is_err(), "{path}: never both");
     assert!(matches.is_err() || there.is_ok() || there.is_err_and(|why| why.contains("steps")), "{path} {pattern}");
-    for said in [not_there, matches].into_iter().filter_map(Result::err) {
-        assert!(said.len() <= 1024, "{said}");
+    for why in [not_there, matches].into_iter().filter_map(Result::err) {
+        assert!(why.len() <= 1024, "{why}");
     }
 }

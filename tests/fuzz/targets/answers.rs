@@ -1,4 +1,4 @@
-//! What a remote may answer: records, pages, errors, tokens, and what stands around them.
+//! What a remote may answer: records, pages, errors, tokens and headers.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -21,17 +21,20 @@ use std::sync::Arc;
 
 use super::bytes::Bytes;
 
-/// A value that the remote may repeat anywhere.
+/// A secret value that the remote may repeat anywhere.
 const SENT: &str = "canary-value";
 
-/// A deployment, a connector, a staged one, its changes: what can be read can be written, and read again as the same.
+/// Deployments, connectors, staged connectors and their changes: whatever decodes can be encoded, and decodes to the
+/// same again.
 pub(crate) fn records(data: &[u8]) {
     if let Ok(record) = serde_json::from_slice::<Deployment>(data) {
-        let written = serde_json::to_vec(&record).expect("a record can be written");
-        let again: Deployment = serde_json::from_slice(&written).expect("what was written can be read");
-        assert_eq!(serde_json::to_vec(&again).expect("a record can be written"), written);
-        let looked = RecordRead { at: Timestamp::UNIX_EPOCH, record: Some(Arc::new(record)), key_held_by: None };
-        let Observation::Present(seen) = observe::observation(&looked, &[].into()) else { panic!("a record is seen") };
+        let written = serde_json::to_vec(&record).expect("a record can be encoded");
+        let again: Deployment = serde_json::from_slice(&written).expect("an encoded record can be decoded");
+        assert_eq!(serde_json::to_vec(&again).expect("a record can be encoded"), written);
+        let read = RecordRead { at: Timestamp::UNIX_EPOCH, record: Some(Arc::new(record)), key_held_by: None };
+        let Observation::Present(seen) = observe::observation(&read, &[].into()) else {
+            panic!("an existing record is observed as present")
+        };
         assert_eq!(seen.phase.is_busy(), again.status.is_busy(), "an unknown status counts as busy, on both sides");
     }
     if let Ok(connector) = serde_json::from_slice::<Connector>(data) {
@@ -45,11 +48,11 @@ pub(crate) fn records(data: &[u8]) {
 
 fn again<T: Serialize + DeserializeOwned + PartialEq + Debug>(data: &[u8]) {
     let Ok(record) = serde_json::from_slice::<T>(data) else { return };
-    let written = serde_json::to_vec(&record).expect("a record can be written");
-    assert_eq!(serde_json::from_slice::<T>(&written).expect("what was written can be read"), record);
+    let written = serde_json::to_vec(&record).expect("a record can be encoded");
+    assert_eq!(serde_json::from_slice::<T>(&written).expect("an encoded record can be decoded"), record);
 }
 
-/// A page of deployments, of staged connectors or of a log: one bad record does not take the others with it.
+/// Pages of deployments, of staged connectors or of a log: one invalid record does not discard the others.
 pub(crate) fn pages(data: &[u8]) {
     if let Ok((page, left_out)) = answer::deployments(data) {
         let there = i64::try_from(page.results.len() + left_out).expect("a page fits into memory");
@@ -66,7 +69,7 @@ pub(crate) fn pages(data: &[u8]) {
     }
 }
 
-/// An error: first its status, then its body.
+/// An error: its status is taken from the first byte, the rest is its body.
 pub(crate) fn errors(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let status = bytes.one(&[400_u16, 404, 409, 500, 401, 302, 200, 599]);
@@ -75,14 +78,14 @@ pub(crate) fn errors(data: &[u8]) {
     let refusal = answer::refusal(status, bytes.rest(), &masker);
     assert!(refusal.message.len() <= LONGEST_TEXT);
     assert!(!refusal.message.contains(SENT));
-    assert!(!refusal.message.chars().any(char::is_control), "nothing that a terminal obeys");
+    assert!(!refusal.message.chars().any(char::is_control), "no control characters");
     assert!(refusal.codes.len() <= 20);
     let listed = refusal.codes.iter().map(|code| !matches!(code, ErrorCode::Other(_)));
-    assert!(listed.clone().is_sorted_by(|one, next| one >= next), "the listed ones first: {:?}", refusal.codes);
+    assert!(listed.clone().is_sorted_by(|one, next| one >= next), "the known codes come first: {:?}", refusal.codes);
     for code in &refusal.codes {
         assert!(code.as_str().len() <= LONGEST_WORD && !code.as_str().contains(SENT));
     }
-    assert!(!refusal.absent || status == StatusCode::NOT_FOUND, "only a 404 says that there is none");
+    assert!(!refusal.absent || status == StatusCode::NOT_FOUND, "only a 404 means that the record does not exist");
 }
 
 /// An answer of the token endpoint.
@@ -95,7 +98,7 @@ pub(crate) fn tokens(data: &[u8]) {
     assert!(token.len() < 12 || grant.scopes.iter().any(|scope| scope.contains(token)) || !shown.contains(token));
 }
 
-/// `Retry-After`, `Date` and the correlation id, each a line.
+/// `Retry-After`, `Date` and the correlation id, one on each line.
 pub(crate) fn headers(data: &[u8]) {
     let mut headers = HeaderMap::new();
     for (name, line) in

@@ -1,7 +1,7 @@
-//! Bytes as choices: a structured value is made by asking for one choice after the other. At the end of the bytes
-//! everything is the first choice, so that short inputs are small cases.
+//! Bytes as choices: a structured value is built by making one choice after the other. After the last byte every choice
+//! is the first one, so that short inputs are small cases.
 
-/// The bytes that are left.
+/// The remaining bytes.
 pub(crate) struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -15,7 +15,7 @@ impl<'a> Bytes<'a> {
         *first
     }
 
-    /// One of these.
+    /// Chooses one of these.
     pub(crate) fn one<T: Clone>(&mut self, of: &[T]) -> T {
         of[usize::from(self.byte()) % of.len()].clone()
     }
@@ -24,14 +24,14 @@ impl<'a> Bytes<'a> {
         self.byte() % 2 == 1
     }
 
-    /// Any number of 64 bits, small ones as often as large ones.
+    /// Returns any 64-bit number, small ones as often as large ones.
     pub(crate) fn number(&mut self) -> i64 {
         let length = self.byte() % 9;
         let number = (0..length).fold(0_u64, |number, _| number << 8 | u64::from(self.byte()));
         if length == 8 || self.flag() { number.cast_signed() } else { number.cast_signed().wrapping_neg() }
     }
 
-    /// Up to so many of the bytes, as text.
+    /// Returns up to that many of the bytes, as text.
     pub(crate) fn text(&mut self, longest: usize) -> String {
         let length = (usize::from(self.byte()) % (longest + 1)).min(self.0.len());
         let (text, rest) = self.0.split_at(length);
@@ -39,7 +39,7 @@ impl<'a> Bytes<'a> {
         String::from_utf8_lossy(text).into_owned()
     }
 
-    /// All that is left.
+    /// Returns all remaining bytes.
     pub(crate) fn rest(self) -> &'a [u8] {
         self.0
     }

@@ -1,4 +1,5 @@
-//! `decide` and `apply_response`, whatever is stored, wanted, seen and remembered: what must hold for every single decision.
+//! `decide` and `apply_response` with any persisted state, desired values, observation and transient state: invariants
+//! of every single decision.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use connect_operator::controllers::digest::Comparison;
 use super::bytes::Bytes;
 use super::inputs::{Inputs, answer};
 
-/// Decisions that follow one another, with any answer to each call.
+/// Number of successive decisions, with any answer to each call.
 const ROUNDS: usize = 6;
 
 pub(crate) fn decisions(data: &[u8]) {
@@ -47,7 +48,7 @@ fn check(inputs: &Inputs, decision: &Decision) {
     let intent = &inputs.intent;
     match &decision.step {
         Step::NoOp => {}
-        Step::RemoveFinalizer => check_release(inputs, decision),
+        Step::RemoveFinalizer => check_finalizer_removal(inputs, decision),
         Step::Send(call) => check_call(inputs, decision, call),
     }
     if intent.observe_only
@@ -60,60 +61,71 @@ fn check(inputs: &Inputs, decision: &Decision) {
     if let (Outcome::Settled { phase, .. }, Some(operation)) = (decision.outcome, &decision.persisted.operation) {
         let undeploys = operation.kind == OperationKind::Undeploy && intent.deletion.is_some();
         let takes_down = undeploys || operation.kind == OperationKind::Recreate;
-        assert!(takes_down && phase == Phase::UndeployFailed, "settled, though it runs: {inputs:#?}\n{decision:#?}");
+        assert!(
+            takes_down && phase == Phase::UndeployFailed,
+            "settled, though an operation is in progress: {inputs:#?}\n{decision:#?}"
+        );
     }
 }
 
-/// A call is written before it is sent, goes by the stored id, and carries what is wanted now.
+/// A call is persisted before it is sent, uses the stored id, and carries what is desired now.
 fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
-    let condition = || format!("{inputs:#?}\n{decision:#?}");
-    let written = decision.persisted.operation.as_ref().unwrap_or_else(|| panic!("no operation: {}", condition()));
-    assert_eq!((written.state, written.started_at), (OperationState::Planned, inputs.now), "{}", condition());
-    assert_ne!(inputs.persisted.operation.as_ref(), Some(written), "the object always changes: {}", condition());
+    let context = || format!("{inputs:#?}\n{decision:#?}");
+    let written = decision.persisted.operation.as_ref().unwrap_or_else(|| panic!("no operation: {}", context()));
+    assert_eq!((written.state, written.started_at), (OperationState::Planned, inputs.now), "{}", context());
+    assert_ne!(
+        inputs.persisted.operation.as_ref(),
+        Some(written),
+        "the write always changes the object: {}",
+        context()
+    );
     let before = inputs.persisted.operation.as_ref();
     let again = before.is_some_and(|before| written.attempt == before.attempt.saturating_add(1));
-    assert!(written.attempt == 1 || again, "attempts are counted: {}", condition());
-    assert_eq!(kind(call), written.kind, "{}", condition());
-    assert_eq!(written.kind == OperationKind::Undeploy, inputs.intent.deletion.is_some(), "{}", condition());
+    assert!(written.attempt == 1 || again, "attempts are counted: {}", context());
+    assert_eq!(kind(call), written.kind, "{}", context());
+    assert_eq!(written.kind == OperationKind::Undeploy, inputs.intent.deletion.is_some(), "{}", context());
     if let CallKind::Redeploy { id, .. } | CallKind::Undeploy { id } | CallKind::Recreate { id } = &call.kind {
-        assert_eq!(decision.persisted.id.as_ref(), Some(id), "{}", condition());
+        assert_eq!(decision.persisted.id.as_ref(), Some(id), "{}", context());
     }
     match &call.kind {
         CallKind::Create { gone } => {
-            assert_eq!(*gone, inputs.persisted.id, "{}", condition());
+            assert_eq!(*gone, inputs.persisted.id, "{}", context());
             let free = match &inputs.observation {
                 Observation::Absent { .. } => true,
-                // An old view of the one that is gone; or, after that was proven, a stranger's, which the run finds itself.
+                // Either an old observation of the deployment that disappeared, or, after the disappearance was proven,
+                // a foreign one, which the reconcile detects.
                 Observation::Present(seen) => gone.as_ref() == Some(&seen.id) && is_planned_create(before),
             };
-            assert!(free, "nothing is created where something is: {}", condition());
-            assert!(!(call.first && is_planned_create(before)), "it may have been sent before: {}", condition());
+            assert!(free, "nothing is created while the key is in use: {}", context());
+            assert!(!(call.first && is_planned_create(before)), "it may have been sent before: {}", context());
             let recreates = before.is_some_and(|before| before.kind == OperationKind::Recreate);
             let replaces = is_planned_create(before) || recreates || inputs.intent.correct_drift;
-            assert!(gone.is_none() || replaces, "created anew only if asked to: {}", condition());
+            assert!(gone.is_none() || replaces, "created again only if requested: {}", context());
         }
         CallKind::Redeploy { id, version, .. } => {
-            let Observation::Present(seen) = &inputs.observation else { panic!("nothing is there: {}", condition()) };
-            assert_eq!((&seen.id, seen.version), (id, *version), "{}", condition());
-            assert_eq!(written.from_version, Some(*version), "{}", condition());
-            assert!(!seen.phase.is_busy(), "it is busy: {}", condition());
+            let Observation::Present(seen) = &inputs.observation else {
+                panic!("the deployment does not exist: {}", context())
+            };
+            assert_eq!((&seen.id, seen.version), (id, *version), "{}", context());
+            assert_eq!(written.from_version, Some(*version), "{}", context());
+            assert!(!seen.phase.is_busy(), "it is busy: {}", context());
         }
         CallKind::Undeploy { id } => {
-            let ours = inputs.persisted.id.as_ref() == Some(id) || is_claimed(inputs, id);
-            assert!(ours, "nothing of others is taken down: {}", condition());
+            let own = inputs.persisted.id.as_ref() == Some(id) || is_claimed(inputs, id);
+            assert!(own, "no foreign deployment is undeployed: {}", context());
             return;
         }
         CallKind::Recreate { id } => {
-            assert_eq!(inputs.persisted.id.as_ref(), Some(id), "nothing of others is taken down: {}", condition());
+            assert_eq!(inputs.persisted.id.as_ref(), Some(id), "no foreign deployment is undeployed: {}", context());
             let begun = before.is_some_and(|before| before.kind == OperationKind::Recreate);
-            assert!(begun || inputs.intent.recreate, "only if asked to: {}", condition());
-            assert!(inputs.wanted.is_some(), "what is to follow is not known: {}", condition());
+            assert!(begun || inputs.intent.recreate, "only if requested: {}", context());
+            assert!(inputs.wanted.is_some(), "the values of the create that follows are unknown: {}", context());
             return;
         }
     }
-    let wanted = inputs.wanted.as_ref().unwrap_or_else(|| panic!("the values are not known: {}", condition()));
-    let sent = written.payload.as_ref().unwrap_or_else(|| panic!("it carries nothing: {}", condition()));
-    assert_eq!(sent.digest.compare(&wanted.payload.digest), Comparison::Same, "{}", condition());
+    let wanted = inputs.wanted.as_ref().unwrap_or_else(|| panic!("the values are unknown: {}", context()));
+    let sent = written.payload.as_ref().unwrap_or_else(|| panic!("it has no payload: {}", context()));
+    assert_eq!(sent.digest.compare(&wanted.payload.digest), Comparison::Same, "{}", context());
 }
 
 fn kind(call: &Call) -> OperationKind {
@@ -130,7 +142,8 @@ fn is_planned_create(operation: Option<&Operation>) -> bool {
         .is_some_and(|operation| operation.kind == OperationKind::Create && operation.state == OperationState::Planned)
 }
 
-/// What is seen is ours though its id is not stored: by the annotation, or by a create whose answer was lost.
+/// Whether the observed deployment belongs to the resource though its id is not stored: by the annotation, or by a
+/// create whose answer was lost.
 fn is_claimed(inputs: &Inputs, id: &str) -> bool {
     let Observation::Present(seen) = &inputs.observation else { return false };
     let created = inputs.persisted.operation.as_ref().filter(|operation| is_planned_create(Some(operation)));
@@ -139,58 +152,58 @@ fn is_claimed(inputs: &Inputs, id: &str) -> bool {
     seen.id == id && inputs.intent.identity.fits(seen) && (inputs.intent.remote_id.as_deref() == Some(id) || fits)
 }
 
-/// Rule 22: nothing goes while something of ours is, or may still come to be.
-fn check_release(inputs: &Inputs, decision: &Decision) {
-    let condition = || format!("{inputs:#?}\n{decision:#?}");
-    assert!(inputs.intent.deletion.is_some(), "it is not being deleted: {}", condition());
+/// Rule 22: the finalizer is not removed while a deployment of the resource exists, or may still be created.
+fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
+    let context = || format!("{inputs:#?}\n{decision:#?}");
+    assert!(inputs.intent.deletion.is_some(), "it is not being deleted: {}", context());
     if inputs.intent.deletion == Some(Deletion::Orphan) || inputs.intent.observe_only {
         return;
     }
     let Some(operation) = &inputs.persisted.operation else {
-        assert!(inputs.persisted.id.is_none(), "it was never taken down: {}", condition());
+        assert!(inputs.persisted.id.is_none(), "it was never undeployed: {}", context());
         return;
     };
     if is_planned_create(Some(operation)) {
-        // A time that lay in the future counts from when it was met.
+        // A time in the future counts from when it was first observed.
         let met = inputs.transient.ahead.filter(|ahead| ahead.stamp == operation.started_at);
         let since = met.map_or(operation.started_at, |ahead| ahead.since.min(ahead.stamp));
-        assert!(between(since, inputs.now) >= QUIET_PERIOD, "it may still arrive: {}", condition());
+        assert!(between(since, inputs.now) >= QUIET_PERIOD, "it may still arrive: {}", context());
         return;
     }
     if inputs.persisted.id.is_some() {
-        let apply_response = operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted;
-        assert!(apply_response, "no DELETE was answered: {}", condition());
+        let accepted = operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted;
+        assert!(accepted, "no DELETE was answered: {}", context());
         let there =
             matches!(&inputs.observation, Observation::Present(seen) if Some(&seen.id) == inputs.persisted.id.as_ref());
-        assert!(!there, "it is still there: {}", condition());
+        assert!(!there, "it still exists: {}", context());
     }
 }
 
 fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &AppliedResponse) {
-    let condition = || format!("{call:?} {answer:?} {:#?}\n{outcome:#?}", inputs.persisted);
+    let context = || format!("{call:?} {answer:?} {:#?}\n{outcome:#?}", inputs.persisted);
     let kind = kind(call);
     if outcome.remove_finalizer {
-        assert_eq!((kind, answer), (OperationKind::Undeploy, &Response::NotFound), "{}", condition());
+        assert_eq!((kind, answer), (OperationKind::Undeploy, &Response::NotFound), "{}", context());
     }
     if outcome.key_taken {
-        assert!(call.first && kind == OperationKind::Create && *answer == Response::Duplicate, "{}", condition());
+        assert!(call.first && kind == OperationKind::Create && *answer == Response::Duplicate, "{}", context());
     }
     if *answer == Response::Unknown {
-        assert_eq!((&outcome.persisted, &outcome.transient), (&inputs.persisted, &inputs.transient), "{}", condition());
+        assert_eq!((&outcome.persisted, &outcome.transient), (&inputs.persisted, &inputs.transient), "{}", context());
     }
     match &outcome.persisted.operation {
-        None => assert!(call.first, "a refusal of a repeated call says nothing of the first: {}", condition()),
+        None => assert!(call.first, "a refusal of a repeated call says nothing about the first one: {}", context()),
         Some(operation) => {
             let accepted = matches!(answer, Response::Accepted(_));
-            assert_eq!(operation.state == OperationState::Accepted, accepted, "{}", condition());
+            assert_eq!(operation.state == OperationState::Accepted, accepted, "{}", context());
         }
     }
     let (pause, refused) = (outcome.transient.pause, &outcome.transient.refused);
     let latest = later(inputs.now, Duration::from_hours(1));
     if inputs.transient.pause != pause {
-        assert!(pause.is_none_or(|pause| pause.until <= latest), "{}", condition());
+        assert!(pause.is_none_or(|pause| pause.until <= latest), "{}", context());
     }
     if inputs.transient.refused != *refused {
-        assert!(refused.as_ref().is_none_or(|refused| refused.until <= latest), "{}", condition());
+        assert!(refused.as_ref().is_none_or(|refused| refused.until <= latest), "{}", context());
     }
 }

@@ -1,4 +1,4 @@
-//! What people write into files and resources: catalogues and faults of the dev server, hosts, addresses, manifests.
+//! What users write into files and resources: catalogues and faults of the dev server, hosts, addresses, manifests.
 
 use std::net::IpAddr;
 
@@ -13,8 +13,8 @@ use url::Host;
 pub(crate) fn files(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(catalogue) = Catalogue::parse(text) {
-        let written = serde_json::to_string(&catalogue).expect("a catalogue can be written");
-        Catalogue::parse(&written).expect("what was written can be read");
+        let written = serde_json::to_string(&catalogue).expect("a catalogue can be encoded");
+        Catalogue::parse(&written).expect("an encoded catalogue can be decoded");
         let _ = Catalogue::built_in().and(catalogue);
     }
     let _ = FaultFile::parse(text);
@@ -30,15 +30,15 @@ pub(crate) fn specifications(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Specification::parse(text) {
         Ok(read) => {
-            let written = serde_json::to_string(&read).expect("what is declared can be written");
-            let again: Specification = serde_json::from_str(&written).expect("what was written can be read");
+            let written = serde_json::to_string(&read).expect("a specification can be encoded");
+            let again: Specification = serde_json::from_str(&written).expect("an encoded specification can be decoded");
             assert_eq!(again, read);
         }
         Err(what) => assert!(!what.is_empty() && what.len() < 4_096 && !what.contains('\n'), "{what}"),
     }
 }
 
-/// Patterns of hosts in the first line, separated by commas, then an address and then an id.
+/// The first line has patterns of hosts, separated by commas; then follow an address and an id.
 pub(crate) fn addresses(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut lines = text.splitn(3, '\n');
@@ -66,8 +66,8 @@ pub(crate) fn addresses(data: &[u8]) {
         }
         let path = routes::deployment(Some("demo"), &Selector::Id(id.to_owned()));
         if let Some(below) = endpoint.at(&path) {
-            assert_eq!(below.origin(), called.origin(), "no id leaves the host");
-            assert!(below.path().starts_with(called.path().trim_end_matches('/')), "nor the path below it");
+            assert_eq!(below.origin(), called.origin(), "no id changes the host");
+            assert!(below.path().starts_with(called.path().trim_end_matches('/')), "no id leaves the base path");
             assert!(below.query().is_none() && below.fragment().is_none(), "{below}");
         }
     }

@@ -1,5 +1,5 @@
-//! Anything that `decide` may be asked: what is stored, wanted, seen and remembered, each from few choices, so that they
-//! meet often.
+//! Any input of `decide`: persisted state, desired values, observation and transient state, each from few choices, so
+//! that equal ones meet often.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use jiff::Timestamp;
 
 use super::bytes::Bytes;
 
-/// Seconds that rules count in, and those just before and after.
+/// The seconds that rules use, and those just before and after.
 const SPANS: [u64; 20] = [0, 1, 2, 5, 6, 9, 10, 29, 30, 31, 59, 60, 61, 119, 120, 121, 300, 1_800, 86_400, 1 << 40];
 const IDS: [&str; 3] = ["id-1", "id-2", ""];
 const PHASES: [Phase; 8] = [
@@ -33,7 +33,7 @@ const PHASES: [Phase; 8] = [
     Phase::Other,
 ];
 
-/// Everything that a decision is made from, owned.
+/// All inputs of a decision, owned.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
     pub(crate) persisted: PersistedState,
@@ -48,14 +48,14 @@ impl Inputs {
     pub(crate) fn any(bytes: &mut Bytes<'_>) -> Self {
         let now =
             bytes.one(&[Timestamp::constant(1_000_000_000, 0), Timestamp::MIN, Timestamp::MAX, Timestamp::UNIX_EPOCH]);
-        let mut make = Make { bytes, now };
-        let (persisted, intent) = (make.persisted(), make.intent());
+        let mut generator = Generator { bytes, now };
+        let (persisted, intent) = (generator.persisted(), generator.intent());
         Self {
             persisted,
             intent,
-            wanted: make.wanted(),
-            observation: make.observation(),
-            transient: make.transient(),
+            wanted: generator.wanted(),
+            observation: generator.observation(),
+            transient: generator.transient(),
             now,
         }
     }
@@ -65,7 +65,7 @@ impl Inputs {
         decide(&Input { persisted, intent, wanted: wanted.as_ref(), observation, transient, now: *now })
     }
 
-    /// What a call is sent for, as a run says it.
+    /// Returns the cause of a call, as a reconcile computes it.
     pub(crate) fn cause(&self) -> Option<Cause> {
         self.wanted.as_ref().map(|wanted| Cause {
             digest: wanted.payload.digest.clone(),
@@ -75,13 +75,13 @@ impl Inputs {
         })
     }
 
-    /// Time goes on, or back, and something else is seen.
+    /// Lets time move on, or back, and changes the observation.
     pub(crate) fn move_on(&mut self, bytes: &mut Bytes<'_>) {
-        self.now = Make { bytes, now: self.now }.time(true);
-        let mut make = Make { bytes, now: self.now };
-        self.observation = make.observation();
-        if make.bytes.flag() {
-            self.wanted = make.wanted();
+        self.now = Generator { bytes, now: self.now }.time(true);
+        let mut generator = Generator { bytes, now: self.now };
+        self.observation = generator.observation();
+        if generator.bytes.flag() {
+            self.wanted = generator.wanted();
         }
     }
 }
@@ -99,13 +99,13 @@ pub(crate) fn answer(bytes: &mut Bytes<'_>) -> Response {
     ])
 }
 
-struct Make<'b, 'a> {
+struct Generator<'b, 'a> {
     bytes: &'b mut Bytes<'a>,
     now: Timestamp,
 }
 
-impl Make<'_, '_> {
-    /// Before now, or after it.
+impl Generator<'_, '_> {
+    /// Returns a time after now, or before it.
     fn time(&mut self, after: bool) -> Timestamp {
         let span = Duration::from_secs(self.bytes.one(&SPANS));
         if self.bytes.flag() == after {
@@ -152,7 +152,7 @@ impl Make<'_, '_> {
             .ignoring(ignored.map(|key| ("service".to_owned(), key.to_owned())).into_iter().collect())
     }
 
-    /// Tags of visible values, and of a secured one or none.
+    /// Returns tags of visible values, and of one secured value or none.
     fn tags(&mut self) -> Tags {
         let mut tags = Tags::visible(&self.values());
         if let Some(tag) = self.bytes.one(&[None, Some("1"), Some("2"), Some(UNKNOWN)]) {
@@ -234,7 +234,7 @@ impl Make<'_, '_> {
 
     fn intent(&mut self) -> Intent {
         let flags = self.bytes.byte();
-        // Each restriction in a quarter of the cases: with all of them at once nothing is ever sent.
+        // Each restriction applies in a quarter of the cases: with all of them at once nothing is ever sent.
         let rarely = |bytes: &mut Bytes<'_>| bytes.byte() % 4 == 1;
         Intent {
             generation: self.generation(),

@@ -1,8 +1,8 @@
-//! What is tried with any bytes at all, one function for each target. Each must return, whatever it is given; a panic is a
+//! Code that must accept any bytes, one function for each target. Each must return, whatever its input; a panic is a
 //! finding.
 //!
-//! `cargo test --test fuzz` feeds them the corpus and what a seeded mutator makes of it; `fuzz/` feeds them whatever
-//! libFuzzer finds. So nothing here may need more than the library and the bytes.
+//! `cargo test --test fuzz` runs them with the corpus and with inputs of a seeded mutator; `fuzz/` runs them with
+//! inputs of libFuzzer. So nothing here may need more than the library and the bytes.
 
 mod actions;
 mod answers;
@@ -13,7 +13,7 @@ mod inputs;
 mod stored;
 mod texts;
 
-/// A target: what it is called, and what it does with its bytes. Its corpus is the folder of that name.
+/// A target: its name and its function. Its corpus is the folder of that name.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.

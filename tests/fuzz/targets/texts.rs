@@ -1,10 +1,10 @@
-//! Masking: whatever the values and the text are, no value that was sent is in what is shown.
+//! Masking: whatever the values and the text are, the shown text has no value that was sent.
 
 use connect_api::mask::{LEFT_OUT, LONGEST_TEXT, Masker};
 
 use super::bytes::Bytes;
 
-/// Up to four values, then the text; some values are put into the text, as they are or in JSON.
+/// Up to four values, then the text; some values are inserted into the text, as they are or as JSON.
 pub(crate) fn masking(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let count = 1 + bytes.byte() % 4;
@@ -14,7 +14,7 @@ pub(crate) fn masking(data: &[u8]) {
     for (value, place) in values.iter().zip(places) {
         match place {
             1 => text.push_str(value),
-            2 => text.push_str(&serde_json::to_string(value).expect("a text can be written")),
+            2 => text.push_str(&serde_json::to_string(value).expect("a text can be encoded")),
             _ => {}
         }
     }
@@ -29,8 +29,8 @@ pub(crate) fn masking(data: &[u8]) {
         return;
     }
     for value in values.iter().map(|value| value.trim()).filter(|value| !value.is_empty()) {
-        // What stands for a value may look like one of them, together with what is beside it.
-        let ours = value.contains('*');
-        assert!(ours || !shown.contains(value), "{value:?} is in {shown:?}");
+        // The replacement of a value, together with its neighbours, may look like another value.
+        let masked = value.contains('*');
+        assert!(masked || !shown.contains(value), "{value:?} is in {shown:?}");
     }
 }

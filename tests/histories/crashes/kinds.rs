@@ -1,16 +1,16 @@
-//! The kinds of operations on deployments that are cut, and what each has to come to. Those on staged connectors are
-//! in `staged.rs`.
+//! The kinds of operations on deployments that are interrupted, and the expected result of each. Those on staged
+//! connectors are in `staged.rs`.
 
 use std::time::Duration;
 
 use connect_operator::names;
 
-use super::staged::{Made, Making};
+use super::staged::{StagedCounts, StagedKind};
 use crate::history::{Foreign, Shape};
-use crate::people::RESOURCES;
 use crate::simulation::Simulation;
+use crate::users::RESOURCES;
 
-/// Level of [`crate::people::LEVELS`] with which a deployment fails.
+/// Index in [`crate::users::LEVELS`] of the value with which a deployment fails.
 const FAILING: u8 = 4;
 
 /// A kind of operation.
@@ -28,25 +28,26 @@ pub(super) enum Kind {
     Failure,
     Repair,
     RecreateAfterDisappearance,
-    Staged(Making),
+    Staged(StagedKind),
 }
 
-/// What it has to come to.
+/// The expected result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct Expected {
     pub(super) creates: u64,
     pub(super) redeploys: u64,
-    /// Deployments at the remote, in the end.
+    /// Number of deployments at the remote at the end.
     pub(super) there: usize,
-    /// The same of staged connectors.
-    pub(super) made: Made,
+    /// What was done to staged connectors.
+    pub(super) staged: StagedCounts,
 }
 
 impl Kind {
-    /// Whether it is also stopped a second time: the way of a tag is that of every other change of a staged connector.
+    /// Whether it is also stopped a second time. A new tag takes the same path as every other change of a staged
+    /// connector, so it stands for all of them.
     pub(super) fn is_stopped_twice(self) -> bool {
         match self {
-            Self::Staged(making) => matches!(making, Making::Create | Making::NewTag | Making::Delete),
+            Self::Staged(kind) => matches!(kind, StagedKind::Create | StagedKind::NewTag | StagedKind::Delete),
             _ => true,
         }
     }
@@ -67,16 +68,16 @@ impl Kind {
     ];
 
     pub(super) fn all() -> Vec<Self> {
-        Self::DEPLOYMENTS.into_iter().chain(Making::ALL.map(Self::Staged)).collect()
+        Self::DEPLOYMENTS.into_iter().chain(StagedKind::ALL.map(Self::Staged)).collect()
     }
 
-    /// Its place among all kinds.
+    /// Returns its index among all kinds.
     pub(super) fn number(self) -> u64 {
         let named = format!("{self:?}");
         Self::all().iter().take_while(|kind| format!("{kind:?}") != named).count() as u64
     }
 
-    pub(super) fn wanted(self) -> Wanted {
+    pub(super) fn expected(self) -> Expected {
         let (creates, redeploys, there) = match self {
             Self::Create | Self::Failure | Self::RecreateAfterDisappearance => (1, 0, 1),
             Self::RedeployBySpec
@@ -87,23 +88,23 @@ impl Kind {
             | Self::Repair => (0, 1, 1),
             Self::Undeploy => (0, 0, 0),
             Self::Orphan | Self::Restore => (0, 0, 1),
-            Self::Staged(making) => return making.wanted(),
+            Self::Staged(kind) => return kind.expected(),
         };
-        Wanted { creates, redeploys, there, made: Made::default() }
+        Expected { creates, redeploys, there, staged: StagedCounts::default() }
     }
 
-    /// Whether what was done to staged connectors is what was to be done.
-    pub(super) fn comes_to(self, made: Made) -> bool {
+    /// Whether what was done to staged connectors is what was expected.
+    pub(super) fn is_as_expected(self, staged: StagedCounts) -> bool {
         match self {
-            Self::Staged(making) => making.comes_to(made),
-            _ => made == Made::default(),
+            Self::Staged(kind) => kind.is_as_expected(staged),
+            _ => staged == StagedCounts::default(),
         }
     }
 
     fn shape(self) -> Shape {
         Shape {
             level: if matches!(self, Self::Failure | Self::Repair) { FAILING } else { 0 },
-            // Sent again, so that one redeploy sets right what a stranger wrote there.
+            // Sent again, so that one redeploy corrects what another client wrote there.
             config: matches!(self, Self::DriftCorrection),
             adopt: matches!(self, Self::Adoption),
             orphan: matches!(self, Self::Orphan),
@@ -112,12 +113,12 @@ impl Kind {
         }
     }
 
-    /// What is there before; the operator runs, and everything is settled.
+    /// Creates the initial state; the operator runs, and everything is settled.
     pub(super) async fn prepare(self, simulation: &mut Simulation) -> Result<(), String> {
         simulation.start(0, 0);
         match self {
             Self::Create | Self::Failure => {}
-            Self::Staged(making) => making.prepare(simulation).await?,
+            Self::Staged(kind) => kind.prepare(simulation).await?,
             Self::Adoption => {
                 simulation.stranger(RESOURCES[0], Foreign::Create, 0);
                 simulation.pass(Duration::from_secs(100)).await;
@@ -132,7 +133,7 @@ impl Kind {
         Ok(())
     }
 
-    /// What begins it.
+    /// Makes the change that starts the operation.
     pub(super) async fn act(self, simulation: &mut Simulation) {
         let name = RESOURCES[0];
         match self {
@@ -144,7 +145,7 @@ impl Kind {
             Self::DriftCorrection => simulation.stranger(name, Foreign::Visible, 1),
             Self::RecreateAfterDisappearance => simulation.stranger(name, Foreign::Remove, 1),
             Self::Restore => simulation.start(0, 0),
-            Self::Staged(making) => making.act(simulation).await,
+            Self::Staged(kind) => kind.act(simulation).await,
         }
     }
 }

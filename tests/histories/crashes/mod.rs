@@ -1,9 +1,10 @@
-//! The crash matrix: each kind of operation, cut at each call to the cluster or to the remote.
+//! The crash matrix: each kind of operation, interrupted at each call to the cluster or to the remote.
 //!
-//! A run is recorded first, so a call that is new is cut without anybody remembering. The operator is stopped before a
-//! call, or after it and before its answer; then it is started again: at once or when it is calm, on a fresh view or on
-//! an old one. With `CRASHES=full` in all four ways, and stopped a second time, at each call of what follows; of staged
-//! connectors only what creates, deletes or takes a new tag on its way, and there at each call that may change something.
+//! A run without interruption records the calls first, so a new call is covered automatically. The operator is stopped
+//! before a call, or after its effect and before its answer; then it starts again: at once or after a quiet period,
+//! with current or with outdated lists. With `CRASHES=full` it uses all four combinations, and stops a second time at
+//! each call of what follows; for staged connectors this second stop covers only creation, deletion and a new tag, and
+//! only at calls that may change something.
 
 mod kinds;
 mod staged;
@@ -17,33 +18,34 @@ use std::time::Duration;
 use dev_server::Variant;
 
 use self::kinds::Kind;
-use self::staged::Made;
-use crate::gate::lock;
+use self::staged::StagedCounts;
 use crate::history::Reading;
-use crate::play::stage;
+use crate::interceptor::lock;
+use crate::replay::simulate;
 use crate::simulation::{Outage, Simulation};
 
-/// Longer than after which nothing of an earlier write can arrive or be hidden.
+/// A pause after which no earlier write can still arrive or be hidden from reads.
 const QUIET_PERIOD: Duration = Duration::from_secs(150);
 
-/// Longer than the time between two looks at what is settled.
-const LOOKS: Duration = Duration::from_mins(6);
+/// A pause that is longer than the poll interval of settled resources.
+const POLL_PAUSE: Duration = Duration::from_mins(6);
 
-/// How long it is away, and how many changes old its first lists are then.
+/// How long the operator is down, and how many changes old its first lists are then.
 const WAYS: [(Duration, u64); 4] = [(Duration::ZERO, 0), (QUIET_PERIOD, 3), (Duration::ZERO, 3), (QUIET_PERIOD, 0)];
 
 /// Where and how an operator is stopped and started again.
 #[derive(Clone, Debug)]
 struct Plan {
-    /// At which calls, each counted from the one before, and what becomes of it.
+    /// The calls at which it is stopped, each counted from the previous one, and how.
     cuts: Vec<(usize, Outage)>,
-    /// How long it is away.
+    /// How long it is down.
     pause: Duration,
     /// How old its first lists are, in changes.
     behind: u64,
-    /// Who is next whenever several could be; 0: always the first.
+    /// Seed of the choice between several possible steps; 0: always the first.
     order: u64,
-    /// What the contract leaves open, as `--variant` of the dev server takes it; `None`: the friendliest reading.
+    /// A choice that the contract leaves open, as `--variant` of the dev server takes it; `None`: the friendliest
+    /// reading.
     choice: Option<&'static str>,
 }
 
@@ -59,43 +61,43 @@ impl Plan {
     }
 }
 
-/// What a run showed.
+/// What a run recorded.
 struct Seen {
-    /// Its calls since the last stop, and which may change something.
+    /// Its calls since the last stop, and whether each may change something.
     calls: Vec<(String, bool)>,
-    /// Redeploys beyond those that were asked for, which the rules allow.
+    /// Redeploys beyond the requested ones that the rules allow.
     extra: u64,
 }
 
-fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
-    let (simulation, result) = stage(plan.order, Reading::default(), async |simulation: &mut Simulation| {
+fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Seen, String> {
+    let (simulation, result) = simulate(plan.order, Reading::default(), async |simulation: &mut Simulation| {
         simulation.choose(plan.variant());
         kind.prepare(simulation).await?;
-        simulation.telling = telling;
-        let before = simulation.judge.counts.clone();
+        simulation.logging = logging;
+        let before = simulation.checker.counts.clone();
         simulation.calls.clear();
         simulation.cuts.extend(plan.cuts.iter().copied());
         kind.act(simulation).await;
         let mut settled = simulation.settle(plan.pause, plan.behind).await;
         if settled.is_ok() && matches!(kind, Kind::Staged(_)) {
-            // Nothing follows when it is looked at again.
-            simulation.pass(LOOKS).await;
+            // A later poll must not start anything.
+            simulation.pass(POLL_PAUSE).await;
             settled = simulation.settle(plan.pause, plan.behind).await;
         }
         let count = |what: &str| {
-            let now = simulation.judge.counts.get(what).copied().unwrap_or_default();
+            let now = simulation.checker.counts.get(what).copied().unwrap_or_default();
             now - before.get(what).copied().unwrap_or_default()
         };
         let (creates, redeploys) = (count("creates"), count("redeploys"));
         let extra = count("redeploys allowed as GivenUp");
         settled?;
-        let wanted = kind.wanted();
-        if creates != wanted.creates || redeploys != wanted.redeploys + extra {
+        let expected = kind.expected();
+        if creates != expected.creates || redeploys != expected.redeploys + extra {
             return Err(format!(
-                "{creates} creates and {redeploys} redeploys, {extra} of them allowed; wanted {wanted:?}"
+                "{creates} creates and {redeploys} redeploys, {extra} of them allowed; expected {expected:?}"
             ));
         }
-        let made = Made {
+        let staged = StagedCounts {
             stagings: count("stagings"),
             updates: count("updates"),
             previews: count("previews"),
@@ -103,12 +105,12 @@ fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
             discards: count("discards"),
             there: simulation.staged(),
         };
-        if !kind.comes_to(made) {
-            return Err(format!("{made:?}; wanted {wanted:?}"));
+        if !kind.is_as_expected(staged) {
+            return Err(format!("{staged:?}; expected {expected:?}"));
         }
         let there = simulation.deployments();
-        if there != wanted.there {
-            return Err(format!("{there} deployments, wanted {wanted:?}"));
+        if there != expected.there {
+            return Err(format!("{there} deployments, expected {expected:?}"));
         }
         let left = simulation.cuts.len();
         if left > 0 {
@@ -116,10 +118,10 @@ fn play(kind: Kind, plan: &Plan, telling: bool) -> Result<Seen, String> {
         }
         Ok(Seen { calls: std::mem::take(&mut simulation.calls), extra })
     });
-    result.map_err(|text| format!("{kind:?}, {plan:?}: {text}\n{}", simulation.told.join("\n")))
+    result.map_err(|text| format!("{kind:?}, {plan:?}: {text}\n{}", simulation.log.join("\n")))
 }
 
-/// What is counted while the matrix is walked.
+/// What is counted while the matrix runs.
 #[derive(Default)]
 struct Walked {
     points: AtomicUsize,
@@ -130,17 +132,17 @@ struct Walked {
 impl Walked {
     fn walk(&self, kind: Kind, plan: &Plan) -> Option<Seen> {
         self.points.fetch_add(1, Ordering::Relaxed);
-        if let Ok(seen) = play(kind, plan, false) {
+        if let Ok(seen) = run(kind, plan, false) {
             self.extra.fetch_add(usize::try_from(seen.extra).unwrap_or(0), Ordering::Relaxed);
             return Some(seen);
         }
-        let text = play(kind, plan, true).err().unwrap_or_default();
+        let text = run(kind, plan, true).err().unwrap_or_default();
         println!("{text}");
         lock(&self.failed).push(text);
         None
     }
 
-    /// Once at each call of the recording; with `whole` also a second time, at each call of what follows.
+    /// Stops once at each recorded call; with `whole` also a second time, at each call of what follows.
     fn matrix(&self, kind: Kind, whole: bool) {
         let Some(recorded) = self.walk(kind, &Plan::NONE) else { return };
         let ways: &[_] = if whole { &WAYS } else { &WAYS[..2] };
@@ -157,7 +159,8 @@ impl Walked {
 
     fn again(&self, kind: Kind, plan: &Plan, seen: &Seen) -> bool {
         let cuts = cuts(seen).into_iter();
-        // A staged connector is looked at often on its way, and what a look has seen is decided anew by the next one.
+        // A staged connector is polled often on its way, and the next reconcile decides again from a new observation: a
+        // stop at a read adds no case.
         let staged = matches!(kind, Kind::Staged(_));
         let mut cuts = cuts.filter(|(number, _)| !staged || seen.calls[*number].1);
         cuts.all(|cut| {
@@ -168,8 +171,8 @@ impl Walked {
     }
 }
 
-/// Where to stop: before each call, and after each that may change something. Nothing but memory differs between the
-/// time after a read and the time before the call that follows, and memory is lost.
+/// Returns where to stop: before each call, and after each that may change something. A stop after a read differs from
+/// a stop before the next call only in memory, which is lost either way.
 fn cuts(seen: &Seen) -> Vec<(usize, Outage)> {
     let calls = seen.calls.iter().enumerate();
     calls
@@ -181,7 +184,7 @@ fn cuts(seen: &Seen) -> Vec<(usize, Outage)> {
 }
 
 #[test]
-fn wherever_it_is_stopped_it_does_what_was_asked_for_and_no_more() {
+fn wherever_it_is_stopped_it_does_what_was_requested_and_no_more() {
     let whole = std::env::var_os("CRASHES").is_some_and(|value| value == "full");
     let walked = Walked::default();
     let next = AtomicUsize::new(0);
@@ -199,6 +202,6 @@ fn wherever_it_is_stopped_it_does_what_was_asked_for_and_no_more() {
         }
     });
     let failed = lock(&walked.failed);
-    println!("{:?} points, {:?} redeploys more, as the rules allow", walked.points, walked.extra);
+    println!("{:?} points, {:?} extra redeploys that the rules allow", walked.points, walked.extra);
     assert!(failed.is_empty(), "{} kinds failed; the first:\n{}", failed.len(), failed[0]);
 }

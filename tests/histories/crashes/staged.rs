@@ -1,47 +1,47 @@
-//! The kinds of operations on staged connectors that are cut, and what each has to come to.
+//! The kinds of operations on staged connectors that are interrupted, and the expected result of each.
 
 use std::time::Duration;
 
-use super::kinds::Wanted;
-use crate::gate::Place;
-use crate::makers::{ForeignInstalls, Plan};
+use super::kinds::Expected;
+use crate::interceptor::Place;
 use crate::simulation::{Armed, Outage, Simulation};
+use crate::staged::{Plan, StagedChange};
 
-/// Tags of [`crate::makers::TAGS`].
+/// Indexes in [`crate::staged::TAGS`].
 const SECOND: u8 = 1;
 const NOT_PREVIEWABLE: u8 = 2;
 const NOT_PUBLISHED: u8 = 3;
 const NOT_CERTIFIED: u8 = 4;
 
-/// The next change of the remote arrives when its caller has given up.
+/// The next change of the remote arrives after its caller has given up.
 const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, outage: Outage::Late(25) };
 
 /// A kind of operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Making {
+pub(super) enum StagedKind {
     Create,
     Change,
     /// Update, preview and publication of a new tag.
     NewTag,
     Certify,
-    /// The same, as whoever certifies refuses it.
+    /// The same, where certification is refused.
     CertifyInVain,
     PreviewInVain,
     PublishInVain,
     Adopt,
-    /// A name that was changed elsewhere is set back.
+    /// A name that another client changed is set back.
     SetBack,
     Delete,
     Orphan,
-    /// Deleted while the create is under way.
+    /// Deleted while the create is in progress.
     DeleteAtOnce,
-    /// A deployment follows a new tag, which is published as well.
+    /// A deployment follows a new tag, which is also published.
     Follow,
 }
 
-/// What was done, and what there is in the end.
+/// What was done, and what exists at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct StagedCounts {
     pub(super) stagings: u64,
     pub(super) updates: u64,
     pub(super) previews: u64,
@@ -50,7 +50,7 @@ pub(super) struct Made {
     pub(super) there: usize,
 }
 
-impl Making {
+impl StagedKind {
     pub(super) const ALL: [Self; 13] = [
         Self::Create,
         Self::Change,
@@ -67,7 +67,7 @@ impl Making {
         Self::Follow,
     ];
 
-    pub(super) fn wanted(self) -> Wanted {
+    pub(super) fn expected(self) -> Expected {
         let (stagings, updates, previews, publishes, discards, there) = match self {
             Self::Create => (1, 0, 0, 0, 0, 1),
             Self::Change | Self::SetBack | Self::Adopt => (0, 1, 0, 0, 0, 1),
@@ -79,28 +79,29 @@ impl Making {
             Self::Orphan => (0, 0, 0, 0, 0, 1),
             Self::DeleteAtOnce => (1, 0, 0, 0, 1, 0),
         };
-        let made = Made { stagings, updates, previews, publishes, discards, there };
+        let staged = StagedCounts { stagings, updates, previews, publishes, discards, there };
         let follows = matches!(self, Self::Follow);
-        Wanted { creates: 0, redeploys: u64::from(follows), there: usize::from(follows), made }
+        Expected { creates: 0, redeploys: u64::from(follows), there: usize::from(follows), staged }
     }
 
-    /// Whether that is what was to be done.
-    pub(super) fn comes_to(self, made: Made) -> bool {
-        // Stopped before the call and deleted meanwhile, it is never created.
-        let never = matches!(self, Self::DeleteAtOnce) && made == Made::default();
-        never || made == self.wanted().made
+    /// Whether that is what was expected.
+    pub(super) fn is_as_expected(self, staged: StagedCounts) -> bool {
+        // If the operator is stopped before the call and the resource is deleted meanwhile, the connector is never
+        // created.
+        let never = matches!(self, Self::DeleteAtOnce) && staged == StagedCounts::default();
+        never || staged == self.expected().staged
     }
 
     fn plan(self) -> Plan {
         Plan { delete: !matches!(self, Self::Orphan), ..Plan::default() }
     }
 
-    /// What is there before.
+    /// Creates the initial state.
     pub(super) async fn prepare(self, simulation: &mut Simulation) -> Result<(), String> {
         match self {
             Self::Create | Self::DeleteAtOnce => {}
             Self::Adopt => {
-                simulation.foreign_installs(ForeignInstalls::Create, 0);
+                simulation.change_staged_elsewhere(StagedChange::Create, 0);
                 simulation.pass(Duration::from_secs(100)).await;
             }
             Self::NewTag | Self::PublishInVain => {
@@ -115,7 +116,7 @@ impl Making {
         Ok(())
     }
 
-    /// What begins it.
+    /// Makes the change that starts the operation.
     pub(super) async fn act(self, simulation: &mut Simulation) {
         let plan = self.plan();
         let ready = Plan { previewable: true, publish: 1, ..plan };
@@ -129,7 +130,7 @@ impl Making {
             Self::PublishInVain => simulation.plan(Plan { tag: NOT_PUBLISHED, ..ready }),
             Self::Adopt => simulation.plan(Plan { adopt: true, ..plan }),
             Self::SetBack => {
-                simulation.foreign_installs(ForeignInstalls::Rename, 1);
+                simulation.change_staged_elsewhere(StagedChange::Rename, 1);
                 simulation.ask_again(connect_operator::names::RECONCILE_REQUESTED_AT, 1);
             }
             Self::Delete | Self::Orphan => simulation.drop_plan(),

@@ -1,5 +1,5 @@
-//! The crash matrix under other remotes and in other orders: each kind is cut once at each call under each of them with
-//! `CRASHES=full`, and else at a few, which are always the same.
+//! The crash matrix under other variants of the remote and in other orders. Each kind is stopped once at each call
+//! under each variant with `CRASHES=full`, and otherwise at a few, which are always the same.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::kinds::Kind;
 use super::{Plan, QUIET_PERIOD, Seen, Walked, cuts};
 use crate::simulation::{Chooser, Outage};
 
-/// What a remote may do as well, in the words of the dev server's variants.
+/// Choices of the remote, as the dev server's `--variant` names them.
 const CHOICES: [&str; 10] = [
     "read-lag=20s",
     "redeploy-shows-old=20s",
@@ -20,12 +20,12 @@ const CHOICES: [&str; 10] = [
     "first-status=queued",
     "new-details=empty",
 ];
-/// Remotes and cuts of each kind in a plain `cargo test`.
+/// Number of variants and of stops for each kind in a plain `cargo test`.
 const FEW: usize = 2;
-/// Where the choice of those begins.
+/// Seed of the choice of those.
 const SEED: u64 = 7;
 
-/// Where to cut, and how: also without a death, by an answer that is lost or an error after the effect.
+/// Returns where to stop, and how. Besides stops, the answer may be lost after the effect.
 fn all(seen: &Seen) -> Vec<(usize, Outage)> {
     let changing = seen.calls.iter().enumerate().filter(|(_, (_, changes))| *changes);
     let lost = changing.map(|(number, _)| (number, Outage::LostBack));
@@ -33,7 +33,7 @@ fn all(seen: &Seen) -> Vec<(usize, Outage)> {
 }
 
 impl Walked {
-    /// Once at each call, or at a few, under each remote, or under a few.
+    /// Stops once at each call, or at a few calls, under each variant or under a few.
     pub(super) fn unfriendly(&self, kind: Kind, whole: bool) {
         let mut chooser = Chooser::new(SEED ^ (kind.number() << 8));
         let remotes = if whole { CHOICES.len() } else { FEW };
@@ -46,7 +46,7 @@ impl Walked {
             let all = all(&recorded);
             let some = if whole { all } else { (0..FEW).map(|_| all[chooser.choose(all.len())]).collect() };
             for (number, cut) in some.into_iter().enumerate() {
-                // In turns: away until nothing can arrive or be hidden, or not at all.
+                // Alternates: no pause, or a pause until nothing can arrive late or be hidden.
                 let pause = if number % 2 == 0 { Duration::ZERO } else { QUIET_PERIOD };
                 if self.walk(kind, &Plan { cuts: vec![cut], pause, ..plan.clone() }).is_none() {
                     return;

@@ -1,22 +1,22 @@
-//! Histories of values of every kind, of outputs, and of versions that are taken back.
+//! Histories of values of every kind, of outputs, and of versions that are reverted.
 
-use super::{all_come_to, live, outage};
-use crate::gate::Place;
+use super::{check_all, live, outage};
 use crate::history::{Foreign, History, Shape, Step};
+use crate::interceptor::Place;
 use crate::simulation::Outage;
 
 #[test]
-fn rule_8_15_and_18_each_named_history_of_values_and_versions_comes_to_what_was_asked_for() {
+fn rule_8_15_and_18_each_named_history_of_values_and_versions_reaches_the_requested_state() {
     let shape = Shape::default();
     let new = |steps| History { live: None, ..live(steps) };
-    all_come_to(vec![
+    check_all(vec![
         (
-            "rule 18: what failed says so, whatever outputs are wanted of it",
+            "rule 18: a failure is reported, whatever outputs are requested",
             new(vec![Step::Write(0, Shape { level: 4, outputs: true, ..shape }), Step::Pass(90)]),
             (1, 0, 0),
         ),
         (
-            "rule 8: a value that is removed goes with the deployment, if that is asked for",
+            "rule 8: a value is removed by recreating the deployment, if the spec asks for that",
             History {
                 live: Some(Shape { config: true, recreate: true, ..shape }),
                 ..live(vec![Step::Write(0, Shape { recreate: true, ..shape }), Step::Pass(400)])
@@ -24,7 +24,7 @@ fn rule_8_15_and_18_each_named_history_of_values_and_versions_comes_to_what_was_
             (2, 0, 0),
         ),
         (
-            "rule 8: values of other applications and of all, a retry policy, and whole objects: each change is one redeploy",
+            "rule 8: values of other applications, global values, a retry policy, whole objects: one redeploy each",
             live(vec![
                 Step::Write(0, Shape { batch: 1, retry: 1, shop: 1, ..shape }),
                 Step::Pass(90),
@@ -38,7 +38,7 @@ fn rule_8_15_and_18_each_named_history_of_values_and_versions_comes_to_what_was_
             (1, 4, 0),
         ),
         (
-            "rule 15: a version that is named and taken back before the move was sent costs nothing",
+            "rule 15: a version that is set and reverted before the move was sent causes nothing",
             live(vec![
                 Step::Publish,
                 outage(Place::Remote, 0, Outage::DieBefore),
@@ -51,7 +51,7 @@ fn rule_8_15_and_18_each_named_history_of_values_and_versions_comes_to_what_was_
             (1, 0, 0),
         ),
         (
-            "rule 16: what somebody deploys after a failure of ours does not make it ready",
+            "rule 16: a foreign deployment after the operator's own failure does not make it ready",
             new(vec![
                 Step::Write(0, Shape { level: 4, ..shape }),
                 Step::Pass(90),
@@ -61,12 +61,12 @@ fn rule_8_15_and_18_each_named_history_of_values_and_versions_comes_to_what_was_
             (1, 0, 0),
         ),
         (
-            "rule 15: a version that is not there is not created",
+            "rule 15: a version that does not exist is not created",
             new(vec![Step::Write(0, Shape { version: 2, ..shape }), Step::Pass(90)]),
             (0, 0, 0),
         ),
         (
-            "rule 15: a version that is not there holds up the create until it is not named any more",
+            "rule 15: a version that does not exist delays the create until the spec drops it",
             new(vec![
                 Step::Write(0, Shape { version: 2, ..shape }),
                 Step::Pass(90),

@@ -1,4 +1,4 @@
-//! The side of the remote that makers of connectors reach: staged connectors, from their creation to their publication.
+//! The API of staged connectors at the remote, from their creation to their publication.
 
 use connect_api::Selector;
 use connect_api::api::{Answer, PageRequest};
@@ -7,10 +7,10 @@ use connect_api::registry::{StagedApi, StagedQuery};
 use dev_server::World;
 use jiff::Timestamp;
 
-use super::{Asked, Line, Make, PROJECT, found};
+use super::{Asked, Line, PROJECT, StagedVerb, found};
 
-/// Who asks.
-fn ours() -> [String; 1] {
+/// Returns the projects of the caller.
+fn projects() -> [String; 1] {
     [PROJECT.to_owned()]
 }
 
@@ -23,7 +23,7 @@ impl StagedApi for Line {
         let draft = draft.clone();
         let name = format!("stage {}", draft.key.as_deref().unwrap_or_default());
         let effect = move |world: &mut World, now| world.stage_known(PROJECT, draft, now);
-        self.change("createConnectorStaged", name, send_before, Asked::Staged(Make::Stage), effect, |made| {
+        self.change("createConnectorStaged", name, send_before, Asked::Staged(StagedVerb::Stage), effect, |made| {
             made.id.clone()
         })
     }
@@ -37,9 +37,10 @@ impl StagedApi for Line {
         let (selector, update) = (selector.clone(), update.clone());
         let actions: Vec<_> = update.actions.iter().map(called).collect();
         let name = format!("update {} from {}: {}", selector.segment(), update.version, actions.join(", "));
-        let asked = Make::Update { id: selector.segment(), version: update.version, actions: update.actions.clone() };
+        let asked =
+            StagedVerb::Update { id: selector.segment(), version: update.version, actions: update.actions.clone() };
         let asked = Asked::Staged(asked);
-        let effect = move |world: &mut World, now| world.update_staged_known(&ours(), &selector, &update, now);
+        let effect = move |world: &mut World, now| world.update_staged_known(&projects(), &selector, &update, now);
         let done = self.change("updateConnectorStagedById", name, send_before, asked, effect, |made| made.id.clone());
         Box::pin(async move { found(done.await) })
     }
@@ -47,14 +48,14 @@ impl StagedApi for Line {
     fn discard<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<ConnectorStaged>> {
         let selector = selector.clone();
         let name = format!("discard {}", selector.segment());
-        let asked = Asked::Staged(Make::Discard { id: selector.segment() });
-        let effect = move |world: &mut World, now| world.delete_staged(&ours(), &selector, now);
+        let asked = Asked::Staged(StagedVerb::Discard { id: selector.segment() });
+        let effect = move |world: &mut World, now| world.delete_staged(&projects(), &selector, now);
         let done = self.change("deleteConnectorStagedById", name, send_before, asked, effect, |made| made.id.clone());
         Box::pin(async move { found(done.await) })
     }
 }
 
-/// Name of an action, as it is sent.
+/// Returns the name of an action, as it is sent.
 fn called(action: &ConnectorUpdateAction) -> String {
     let sent = serde_json::to_value(action).unwrap_or_default();
     sent["action"].as_str().unwrap_or_default().to_owned()

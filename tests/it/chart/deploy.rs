@@ -1,5 +1,5 @@
-//! `deploy/`, for who does not use Helm: written from what the chart renders, so that the two cannot drift apart. What
-//! kustomize makes of it is compared in `tests/apiserver/chart/`.
+//! `deploy/`, for installs without Helm: written from what the chart renders, so that the two stay equal.
+//! `tests/apiserver/chart/` checks the output of kustomize.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use super::generated::compare_templates;
 use crate::golden::assert_golden;
 use crate::helm;
 
-/// What only means something to Helm.
+/// Lines that only Helm uses.
 const OF_HELM: [&str; 3] = ["# Source: ", "helm.sh/", "app.kubernetes.io/managed-by: Helm"];
 
-/// The manifests of a render that are wanted, without what is Helm's; comments stay.
+/// Returns the selected manifests of a render, without Helm's lines; comments stay.
 fn part(arguments: &[&str], wanted: impl Fn(&str, &str) -> bool) -> String {
     let render = helm::text(arguments).expect("the chart renders");
     let mut text = String::new();
@@ -38,7 +38,7 @@ fn is_right_in_what_is_watched(_: &str, template: &str) -> bool {
 #[test]
 fn deploy_is_what_the_chart_renders() {
     compare_templates();
-    // Without `crds.keep` there is no annotation, which would be empty without Helm's.
+    // Without `crds.keep` there are no annotations; with it, removing those of Helm would leave an empty map.
     let all = ["--set", "crds.keep=false"];
     let crds = part(&all, |kind, _| kind == "CustomResourceDefinition");
     let people = part(&all, |_, template| template == "rbac-people.yaml");

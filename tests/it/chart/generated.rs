@@ -1,4 +1,4 @@
-//! What of the chart has its source elsewhere: the CustomResourceDefinitions, the version, and its README.
+//! The parts of the chart that are generated: the CustomResourceDefinitions, the version, and its README.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::golden::assert_golden;
 use crate::helm;
 
-/// Where the templates are.
+/// The folder of the templates.
 const FOLDER: &str = "charts/connect-operator/templates/crds";
 
-/// The template of one CustomResourceDefinition: the committed text, whether and how it is installed, and nothing of it
-/// taken for a template.
+/// Returns the template of one CustomResourceDefinition: the committed text with its installation switches, and with
+/// its braces escaped.
 fn template(crd: &str) -> String {
     let escaped = crd.replace("{{", "{{ \"{{\" }}");
     let (begin, rest) = escaped.split_once("metadata:\n").expect("a CRD has metadata");
@@ -36,7 +36,7 @@ pub(super) fn compare_templates() {
 }
 
 #[test]
-fn the_chart_brings_the_crds_that_the_code_makes_and_nothing_else() {
+fn the_chart_has_the_crds_that_the_code_generates_and_nothing_else() {
     compare_templates();
     let names = crd::all().into_iter().map(|crd| format!("{}.yaml", crd.metadata.name.unwrap()));
     let committed = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER)).unwrap();
@@ -66,14 +66,14 @@ fn braces_in_a_description_are_not_taken_for_a_template() {
 }
 
 #[test]
-fn crds_are_left_out_and_let_go_as_asked() {
+fn crds_are_left_out_or_kept_as_configured() {
     let crds = |arguments: &[&str]| {
         let all = helm::manifests(arguments).into_iter();
         all.filter(|it| it["kind"] == "CustomResourceDefinition").collect::<Vec<Value>>()
     };
     assert!(crds(&["--set", "crds.install=false"]).is_empty());
-    let let_go = crds(&["--set", "crds.keep=false"]);
-    assert!(!let_go.is_empty() && let_go.iter().all(|crd| crd["metadata"]["annotations"].is_null()));
+    let without_keep = crds(&["--set", "crds.keep=false"]);
+    assert!(!without_keep.is_empty() && without_keep.iter().all(|crd| crd["metadata"]["annotations"].is_null()));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The archive that `scripts/image` makes: what is in it, that everything is what its digest says, and that it is the same
-//! each time. Any file does for the binary.
+//! The archive that `scripts/image` makes: its contents, that every digest is right, and that it is reproducible. Any
+//! file serves as the binary.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const BINARY: &str = "not really a program\n";
 const AUTHORITIES: &str = "not really certificates\n";
 
-/// A folder with everything that goes in.
+/// Returns a folder with all inputs.
 fn place() -> TempDir {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("program"), BINARY).unwrap();
@@ -49,7 +49,7 @@ fn unpacked(archive: &Path, place: &Path, name: &str) -> PathBuf {
     folder
 }
 
-/// What `tar` lists: mode, owner, size, date and name of each entry.
+/// Returns what `tar` lists: mode, owner, size, date and name of each entry.
 fn listed(archive: &Path) -> Vec<String> {
     let output =
         Command::new("tar").args(["--utc", "--numeric-owner", "-tvf"]).arg(archive).output().expect("tar runs");
@@ -61,7 +61,7 @@ fn json_at(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// The blob that `descriptor` speaks of, which has that digest and size.
+/// Returns the blob that `descriptor` references, after a check of its digest and size.
 fn blob(image: &Path, descriptor: &Value) -> PathBuf {
     let digest = descriptor["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
     let path = image.join("blobs/sha256").join(digest);
@@ -88,7 +88,7 @@ fn the_archive_holds_one_program_the_authorities_and_nothing_else() {
     let manifest = json_at(&blob(&image, entry));
     let config = json_at(&blob(&image, &manifest["config"]));
     let layer = blob(&image, &manifest["layers"][0]);
-    assert_eq!(std::fs::read_dir(image.join("blobs/sha256")).unwrap().count(), 3, "no blob that nothing names");
+    assert_eq!(std::fs::read_dir(image.join("blobs/sha256")).unwrap().count(), 3, "no blob without a reference");
 
     assert_eq!(config["architecture"], "arm64");
     assert_eq!(config["created"], "2023-11-14T22:13:20Z");
@@ -115,7 +115,7 @@ fn the_archive_holds_one_program_the_authorities_and_nothing_else() {
 #[test]
 fn the_same_input_makes_the_same_bytes() {
     let (one, other) = (place(), place());
-    // Times and rights of what goes in do not count.
+    // Times and permissions of the inputs do not matter.
     Command::new("chmod").arg("700").arg(other.path().join("program")).status().expect("chmod runs");
     let archives: BTreeSet<_> =
         [&one, &other].map(|place| std::fs::read(made(place.path(), "amd64")).unwrap()).into_iter().collect();
@@ -125,7 +125,7 @@ fn the_same_input_makes_the_same_bytes() {
 }
 
 #[test]
-fn what_cannot_become_an_image_is_said() {
+fn invalid_inputs_of_an_image_are_reported() {
     let place = place();
     for (case, arguments, expected) in [
         ("nothing", vec![], "usage: scripts/image"),

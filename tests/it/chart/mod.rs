@@ -1,5 +1,5 @@
-//! The chart and what is made from it, as far as no cluster is needed. Next: `tests/apiserver/chart/` for what an API
-//! server says to it.
+//! The chart and what is generated from it, without a cluster. Next: `tests/apiserver/chart/` for tests with an API
+//! server.
 
 mod deploy;
 mod generated;

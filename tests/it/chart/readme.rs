@@ -1,4 +1,4 @@
-//! The page of the chart's values: made from the comments in `values.yaml`, as `# -- ` begins them.
+//! The page of the chart's values: generated from the comments in `values.yaml` that begin with `# -- `.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::golden::assert_golden_parts;
 use crate::helm::CHART;
 
-/// A value that people set: where it stands, and what is said of it.
+/// A documented value: its path and its text.
 struct Documented {
     path: Vec<String>,
     comment: String,
@@ -18,7 +18,7 @@ fn values_text() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join("values.yaml")).unwrap()
 }
 
-/// Every key of `values.yaml` under a comment of that form, in their order.
+/// Returns every key of `values.yaml` under such a comment, in order.
 fn documented(text: &str) -> Vec<Documented> {
     let (mut found, mut parents, mut comment) = (Vec::new(), Vec::<(usize, String)>::new(), None::<String>);
     for line in text.lines() {
@@ -66,14 +66,14 @@ fn every_value_is_documented() {
     let values: Value = serde_saphyr::from_str(&text).unwrap();
     let documented: Vec<_> = documented(&text).into_iter().map(|it| it.path).collect();
     for path in &documented {
-        assert!(!at(&values, path).is_null(), "{}: the comment stands above nothing", path.join("."));
+        assert!(!at(&values, path).is_null(), "{}: the comment is above no value", path.join("."));
     }
     let mut undocumented = Vec::new();
     leaves(&values, &mut Vec::new(), &documented, &mut undocumented);
     assert_eq!(undocumented, Vec::<String>::new());
 }
 
-/// Collects what neither has a comment nor is part of something that has one.
+/// Collects values that neither have a comment nor are part of a value with one.
 fn leaves(value: &Value, path: &mut Vec<String>, documented: &[Vec<String>], undocumented: &mut Vec<String>) {
     if documented.contains(path) {
         return;

@@ -1,4 +1,4 @@
-//! What the chart makes of values: as a whole for three sets of them, and each option for itself.
+//! What the chart renders from values: as a whole for three sets of them, and for each option.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ const SETS: [&str; 3] = ["default", "one-namespace", "everything"];
 fn the_renders_are_the_committed_ones() {
     for set in SETS {
         let values = format!("{FOLDER}/{set}.values.yaml");
-        // CRDs, alerts and the dashboard are compared for themselves.
+        // CRDs, alerts and the dashboard have tests of their own.
         let without = "crds.install=false,metrics.prometheusRule.enabled=false,metrics.dashboard.enabled=false";
         let render = helm::text(&["--values", &values, "--set", without]).expect(set);
         assert_golden(&format!("{FOLDER}/{set}.yaml"), &render);
@@ -23,7 +23,7 @@ fn the_renders_are_the_committed_ones() {
 }
 
 #[test]
-fn nothing_stands_against_the_chart() {
+fn helm_lint_accepts_the_chart() {
     for set in SETS {
         let values = format!("{FOLDER}/{set}.values.yaml");
         let lint = helm::helm(&["lint", "--strict", "--kube-version", "1.30.0", "--values", &values, CHART]);
@@ -31,7 +31,7 @@ fn nothing_stands_against_the_chart() {
     }
 }
 
-/// The one manifest of that kind and of the release's own name.
+/// Returns the only manifest of that kind with the release's own name.
 fn only(kind: &str, set: &str) -> Value {
     let found = helm::manifests(&["--set", set]).into_iter().filter(|it| it["kind"] == kind);
     let mut found: Vec<_> = found.collect();
@@ -137,7 +137,7 @@ fn with_an_election_the_next_pod_comes_first_and_without_one_it_comes_last() {
 }
 
 #[test]
-fn what_is_optional_is_there_only_if_it_is_asked_for() {
+fn optional_objects_exist_only_if_enabled() {
     for (kind, without, with) in [
         ("PodDisruptionBudget", "replicaCount=1", "replicaCount=2"),
         ("PodDisruptionBudget", "podDisruptionBudget.enabled=false", "podDisruptionBudget.maxUnavailable=1"),
@@ -158,7 +158,7 @@ fn what_is_optional_is_there_only_if_it_is_asked_for() {
 }
 
 #[test]
-fn the_network_policy_lets_in_whom_it_names_and_restricts_calls_only_if_it_is_told_to() {
+fn the_network_policy_admits_only_the_named_sources_and_restricts_calls_only_if_configured() {
     let spec = |set: &str| only("NetworkPolicy", set)["spec"].clone();
     let test = json!({"ports": [{"port": "health", "protocol": "TCP"}], "from": [{"podSelector": {"matchLabels": {
         "app.kubernetes.io/name": "connect-operator-test", "app.kubernetes.io/instance": "connect-operator"}}}]});
@@ -166,8 +166,8 @@ fn the_network_policy_lets_in_whom_it_names_and_restricts_calls_only_if_it_is_to
     let metrics = json!({"ports": [{"port": "metrics", "protocol": "TCP"}],
         "from": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]});
     for (case, set, ingress) in [
-        ("as it comes, nobody", "replicaCount=2".to_owned(), json!([test])),
-        ("who is named", monitoring.to_owned(), json!([metrics, test])),
+        ("default, nobody", "replicaCount=2".to_owned(), json!([test])),
+        ("a named source", monitoring.to_owned(), json!([metrics, test])),
         ("no metrics", format!("metrics.enabled=false,{monitoring}"), json!([test])),
     ] {
         let spec = spec(&set);
@@ -194,7 +194,7 @@ fn alerts_and_dashboard_arrive_as_they_are_in_their_files() {
 }
 
 #[test]
-fn labels_of_people_arrive_and_do_not_replace_what_pods_are_selected_by() {
+fn user_labels_arrive_and_do_not_replace_selector_labels() {
     let sets =
         ["--set-string", "commonLabels.team=a,podLabels.color=blue", "--set", "podLabels.app\\.kubernetes\\.io/name=x"];
     for manifest in helm::manifests(&sets) {
@@ -238,8 +238,8 @@ fn two_releases_share_no_name() {
 }
 
 #[test]
-fn the_notes_say_the_next_step_of_this_very_install() {
-    // Helm shows notes only to who has a cluster; so a template of a copy of the chart says the same.
+fn the_notes_describe_the_next_step_of_this_install() {
+    // Helm shows notes only with a cluster; so a template in a copy of the chart renders the same text.
     let folder = tempfile::tempdir().unwrap();
     let chart = folder.path().join("chart");
     let mut copy = Command::new("cp");

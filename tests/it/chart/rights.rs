@@ -1,4 +1,4 @@
-//! What the operator's account may do with each kind of install: exactly this, bound to nobody else.
+//! The rights of the operator's account for each kind of install: exactly these, bound to no other account.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::helm;
 
 const PAGE: &str = include_str!("../../../docs/security.md");
 
-/// What is needed in what is watched, each as `group/resource: verbs`.
+/// The rights in watched namespaces, each as `group/resource: verbs`.
 const WATCHED: [&str; 14] = [
     "connect-operator.io/actionchecks: get list watch",
     "connect-operator.io/actionchecks/status: patch",
@@ -26,18 +26,18 @@ const WATCHED: [&str; 14] = [
     "events.k8s.io/events: create patch",
 ];
 
-/// What is needed beside it for `spec.outputs`.
+/// The additional rights for `spec.outputs`.
 const OUTPUTS: [&str; 2] =
     ["connect-operator.io/connectordeployments/finalizers: update", "core/configmaps: create patch"];
 
-/// What is needed in the namespace of the operator.
+/// The rights in the operator's own namespace.
 const OWN: [&str; 3] = [
     "coordination.k8s.io/leases connect-operator: update",
     "coordination.k8s.io/leases: create get",
     "core/secrets: create delete get list patch",
 ];
 
-/// The rules of a role in words.
+/// Formats the rules of a role.
 fn words(rules: &Value) -> BTreeSet<String> {
     let list = |value: &Value| -> BTreeSet<String> {
         value.as_array().into_iter().flatten().map(|it| it.as_str().unwrap().to_owned()).collect()
@@ -56,7 +56,7 @@ fn words(rules: &Value) -> BTreeSet<String> {
     words
 }
 
-/// What the operator's account is given, each with where it holds; `everywhere` is the whole cluster.
+/// Returns the rights of the operator's account, each with its scope; `everywhere` is the whole cluster.
 fn given(set: &str) -> BTreeSet<String> {
     let manifests = helm::manifests(&["--set", set]);
     let mut given = BTreeSet::new();
@@ -77,7 +77,7 @@ fn given(set: &str) -> BTreeSet<String> {
         });
         let place = namespace.as_str().unwrap_or("everywhere");
         given.extend(
-            words(&role.expect("the role is there")["rules"]).into_iter().map(|right| format!("{place} {right}")),
+            words(&role.expect("the role exists")["rules"]).into_iter().map(|right| format!("{place} {right}")),
         );
     }
     given
@@ -115,7 +115,7 @@ fn the_rights_are_these_and_no_others() {
             "watchNamespaces={shop,connect-operator}",
             vec![at("shop", &WATCHED), at("connect-operator", &WATCHED), own],
         ),
-        ("somebody else gives them", "rbac.create=false", vec![]),
+        ("roles managed elsewhere", "rbac.create=false", vec![]),
     ] {
         let expected: BTreeSet<_> = expected.into_iter().flatten().collect();
         assert_eq!(given(set), expected, "{case}");
@@ -132,7 +132,7 @@ fn with_named_namespaces_nothing_holds_in_the_whole_cluster() {
 }
 
 #[test]
-fn people_get_the_kinds_and_never_the_status() {
+fn users_get_the_kinds_and_never_the_status() {
     let roles =
         helm::manifests(&["--set", "watchNamespaces={shop}"]).into_iter().filter(|it| it["kind"] == "ClusterRole");
     let roles: Vec<_> = roles.collect();
@@ -156,7 +156,7 @@ fn people_get_the_kinds_and_never_the_status() {
 fn the_page_about_security_has_the_same_rights() {
     let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
     let roles: Vec<_> = fenced.flat_map(helm::read).filter(|it| !it["rules"].is_null()).collect();
-    assert_eq!(roles.len(), 3, "one for what is watched, one for its own, one for outputs");
+    assert_eq!(roles.len(), 3, "one for watched namespaces, one for its own, one for outputs");
     let expected = |rights: &[&str]| -> BTreeSet<String> { rights.iter().map(|right| (*right).to_owned()).collect() };
     assert_eq!(words(&roles[0]["rules"]), expected(&WATCHED));
     assert_eq!(words(&roles[1]["rules"]), expected(&OWN));

@@ -1,4 +1,4 @@
-//! What the image is made of, as `scripts/sbom` writes it: every crate of its program, and none that only tests need.
+//! The contents of the image, as `scripts/sbom` writes them: every crate of its program, and none that only tests need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,7 +16,7 @@ fn written(architecture: &str, file: &Path) -> String {
     std::fs::read_to_string(file).unwrap()
 }
 
-/// Checksums of Cargo.lock, by name and version.
+/// Returns the checksums of Cargo.lock, by name and version.
 fn checksums() -> BTreeMap<(String, String), String> {
     let packages = LOCK.split("[[package]]").skip(1);
     let value = |package: &str, name: &str| {
@@ -31,7 +31,7 @@ fn the_image_is_made_of_these_crates_each_with_version_licence_and_checksum() {
     let place = tempfile::tempdir().unwrap();
     let (file, again) = (place.path().join("a/sbom.json"), place.path().join("again.json"));
     let text = written("amd64", &file);
-    assert_eq!(text, written("amd64", &again), "the same input makes the same bytes");
+    assert_eq!(text, written("amd64", &again), "the same input gives the same bytes");
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
         (&document["bomFormat"], &document["specVersion"], &document["version"]),
@@ -60,7 +60,7 @@ fn the_image_is_made_of_these_crates_each_with_version_licence_and_checksum() {
     for needed in ["tokio", "kube", "rustls", "serde_derive", "aho-corasick"] {
         assert!(names.contains(needed), "{needed}");
     }
-    // For tests, and for the local cluster, which the image has not.
+    // Only tests and the local cluster use these; the image has neither.
     for other in ["proptest", "tempfile", "connect-operator"] {
         assert!(!names.contains(other), "{other}");
     }
@@ -68,7 +68,7 @@ fn the_image_is_made_of_these_crates_each_with_version_licence_and_checksum() {
 }
 
 #[test]
-fn what_is_wrong_with_its_arguments_is_said() {
+fn wrong_arguments_are_reported() {
     for (arguments, expected) in [(&[][..], "usage: scripts/sbom"), (&["riscv64", "/dev/null"], "amd64 or arm64")] {
         let output =
             Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/sbom")).args(arguments).output().unwrap();

@@ -1,4 +1,4 @@
-//! What `values.schema.json` and the templates refuse, each with a message that names the value.
+//! What `values.schema.json` and the templates reject, each with a message that names the value.
 
 use std::path::Path;
 
@@ -32,10 +32,10 @@ fn wrong_and_unknown_values_are_refused_by_name() {
             "image/pullPolicy",
             "one of 'Always', 'IfNotPresent', 'Never'",
         ),
-        ("a digest without kind", "image.digest=abc", "image/digest", "does not match pattern"),
+        ("a digest without algorithm", "image.digest=abc", "image/digest", "does not match pattern"),
         ("a tag with a blank", "image.tag=a b", "image/tag", "does not match pattern"),
         ("one namespace as a text", "watchNamespaces=shop", "watchNamespaces", "got string, want array"),
-        ("no name of a namespace", "watchNamespaces={Shop}", "watchNamespaces/0", "does not match pattern"),
+        ("an invalid namespace name", "watchNamespaces={Shop}", "watchNamespaces/0", "does not match pattern"),
         ("two namespaces in one", "watchNamespaces={a b}", "watchNamespaces/0", "does not match pattern"),
         ("the same twice", "watchNamespaces={a,a}", "watchNamespaces", "items at 0 and 1 are equal"),
         (
@@ -53,7 +53,7 @@ fn wrong_and_unknown_values_are_refused_by_name() {
             "defaultDeletionPolicy",
             "one of '', 'Delete', 'Orphan'",
         ),
-        ("nothing at once", "concurrency=0", "concurrency", "minimum: got 0, want 1"),
+        ("no concurrency", "concurrency=0", "concurrency", "minimum: got 0, want 1"),
         ("no project", "maxProjects=0", "maxProjects", "minimum: got 0, want 1"),
         ("an unknown form", "logFormat=xml", "logFormat", "one of 'json', 'text'"),
         ("a Secret without name", "digestKeySecret=", "digestKeySecret", "minLength: got 0, want 1"),
@@ -68,7 +68,7 @@ fn wrong_and_unknown_values_are_refused_by_name() {
         ("a variable without name", "extraEnv[0].value=a", "extraEnv/0", "missing property 'name'"),
         ("a mount without path", "extraVolumeMounts[0].name=a", "extraVolumeMounts/0", "missing property 'mountPath'"),
         ("an interval without unit", "metrics.serviceMonitor.interval=30", "serviceMonitor/interval", "want string"),
-        ("a port that is none", "networkPolicy.apiServerPorts={70000}", "apiServerPorts/0", "want 65,535"),
+        ("an invalid port", "networkPolicy.apiServerPorts={70000}", "apiServerPorts/0", "want 65,535"),
         (
             "two without election",
             "leaderElection.enabled=false",
@@ -83,7 +83,7 @@ fn wrong_and_unknown_values_are_refused_by_name() {
 }
 
 #[test]
-fn what_people_write_is_taken() {
+fn valid_user_values_are_accepted() {
     for set in [
         "global.imageRegistry=example.com",
         "image.tag=1",
@@ -101,17 +101,17 @@ fn what_people_write_is_taken() {
 }
 
 #[test]
-fn the_schema_knows_each_value_and_no_other() {
+fn the_schema_has_each_value_and_no_other() {
     let (values, schema) = (file("values.yaml"), file("values.schema.json"));
     compare("", &values, &schema);
 }
 
-/// Wherever the schema lists members, they are those of the values, and no other is let in.
+/// Checks that wherever the schema lists members, they are those of the values, and that it accepts no others.
 fn compare(path: &str, values: &Value, schema: &Value) {
     let Some(listed) = schema["properties"].as_object().filter(|_| schema["type"] == "object") else { return };
     assert_eq!(schema["additionalProperties"], false, "{path}");
     let Some(values) = values.as_object() else { panic!("{path} is no map in values.yaml") };
-    // Requests, limits and claims are those of Kubernetes, and `global` is Helm's.
+    // Requests, limits and claims belong to Kubernetes, and `global` to Helm.
     let mut listed: Vec<_> = listed.keys().filter(|name| !["global", "claims"].contains(&name.as_str())).collect();
     let mut given: Vec<_> = values.keys().collect();
     listed.sort();

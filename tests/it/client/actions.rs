@@ -1,4 +1,4 @@
-//! Frontend actions over real HTTP: what is sent, what is an answer, and that nothing is sent twice.
+//! Frontend actions over real HTTP: what is sent, what counts as an answer, and that nothing is sent twice.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn writing() -> Action {
     action(ActionMethod::Post(json!({"variant": {"sku": "A1", "count": 1}}).into()))
 }
 
-/// Limits of which only the call's can run out, and only for those that wait for it.
+/// Returns limits of which only the call's can be reached, and only in tests that wait for it.
 fn limits(call: Duration) -> ActionLimits {
     ActionLimits { connect: patience(), call, ..ActionLimits::default() }
 }
@@ -48,7 +48,7 @@ fn client(url: &str, limits: ActionLimits) -> ActionClient {
 }
 
 fn request(action: &Action, url: &str) -> ActionRequest {
-    action.request(&Preset::SERVICE, &endpoint(url)).expect("it can be sent")
+    action.request(&Preset::SERVICE, &endpoint(url)).expect("the request is valid")
 }
 
 async fn call(url: &str, action: &Action, limits: ActionLimits) -> Result<ActionAnswer, ApiError> {
@@ -65,7 +65,7 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
         let remote = Remote::start(|_| json_answer(200, &json!({"cartId": "1"}))).await;
         let client = client(&remote.url(), ActionLimits::default());
         for method in methods.clone() {
-            let request = action(method).request(&preset, &endpoint(&remote.url())).expect("it can be sent");
+            let request = action(method).request(&preset, &endpoint(&remote.url())).expect("the request is valid");
             let answer = client.send(request, Some(no_hurry())).await.expect("an answer");
             assert_eq!(answer.json::<Value>(), Some(json!({"cartId": "1"})));
             assert_eq!((answer.status.as_u16(), answer.whole, answer.error()), (200, true, None));
@@ -79,7 +79,7 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
             assert_eq!(seen.header("content-type"), if body.is_empty() { "" } else { "application/json" });
             assert_eq!((seen.body.as_str(), seen.header("authorization")), (body, ""), "{method}");
         }
-        assert!(seen.len() == 3 && remote.tokens().is_empty(), "no token is asked for");
+        assert!(seen.len() == 3 && remote.tokens().is_empty(), "no token is requested");
     }
 }
 
@@ -120,7 +120,7 @@ async fn of_a_long_body_only_the_start_is_kept() {
         let limits = ActionLimits { body: limit, ..ActionLimits::default() };
         let answered = call(&remote.url(), &writing(), limits).await.expect("an answer");
         assert_eq!((answered.body.len(), answered.whole), (limit, whole));
-        assert_eq!(answered.json::<Value>().is_some(), whole, "half of a list is no JSON");
+        assert_eq!(answered.json::<Value>().is_some(), whole, "half of a list is not valid JSON");
         assert!(body.as_bytes().starts_with(&answered.body));
         assert!(!format!("{answered:?}").contains("1,1"), "the body is not shown");
     }
@@ -133,7 +133,7 @@ enum Odd {
     Silent(&'static str),
 }
 
-/// Counts connections, and requests on them.
+/// Starts a server that counts connections, and requests on them.
 async fn odd(odd: Odd) -> (SocketAddr, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let (address, counts) = (listener.local_addr().expect("bound"), [(); 2].map(|()| Arc::new(AtomicUsize::new(0))));
@@ -162,7 +162,7 @@ async fn serve(mut connection: TcpStream, odd: Odd, requests: Arc<AtomicUsize>) 
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
+async fn a_lost_answer_is_an_error_and_the_call_was_sent_once() {
     let brief = brief();
     let (never, half) =
         (format!("no answer within {brief:?}"), format!("status 200, but the body was incomplete after {brief:?}"));
@@ -204,7 +204,7 @@ async fn a_lost_answer_is_no_answer_and_the_call_was_sent_once() {
 
 #[tokio::test]
 async fn a_connection_is_never_used_again() {
-    // It keeps its connections open; the client does not use them.
+    // The server keeps its connections open; the client does not reuse them.
     let (address, connections, requests) = odd(Odd::Silent("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")).await;
     let url = format!("http://{address}");
     let client = client(&url, ActionLimits::default());
@@ -215,7 +215,7 @@ async fn a_connection_is_never_used_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_leave_leaves_nothing_open() {
+async fn a_request_that_cannot_be_sent_is_known_not_to_be_sent() {
     let (address, _socket) = closed_port();
     let error =
         call(&format!("http://{address}"), &writing(), ActionLimits::default()).await.expect_err("nobody listens");

@@ -1,5 +1,5 @@
-//! What a server has to show before anything is said to it: a certificate for its name, in time, from somebody who is
-//! trusted, over TLS 1.2 or 1.3.
+//! What a server must present before the client sends anything: a certificate for its name, within its validity, from a
+//! trusted authority, over TLS 1.2 or 1.3.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn authority() -> Authority {
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")
 }
 
-/// A server on 127.0.0.1 with this certificate; what a client says to it is counted in bytes.
+/// Starts a server on 127.0.0.1 with this certificate; it counts the bytes that clients send.
 async fn server(issuer: &Authority, params: CertificateParams) -> (SocketAddr, Arc<std::sync::atomic::AtomicUsize>) {
     let key = KeyPair::generate().expect("a key");
     let certificate = params.signed_by(&key, issuer).expect("a certificate");
@@ -37,7 +37,7 @@ async fn server(issuer: &Authority, params: CertificateParams) -> (SocketAddr, A
         .with_single_cert(vec![certificate.der().clone()], key.serialize_der().try_into().expect("a key"))
         .expect("certificate and key belong together");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
+    let address = listener.local_addr().expect("the listener is bound");
     let said = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = Arc::clone(&said);
     let acceptor = TlsAcceptor::from(Arc::new(config));
@@ -57,7 +57,7 @@ fn named(name: &str) -> CertificateParams {
 }
 
 #[tokio::test]
-async fn nothing_is_said_to_a_server_whose_certificate_does_not_hold() {
+async fn nothing_is_sent_to_a_server_with_an_invalid_certificate() {
     let (ours, other) = (authority(), authority());
     let expired = |mut params: CertificateParams| {
         params.not_before = date_time_ymd(2020, 1, 1);
@@ -79,19 +79,19 @@ async fn nothing_is_said_to_a_server_whose_certificate_does_not_hold() {
     ] {
         let (address, said) = server(issuer, params).await;
         let client = tls_client(&Remote::on(address), Some(ours.pem().into_bytes())).expect("a client");
-        let error = client.deployment(&Selector::Id("42".to_owned())).await.expect_err("it answers nothing");
+        let error = client.deployment(&Selector::Id("42".to_owned())).await.expect_err("the server never answers");
         assert_eq!(error.failure, Failure::NotSent, "{case}");
         let said = said.load(std::sync::atomic::Ordering::SeqCst);
-        assert_eq!(said > 0, good, "{case}: {said} bytes were said; {error}");
+        assert_eq!(said > 0, good, "{case}: {said} bytes were sent; {error}");
         assert_eq!(error.message.contains("certificate"), !good, "{case}: {error}");
     }
 }
 
-/// Protocol versions that a `ClientHello` offers (RFC 8446 section 4.2.1), by walking to its extension 43.
+/// Returns the protocol versions that a `ClientHello` offers (RFC 8446 section 4.2.1), from its extension 43.
 fn offered(hello: &[u8]) -> Vec<u16> {
     let number =
         |at: usize, length: usize| hello[at..at + length].iter().fold(0, |all, byte| all << 8 | usize::from(*byte));
-    // Record header, handshake header, version and random; then session id, cipher suites and compression.
+    // Skips record header, handshake header, version and random; then session id, cipher suites and compression.
     let mut at = 5 + 4 + 2 + 32;
     at += 1 + number(at, 1);
     at += 2 + number(at, 2);
@@ -112,7 +112,7 @@ fn offered(hello: &[u8]) -> Vec<u16> {
 #[tokio::test]
 async fn only_tls_1_2_and_1_3_are_offered() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let url = format!("https://{}", listener.local_addr().expect("it is bound"));
+    let url = format!("https://{}", listener.local_addr().expect("the listener is bound"));
     let hello = tokio::spawn(async move {
         let (mut connection, _) = listener.accept().await.expect("a client");
         let mut header = [0; 5];
@@ -126,5 +126,5 @@ async fn only_tls_1_2_and_1_3_are_offered() {
     let client = HttpConnect::new(settings, Clock::system()).expect("a client");
     let error = client.deployment(&Selector::Id("42".to_owned())).await.expect_err("nobody answers");
     assert_eq!(error.failure, Failure::NotSent);
-    assert_eq!(offered(&hello.await.expect("it was heard")), [0x0304, 0x0303]);
+    assert_eq!(offered(&hello.await.expect("the server task ends")), [0x0304, 0x0303]);
 }

@@ -1,4 +1,4 @@
-//! What the fence holds back: every call that changes something, and none that reads; right before it leaves.
+//! What the fence blocks: every call that changes something, and no read; the check is right before the call is sent.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::remote::{Remote, answer, draft, no_hurry};
 
-/// A client of a remote that refuses everything, behind a fence that does not hold.
+/// Returns a client of a remote that refuses everything, behind a closed fence.
 async fn fenced() -> (Remote, HttpConnect, Fence, Clock) {
     let remote = Remote::start(|_| answer(500, "")).await;
     let clock = Clock::system();
@@ -29,10 +29,10 @@ fn around(clock: &Clock, fence: &Fence) -> ClientContext {
 }
 
 fn failure<T>(result: Result<T, ApiError>) -> Failure {
-    result.map(|_| ()).expect_err("nothing is answered well").failure
+    result.map(|_| ()).expect_err("no answer is a success").failure
 }
 
-/// Every call that changes something, by name.
+/// Makes every call that changes something; returns the results by name.
 async fn change(api: &HttpConnect) -> Vec<(&'static str, Failure)> {
     let id = Selector::Id("42".to_owned());
     let staged: ConnectorStagedDraft =
@@ -52,7 +52,7 @@ async fn change(api: &HttpConnect) -> Vec<(&'static str, Failure)> {
 }
 
 #[tokio::test]
-async fn rule_25_what_changes_something_leaves_only_while_the_fence_holds() {
+async fn rule_25_changes_are_sent_only_while_the_fence_permits_them() {
     let (remote, api, fence, clock) = fenced().await;
     for (call, failure) in change(&api).await {
         assert_eq!(failure, Failure::NotSent, "{call}");
@@ -65,16 +65,16 @@ async fn rule_25_what_changes_something_leaves_only_while_the_fence_holds() {
     }
     assert_eq!(remote.seen().len(), 6);
 
-    // A deadline that was over a moment ago.
+    // A deadline that has just passed.
     fence.hold_until(clock.elapsed());
     for (call, failure) in change(&api).await {
         assert_eq!(failure, Failure::NotSent, "{call}");
     }
-    assert_eq!(remote.seen().len(), 6, "nothing left any more");
+    assert_eq!(remote.seen().len(), 6, "nothing more was sent");
 }
 
 #[tokio::test]
-async fn reads_leave_whoever_leads() {
+async fn reads_are_sent_whoever_leads() {
     let (remote, api, ..) = fenced().await;
     let key = Selector::Key("tax".to_owned());
     let page = PageRequest { limit: 1, offset: 0 };
@@ -85,12 +85,12 @@ async fn reads_leave_whoever_leads() {
 }
 
 #[tokio::test]
-async fn actions_are_called_only_while_the_fence_holds() {
+async fn actions_are_called_only_while_the_fence_permits_them() {
     let remote = Remote::start(|_| answer(200, "{}")).await;
     let clock = Clock::system();
     let fence = Fence::closed(clock.clone());
     let endpoint =
-        AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host").endpoint(&remote.url()).expect("it may be called");
+        AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host").endpoint(&remote.url()).expect("it is allowed");
     let settings = ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), extra_ca_pem: None };
     let client = ActionClient::within(settings, around(&clock, &fence)).expect("a client");
     let action = Action {
@@ -103,10 +103,10 @@ async fn actions_are_called_only_while_the_fence_holds() {
         page_path: None,
         headers: Vec::new(),
     };
-    let request = || action.request(&Preset::SERVICE, &endpoint).expect("it can be sent");
+    let request = || action.request(&Preset::SERVICE, &endpoint).expect("the request is valid");
     assert_eq!(failure(client.send(request(), Some(no_hurry())).await), Failure::NotSent);
     assert_eq!(remote.seen().len(), 0);
     fence.hold_until(clock.elapsed() + Duration::from_mins(1));
-    client.send(request(), Some(no_hurry())).await.expect("it leaves");
+    client.send(request(), Some(no_hurry())).await.expect("it is sent");
     assert_eq!(remote.seen().len(), 1);
 }

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use super::remote::{Remote, answer, draft, no_hurry, settings};
 use crate::patience::{brief, patience};
 
-/// An address where nobody listens, nor can as long as the socket is held.
+/// Returns an address that refuses connections as long as the socket is kept.
 pub(super) fn closed_port() -> (SocketAddr, TcpSocket) {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
@@ -30,13 +30,13 @@ enum Odd {
     Close(&'static str),
     /// Sends this and stays silent.
     Silent(&'static str),
-    /// Sends this, then chunks of 64 KiB for ever.
+    /// Sends this, then chunks of 64 KiB without end.
     Endless(&'static str),
     /// Sends this, then now and then a chunk of one byte.
     Trickling(&'static str),
 }
 
-/// A server below HTTP; counts the bytes of bodies that it could send.
+/// Starts a server below HTTP; it counts the bytes of bodies that it could send.
 async fn odd(odd: Odd) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let (address, sent) = (listener.local_addr().expect("bound"), Arc::new(AtomicUsize::new(0)));
@@ -75,7 +75,7 @@ async fn serve(mut connection: TcpStream, odd: Odd, sent: Arc<AtomicUsize>) -> s
     }
 }
 
-/// A client with a good token endpoint, whose API is at `api`.
+/// Returns a client with a working token endpoint, whose API is at `api`.
 async fn client(api: SocketAddr, limits: Limits) -> HttpConnect {
     let tokens = Remote::start(|_| answer(500, "")).await;
     let mut settings = settings(&format!("http://{api}"), &tokens.url());
@@ -88,9 +88,9 @@ async fn read(api: &HttpConnect) -> ApiError {
 }
 
 #[tokio::test]
-async fn answers_that_are_not_whole_are_no_answers() {
+async fn incomplete_answers_are_errors() {
     const OK: &str = "HTTP/1.1 200 OK\r\n";
-    // Nothing runs out but what is to run out, however slow the machine is.
+    // Only the limit under test can be reached, however slow the machine is.
     let long = Limits { connect: patience(), call: patience(), silence: patience(), ..Limits::default() };
     let never_answered = Limits { call: brief(), ..long };
     let pauses = Limits { silence: brief(), ..long };
@@ -133,7 +133,7 @@ async fn answers_that_are_not_whole_are_no_answers() {
 }
 
 #[tokio::test]
-async fn a_body_without_end_is_left_at_the_limit() {
+async fn reading_an_endless_body_stops_at_the_limit() {
     let (address, sent) = odd(Odd::Endless("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")).await;
     let limits = Limits { body: 1 << 20, page_body: 2 << 20, ..Limits::default() };
     let api = client(address, limits).await;
@@ -144,12 +144,12 @@ async fn a_body_without_end_is_left_at_the_limit() {
     );
     let error = api.deployments(PageRequest { limit: 100, offset: 0 }).await.expect_err("too much");
     assert!(error.message.contains("2097152"), "{error}");
-    // What lies in the buffers of both ends comes on top.
+    // The buffers of both ends add to it.
     assert!(sent.load(Ordering::Relaxed) < 40 << 20, "{sent:?} bytes were taken");
 }
 
 #[tokio::test]
-async fn an_error_without_end_is_left_earlier() {
+async fn reading_an_endless_error_stops_earlier() {
     let (address, _) = odd(Odd::Endless("HTTP/1.1 502 Bad\r\ntransfer-encoding: chunked\r\n\r\n")).await;
     let api = client(address, Limits { small_body: 1 << 16, ..Limits::default() }).await;
     let error = read(&api).await;
@@ -157,7 +157,7 @@ async fn an_error_without_end_is_left_earlier() {
 }
 
 #[tokio::test]
-async fn a_body_that_trickles_is_left_when_the_call_is_over() {
+async fn reading_a_slow_body_stops_at_the_time_limit_of_the_call() {
     let (address, _) = odd(Odd::Trickling("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")).await;
     let api = client(address, Limits { call: brief(), ..Limits::default() }).await;
     let error = read(&api).await;

@@ -1,4 +1,4 @@
-//! The Connect client over real HTTP, against small servers that each test writes for itself.
+//! The Connect client over real HTTP, against small servers that each test defines.
 
 mod actions;
 mod certificates;

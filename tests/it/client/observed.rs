@@ -1,4 +1,4 @@
-//! What is heard of requests by who counts them: each once, and how it ended.
+//! What an observer of requests is notified of: each request once, with its result.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,29 +16,29 @@ use super::remote::{Remote, answer, endpoint, json_answer, with_header};
 use crate::patience::brief;
 
 #[derive(Debug)]
-struct Ear {
-    heard: Mutex<Vec<String>>,
-    /// No request takes longer than there is somebody who hears of it.
+struct Recorder {
+    recorded: Mutex<Vec<String>>,
+    /// Measures since when the recorder exists: no request may have taken longer.
     clock: Clock,
 }
 
-impl Default for Ear {
+impl Default for Recorder {
     fn default() -> Self {
-        Self { heard: Mutex::default(), clock: Clock::system() }
+        Self { recorded: Mutex::default(), clock: Clock::system() }
     }
 }
 
-impl Ear {
+impl Recorder {
     fn note(&self, what: String) {
-        self.heard.lock().expect("not poisoned").push(what);
+        self.recorded.lock().expect("the lock is not poisoned").push(what);
     }
 
-    fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut self.heard.lock().expect("not poisoned"))
+    fn recorded(&self) -> Vec<String> {
+        std::mem::take(&mut self.recorded.lock().expect("the lock is not poisoned"))
     }
 }
 
-impl Observer for Ear {
+impl Observer for Recorder {
     fn request(&self, operation: &'static str, end: RequestEnd, duration: Duration) {
         assert!(duration <= self.clock.elapsed(), "{duration:?}");
         self.note(format!("{operation} {end:?}"));
@@ -57,8 +57,8 @@ impl Observer for Ear {
     }
 }
 
-fn client(settings: Settings, ear: &Arc<Ear>) -> HttpConnect {
-    let around = ClientContext { observer: ear.clone(), ..ClientContext::plain(Clock::system()) };
+fn client(settings: Settings, recorder: &Arc<Recorder>) -> HttpConnect {
+    let around = ClientContext { observer: recorder.clone(), ..ClientContext::plain(Clock::system()) };
     HttpConnect::within(settings, around).expect("a client for plain HTTP")
 }
 
@@ -67,8 +67,8 @@ async fn read(api: &HttpConnect) {
 }
 
 #[tokio::test]
-async fn each_request_is_heard_of_once_with_its_end() {
-    let ear = Arc::new(Ear::default());
+async fn each_request_is_observed_once_with_its_result() {
+    let recorder = Arc::new(Recorder::default());
     let ended = |end: &str| vec!["waited".to_owned(), format!("getConnectorByKey {end}")];
     for (case, reply, expected) in [
         ("absent", answer(404, r#"{"statusCode": 404}"#), ended("Status(404)")),
@@ -80,30 +80,30 @@ async fn each_request_is_heard_of_once_with_its_end() {
             vec!["waited".into(), "throttled".into(), "getConnectorByKey Status(429)".into()],
         ),
         (
-            "away for a while",
+            "unavailable for a while",
             with_header(answer(503, ""), "Retry-After", "1"),
             vec!["waited".into(), "throttled".into(), "getConnectorByKey Status(503)".into()],
         ),
     ] {
         let reply = Mutex::new(Some(reply));
         let remote = Remote::start(move |_| reply.lock().expect("not poisoned").take().expect("one request")).await;
-        let api = client(remote.settings(), &ear);
+        let api = client(remote.settings(), &recorder);
         read(&api).await;
-        let mut heard = ear.heard();
-        assert_eq!(heard.remove(0), "token Issued", "{case}");
-        assert_eq!(heard, expected, "{case}");
+        let mut recorded = recorder.recorded();
+        assert_eq!(recorded.remove(0), "token Issued", "{case}");
+        assert_eq!(recorded, expected, "{case}");
     }
     let remote = Remote::start(|_| {
         json_answer(200, &serde_json::json!({"results": [], "total": 0, "limit": 1, "offset": 0, "count": 0}))
     })
     .await;
-    client(remote.settings(), &ear).deployments(PageRequest { limit: 1, offset: 0 }).await.expect("a page");
-    assert_eq!(ear.heard(), ["token Issued", "waited", "queryDeployments Status(200)"]);
+    client(remote.settings(), &recorder).deployments(PageRequest { limit: 1, offset: 0 }).await.expect("a page");
+    assert_eq!(recorder.recorded(), ["token Issued", "waited", "queryDeployments Status(200)"]);
 }
 
 #[tokio::test]
-async fn what_gave_no_answer_is_heard_of_too() {
-    let ear = Arc::new(Ear::default());
+async fn requests_without_an_answer_are_observed_too() {
+    let recorder = Arc::new(Recorder::default());
     let remote = Remote::start(|_| answer(500, "")).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let (closed, _held) = closed_port();
@@ -114,17 +114,17 @@ async fn what_gave_no_answer_is_heard_of_too() {
         let mut settings = remote.settings();
         settings.api_url = endpoint(&url);
         settings.limits.call = brief();
-        read(&client(settings, &ear)).await;
-        assert_eq!(ear.heard(), ["token Issued", "waited", expected]);
+        read(&client(settings, &recorder)).await;
+        assert_eq!(recorder.recorded(), ["token Issued", "waited", expected]);
     }
     let mut settings = remote.settings();
     settings.auth_url = endpoint(&format!("http://{closed}"));
-    read(&client(settings, &ear)).await;
-    assert_eq!(ear.heard(), ["token Failed"], "nothing was sent to the API");
+    read(&client(settings, &recorder)).await;
+    assert_eq!(recorder.recorded(), ["token Failed"], "nothing was sent to the API");
 }
 
 #[tokio::test]
-async fn a_call_carries_the_trace_id_of_what_it_is_made_for() {
+async fn a_call_carries_the_trace_id_of_its_reconcile() {
     let remote = Remote::start(|_| answer(500, "")).await;
     let api = remote.client();
     let id = trace::Id::random();
@@ -134,6 +134,6 @@ async fn a_call_carries_the_trace_id_of_what_it_is_made_for() {
     let start = format!("connect-operator-{id}-");
     assert_eq!(id.to_string().len(), 16);
     assert!(traced.header("x-correlation-id").starts_with(&start), "{}", traced.header("x-correlation-id"));
-    assert!(remote.tokens()[0].header("x-correlation-id").starts_with(&start), "the token was asked for because of it");
-    assert!(!plain.header("x-correlation-id").contains(&id.to_string()), "what is made for nothing has none");
+    assert!(remote.tokens()[0].header("x-correlation-id").starts_with(&start), "the token was requested for it");
+    assert!(!plain.header("x-correlation-id").contains(&id.to_string()), "a call outside of a reconcile has none");
 }

@@ -1,4 +1,4 @@
-//! What each operation sends, and what it makes of a success.
+//! What each operation sends, and how it interprets a success.
 
 use connect_api::api::DeploymentPaths;
 use connect_api::api::{ConnectApi, LogRequest, PageRequest, Selector};
@@ -72,7 +72,7 @@ async fn each_operation_is_one_request_to_the_path_of_the_contract() {
 }
 
 #[tokio::test]
-async fn requests_say_who_calls_and_what_they_take_and_bodies_are_those_of_the_contract() {
+async fn requests_state_who_calls_and_what_they_accept_and_bodies_are_those_of_the_contract() {
     let remote = Remote::start(|_| answer(500, "")).await;
     send_all(&remote.client()).await;
     let seen = remote.seen();
@@ -80,7 +80,7 @@ async fn requests_say_who_calls_and_what_they_take_and_bodies_are_those_of_the_c
     for seen in seen.iter().chain(&remote.tokens()) {
         assert_eq!(seen.header("accept"), "application/json", "{}", seen.line);
         assert_eq!(seen.header("user-agent"), concat!("connect-operator/", env!("CARGO_PKG_VERSION")));
-        let id = seen.header("x-correlation-id").strip_prefix("connect-operator-").expect("our own id");
+        let id = seen.header("x-correlation-id").strip_prefix("connect-operator-").expect("the operator's own id");
         assert!(uuid::Uuid::parse_str(id).is_ok() && ids.insert(id.to_owned()), "a fresh id: {id}");
     }
     for seen in &seen {
@@ -118,7 +118,7 @@ async fn every_status_of_success_is_one() {
 }
 
 #[tokio::test]
-async fn a_success_that_cannot_be_read_is_said_without_repeating_it() {
+async fn a_success_that_cannot_be_read_is_reported_without_quoting_it() {
     for (case, body) in [
         ("empty", ""),
         ("HTML", "<html>canary</html>"),

@@ -32,7 +32,7 @@ async fn nothing_is_sent_inside_retry_after_not_even_for_a_token() {
                 ),
                 _ => json_answer(200, &deployment("42")),
             }),
-            // The token expires inside the pause.
+            // The token expires during the pause.
             later(|_| json_answer(200, &serde_json::json!({"access_token": "token-1", "expires_in": 20}))),
         )
         .await;
@@ -61,7 +61,7 @@ async fn nothing_is_sent_inside_retry_after_not_even_for_a_token() {
 }
 
 #[tokio::test]
-async fn retry_after_of_the_token_endpoint_holds_back_everything_too() {
+async fn retry_after_of_the_token_endpoint_delays_everything_too() {
     let remote = Remote::start_slow(
         later(|_| json_answer(200, &deployment("42"))),
         later(|seen| match seen.before {
@@ -108,7 +108,7 @@ async fn time_that_passes_while_waiting_for_a_token_counts() {
         Arc::new(move |seen| {
             let circuit_breaker = Arc::clone(&circuit_breaker);
             Box::pin(async move {
-                circuit_breaker.acquire().await.expect("open").forget();
+                circuit_breaker.acquire().await.expect("the semaphore is open").forget();
                 token(seen.before + 1)
             })
         })
@@ -127,11 +127,11 @@ async fn time_that_passes_while_waiting_for_a_token_counts() {
 }
 
 #[tokio::test]
-async fn time_that_passes_while_waiting_for_a_turn_counts() {
+async fn time_that_passes_while_waiting_for_the_rate_limiter_counts() {
     let remote = Remote::start(|_| json_answer(200, &deployment("42"))).await;
     let (clock, now) = stepped();
     let api = remote.client_with(clock.clone(), |settings| settings.requests_per_second = Rate::per_second(1));
-    api.deployment(&id()).await.expect("the first turn");
+    api.deployment(&id()).await.expect("the rate limiter permits the first call");
     let draft = draft("s");
     let call = api.create(&draft, now + Duration::from_secs(1));
     futures::pin_mut!(call);

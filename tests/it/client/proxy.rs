@@ -1,5 +1,5 @@
-//! The proxy of the environment, and what it gets to know. The environment belongs to a process, so each case is a process:
-//! this test program once more, which then runs [`in_a_process_with_a_proxy`] only.
+//! The proxy of the environment, and what it learns. The environment belongs to a process, so each case is a process:
+//! this test program once more, which then runs only [`in_a_process_with_a_proxy`].
 
 use std::process::Stdio;
 
@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use super::remote::{CLIENT_SECRET, Remote, answer, settings};
 
-/// Says which address the process is to call.
+/// Names the address that the process calls.
 const CALL: &str = "CONNECT_OPERATOR_TEST_CALL";
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn in_a_process_with_a_proxy() {
     let _ = client.deployment(&Selector::Id("42".to_owned())).await;
 }
 
-/// Lets a process call `url` through the proxy at `proxy`, and waits for its end.
+/// Makes a process call `url` through the proxy at `proxy`, and waits for its end.
 async fn call(url: &str, proxy: &str) {
     let program = std::env::current_exe().expect("a test is a program");
     let mut command = Command::new(program);
@@ -35,16 +35,16 @@ async fn call(url: &str, proxy: &str) {
     for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
         command.env(name, proxy);
     }
-    let status = command.env_remove("no_proxy").stdout(Stdio::null()).status().await.expect("it runs");
+    let status = command.env_remove("no_proxy").stdout(Stdio::null()).status().await.expect("the program runs");
     assert!(status.success(), "{status}");
 }
 
 #[tokio::test]
-async fn a_proxy_is_told_the_host_only_and_a_call_of_this_machine_leads_through_none() {
+async fn a_proxy_learns_only_the_host_and_calls_of_this_machine_use_none() {
     let proxy = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = format!("http://{}", proxy.local_addr().expect("it is bound"));
+    let address = format!("http://{}", proxy.local_addr().expect("the listener is bound"));
     let heard = tokio::spawn(async move {
-        let (mut connection, _) = proxy.accept().await.expect("somebody asks");
+        let (mut connection, _) = proxy.accept().await.expect("the process connects");
         let mut request = vec![0; 4096];
         let length = connection.read(&mut request).await.expect("a request");
         let _ = connection.write_all(b"HTTP/1.1 502 no\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
@@ -56,7 +56,7 @@ async fn a_proxy_is_told_the_host_only_and_a_call_of_this_machine_leads_through_
     let headers = heard.to_lowercase();
     assert!(!headers.contains("authorization") && !headers.contains(CLIENT_SECRET), "{heard}");
 
-    // Nobody listens at port 1; if it were asked, the remote would not be.
+    // Nothing listens on port 1; a call through this proxy would not reach the remote.
     let remote = Remote::start(|_| answer(200, "")).await;
     call(&remote.url(), "http://127.0.0.1:1").await;
     assert_eq!(remote.tokens().len(), 1, "this machine is called without a proxy");

@@ -18,7 +18,7 @@ async fn each_code_of_the_contract_arrives_as_itself_with_text_and_correlation_i
     })
     .await;
     let api = remote.client();
-    // Where a code asks for a new token the same call is sent again, so that one stands last here.
+    // Where a code causes a new token, the same call is sent again, so that code comes last.
     for code in ErrorCode::KNOWN.iter().filter(|code| **code != "AuthenticationError") {
         let mut error = api.deployment(&id()).await.expect_err(code);
         if error.code() == Some(&ErrorCode::AuthenticationError) {

@@ -1,4 +1,4 @@
-//! Registry and staged connectors: what each operation sends, what it makes of the answer, and lists over many pages.
+//! Registry and staged connectors: what each operation sends, how it interprets the answer, and lists over many pages.
 
 use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::error::{ApiError, Effect, Failure};
@@ -77,7 +77,7 @@ fn narrow() -> ConnectorQuery {
     }
 }
 
-/// Sends every operation once, in a fixed order: the names of the operations and how each ended.
+/// Sends every operation once, in a fixed order; returns the result of each.
 async fn send_all(api: &(impl ConnectApi + RegistryApi + StagedApi)) -> Vec<Result<bool, ApiError>> {
     let query = StagedQuery { is_private: Some(true), integration_types: vec!["tax".into()], sort: words(&["a", "b"]) };
     let found = |answer: Result<Option<_>, ApiError>| answer.map(|found: Option<_>| found.is_some());
@@ -195,12 +195,12 @@ async fn a_404_of_the_service_is_no_error_and_one_of_a_gateway_is() {
 async fn a_delete_whose_answer_has_no_record_is_followed_by_a_read() {
     let gone = || error_answer(404, "ResourceNotFound", "gone");
     for (case, deleted, read, expected) in [
-        ("404 without a body, and gone", answer(404, ""), gone(), Ok(false)),
-        ("404 without a body, and there", answer(404, ""), json_answer(200, &staged("42")), Err(Some(404))),
-        ("404 without a body, and not known", answer(404, ""), answer(500, ""), Err(Some(404))),
-        ("success without a body, and gone", answer(204, ""), gone(), Ok(false)),
-        ("success without a body, and there", answer(200, "{}"), json_answer(200, &staged("42")), Ok(true)),
-        ("success without a body, and not known", answer(200, ""), answer(500, ""), Err(None)),
+        ("404 without a body, and it does not exist", answer(404, ""), gone(), Ok(false)),
+        ("404 without a body, and it exists", answer(404, ""), json_answer(200, &staged("42")), Err(Some(404))),
+        ("404 without a body, and unknown", answer(404, ""), answer(500, ""), Err(Some(404))),
+        ("success without a body, and it does not exist", answer(204, ""), gone(), Ok(false)),
+        ("success without a body, and it exists", answer(200, "{}"), json_answer(200, &staged("42")), Ok(true)),
+        ("success without a body, and unknown", answer(200, ""), answer(500, ""), Err(None)),
     ] {
         let answers = std::sync::Mutex::new(vec![read, deleted]);
         let remote = Remote::start(move |_| answers.lock().expect("not poisoned").pop().expect("two requests")).await;
@@ -230,14 +230,14 @@ async fn ids_and_keys_stay_in_their_segment_of_the_path_or_are_not_sent() {
                 matches!(folder, "/connectors" | "/connectors/drafts") && !path.contains(".."),
                 "{segment:?}: {path}"
             );
-            assert!(path != "/connectors/drafts", "{segment:?} is no list");
+            assert!(path != "/connectors/drafts", "{segment:?} is not a list");
             let last = last.strip_prefix("key=").unwrap_or(last);
             let decoded: Vec<_> = form_urlencoded::parse(last.as_bytes()).collect();
             assert_eq!(decoded, [(segment.into(), "".into())], "{path}");
         }
         let never = matches!(segment, "" | "." | "..");
         let sent = remote.seen().len() - before;
-        // With `key=` before it, a dot is no step.
+        // After `key=`, a dot is not a path step.
         let expected = match segment {
             "" => 0,
             _ if never => 4,
@@ -247,13 +247,13 @@ async fn ids_and_keys_stay_in_their_segment_of_the_path_or_are_not_sent() {
         assert_eq!(sent, expected, "{segment:?}");
     }
     for taken in ["search", "drafts"] {
-        let error = api.connector(&Selector::Id(taken.into())).await.expect_err("it would be a list");
+        let error = api.connector(&Selector::Id(taken.into())).await.expect_err("the path would be that of a list");
         assert_eq!(error.failure, Failure::NotSent, "{taken}");
     }
 }
 
 #[tokio::test]
-async fn changes_leave_in_time_or_not_at_all_and_lost_answers_leave_it_open() {
+async fn changes_are_sent_in_time_or_not_at_all_and_lost_answers_leave_the_result_open() {
     let remote = Remote::start(|_| json_answer(201, &staged("42"))).await;
     let api = remote.client();
     let late = Timestamp::UNIX_EPOCH;
@@ -266,7 +266,7 @@ async fn changes_leave_in_time_or_not_at_all_and_lost_answers_leave_it_open() {
     }
     assert!(remote.seen().is_empty());
 
-    // Announces more than it sends.
+    // It announces more bytes than it sends.
     let cut = Remote::start(|_| with_header(answer(200, "{"), header::CONTENT_LENGTH.as_str(), "9")).await;
     let api = cut.client();
     for error in [
@@ -281,20 +281,20 @@ async fn changes_leave_in_time_or_not_at_all_and_lost_answers_leave_it_open() {
     let (address, _socket) = closed_port();
     let nobody = settings(&format!("http://{address}"), &remote.url());
     let api = connect_api::HttpConnect::new(nobody, clock::Clock::system());
-    let error = api.expect("a client").stage(&draft(), no_hurry()).await.expect_err("nobody listens");
+    let error = api.expect("a client").stage(&draft(), no_hurry()).await.expect_err("nothing listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None));
 }
 
-/// Two hundred and fifty of each; one more comes to the front after the first page.
+/// Two hundred and fifty of each; one more appears at the front after the first page.
 #[tokio::test]
 async fn lists_are_read_page_after_page_and_no_id_comes_twice() {
     let remote = Remote::start(|seen| {
         let number = |name: &str| -> usize {
             let value = seen.line.split(['?', '&']).find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-            value.expect("it is sent").parse().expect("a number")
+            value.expect("the parameter is sent").parse().expect("a number")
         };
         let (limit, offset) = (number("limit"), number("offset"));
-        // After the first page one more stands in front.
+        // After the first page there is one more at the front.
         let first = usize::from(offset > 0);
         let total = 250 + first;
         let ids = (offset..total.min(offset + limit)).map(|at| (at + 1 - first).to_string());
@@ -351,5 +351,5 @@ async fn a_page_that_fails_ends_the_list_with_its_error() {
         }
     };
     assert_eq!((count, error.operation, error.status()), (100, "searchConnectors", Some(403)));
-    assert_eq!(pages.try_next().await, Ok(None), "it is over");
+    assert_eq!(pages.try_next().await, Ok(None), "the list has ended");
 }

@@ -1,4 +1,4 @@
-//! A server that answers as a test says and remembers what it was asked, and the clients that call it.
+//! A server that answers as a test defines and records its requests, and the clients that call it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ pub(super) struct Seen {
     pub(super) line: String,
     pub(super) headers: HeaderMap,
     pub(super) body: String,
-    /// How many requests with the same kind of path, token or not, were there before.
+    /// Number of earlier requests of the same kind, token or not.
     pub(super) before: usize,
 }
 
@@ -42,7 +42,7 @@ impl Seen {
         self.headers.get(name).map_or("", |value| value.to_str().expect("headers of this test are text"))
     }
 
-    /// Number of the token that it carries, from 1.
+    /// Returns the number of the token that it carries, from 1.
     pub(super) fn token(&self) -> usize {
         self.header("authorization").strip_prefix("Bearer token-").expect("a bearer token").parse().expect("its number")
     }
@@ -56,20 +56,20 @@ pub(super) struct Remote {
     pub(super) address: SocketAddr,
     api: Arc<Mutex<Vec<Seen>>>,
     tokens: Arc<Mutex<Vec<Seen>>>,
-    /// Requests of our client that the description of the API does not have.
+    /// Requests of the operator's client that the description of the API does not have.
     problems: Arc<Mutex<Vec<String>>>,
 }
 
 impl Drop for Remote {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            let problems = self.problems.lock().expect("not poisoned").clone();
+            let problems = self.problems.lock().expect("the lock is not poisoned").clone();
             assert!(problems.is_empty(), "requests that the description does not have:\n{}", problems.join("\n"));
         }
     }
 }
 
-/// What is wrong with a request of our client, by the description of the API.
+/// Returns what is wrong with a request of the operator's client, by the description of the API.
 fn undescribed(parts: &Parts, body: &[u8]) -> Option<String> {
     let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let asked =
@@ -120,9 +120,9 @@ impl Remote {
                 let (parts, body) = request.into_parts();
                 let body = to_bytes(body, usize::MAX).await.expect("a whole body");
                 let wrong = undescribed(&parts, &body);
-                problems.lock().expect("not poisoned").extend(wrong);
+                problems.lock().expect("the lock is not poisoned").extend(wrong);
                 let seen = {
-                    let mut list = list.lock().expect("not poisoned");
+                    let mut list = list.lock().expect("the lock is not poisoned");
                     let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
                     let before = list.len();
                     list.push(Seen {
@@ -142,14 +142,14 @@ impl Remote {
         format!("http://{}", self.address)
     }
 
-    /// Calls of the API so far.
+    /// Returns the calls of the API so far.
     pub(super) fn seen(&self) -> Vec<Seen> {
-        self.api.lock().expect("not poisoned").clone()
+        self.api.lock().expect("the lock is not poisoned").clone()
     }
 
-    /// Requests for tokens so far.
+    /// Returns the requests for tokens so far.
     pub(super) fn tokens(&self) -> Vec<Seen> {
-        self.tokens.lock().expect("not poisoned").clone()
+        self.tokens.lock().expect("the lock is not poisoned").clone()
     }
 
     pub(super) fn settings(&self) -> Settings {
@@ -167,7 +167,7 @@ impl Remote {
     }
 }
 
-/// An answer that is there at once.
+/// Returns an answer without delay.
 pub(super) fn later(answer: impl Fn(Seen) -> Response + Send + Sync + 'static) -> Answer {
     Arc::new(move |seen| {
         let answer = answer(seen);
@@ -198,13 +198,13 @@ pub(super) fn settings(api_url: &str, auth_url: &str) -> Settings {
     }
 }
 
-/// A clock that a test steps, and its time now.
+/// Returns a clock that a test steps, and its current time.
 pub(super) fn stepped() -> (Clock, Timestamp) {
     let now = "2026-01-01T00:00:00Z".parse().expect("a time");
     (Clock::stepped(now), now)
 }
 
-/// A time that has not come when the test ends.
+/// Returns a time that is later than the end of the test.
 pub(super) fn no_hurry() -> Timestamp {
     Timestamp::now() + Duration::from_hours(1)
 }
@@ -224,7 +224,7 @@ pub(super) fn with_header(mut response: Response, name: &'static str, value: &st
     response
 }
 
-/// The token with that number, for an hour.
+/// Returns the token with that number, for an hour.
 pub(super) fn token(number: usize) -> Response {
     json_answer(
         200,

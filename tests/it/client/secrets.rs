@@ -1,4 +1,4 @@
-//! Secrets that come back in answers are found nowhere in errors, nor in what is logged on the way, at any level.
+//! Secrets that answers repeat appear neither in errors nor in logs, at any level.
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -21,10 +21,10 @@ const SECURED: &str = "canary \"value\"/1";
 const SECRET: &str = "canary-secret";
 const TOKEN: &str = "canary-token";
 
-/// Any spelling of them: plain, in base64 of the pair, in base64 of its own.
+/// Traces of every spelling: plain, in Base64 of the pair, in Base64 by itself.
 const TRACES: [&str; 4] = ["canary", "Y2FuYXJ5", "ZGV2LWNsaWVudDpj", "value\\\"/1"];
 
-/// Everything that is logged, through either of the two facades.
+/// Collects everything that is logged, through either of the two facades.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -88,7 +88,7 @@ fn is_clean(text: &str) -> bool {
     !TRACES.iter().any(|trace| text.contains(trace))
 }
 
-/// Repeats everything that it was told, wherever it can.
+/// Repeats everything that it received, wherever it can.
 fn echo(seen: &Seen) -> String {
     format!("{} {} {} {SECRET} {SECURED}", seen.line, seen.header("authorization"), seen.body)
 }
@@ -165,7 +165,7 @@ async fn secrets_that_the_token_endpoint_repeats_are_nowhere_either() {
         let api = remote.client_with(Clock::system(), |settings| settings.credentials.client_secret = SECRET.into());
         let error = api.deployments(PageRequest { limit: 1, offset: 0 }).await.expect_err(case);
         let shown = format!("{error} {error:?}");
-        // The echo holds a secured value of nobody here; what this client sent is hidden.
+        // The echo contains a foreign secured value; what this client sent is hidden.
         assert!(!shown.contains(SECRET) && !shown.contains("ZGV2LWNsaWVudDpj"), "{case}: {shown}");
     }
     assert!(!log.text().contains(SECRET));
@@ -209,7 +209,7 @@ async fn extra_headers_of_an_action_are_nowhere_in_errors_and_logs() {
         let settings =
             ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), extra_ca_pem: pem };
         let client = ActionClient::new(settings, Clock::system()).expect("a client");
-        let request = action.request(&Preset::SERVICE, &endpoint).expect("it can be sent");
+        let request = action.request(&Preset::SERVICE, &endpoint).expect("the request is valid");
         let shown = format!("{request:?} {client:?} {action:?}");
         let outcome = client.send(request, Some(no_hurry())).await;
         assert_eq!(outcome.is_ok(), case == "HTTP/2", "{case}: {outcome:?}");
@@ -217,7 +217,7 @@ async fn extra_headers_of_an_action_are_nowhere_in_errors_and_logs() {
         assert!(is_clean(&shown), "{case}: {shown}");
     }
     let text = log.text();
-    assert!(text.contains("h2::") && text.contains("the action answered"), "something was heard");
+    assert!(text.contains("h2::") && text.contains("the action answered"), "something was logged");
     assert_eq!(tls.seen()[0].header("cookie"), SECRET, "it was sent");
     assert_eq!(text.lines().find(|line| !is_clean(line)), None);
 }

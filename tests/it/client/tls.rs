@@ -9,7 +9,8 @@ use tokio::net::TcpListener;
 use super::remote::{Remote, deployment, json_answer, later, settings, token};
 use crate::tls_listener::{self, TlsListener};
 
-/// A server with a certificate for 127.0.0.1 that nobody else signed, and that certificate in PEM. It offers HTTP/2.
+/// Starts a server with a self-signed certificate for 127.0.0.1; returns it and the certificate in PEM. It offers
+/// HTTP/2.
 pub(super) async fn tls_remote() -> (Remote, Vec<u8>) {
     let (acceptor, pem) = tls_listener::acceptor(&[b"h2", b"http/1.1"]);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -41,11 +42,11 @@ async fn a_certificate_is_trusted_only_if_it_was_given() {
     let error = distrusting.deployment(&id).await.expect_err("an unknown certificate");
     assert_eq!(error.failure, Failure::NotSent);
     assert!(error.message.contains("certificate"), "{error}");
-    assert_eq!(remote.tokens().len(), seen, "nothing was said to it");
+    assert_eq!(remote.tokens().len(), seen, "nothing was sent to it");
 }
 
 #[tokio::test]
-async fn extra_certificates_that_are_none_are_refused() {
+async fn invalid_extra_certificates_are_refused() {
     let remote = Remote::on(([127, 0, 0, 1], 1).into());
     for (case, pem) in [("empty", ""), ("text", "not a certificate")] {
         let error = tls_client(&remote, Some(pem.into())).expect_err(case);

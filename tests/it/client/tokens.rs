@@ -1,4 +1,4 @@
-//! One token for each lifetime, one for each token that was refused, none else.
+//! One token for each lifetime, one for each refused token, and no others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ async fn a_request_for_a_token_is_that_of_the_standard() {
 }
 
 #[tokio::test]
-async fn an_answer_without_scope_means_the_scopes_that_were_asked_for() {
+async fn an_answer_without_scope_means_the_requested_scopes() {
     let remote =
         Remote::start_slow(later(found), later(|_| json_answer(200, &json!({"access_token": "token-1"})))).await;
     let api = remote.client_with(Clock::system(), |settings| settings.credentials.scopes = Some("a b".to_owned()));
@@ -115,7 +115,7 @@ async fn a_hundred_calls_share_one_token_and_a_hundred_refusals_one_renewal() {
             let all = Arc::clone(&all);
             Box::pin(async move {
                 if seen.token() == 1 {
-                    // Refused only when all of them are on their way.
+                    // The refusal comes only when all of them are in progress.
                     all.wait().await;
                     return error_answer(401, "invalid_token", "expired");
                 }
@@ -146,7 +146,7 @@ async fn a_call_is_repeated_once_and_only_for_its_token() {
 }
 
 #[tokio::test]
-async fn a_token_that_was_refused_late_does_not_cost_the_newer_one() {
+async fn a_late_refusal_of_a_token_does_not_discard_the_newer_one() {
     let circuit_breaker = Arc::new(Semaphore::new(0));
     let remote = Remote::start_slow(
         {
@@ -156,7 +156,7 @@ async fn a_token_that_was_refused_late_does_not_cost_the_newer_one() {
                 Box::pin(async move {
                     match (seen.token(), seen.line.ends_with("late")) {
                         (1, true) => {
-                            circuit_breaker.acquire().await.expect("open").forget();
+                            circuit_breaker.acquire().await.expect("the semaphore is open").forget();
                             answer(401, "")
                         }
                         (1, false) => answer(401, ""),
@@ -179,7 +179,7 @@ async fn a_token_that_was_refused_late_does_not_cost_the_newer_one() {
     assert_eq!(remote.tokens().len(), 2);
 }
 
-/// A token endpoint that answers once for each permit.
+/// Starts a token endpoint that answers once for each permit.
 async fn gated(api: fn(Seen) -> axum::response::Response) -> (Remote, Arc<Semaphore>) {
     let circuit_breaker = Arc::new(Semaphore::new(0));
     let remote = Remote::start_slow(later(api), {
@@ -187,7 +187,7 @@ async fn gated(api: fn(Seen) -> axum::response::Response) -> (Remote, Arc<Semaph
         Arc::new(move |seen| {
             let circuit_breaker = Arc::clone(&circuit_breaker);
             Box::pin(async move {
-                circuit_breaker.acquire().await.expect("open").forget();
+                circuit_breaker.acquire().await.expect("the semaphore is open").forget();
                 token(seen.before + 1)
             })
         })
@@ -197,7 +197,7 @@ async fn gated(api: fn(Seen) -> axum::response::Response) -> (Remote, Arc<Semaph
 }
 
 #[tokio::test]
-async fn callers_that_go_away_neither_stop_the_renewal_nor_waste_its_token() {
+async fn cancelled_callers_neither_stop_the_renewal_nor_waste_its_token() {
     let (remote, circuit_breaker) = gated(found).await;
     let (api, id) = (remote.client(), id());
     let mut first = api.deployment(&id);
@@ -259,7 +259,7 @@ async fn without_an_answer_of_the_token_endpoint_nothing_was_sent() {
 }
 
 #[tokio::test]
-async fn a_token_endpoint_that_is_not_there_is_named() {
+async fn an_unreachable_token_endpoint_is_named() {
     let remote = Remote::start(found).await;
     let (closed, _socket) = super::limits::closed_port();
     let settings = super::remote::settings(&remote.url(), &format!("http://{closed}"));

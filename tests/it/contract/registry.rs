@@ -38,7 +38,7 @@ impl Pair {
 async fn a_staged_connector_is_previewed_certified_found_and_discarded() {
     let pair = Pair::start(DeploymentPaths::Project).await;
     let (client, key) = (&pair.client, Selector::Key("mine".into()));
-    assert!(client.staged(&key).await.expect("an answer").is_none(), "nothing is there yet");
+    assert!(client.staged(&key).await.expect("an answer").is_none(), "it does not exist yet");
     let created = client.stage(&staged("mine", "1.0.0"), soon()).await.expect("it is created");
     assert_eq!((&created.status, &created.is_previewable), (&ConnectorStatus::Draft, &IsPreviewable::NeverAsked));
     let id = Selector::Id(created.id.clone());

@@ -1,4 +1,4 @@
-//! Which values are sent, by spec, Secrets, ConfigMaps and declarations.
+//! Which values are sent, depending on spec, Secrets, ConfigMaps and declarations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::resource;
 
-/// A create that was accepted.
+/// Returns a create that was accepted.
 fn creating() -> Operation {
     Operation {
         kind: OperationKind::Create,
@@ -35,7 +35,7 @@ fn creating() -> Operation {
 }
 
 #[test]
-fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared() {
+fn rule_08_a_removed_value_that_was_sent_is_set_to_its_declared_default() {
     let defaults = |keys: &[(&str, &str)]| DeclaredKeys {
         defaults: keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         ..DeclaredKeys::default()
@@ -90,12 +90,12 @@ fn rule_08_what_was_sent_and_is_removed_is_set_to_the_default_that_is_declared()
     assert_eq!(shown(&desired), ["export: TARGET=ftp", "service: LEVEL=info", "service: MODE=fast", "SHOP=eu"]);
     let reset: Vec<_> = desired.reset.iter().map(ToString::to_string).collect();
     assert_eq!(reset, ["globalConfiguration/SHOP", "export/TARGET", "service/LEVEL"]);
-    assert_eq!(shown(&fitted(&persisted, None)), ["service: MODE=fast"], "no default is known");
+    assert_eq!(shown(&fitted(&persisted, None)), ["service: MODE=fast"], "no default is declared");
     persisted.operation = Some(creating());
     assert_eq!(
         shown(&fitted(&persisted, Some(&declared))),
         ["service: MODE=fast"],
-        "what is created has nothing of that"
+        "a new deployment has none of these values"
     );
 }
 
@@ -117,7 +117,7 @@ fn contents(objects: &[Object<'_>]) -> Contents {
     objects.iter().map(content).collect()
 }
 
-/// Every value in one line each: `service: A=1`, secured ones with `!`, the global ones without application.
+/// Returns every value on one line each: `service: A=1`, secured ones with `!`, the global ones without application.
 fn shown(desired: &Desired) -> Vec<String> {
     let mut lines = Vec::new();
     let mut show = |place: &str, values: &ApplicationValues| {
@@ -133,7 +133,7 @@ fn shown(desired: &Desired) -> Vec<String> {
     lines
 }
 
-/// A spec with the lists of one application.
+/// Returns a spec with the lists of one application.
 fn service(lists: &Value) -> Value {
     let mut application = lists.clone();
     application["applicationName"] = json!("service");
@@ -153,7 +153,7 @@ const SETTINGS: Object<'_> = (Named::ConfigMap, "settings", &[("A", b"1"), ("B",
 const MORE: Object<'_> = (Named::ConfigMap, "more", &[("B", b"3"), ("C", b"4")]);
 
 #[test]
-fn rule_8_every_value_is_taken_from_where_the_spec_says() {
+fn rule_8_every_value_is_taken_from_its_source_in_the_spec() {
     let spec = json!({
         "configurations": [
             {"applicationName": "service", "schedule": "0 5 * * *", "standardConfiguration": [
@@ -188,7 +188,7 @@ fn rule_8_every_value_is_taken_from_where_the_spec_says() {
         "!SIGN=not named",
     ];
     assert_eq!(shown(&desired), expected);
-    assert!(desired.values.applications.contains_key("job"), "an application without values is named all the same");
+    assert!(desired.values.applications.contains_key("job"), "an application without values is included all the same");
     let sources: Vec<_> = desired.sources.iter().map(|source| source.uid.as_str()).collect();
     assert_eq!(sources, ["uid-of-tax", "uid-of-settings"]);
 }
@@ -279,7 +279,7 @@ fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
 }
 
 #[test]
-fn rule_19_what_is_missing_may_come_by_itself_and_is_named_all_at_once() {
+fn rule_19_missing_objects_may_appear_later_and_are_all_named_at_once() {
     let secured = |values: &[Value]| service(&json!({"securedConfiguration": values}));
     let plain =
         |name: &str, key: &str| json!({"key": "A", "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}});
@@ -346,10 +346,10 @@ fn names_are_known_while_values_are_missing() {
         "securedConfigurationFrom": [{"secretRef": {"name": "gone"}}]}]});
     let keys = DeclaredKeys { secured: ["T".into(), "U".into()].into(), ..DeclaredKeys::default() };
     let declared = Declared { applications: [("service".to_owned(), keys)].into(), ..Declared::default() };
-    let unready = from_spec(&resource(&spec).spec, &contents(&[]), Some(&declared)).expect_err("nothing is there");
+    let unready = from_spec(&resource(&spec).spec, &contents(&[]), Some(&declared)).expect_err("all are missing");
     let service = &unready.names.values.applications["service"];
     assert_eq!(service.standard.keys().collect::<Vec<_>>(), ["A", "B"]);
-    assert_eq!(service.secured.keys().collect::<Vec<_>>(), ["T", "U"], "a Secret that comes may bring any of them");
+    assert_eq!(service.secured.keys().collect::<Vec<_>>(), ["T", "U"], "a later Secret may have any of them");
     let condition = unready.with(&["the connector has no application other".to_owned()]);
     assert_eq!(condition.reason, Reason::SecretMissing);
     for named in ["Secret gone", "ConfigMap lost", "B has neither", "no application other"] {
@@ -358,7 +358,7 @@ fn names_are_known_while_values_are_missing() {
 }
 
 #[test]
-fn values_that_cannot_be_used_are_named_without_showing_them() {
+fn unusable_values_are_named_without_showing_them() {
     let broken: Object<'_> = (Named::Secret, "raw", &[("token", b"\xff\xfehidden")]);
     let value = |key: &str| json!({"key": key, "value": "1"});
     for (case, lists, named) in [
@@ -408,7 +408,7 @@ fn secured_values_are_not_shown_by_debug() {
 }
 
 #[test]
-fn every_object_that_a_spec_names_is_a_reference() {
+fn every_object_that_a_spec_references_is_found() {
     let spec = json!({
         "configurations": [{
             "applicationName": "service",

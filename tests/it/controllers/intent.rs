@@ -1,4 +1,4 @@
-//! What people ask for apart from values.
+//! What users request apart from values.
 
 use connect_api::Selector;
 use connect_operator::controllers::conditions::ConditionUpdate;
@@ -32,7 +32,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn defaults_stand_in_for_what_is_not_written() {
+fn defaults_apply_to_unset_fields() {
     for (case, spec, kind_of, region) in [
         ("nothing written", json!({}), "sandbox", "europe-west1.gcp"),
         ("staged", json!({"connector": {"key": "mine", "staged": true}}), "preview", "europe-west1.gcp"),
@@ -49,7 +49,7 @@ fn defaults_stand_in_for_what_is_not_written() {
 }
 
 #[test]
-fn a_connector_is_named_as_people_named_it() {
+fn a_connector_is_named_as_in_the_spec() {
     for (case, spec, sent, looked_up) in [
         ("by key", json!({"key": "tax"}), (None, Some("tax"), None), (Selector::Key("tax".into()), false)),
         (
@@ -59,7 +59,7 @@ fn a_connector_is_named_as_people_named_it() {
             (Selector::Id("one".into()), false),
         ),
         (
-            "staged ones are looked up among their like",
+            "staged connectors are looked up among staged ones",
             json!({"key": "mine", "staged": true}),
             (None, Some("mine"), Some(true)),
             (Selector::Key("mine".into()), true),
@@ -85,7 +85,7 @@ fn a_connector_is_named_as_people_named_it() {
 }
 
 #[test]
-fn a_staged_ref_is_what_its_connector_staged_came_to() {
+fn a_staged_ref_resolves_to_the_result_of_its_connector_staged() {
     let refused = || Err("its tag is not yet v2".to_owned());
     let of = |id: Option<&str>, deployable| Some(StagedConnector { id: id.map(Into::into), deployable });
     let found = |id: &str, staged| {
@@ -149,7 +149,7 @@ fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
 }
 
 #[test]
-fn rule_23_an_install_may_have_another_default_which_what_is_written_comes_before() {
+fn rule_23_an_install_may_have_another_default_which_the_spec_overrides() {
     for (case, spec, install, expected) in [
         ("sandbox", json!({}), None, Deletion::Undeploy),
         ("sandbox, kept by the install", json!({}), Some(DeletionPolicy::Orphan), Deletion::Orphan),
@@ -166,7 +166,7 @@ fn rule_23_an_install_may_have_another_default_which_what_is_written_comes_befor
 }
 
 #[test]
-fn each_wish_of_the_spec_arrives_in_the_intent() {
+fn each_field_of_the_spec_arrives_in_the_intent() {
     let of = |spec: Value| {
         let object = resource(&spec);
         intent(&object, &desired_identity(&object, &project()), target(&object, None).ok().as_ref(), Some(9))
@@ -197,7 +197,7 @@ fn rules_3_and_11_annotations_are_read_and_long_ones_cut() {
     object.metadata.generation = Some(5);
     let intent = intent(&object, &desired_identity(&object, &project()), None, None);
     assert_eq!(intent.remote_id.as_deref(), Some("id"));
-    assert_eq!(intent.redeploy_request, Some("é".repeat(256)), "what a status may keep");
+    assert_eq!(intent.redeploy_request, Some("é".repeat(256)), "the bound of the status");
     assert_eq!(intent.generation, 5);
     assert_eq!(request(&object, names::RECONCILE_REQUESTED_AT), None);
 }

@@ -1,19 +1,19 @@
-//! The pure steps of a run, in tables: what is asked for, which values are sent, and what people are told.
+//! The pure steps of a reconcile, in tables: the intent, the values to send, and the reported conditions.
 //!
 //! The step between them, `decide`, has its tables beside it.
 
+mod conditions;
 mod desired;
 mod intent;
 mod resync;
 mod size;
 mod status;
-mod tell;
 
 use connect_api::model::Deployment;
 use connect_operator::crd::ConnectorDeployment;
 use serde_json::{Value, json};
 
-/// The resource `shop/tax` with `spec` merged over a small one.
+/// Returns the resource `shop/tax` with `spec` merged over a small one.
 fn resource(spec: &Value) -> ConnectorDeployment {
     let mut whole = json!({"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}});
     for (name, value) in spec.as_object().unwrap() {
@@ -24,7 +24,7 @@ fn resource(spec: &Value) -> ConnectorDeployment {
     object
 }
 
-/// A deployment as the service shows it, with these findings in its report.
+/// Returns a deployment as the service shows it, with these findings in its report.
 fn record(status: &str, report: &Value) -> Deployment {
     serde_json::from_value(json!({
         "id": "6f9619ff-8b86-4011-b42d-00c04fc964ff",

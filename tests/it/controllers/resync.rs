@@ -1,4 +1,4 @@
-//! The resync: it enqueues what no event did, and nothing else, without a call to anybody.
+//! The resync: it enqueues objects that no event enqueued, and no others, without any API call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,10 +31,10 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use super::resource;
 use crate::patience::in_time;
 
-/// A context whose cluster answers nothing, and what it enqueues.
+/// Returns a context whose cluster must not be called, and the channel of enqueued objects.
 fn context(clock: &Clock) -> (Arc<Context>, UnboundedReceiver<ObjectRef>) {
     let asked =
-        tower::service_fn(async |_: http::Request<Body>| Err::<http::Response<Body>, _>("the cluster is asked"));
+        tower::service_fn(async |_: http::Request<Body>| Err::<http::Response<Body>, _>("the cluster is called"));
     let (allowed_hosts, around) = (AllowedHosts::parse([]).unwrap(), ClientContext::plain(clock.clone()));
     let options = Options {
         client: Client::new(asked, "default"),
@@ -69,7 +69,7 @@ fn named(name: &str, generation: i64) -> ConnectorDeployment {
 }
 
 #[tokio::test]
-async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_left_alone() {
+async fn a_change_that_no_event_enqueued_is_found_within_minutes_and_nothing_else_is_enqueued() {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
     let (context, mut enqueued) = context(&clock);
     let (store, mut writer) = reflector::store();
@@ -84,7 +84,7 @@ async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_
     let resync = tokio::spawn(resync(store, Arc::clone(&context), 1));
     let [edited, never_ran] = ["edited", "never-ran"].map(|name| ObjectRef::deployment("shop", name));
 
-    // Its first time is drawn once it begins to wait.
+    // The resync draws its first time once it begins to wait.
     let first = async {
         loop {
             tokio::task::yield_now().await;
@@ -98,7 +98,7 @@ async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_
     assert_eq!(enqueued.try_recv(), Ok(never_ran.clone()));
     assert!(enqueued.is_empty());
 
-    // One has run since, the other one is gone.
+    // One object was reconciled since, the other one does not exist any more.
     note(&context.given, &named("edited", 2));
     note(&context.given, &named("never-ran", 1));
     events::gone(&context, &never_ran);
@@ -107,7 +107,7 @@ async fn what_no_event_has_enqueued_is_found_within_minutes_and_everything_else_
         clock.step(INTERVAL);
         tokio::task::yield_now().await;
     }
-    // What comes next shows that nothing came before.
+    // The next enqueued object shows that nothing was enqueued before.
     writer.apply_watcher_event(&Event::Apply(named("edited", 3)));
     let next = async {
         loop {

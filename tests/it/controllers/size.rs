@@ -1,4 +1,4 @@
-//! How large a status can become: every field of every kind filled as far as its schema allows, then bounded as the
+//! The maximum size of a status: every field of every kind filled as far as its schema allows, then bounded as the
 //! operator bounds what it writes.
 
 use connect_operator::controllers::bounds::{LARGEST_STATUS, size};
@@ -13,14 +13,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// The largest value that a schema allows. Texts within lists come from elsewhere and are counted as they are written, so
-/// they need as much room as a text can; the others are names, addresses and digests.
+/// Returns the largest value that a schema allows. Texts within lists come from other systems and count as they are
+/// encoded, so they are filled with characters that JSON escapes; the others are names, addresses and digests.
 fn largest(path: &str, schema: &Value, listed: bool) -> Value {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().max_by_key(|word| word.to_string().len()).expect("an enum has words").clone();
     }
     match (schema["type"].as_str(), schema["format"].as_str()) {
-        // Digests by key: lists of them are bounded in bytes, and small entries fill them best.
+        // Digests by key: such maps are bounded in bytes, and small entries fill them best.
         (Some("object"), _) if schema["additionalProperties"].is_object() => {
             let value = largest(path, &schema["additionalProperties"], false);
             [("A_KEY".to_owned(), value)].into_iter().collect::<Map<_, _>>().into()
@@ -29,17 +29,17 @@ fn largest(path: &str, schema: &Value, listed: bool) -> Value {
             let members = schema["properties"].as_object().unwrap_or_else(|| panic!("{path} has unbounded members"));
             let member =
                 |(name, schema): (&String, &Value)| (name.clone(), largest(&format!("{path}.{name}"), schema, listed));
-            // Written below, by the code that writes them.
+            // Conditions are written below, by the code that writes them.
             members.iter().filter(|(name, _)| *name != "conditions").map(member).collect::<Map<_, _>>().into()
         }
         (Some("array"), _) => {
-            let most = schema["maxItems"].as_u64().unwrap_or_else(|| panic!("{path} is a list without an end"));
+            let most = schema["maxItems"].as_u64().unwrap_or_else(|| panic!("{path} is an unbounded list"));
             let entry = largest(path, &schema["items"], true);
             vec![entry; usize::try_from(most).expect("it fits")].into()
         }
         (Some("string"), Some("date-time")) => json!("2026-01-01T00:00:00Z"),
         (Some("string"), _) => {
-            let most = schema["maxLength"].as_u64().unwrap_or_else(|| panic!("{path} is a text without an end"));
+            let most = schema["maxLength"].as_u64().unwrap_or_else(|| panic!("{path} is an unbounded text"));
             json!(if listed { "\"" } else { "x" }.repeat(usize::try_from(most).expect("it fits")))
         }
         (Some("integer"), _) if schema["maximum"].is_number() => {

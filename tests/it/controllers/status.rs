@@ -1,4 +1,4 @@
-//! The status of a deployment: what of it is shown, what is hidden, what stays, and what is bounded.
+//! The status of a deployment: what it shows, what it hides, what stays, and what is bounded.
 
 use connect_api::mask::Masker;
 use connect_api::model::Deployment;
@@ -32,7 +32,7 @@ fn wanted(project_key: &str) -> DesiredIdentity {
     }
 }
 
-/// What is the case when nothing is: live, nothing seen in this run.
+/// Returns the facts of a live deployment that this reconcile did not observe.
 fn facts(persisted: &PersistedState) -> DeploymentFacts<'_> {
     DeploymentFacts {
         generation: 4,
@@ -56,7 +56,7 @@ fn after(facts: &DeploymentFacts<'_>) -> ConnectorDeploymentStatus {
     summarize(&ConnectorDeploymentStatus::default(), facts, Timestamp::UNIX_EPOCH)
 }
 
-/// The status after a look at a record, with these texts.
+/// Returns the status after an observation of a record, with these texts.
 fn shown(record: &Deployment, texts: Texts<'_>) -> ConnectorDeploymentStatus {
     let persisted = PersistedState::default();
     after(&DeploymentFacts { record: ObservedRecord::Present(record), texts, ..facts(&persisted) })
@@ -67,7 +67,7 @@ fn finding(title: &str, message: &str, at: &str) -> Value {
 }
 
 #[test]
-fn what_was_seen_is_shown_and_what_is_gone_is_not() {
+fn an_observed_record_is_shown_and_a_missing_one_is_not() {
     let record = record("Deployed", &json!([finding("One", "more", "2026-01-01T00:00:00Z")]));
     let masker = Masker::new([]);
     let status = shown(&record, Texts::Masked(&masker));
@@ -93,11 +93,11 @@ fn what_was_seen_is_shown_and_what_is_gone_is_not() {
     assert!(gone.applications.is_empty() && gone.report.is_empty());
 
     let unseen = summarize(&status, &facts(&persisted), Timestamp::UNIX_EPOCH);
-    assert_eq!(unseen, status, "without a look everything stays");
+    assert_eq!(unseen, status, "without an observation everything stays");
 }
 
 #[test]
-fn a_url_that_does_not_show_is_the_one_that_this_deployment_showed_last() {
+fn a_url_that_is_not_shown_stays_as_this_deployment_showed_it_last() {
     let record = record("Deployed", &json!([]));
     let persisted = PersistedState { id: Some(record.id.clone()), ..PersistedState::default() };
     let look = |before: &ConnectorDeploymentStatus, record: &Deployment| {
@@ -128,7 +128,7 @@ fn texts_of_the_service_are_masked_or_left_out() {
     for (case, texts, title, message) in [
         ("values are known", Texts::Masked(&masker), Some("Bad token ***"), Some("it was ***, see log")),
         ("the Secret has changed since", Texts::Titles(&masker), Some("Bad token ***"), None),
-        ("nothing was seen", Texts::Unchanged, None, None),
+        ("nothing was observed", Texts::Unchanged, None, None),
     ] {
         let status = shown(&record, texts);
         let entry = status.report.first();
@@ -139,7 +139,7 @@ fn texts_of_the_service_are_masked_or_left_out() {
     let bare = shown(&record, Texts::Masked(&nothing));
     assert!(
         bare.report[0].title.contains(SECRET),
-        "without the masker it would show, so the rows above prove something"
+        "without the masker the value is visible, so the rows above are meaningful"
     );
 }
 
@@ -163,7 +163,7 @@ fn a_report_is_shown_newest_first_and_within_bounds() {
 }
 
 #[test]
-fn rule_21_the_same_facts_give_the_same_status_whenever_that_is() {
+fn rule_21_the_same_facts_give_the_same_status_at_any_time() {
     let record = record("Deployed", &json!([]));
     let (persisted, masker) = (PersistedState::default(), Masker::new([]));
     let facts = || DeploymentFacts {
@@ -238,7 +238,7 @@ fn conditions_beside_the_main_ones_are_always_there() {
     }
 }
 
-/// Something was applied, and these plain values are retained.
+/// Returns a state in which something was applied, and these plain values are retained.
 fn applied(retained: &[&str]) -> PersistedState {
     let mut tags = Tags::default();
     for key in retained {
@@ -263,12 +263,12 @@ fn applied(retained: &[&str]) -> PersistedState {
 }
 
 #[test]
-fn rule_19_reconciling_and_stalled_are_there_only_while_true() {
+fn rule_19_reconciling_and_stalled_exist_only_while_true() {
     let known = PersistedState::default();
     for (case, condition, expected) in [
         ("live", ConditionUpdate::new(Reason::Deployed, ""), None),
         ("running", ConditionUpdate::new(Reason::Creating, ""), Some(names::RECONCILING)),
-        ("a person has to act", ConditionUpdate::new(Reason::KeyTaken, ""), Some(names::STALLED)),
+        ("a user has to act", ConditionUpdate::new(Reason::KeyTaken, ""), Some(names::STALLED)),
     ] {
         let status = after(&DeploymentFacts { condition, ..facts(&known) });
         let main = |condition: &&str| [names::RECONCILING, names::STALLED].contains(condition);
@@ -280,7 +280,7 @@ fn rule_19_reconciling_and_stalled_are_there_only_while_true() {
 }
 
 #[test]
-fn rule_3_the_project_that_holds_a_deployment_is_fixed_once_something_of_ours_may_be_there() {
+fn rule_3_the_project_of_a_deployment_is_fixed_once_an_own_deployment_may_exist() {
     let operation = Operation {
         kind: OperationKind::Create,
         state: OperationState::Planned,
@@ -326,7 +326,7 @@ fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
     assert!(first.last_log_lines.iter().all(|line| line.len() <= 512));
     for (case, condition, seen, stay) in [
         ("still failed", failed(), ObservedRecord::Present(&record), true),
-        ("not looked at", ConditionUpdate::new(Reason::ServiceUnavailable, ""), ObservedRecord::NotRead, true),
+        ("not observed", ConditionUpdate::new(Reason::ServiceUnavailable, ""), ObservedRecord::NotRead, true),
         ("another try", ConditionUpdate::new(Reason::Redeploying, ""), ObservedRecord::Present(&record), false),
         ("gone", ConditionUpdate::new(Reason::RemoteDisappeared, ""), ObservedRecord::Absent, false),
     ] {
@@ -346,20 +346,20 @@ fn messages_are_cut_and_requests_are_kept() {
     assert_eq!(status.handled_reconcile_request.as_deref(), Some("now"));
     assert_eq!(status.handled_redeploy_request.as_deref(), Some("monday"));
     let later = summarize(&status, &facts(&persisted), Timestamp::UNIX_EPOCH);
-    assert_eq!(later.handled_reconcile_request.as_deref(), Some("now"), "it stays served");
+    assert_eq!(later.handled_reconcile_request.as_deref(), Some("now"), "it stays handled");
 }
 
 #[test]
-fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
+fn rule_15_a_newer_version_is_reported_until_it_is_known_that_none_exists() {
     let persisted = PersistedState::default();
     let said = |before: &ConnectorDeploymentStatus, newer: Newer| {
         let status = summarize(before, &DeploymentFacts { newer, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
         let condition = status.conditions.iter().find(|condition| condition.type_ == names::UPDATE_AVAILABLE).cloned();
-        let condition = condition.expect("it is always there");
+        let condition = condition.expect("the condition always exists");
         (status, (condition.status, condition.reason, condition.message))
     };
     let (before, none) = said(&ConnectorDeploymentStatus::default(), Newer::Unknown);
-    assert_eq!(none.0, "Unknown", "nothing was ever known");
+    assert_eq!(none.0, "Unknown", "nothing was ever read");
     let (before, there) = said(&before, Newer::Yes { running: release(2), latest: release(5) });
     let (status, reason, message) = there.clone();
     assert_eq!((status.as_str(), reason.as_str()), ("True", "NewerVersion"));
@@ -376,12 +376,12 @@ fn rule_15_a_newer_version_is_said_until_it_is_known_that_there_is_none() {
     assert!(newest.2.contains("Version 6"));
     let (before, none) = said(&before, Newer::No);
     assert_eq!(none.0, "False");
-    assert_eq!(said(&before, Newer::Unknown).1, none, "that there is none stays known too");
+    assert_eq!(said(&before, Newer::Unknown).1, none, "the absence of a newer version stays known too");
 }
 
-/// What is missing there would be taken for somebody else's condition, and be in the list twice.
+/// A condition that is missing in the list would count as foreign, and appear twice.
 #[test]
-fn every_condition_that_has_a_name_is_known_to_be_ours() {
+fn every_condition_type_with_a_constant_is_in_the_list_of_own_types() {
     let lines: Vec<_> = include_str!("../../../src/names.rs").lines().collect();
     let mut found = 0;
     for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("/// Condition")) {

@@ -1,4 +1,4 @@
-//! An `OpenAPI` page, and whether an answer fits it.
+//! An `OpenAPI` document, and whether an answer matches it.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use dev_server::Answer;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-/// Longest piece of a body that a message repeats, in characters.
+/// Length of the longest excerpt of a body in a message, in characters.
 const LONGEST_EXCERPT: usize = 400;
 /// An operation is an object below one of these.
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
-/// What everything answers that is no operation.
+/// The schema of answers to requests that are no operation.
 const ERROR: &str = "#/components/schemas/ErrorResponse";
 const ACTION_ERROR: &str = "#/components/schemas/ActionError";
 
-/// The page, ready to be compared with answers.
+/// The document, ready for comparison with answers.
 #[derive(Debug)]
 pub(super) struct Description {
     pub(super) document: Value,
@@ -28,19 +28,19 @@ pub(super) struct Description {
 pub(super) struct Operation {
     /// Its `operationId`.
     pub(super) name: String,
-    /// In capitals.
+    /// In upper case.
     pub(super) method: String,
     /// Path with parameters in braces.
     pub(super) path: String,
     /// Those of the path first, without `$ref`.
     pub(super) parameters: Vec<Value>,
     pub(super) request_body: Option<Value>,
-    /// By status, range or `default`: the schemas by content type; `None` where no body is described.
+    /// By status, range or `default`: the schemas by content type; `None` if no body is described.
     pub(super) responses: BTreeMap<String, Option<BTreeMap<String, Value>>>,
 }
 
 impl Operation {
-    /// Whether a request with this method and path is one of it. Empty segments do not count.
+    /// Whether a request with this method and path belongs to it. Empty segments do not count.
     fn takes(&self, method: &str, path: &str) -> bool {
         let parts = |path: &str| -> Vec<String> {
             path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -57,16 +57,16 @@ impl Operation {
             })
     }
 
-    /// How narrow its path is: of two that take a request, that with more literal text wins.
+    /// Returns how specific its path is: of two that match a request, the one with more literal text wins.
     fn literal(&self) -> usize {
         self.path.split('/').filter_map(|part| part.split('{').next()).map(str::len).sum()
     }
 
-    /// What is described for a status.
+    /// Returns the description for a status.
     fn response(&self, status: u16) -> Option<&Option<BTreeMap<String, Value>>> {
         let range = format!("{}XX", status / 100);
         let stated = self.responses.get(&status.to_string()).or_else(|| self.responses.get(&range));
-        // What a client has to expect of any server; all else is stated. Actions answer as they like.
+        // Statuses that a client must expect of any server are general; all others are listed. Actions answer freely.
         let general = status == 413 || status >= 500 || self.is_action();
         stated.or_else(|| self.responses.get("default").filter(|_| general))
     }
@@ -80,7 +80,7 @@ impl Description {
     pub(super) fn parse(text: &str) -> Self {
         let document: Value = serde_saphyr::from_str(text).expect("the description is YAML");
         let mut operations = Vec::new();
-        for (path, item) in document["paths"].as_object().expect("paths") {
+        for (path, item) in document["paths"].as_object().expect("the document has paths") {
             for method in METHODS {
                 if let Some(operation) = item.get(method) {
                     operations.push(operation_of(&document, path, method, item, operation));
@@ -113,24 +113,24 @@ impl Description {
         self.document["components"]["schemas"].as_object().expect("schemas").keys()
     }
 
-    /// The object itself, or the one that its `$ref` means.
+    /// Returns the object itself, or the one that its `$ref` names.
     pub(super) fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
         resolve(&self.document, value)
     }
 
-    /// The operation of an answer; `None` where its path or method is none.
+    /// Returns the operation of an answer; `None` if its path or method matches none.
     pub(super) fn operation_of(&self, answer: &Answer) -> Option<&Operation> {
         self.operation_at(&answer.method, &answer.target)
     }
 
-    /// The operation of a request; `None` where its path or method is none.
+    /// Returns the operation of a request; `None` if its path or method matches none.
     pub(super) fn operation_at(&self, method: &str, target: &str) -> Option<&Operation> {
         let path = target.split('?').next().unwrap_or_default();
         let taking = self.operations.iter().filter(|operation| operation.takes(method, path));
         taking.max_by_key(|operation| operation.literal())
     }
 
-    /// What is wrong with a value for a schema, but for values that the test has invented.
+    /// Returns what is wrong with a value for a schema, except for values that the test has invented.
     pub(super) fn mistakes(&self, schema: &Value, value: &Value, invented: &[&str]) -> Vec<String> {
         let validator = &self.validators[&schema.to_string()];
         let known = |value: &Value| value.as_str().is_some_and(|text| invented.contains(&text));
@@ -138,7 +138,7 @@ impl Description {
         errors.map(|error| format!("{}: {error}", error.instance_path())).collect()
     }
 
-    /// Whether the answer is one that is described for its operation.
+    /// Checks that the answer is described for its operation.
     pub(super) fn check(&self, answer: &Answer, invented: &[&str]) -> Result<(), String> {
         let problems = self.problems(answer, invented);
         if problems.is_empty() {
@@ -152,7 +152,7 @@ impl Description {
     fn problems(&self, answer: &Answer, invented: &[&str]) -> Vec<String> {
         let operation = self.operation_of(answer);
         let named = operation.map_or("none", |operation| operation.name.as_str());
-        // A path that breaks a rule is no operation to the server, but to the caller it is.
+        // The server does not treat a path that violates a rule as an operation, but a caller does.
         if answer.operation != "none" && answer.operation != named {
             return vec![format!("the path is that of {named}")];
         }
@@ -171,7 +171,7 @@ impl Description {
         problems
     }
 
-    /// What is no operation is refused, in the shape of the errors of its neighbours.
+    /// Checks that a request that is no operation is refused, in the shape of the errors of similar operations.
     fn problems_elsewhere(&self, answer: &Answer) -> Vec<String> {
         if ![400, 401, 403, 404, 405].contains(&answer.status) {
             return vec!["it is no operation, but was not refused".to_owned()];
@@ -205,7 +205,7 @@ impl Description {
     }
 }
 
-/// What no schema can say of an error: it repeats the status, and the text of its first error.
+/// Checks what no schema can express about an error: it repeats the status, and the text of its first error.
 fn problems_of_error(answer: &Answer) -> Option<String> {
     let body: Value = serde_json::from_slice(&answer.body).ok()?;
     let right = body["statusCode"] == answer.status && body["message"] == body["errors"][0]["message"];

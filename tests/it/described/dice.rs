@@ -1,4 +1,4 @@
-//! Values at random: such as a schema of the description wants, and such as it does not. The same for the same seed.
+//! Random values that match a schema of the description, and values that do not. The same seed gives the same values.
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::description::Description;
 
-/// Schemas within schemas; below that, objects have only what they must have.
+/// Depth of nested schemas; below it, objects have only their required members.
 const DEEPEST: usize = 4;
-/// Words that stand for texts, with some that are hard to keep.
+/// Words used as texts, some of them hard to preserve.
 const WORDS: [&str; 12] =
     ["service", "LOG_LEVEL", "API_TOKEN", "debug", "demo", "", " ", "0 3 * * *", "äöü🛒", "a\"b\\c", "../..", "%00\n"];
-/// What is expected nowhere, or nowhere much.
+/// Values that are expected nowhere, or rarely.
 const ODD: [&str; 12] = [
     "null",
     "-1",
@@ -36,7 +36,7 @@ impl Dice {
         Self { random: StdRng::seed_from_u64(seed) }
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true with this probability, in percent.
     pub(super) fn percent(&mut self, share: u32) -> bool {
         self.random.random_ratio(share, 100)
     }
@@ -54,11 +54,11 @@ impl Dice {
     }
 
     pub(super) fn odd(&mut self) -> Value {
-        // Too large a number becomes one with a fraction.
+        // Too large an integer becomes a floating point number.
         serde_json::from_str(self.pick(&ODD)).expect("it is JSON")
     }
 
-    /// A value that fits the schema, as far as the schema says.
+    /// Returns a value that matches the schema, as far as the schema defines it.
     pub(super) fn value(&mut self, description: &Description, schema: &Value, depth: usize) -> Value {
         let schema = description.resolve(schema);
         for kind in ["oneOf", "anyOf"] {
@@ -113,7 +113,7 @@ impl Dice {
         }
     }
 
-    /// Replaces one member somewhere by something odd, or takes it away.
+    /// Replaces one member by something odd, or removes it.
     pub(super) fn spoil(&mut self, value: &mut Value) {
         let deeper = self.percent(70);
         match value {

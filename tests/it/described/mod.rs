@@ -1,8 +1,9 @@
-//! The dev server against the description that it serves: each answer that a test of this binary meets, requests at
-//! random for each operation, and the description itself.
+//! The dev server against the description that it serves: each answer that a test of this binary receives, random
+//! requests for each operation, and the description itself.
 //!
-//! Tests start their dev servers here ([`DevServer`]). Next: `description.rs` for what is checked of an answer, `random.rs`
-//! for the requests at random, `requests.rs` for what is checked of requests that our own client sends, `page.rs` for what is
+//! Tests start their dev servers here ([`DevServer`]). Next: `description.rs` for the checks of an answer, `random.rs`
+//! for the random requests, `requests.rs` for the checks of requests that the operator's own client sends, `page.rs`
+//! for the checks of the description.
 //! checked of the description.
 
 mod description;
@@ -23,18 +24,18 @@ use self::description::Description;
 
 pub(crate) use self::requests::check as check_request;
 
-/// The description that the dev server serves.
+/// Returns the description that the dev server serves.
 fn description() -> &'static Description {
     static READ: OnceLock<Description> = OnceLock::new();
     READ.get_or_init(|| Description::parse(DESCRIPTION))
 }
 
-/// Reads the description, which takes a while, before a call with a time limit depends on it.
+/// Parses the description, which takes a while, before a call with a time limit depends on it.
 pub(crate) fn prepare() {
     description();
 }
 
-/// A dev server whose every answer has to fit the description: else the test fails when it lets the server go.
+/// A dev server whose every answer must match the description; otherwise the test fails when it drops the server.
 #[derive(Debug)]
 pub(crate) struct DevServer {
     server: Option<dev_server::DevServer>,
@@ -60,12 +61,12 @@ impl DevServer {
         Self { server: Some(server), answers, invented: Mutex::default() }
     }
 
-    /// A value that the API does not have, such as a status of the future, which this test lets it answer.
+    /// Permits a value that the API does not have, such as a future status, which this test makes it answer.
     pub(crate) fn may_answer(&self, value: &'static str) {
         self.invented.lock().unwrap().push(value);
     }
 
-    /// Answers since it was asked last.
+    /// Returns the answers since the last call.
     fn heard(&self) -> Vec<Answer> {
         let mut answers = self.answers.lock().unwrap();
         std::iter::from_fn(|| answers.try_recv().ok()).collect()
@@ -83,7 +84,7 @@ impl Deref for DevServer {
     type Target = dev_server::DevServer;
 
     fn deref(&self) -> &Self::Target {
-        self.server.as_ref().expect("only `stop` takes it, and then it is gone")
+        self.server.as_ref().expect("only `stop` takes it, and consumes `self`")
     }
 }
 
@@ -95,8 +96,8 @@ impl Drop for DevServer {
         let invented = self.invented.lock().unwrap().clone();
         let heard = self.heard();
         let wrong: Vec<_> = heard.iter().filter_map(|answer| description().check(answer, &invented).err()).collect();
-        assert!(wrong.is_empty(), "answers that the description does not have:\n{}", wrong.join("\n"));
+        assert!(wrong.is_empty(), "answers that do not match the description:\n{}", wrong.join("\n"));
         let wrong: Vec<_> = heard.iter().filter_map(|answer| requests::check(answer).err()).collect();
-        assert!(wrong.is_empty(), "requests that the description does not have:\n{}", wrong.join("\n"));
+        assert!(wrong.is_empty(), "requests that do not match the description:\n{}", wrong.join("\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! The description itself: whole, of one mind with the routes and the operations, and served.
+//! The description itself: complete, consistent with the routes and the operations, and served.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{DevServer, description};
 use crate::sources;
 
-/// Calls `visit` with each value below this one, and with its name or place.
+/// Calls `visit` with each value below this one, and with its name or index.
 fn walk(value: &Value, visit: &mut impl FnMut(&str, &Value)) {
     match value {
         Value::Object(members) => members.iter().for_each(|(name, member)| {
@@ -42,7 +42,7 @@ fn routes_and_described_paths_are_the_same() {
         ("deployments", vec![routes::deployments(project), routes::deployments(None)]),
         (
             "deployment",
-            // Without the project there is only the form by key.
+            // Without the project there is only the path by key.
             vec![routes::deployment(project, &id), routes::deployment(project, &key), routes::deployment(None, &key)],
         ),
         ("logs", vec![routes::logs("projectKey", &id), routes::logs("projectKey", &key)]),
@@ -50,16 +50,15 @@ fn routes_and_described_paths_are_the_same() {
         ("subscription", vec![routes::subscription("projectKey", &key)]),
         ("action", vec![action(Preset::SERVICE, "action_name"), action(Preset::FRONTASTIC, "action")]),
     ];
-    let described = description().document["paths"].as_object().expect("paths").keys();
+    let described = description().document["paths"].as_object().expect("the document has paths").keys();
     let described: BTreeSet<_> = described.map(|path| path.replace(['{', '}'], "")).collect();
     let ours: BTreeSet<_> = made.iter().flat_map(|(_, paths)| paths.clone()).collect();
     assert_eq!(ours, described);
 
-    let source =
-        sources::all().iter().find(|source| source.path == "connect-api/routes.rs").expect("the routes are there");
+    let source = sources::all().iter().find(|source| source.path == "connect-api/routes.rs").expect("the file exists");
     let public = |words: &[String]| match words {
         [first, second, name, next, ..] if first == "pub" && (second == "fn" || second == "const") => {
-            // Constants that are texts, and functions but for the methods of a selector.
+            // Constants that are texts, and functions except for the methods of a selector.
             (name != "segment" && (second == "fn" || next == ":")).then(|| name.clone())
         }
         _ => None,
@@ -88,7 +87,7 @@ fn limits_of_pages_are_those_of_the_routes() {
 }
 
 #[test]
-fn the_description_is_whole() {
+fn the_description_is_complete() {
     let document = &description().document;
     assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1.")));
     let mut used = BTreeSet::new();
@@ -99,7 +98,7 @@ fn the_description_is_whole() {
             assert!(document.pointer(pointer).is_some(), "{pointer} leads nowhere");
             used.insert(pointer.to_owned());
         }
-        assert!(!name.starts_with("x-"), "{name}: what other programs do not know has no place here");
+        assert!(!name.starts_with("x-"), "{name}: extensions that other programs do not know are not allowed");
     });
     for kind in ["schemas", "parameters", "responses"] {
         for name in document["components"][kind].as_object().expect(kind).keys() {
@@ -130,10 +129,10 @@ async fn the_description_is_served_without_a_token() {
     );
     assert_eq!(answer.text().await.expect("it is whole"), DESCRIPTION);
     assert_eq!(http.post(&url).send().await.expect("it answers").status(), 404);
-    assert!(server.calls().iter().all(|call| call.operation == "none"), "reading it is no call of the API");
+    assert!(server.calls().iter().all(|call| call.operation == "none"), "reading it is not a call of the API");
 }
 
-/// An answer that fits, with one member after the other taken away, renamed or of another kind.
+/// A valid answer, with one member after the other removed, renamed or of another type.
 #[test]
 fn answers_that_do_not_fit_are_found() {
     let error = json!({"statusCode": 409, "message": "m", "errors": [{"code": "ConcurrentModification", "message": "m",
@@ -176,18 +175,18 @@ fn answers_that_do_not_fit_are_found() {
         ("a wrong entry", with(&search, "/results", entry(json!({"id": "a"}))), "/results/0"),
         ("another status within", with(&update, "/statusCode", json!(400)), "not repeated"),
         ("another text", with(&update, "/message", json!("x")), "not repeated"),
-        ("a code that is none", with(&update, "/errors/0/code", json!("Concurrent")), "/errors/0/code"),
+        ("an unknown code", with(&update, "/errors/0/code", json!("Concurrent")), "/errors/0/code"),
         (
             "an error without its member",
             with(&update, "/errors", entry(json!({"code": "ConcurrentModification", "message": "m"}))),
             "expectedVersion",
         ),
-        ("a severity that is none", with(&read, "/data/0/severity", json!("Info")), "/data/0/severity"),
-        ("a time that is none", with(&read, "/data/0/timestamp", json!("yesterday")), "/data/0/timestamp"),
+        ("an unknown severity", with(&read, "/data/0/severity", json!("Info")), "/data/0/severity"),
+        ("an invalid time", with(&read, "/data/0/timestamp", json!("yesterday")), "/data/0/timestamp"),
     ] {
         let problem = description().check(&wrong, &[]).expect_err(case);
         assert!(problem.contains(expected), "{case}: {problem}");
     }
     let invented = with(&read, "/data/0/severity", json!("LOUD"));
-    assert_eq!(description().check(&invented, &["LOUD"]), Ok(()), "a test may say what it invents");
+    assert_eq!(description().check(&invented, &["LOUD"]), Ok(()), "a test may declare what it invents");
 }

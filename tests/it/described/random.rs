@@ -1,5 +1,5 @@
-//! Requests at random for every operation, right and wrong ones: each answer fits the description, and none is a failure
-//! of the server.
+//! Random requests for every operation, valid and invalid ones: each answer matches the description, and none is a
+//! failure of the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,15 +14,15 @@ use super::description::Operation;
 use super::dice::Dice;
 use super::{DevServer, description};
 
-/// For each operation. Another seed: `DESCRIBED_SEED=7 cargo test --test it described`.
+/// Number of requests for each operation. Another seed: `DESCRIBED_SEED=7 cargo test --test it described`.
 const REQUESTS: usize = 250;
-/// The most, if something that is described was not met by then.
+/// Limit of the requests if some described status has not been met by then.
 const MOST_REQUESTS: usize = 1_500;
 const SEED: u64 = 20_260_301;
 
-/// Keys that are created and looked for.
+/// Keys of created and requested records.
 const KEYS: [&str; 8] = ["tax-1", "tax-2", "tax-3", "tax-4", "demo-connector", "demo-staged", "mine-1", "mine-2"];
-/// Segments of a path that name nothing, or are none.
+/// Path segments that name nothing, or are invalid.
 const NOWHERE: [&str; 14] = [
     "key=a",
     "key=",
@@ -39,13 +39,13 @@ const NOWHERE: [&str; 14] = [
     "key%3Dtax-1",
     "%00",
 ];
-/// Bodies that are no JSON, or no object.
+/// Bodies that are not JSON, or no object.
 const BODIES: [&[u8]; 8] = [b"", b"{", b"null", b"[]", b"\xff\xfe", b"7", b"{\"version\": 1e999}", b"\"text\""];
 const TAGS: [&str; 6] = ["1.0.0", "1.1.0", "1.2.0-not-previewable", "1.2.0-not-published", "0.1.0-empty", "none"];
-/// Statuses that are described and that the dev server never has: another server may.
+/// Described statuses that the dev server never has; another server may.
 const ELSEWHERE: [(&str, &str); 2] = [("deleteDeploymentById", "200"), ("deleteDeploymentByKey", "200")];
 
-/// Choices that leave out what the API always has, show null for nothing, or answer like a server that failed.
+/// Choices that omit what the API always has, show null for missing values, or answer like a failed server.
 const UNDESCRIBED: [&str; 4] = ["build-ids=end", "new-details=empty", "absent=null", "logs=500"];
 /// A choice that is made more often than others, since a described status depends on it.
 const OFTEN: &str = "logs=410";
@@ -73,7 +73,7 @@ struct Player {
     dice: Dice,
     server: DevServer,
     http: reqwest::Client,
-    /// By what they may: all, nothing here, only look, all in another project; then one that does not count.
+    /// By their rights: all, none here, read only, all in another project; then an invalid token.
     tokens: Vec<String>,
     /// By the first literal of their paths.
     seen: BTreeMap<&'static str, Vec<Seen>>,
@@ -93,7 +93,7 @@ fn reads_resources(operation: &Operation) -> bool {
 impl Player {
     async fn new(seed: u64) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // What creates resources, whatever the others do: no request here names it.
+        // A deployment that creates resources, whatever the others do: no request here names it.
         let creates = json!([{"type": "Extension", "key": "seen", "applicationName": "service"},
             {"type": "Subscription", "key": "orders", "applicationName": "events"}]);
         let creator = json!({"key": "creator", "name": "Creator", "creates": creates, "integrationTypes": ["other"],
@@ -115,7 +115,7 @@ impl Player {
             "configurations": [{"applicationName": "service"}, {"applicationName": "events"}]});
         let draft = serde_json::from_value(draft).expect("it is a draft");
         let deployment = server.world().create("demo-production", &draft, true, start).expect("it can be deployed");
-        server.world().finish(&deployment.id, start).expect("it is there");
+        server.world().finish(&deployment.id, start).expect("the deployment exists");
         let http = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
         let mut tokens = Vec::new();
         for client in ["dev-client", "elsewhere", "looks", "production-client"] {
@@ -228,7 +228,7 @@ impl Player {
         if operation.name == "token" {
             let scope = self.dice.pick(&["", "manage_project:demo", "manage_project:demo manage_project:demo", "no"]);
             let grant = self.dice.pick(&["client_credentials", "client_credentials", "password", ""]);
-            // As the official client does: nothing is percent-encoded.
+            // The official client does not percent-encode anything here.
             return format!("grant_type={grant}&scope={scope}").into_bytes();
         }
         let schema = &body["content"]["application/json"]["schema"];
@@ -242,7 +242,7 @@ impl Player {
         body.to_string().into_bytes()
     }
 
-    /// A body that the dev server could accept.
+    /// Returns a body that the dev server could accept.
     fn likely(&mut self, operation: &Operation, known: &Seen) -> Value {
         let version = if self.dice.percent(20) { 77 } else { known.version };
         let application = json!({"applicationName": "service",
@@ -278,7 +278,7 @@ impl Player {
         }
     }
 
-    /// Makes one choice of those that the API leaves open, or goes back to how it was.
+    /// Makes one of the choices that the API leaves open, or resets all choices.
     fn choose(&mut self) {
         let mut variant = Variant::default();
         let variants: Vec<_> = VARIANTS.split(", ").filter_map(|choice| choice.split_once('=')).collect();
@@ -292,7 +292,7 @@ impl Player {
         self.server.world().variant = variant;
     }
 
-    /// Sends it; the answer as the dev server tells it, which has to be the one that arrived.
+    /// Sends a request; returns the answer as the dev server reports it, which must be the one that arrived.
     async fn send(&mut self, planned: &Planned) -> Answer {
         let mut request = self.http.request(planned.method.clone(), format!("{}{}", self.server.url(), planned.target));
         for (name, value) in &planned.headers {
@@ -301,14 +301,14 @@ impl Player {
         let arrived = request.body(planned.body.clone()).send().await.expect("it answers");
         let status = arrived.status().as_u16();
         let content_type = arrived.headers().get("content-type").map(|value| value.to_str().expect("text").to_owned());
-        let body = arrived.bytes().await.expect("the body is whole");
+        let body = arrived.bytes().await.expect("the body is complete");
         let mut heard = self.server.heard();
-        let answer = heard.pop().expect("each answer is heard");
+        let answer = heard.pop().expect("each answer is reported");
         assert_eq!((status, content_type, &body[..]), (answer.status, answer.content_type.clone(), &answer.body[..]));
         answer
     }
 
-    /// Remembers what the answer shows of a resource.
+    /// Records what the answer shows of a resource.
     fn remember(&mut self, operation: &Operation, answer: &Answer) {
         let Ok(body) = serde_json::from_slice::<Value>(&answer.body) else { return };
         let single = std::slice::from_ref(&body);
@@ -323,14 +323,14 @@ impl Player {
             of_kind.retain(|seen| seen.id != id);
             of_kind.push(Seen { id: id.to_owned(), key, version });
         }
-        // The newest few: others may be gone.
+        // Keeps the newest few: others may not exist any more.
         let surplus = of_kind.len().saturating_sub(6);
         of_kind.drain(..surplus);
     }
 }
 
 #[tokio::test]
-async fn answers_to_requests_at_random_fit_the_description() {
+async fn answers_to_random_requests_match_the_description() {
     let seed = std::env::var("DESCRIBED_SEED").map_or(SEED, |text| text.parse().expect("DESCRIBED_SEED is a number"));
     let mut player = Player::new(seed).await;
     player.server.heard();
@@ -364,7 +364,7 @@ async fn answers_to_requests_at_random_fit_the_description() {
     assert_eq!(unmet(&met), Vec::<String>::new(), "DESCRIBED_SEED={seed}");
     for (operation, status) in ELSEWHERE {
         let found = met[operation].iter().any(|met| is_described(*met, status));
-        assert!(!found, "DESCRIBED_SEED={seed}: {operation} answers {status}, which is said to need something else");
+        assert!(!found, "DESCRIBED_SEED={seed}: {operation} answers {status}, which is listed as impossible here");
     }
 }
 
@@ -372,7 +372,7 @@ fn is_described(met: u16, described: &str) -> bool {
     met.to_string() == described || format!("{}XX", met / 100) == described
 }
 
-/// Answers that are described and were not met, but for those that no request here can lead to.
+/// Returns described answers that were not met, except for those that no request here can cause.
 fn unmet(met: &BTreeMap<&str, BTreeSet<u16>>) -> Vec<String> {
     let mut unmet = Vec::new();
     for operation in &description().operations {

@@ -1,7 +1,8 @@
-//! Whether what our own client sends is what the description has: method, path, query and body. Client and dev server
-//! share their types, so that a name which both misread would go unnoticed otherwise.
+//! Whether what the operator's own client sends matches the description: method, path, query and body. Client and dev
+//! server share their types, so a name that both have wrong would go unnoticed otherwise.
 //!
-//! Stricter than the description, whose objects are open: a member or a parameter that it does not list is a mistake.
+//! The check is stricter than the description, whose objects are open: a member or a parameter that it does not list is
+//! a mistake.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +12,18 @@ use serde_json::{Value, json};
 use super::description;
 use super::description::{Description, Operation};
 
-/// How our own client begins its `User-Agent`.
+/// The beginning of the `User-Agent` of the operator's own client.
 const OURS: &str = "connect-operator/";
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Whether the request is described, if our own client sent it.
+/// Checks that the request is described, if the operator's own client sent it.
 pub(crate) fn check(answer: &Answer) -> Result<(), String> {
     let Answer { method, target, asked, .. } = answer;
     if !asked.user_agent.as_deref().is_some_and(|name| name.starts_with(OURS)) {
         return Ok(());
     }
     let problems = match description().operation_at(method, target) {
-        // What people's actions take is theirs, and so is the path before them.
+        // Users define what their actions accept, and the path before them.
         None if target.contains("/action/") => Vec::new(),
         None => vec!["it is no operation".to_owned()],
         Some(operation) if operation.path.contains("/action/") => Vec::new(),
@@ -45,7 +46,7 @@ fn problems_of_query(description: &Description, operation: &Operation, target: &
             continue;
         };
         let schema = &parameter["schema"];
-        // Those that repeat have a list as their schema, and one of its items each time.
+        // A parameter that may repeat has a list as its schema, and each value is one of its items.
         let value = if schema["type"] == "array" {
             json!([text])
         } else {
@@ -91,7 +92,7 @@ fn unknown_members(
     let schemas = alternatives(description, schemas);
     match value {
         Value::Object(members) => {
-            // Where nothing is listed, anything goes.
+            // A schema without listed members allows any.
             if schemas.iter().all(|schema| schema.get("properties").is_none()) {
                 return;
             }
@@ -114,7 +115,7 @@ fn unknown_members(
     }
 }
 
-/// These schemas and those that they name or are made of.
+/// Returns these schemas and those that they reference or consist of.
 fn alternatives<'a>(description: &'a Description, schemas: &[&'a Value]) -> Vec<&'a Value> {
     let mut found: Vec<&Value> = Vec::new();
     let mut open: Vec<&Value> = schemas.to_vec();
@@ -132,9 +133,9 @@ fn alternatives<'a>(description: &'a Description, schemas: &[&'a Value]) -> Vec<
     found
 }
 
-/// A request that fits, with one thing after the other changed.
+/// A valid request, with one part after the other changed.
 #[test]
-fn requests_that_do_not_fit_are_found() {
+fn requests_that_do_not_match_are_found() {
     let json = "application/json";
     let draft = json!({"connector": {"key": "demo-connector"}, "region": "europe-west1.gcp", "configurations": [
         {"applicationName": "service", "standardConfiguration": [{"key": "A", "value": "a"}], "securedConfiguration": []}]});
@@ -153,8 +154,8 @@ fn requests_that_do_not_fit_are_found() {
         ("another method", "PUT", "/demo/deployments", json, draft.clone(), "no operation"),
         ("a parameter of its own", "GET", "/demo/deployments?key=tax", "", none.clone(), "the parameter key"),
         ("a page that is too large", "GET", "/demo/deployments?limit=501", "", none.clone(), "limit: "),
-        ("a number that is none", "GET", "/demo/deployments?offset=x", "", none.clone(), "offset: "),
-        ("a body where none belongs", "DELETE", "/demo/deployments/key=tax", json, draft.clone(), "has a body"),
+        ("an invalid number", "GET", "/demo/deployments?offset=x", "", none.clone(), "offset: "),
+        ("an unexpected body", "DELETE", "/demo/deployments/key=tax", json, draft.clone(), "has a body"),
         ("another content type", "POST", "/demo/deployments", "text/plain", draft.clone(), "content type `text/plain`"),
         ("a member of its own", "POST", "/demo/deployments", json, with("note", json!("x")), "/note is not described"),
         ("a member that is missing", "POST", "/demo/deployments", json, json!({}), "\"connector\" is a required"),
@@ -191,6 +192,6 @@ fn requests_that_do_not_fit_are_found() {
             Err(problem) => assert!(!expected.is_empty() && problem.contains(expected), "{case}: {problem}"),
         }
         answer.asked.user_agent = Some("curl/8".to_owned());
-        assert_eq!(check(&answer), Ok(()), "{case}: what others send is theirs");
+        assert_eq!(check(&answer), Ok(()), "{case}: requests of other clients are not checked");
     }
 }

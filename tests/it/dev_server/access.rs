@@ -6,7 +6,7 @@ use super::*;
 
 const GRANT: (&str, &str) = ("grant_type", "client_credentials");
 
-/// A caller whose client has every scope that the table below asks for.
+/// Returns a caller whose client has every scope that the table below asks for.
 async fn caller_with(scopes: &[String]) -> Caller {
     let text = json!({"clients": [{"id": "all", "secret": "dev-secret", "scopes": scopes}]}).to_string();
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&text).expect("it is a catalogue"));
@@ -74,7 +74,7 @@ async fn calls_without_a_valid_token_are_answered_401_as_published() {
     let (status, _) = caller.get("/demo/deployments").await;
     assert_eq!(status, StatusCode::OK);
     caller.step(60);
-    let mut cases = vec![("its time is over", good), ("unknown", "nonsense".to_owned())];
+    let mut cases = vec![("expired", good), ("unknown", "nonsense".to_owned())];
     let renewed = caller.token_for("dev-client", "").await;
     caller.server.revoke_tokens();
     cases.push(("revoked", renewed));
@@ -104,7 +104,7 @@ async fn one_scope_of_the_list_is_enough_and_others_are_not() {
     caller.step(5);
     let version = caller.get("/demo/deployments/key=tax").await.1["version"].clone();
     assert_eq!(version, 1);
-    // Wrong bodies tell whether the right was there (400) without changing anything.
+    // With the right the answer is 400, because the bodies are wrong, and nothing changes.
     let nothing = json!({});
     for (path, body, allowed) in [
         ("/connectors/key=demo-connector", None, [true, true, true, false, false, false]),

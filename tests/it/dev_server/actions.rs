@@ -7,7 +7,7 @@ use super::*;
 
 const SERVICE: [(&str, &str); 3] =
     [("Accept", "application/json"), ("Service-Locale", "en-GB"), ("Service-Frontend-Extension-Version", "1.4.0")];
-/// What the official client sends: no page path, and a locale with a currency.
+/// The headers of the official client: no page path, and a locale with a currency.
 const OFFICIAL: [(&str, &str); 6] = [
     ("Accept", "application/json"),
     ("Content-Type", "application/json"),
@@ -118,7 +118,7 @@ async fn calls_of_the_official_client_are_accepted() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_answered_as_an_action_error() {
+async fn wrong_requests_are_answered_as_action_errors() {
     let caller = server(Options::default()).await;
     let add = "/service/action/cart/addToCart";
     let of_page = [OFFICIAL.as_slice(), &[("Frontastic-Path", "cart")]].concat();
@@ -143,15 +143,7 @@ async fn what_is_wrong_is_answered_as_an_action_error() {
         ),
         ("an empty locale", Method::POST, add, of_locale(""), Some("{}"), 400, "service-locale"),
         ("no locale at all", Method::POST, add, of_locale("not a locale"), Some("{}"), 400, "service-locale"),
-        (
-            "a page path that is none",
-            Method::GET,
-            "/frontastic/action/cart/getCart",
-            of_page,
-            None,
-            400,
-            "frontastic-path",
-        ),
+        ("an invalid page path", Method::GET, "/frontastic/action/cart/getCart", of_page, None, 400, "frontastic-path"),
         ("not JSON", Method::POST, add, all.clone(), Some("<html>"), 400, "JSON"),
         ("no body", Method::PUT, add, all.clone(), None, 400, "variant"),
         ("a list", Method::POST, add, all.clone(), Some("[]"), 400, "variant"),
@@ -205,11 +197,11 @@ actions:
 }
 
 #[tokio::test]
-async fn calls_of_actions_can_go_wrong_by_a_fault() {
+async fn faults_make_calls_of_actions_fail() {
     let caller = server(Options::default()).await;
     let answer = FaultAnswer { status: Some(503), ..FaultAnswer::default() };
     let fault = Fault { operation: Some("readAction".into()), count: Some(1), answer, ..Fault::default() };
-    caller.server.fault(fault).expect("it is right");
+    caller.server.fault(fault).expect("the fault is valid");
     let get = "/service/action/cart/getCart";
     assert_eq!(ask(&caller, Method::GET, get, &SERVICE, None).await.status, 503);
     assert_eq!(ask(&caller, Method::GET, get, &SERVICE, None).await.status, 200);

@@ -1,4 +1,4 @@
-//! Applications that somebody develops, behind the address of a record; and the login of the official command line client.
+//! Applications under development behind the address of a record; and the login of the official command line client.
 
 use axum::Router;
 use axum::extract::Request;
@@ -7,7 +7,7 @@ use dev_server::parse_application;
 
 use super::*;
 
-/// A process that answers with what it was asked. Its address.
+/// Starts a process that answers with the request that it received. Returns its address.
 async fn process() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("a bound address");
@@ -26,11 +26,11 @@ async fn process() -> String {
 }
 
 #[tokio::test]
-async fn the_address_of_a_record_leads_to_the_process_of_whoever_develops_it() {
+async fn the_address_of_a_record_leads_to_the_process_under_development() {
     let target = process().await;
     let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port").local_addr().expect("bound");
     let named = [format!("intake={target}"), format!("order-events={target}"), format!("nobody=http://{nobody}")];
-    let applications = named.iter().map(|text| parse_application(text).expect("it is of this machine")).collect();
+    let applications = named.iter().map(|text| parse_application(text).expect("the address is local")).collect();
     let caller = Caller::new(Options { applications, ..Options::default() }).await;
     let draft = json!({"key": "pipe", "connector": {"key": "demo-pipeline"}, "region": "europe-west1.gcp",
         "globalConfiguration": {"standardConfiguration": [{"key": "SHOP_NAME", "value": "s"}],
@@ -78,7 +78,7 @@ async fn the_login_of_the_command_line_client_works_and_another_one_is_kept() {
     }
     let other = r#"{"clientId": "somebody"}"#;
     std::fs::write(&file, other).expect("it can be written");
-    let error = DevServer::start(options, Clock::system()).await.expect_err("it is not ours");
+    let error = DevServer::start(options, Clock::system()).await.expect_err("the file belongs to another login");
     assert!(error.to_string().contains("another login"), "{error}");
     assert_eq!(std::fs::read_to_string(&file).expect("it is there"), other);
 }

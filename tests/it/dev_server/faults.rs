@@ -21,7 +21,7 @@ async fn faults_hit_before_or_after_the_effect() {
 }
 
 #[tokio::test]
-async fn faults_answer_what_they_are_told() {
+async fn faults_give_the_configured_answers() {
     let caller = Caller::new(Options::default()).await;
     let list = |answer: FaultAnswer| Fault::of("queryDeployments", answer).times(1);
     let send = async |answer: FaultAnswer| {
@@ -49,7 +49,7 @@ async fn faults_answer_what_they_are_told() {
     assert!(other.text().await.expect("it is whole").starts_with('{'));
     let cut = send(FaultAnswer { cut_at: Some(5), ..FaultAnswer::default() }).await;
     assert_eq!(cut.status(), StatusCode::OK);
-    assert!(cut.bytes().await.is_err(), "it breaks off");
+    assert!(cut.bytes().await.is_err(), "the body is incomplete");
     let mut silent = send(FaultAnswer { stall_at: Some(5), ..FaultAnswer::default() }).await;
     assert_eq!(silent.chunk().await.expect("it begins").map(|bytes| bytes.len()), Some(5));
     assert!(futures::poll!(std::pin::pin!(silent.chunk())).is_pending());

@@ -1,4 +1,4 @@
-//! The dev server over HTTP, against shapes that are written from the contract and not from our types.
+//! The dev server over HTTP, compared with shapes that are written from the contract and not from our types.
 
 mod access;
 mod actions;
@@ -78,7 +78,7 @@ impl Caller {
     }
 }
 
-/// Status and body, which must be JSON.
+/// Returns status and body, which must be JSON.
 async fn whole(answer: reqwest::Response) -> (StatusCode, Value) {
     let status = answer.status();
     let bytes = answer.bytes().await.expect("the body is whole");
@@ -99,7 +99,7 @@ fn draft(key: &str) -> Value {
     })
 }
 
-/// Members of an object, sorted.
+/// Returns the members of an object, sorted.
 fn members(value: &Value) -> Vec<&str> {
     let mut names: Vec<_> = value.as_object().expect("it is an object").keys().map(String::as_str).collect();
     names.sort_unstable();
@@ -107,7 +107,7 @@ fn members(value: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_deployment_lives_over_http_from_create_to_gone() {
+async fn a_deployment_passes_its_lifecycle_over_http() {
     let caller = Caller::new(Options::default()).await;
     let (status, created) = caller.post("/demo/deployments", &draft("tax")).await;
     assert_eq!(status, StatusCode::CREATED, "{created}");
@@ -183,11 +183,11 @@ async fn records_have_the_members_of_the_contract_and_no_secret() {
     let (status, same) = caller.get(&format!("/connectors/{id}")).await;
     assert_eq!((status, &same), (StatusCode::OK, &connector));
     let (status, _) = caller.get("/connectors/key=demo-staged").await;
-    assert_eq!(status, StatusCode::NOT_FOUND, "a staged one is not published");
+    assert_eq!(status, StatusCode::NOT_FOUND, "a staged connector is not published");
 }
 
 #[tokio::test]
-async fn forms_without_the_project_answer_like_those_with_it() {
+async fn paths_without_the_project_answer_like_those_with_it() {
     let caller = Caller::new(Options::default()).await;
     let (status, created) = caller.post("/deployments", &draft("tax")).await;
     assert_eq!((status, &created["key"]), (StatusCode::CREATED, &json!("tax")));
@@ -236,7 +236,7 @@ async fn refusals_have_the_body_of_the_contract() {
         ),
         ("revisions", Method::GET, "/demo/deployments/key=no/revisions", None, 404, &["ResourceNotFound"], None),
         ("a rollback", Method::POST, "/demo/deployments/key=no/revisions/1", None, 404, &["ResourceNotFound"], None),
-        ("control is off", Method::GET, "/_dev/calls", None, 404, &["ResourceNotFound"], None),
+        ("the control API is off", Method::GET, "/_dev/calls", None, 404, &["ResourceNotFound"], None),
     ] {
         let (answered, body) = caller.call(method, path, body.as_ref()).await;
         assert_eq!((answered.as_u16(), &body["statusCode"]), (status, &json!(status)), "{case}");
@@ -268,7 +268,7 @@ async fn every_answer_has_a_correlation_id_and_calls_are_counted() {
 async fn a_stopped_server_frees_its_port_for_the_next() {
     let mut caller = Caller::new(Options::default()).await;
     let address = caller.server.address();
-    caller.server.stop().await.expect("nothing is kept");
+    caller.server.stop().await.expect("the server stops");
     assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nobody listens");
     let listener = tokio::net::TcpListener::bind(address).await.expect("the port is free");
     caller.server = DevServer::start_on(listener, Options::default(), Clock::system()).await.expect("it starts");
@@ -298,6 +298,6 @@ async fn a_state_file_keeps_deployments_over_a_restart() {
 
     std::fs::write(&file, "{}").expect("it can be written");
     let options = Options { state_file: Some(file), ..Options::default() };
-    let error = DevServer::start(options, Clock::system()).await.expect_err("the file is not ours");
+    let error = DevServer::start(options, Clock::system()).await.expect_err("the file has another format");
     assert!(error.to_string().contains("remove it"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Connectors over HTTP: searching, and staged ones from create to what is deployed of them.
+//! Connectors over HTTP: searching, and staged connectors from their creation to a deployment of them.
 
 use dev_server::{Catalogue, Options};
 use reqwest::{Method, StatusCode};
@@ -31,7 +31,7 @@ pub(super) fn codes(body: &Value) -> Vec<&str> {
 }
 
 impl Caller {
-    /// An update of the staged connector `mine` in the version that it has.
+    /// Updates the staged connector `mine` from its current version.
     async fn change(&self, actions: Value) -> (StatusCode, Value) {
         let (_, read) = self.get("/connectors/drafts/key=mine").await;
         self.post("/connectors/drafts/key=mine", &json!({"version": read["version"], "actions": actions})).await
@@ -98,7 +98,7 @@ async fn a_connector_goes_from_create_over_preview_to_a_published_one_that_is_de
     let newest = json!({"version": read["version"], "actions": [{"action": "redeploy", "updateConnector": true}]});
     let (status, moved) = caller.post("/demo/deployments/key=sandbox", &newest).await;
     assert_eq!((status, &moved["connector"]["version"]), (StatusCode::CREATED, &json!(2)), "{moved}");
-    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(1), "the one that is new was not named");
+    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(1), "the new application was not named");
     let old = deployment("old", &json!({"key": "mine", "version": 1}));
     assert_eq!(caller.post("/demo/deployments", &old).await.1["connector"]["version"], 1);
 }
@@ -154,7 +154,7 @@ async fn records_have_the_members_of_the_contract() {
 }
 
 #[tokio::test]
-async fn searches_and_lists_keep_every_parameter() {
+async fn searches_and_lists_respect_every_parameter() {
     let more = Catalogue::parse(
         "connectors:
 - {key: ours, name: Ours, private: true, privateProjects: [demo], creator: {email: a, company: Private}, integrationTypes: [psp]}
@@ -206,7 +206,7 @@ async fn searches_and_lists_keep_every_parameter() {
 }
 
 #[tokio::test]
-async fn what_is_private_stays_with_its_projects() {
+async fn private_connectors_are_visible_only_to_their_projects() {
     let mut caller = Caller::new(Options::default()).await;
     caller.post("/connectors/drafts", &staged("mine")).await;
     caller.change(json!([{"action": "updatePreviewable"}, {"action": "publish", "certification": false}])).await;
@@ -226,11 +226,11 @@ async fn what_is_private_stays_with_its_projects() {
     caller.token = own;
     caller.change(json!([{"action": "addPrivateProject", "privateProject": "europe-west1.gcp:demo-production"}])).await;
     caller.token = caller.token_for("production-client", "").await;
-    assert_eq!(caller.post("/demo-production/deployments", &foreign).await.0, StatusCode::CREATED, "listed, so it may");
+    assert_eq!(caller.post("/demo-production/deployments", &foreign).await.0, StatusCode::CREATED, "it is listed");
 }
 
 #[tokio::test]
-async fn an_unlisted_connector_stays_where_it_is_and_goes_nowhere_else() {
+async fn an_unlisted_connector_stays_deployed_and_cannot_be_deployed_again() {
     let caller = Caller::new(Options::default()).await;
     caller.post("/connectors/drafts", &staged("mine")).await;
     caller.change(json!([{"action": "publish", "certification": true}])).await;
@@ -248,7 +248,7 @@ async fn an_unlisted_connector_stays_where_it_is_and_goes_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_preview_moves_to_what_is_staged_now_while_that_may_be_deployed() {
+async fn a_preview_moves_to_the_staged_version_while_that_is_deployable() {
     let caller = Caller::new(Options::default()).await;
     caller.post("/connectors/drafts", &staged("mine")).await;
     caller.change(json!([{"action": "updatePreviewable"}])).await;
@@ -263,7 +263,7 @@ async fn a_preview_moves_to_what_is_staged_now_while_that_may_be_deployed() {
     caller.step(5);
     let (status, moved) = caller.post("/demo/deployments/key=preview", &redeploy).await;
     assert_eq!((status, &moved["connector"]["version"]), (StatusCode::CREATED, &changed["version"]));
-    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(1), "the one that is new was not named");
+    assert_eq!(moved["applications"].as_array().map(Vec::len), Some(1), "the new application was not named");
     let stale = deployment("late", &json!({"key": "mine", "staged": true, "version": 1}));
     assert_eq!(codes(&caller.post("/demo/deployments", &stale).await.1), ["ConnectorReferenceNotFound"]);
 }
@@ -299,11 +299,11 @@ async fn a_state_file_keeps_staged_connectors_over_a_restart() {
     assert_eq!(caller.get("/connectors/drafts/key=mine").await.1, before);
     assert_eq!(caller.get("/connectors/drafts/key=demo-staged").await.0, StatusCode::NOT_FOUND);
     caller.step(5);
-    assert_eq!(caller.get("/connectors/key=mine").await.1["version"], 1, "publishing went on");
+    assert_eq!(caller.get("/connectors/key=mine").await.1["version"], 1, "publishing continued");
 }
 
 #[tokio::test]
-async fn others_and_whoever_certifies_act_through_the_control() {
+async fn other_clients_and_the_certifier_act_through_the_control() {
     let caller = Caller::new(Options { control: true, ..Options::default() }).await;
     caller.server.may_answer("Paused");
     let (_, created) = caller.post("/connectors/drafts", &staged("mine")).await;

@@ -1,4 +1,4 @@
-//! Staged connectors from local Git repositories, which are real.
+//! Staged connectors from real local Git repositories.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,11 +15,11 @@ const GOOD: &str = "deployAs: [{name: local, applicationType: service, endpoint:
 fn git(place: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]);
-    let output = command.arg("-C").arg(place).args(arguments).output().expect("git is there");
+    let output = command.arg("-C").arg(place).args(arguments).output().expect("git is installed");
     assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A repository `name` below the folder, with a commit and a tag for each file; `None`: without the file.
+/// Creates a repository `name` below the folder, with a commit and a tag for each file; `None`: without the file.
 fn repository(folder: &Path, name: &str, tags: &[(&str, Option<&str>)]) {
     let place = folder.join(name);
     std::fs::create_dir_all(&place).expect("there is room");
@@ -69,7 +69,7 @@ async fn a_tag_of_a_real_repository_goes_all_the_way_to_a_deployment() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_repository_is_told_and_nothing_else_is_read() {
+async fn errors_of_a_repository_are_reported_and_nothing_else_is_read() {
     let folder = tempfile::tempdir().expect("there is room");
     let large = format!("{GOOD}# {}", "x".repeat(300_000));
     repository(
@@ -85,7 +85,7 @@ async fn what_is_wrong_with_a_repository_is_told_and_nothing_else_is_read() {
     );
     git(&folder.path().join("own"), &["branch", "a-branch", "good"]);
     git(folder.path(), &["clone", "--quiet", "--bare", "own", "bare.git"]);
-    // A folder in a folder of a repository is none by itself.
+    // A folder within a repository is not a repository itself.
     repository(folder.path(), "outer", &[("good", Some(GOOD))]);
     std::fs::create_dir_all(folder.path().join("outer/inner")).expect("there is room");
     let caller = Caller::new(Options { repositories: Some(folder.path().join("outer")), ..Options::default() }).await;

@@ -1,4 +1,4 @@
-//! Extensions and Subscriptions that the scripts of connectors create: what can be read of them, and by whom.
+//! Extensions and Subscriptions that the scripts of connectors create: what is readable of them, and for whom.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::Caller;
 const EXTENSION: &str = "/demo/extensions/key=demo-intake";
 const SUBSCRIPTION: &str = "/demo/subscriptions/key=demo-orders";
 
-/// A dev server with `/_dev` and a deployment that is under way; its id.
+/// Returns a dev server with `/_dev` and a deployment in progress, and its id.
 async fn deploying() -> (Caller, String) {
     let caller = Caller::new(Options { control: true, ..Options::default() }).await;
     let draft = json!({"key": "pipeline", "connector": {"key": "demo-pipeline"}, "region": "europe-west1.gcp",
@@ -41,7 +41,7 @@ async fn control(caller: &Caller, method: Method, path: &str, body: &Value) {
 }
 
 #[tokio::test]
-async fn scripts_create_what_points_to_the_deployment_and_remove_it_with_it() {
+async fn scripts_create_resources_that_point_to_the_deployment_and_remove_them_with_it() {
     let (caller, id) = deploying().await;
     assert_eq!(statuses(&caller).await, [404, 404], "the scripts run at the end");
     caller.server.clock().step(Duration::from_secs(5));
@@ -62,7 +62,7 @@ async fn scripts_create_what_points_to_the_deployment_and_remove_it_with_it() {
     assert_eq!(deployment["applications"][1]["topic"], json!(topic));
 
     caller.call(Method::DELETE, &format!("/demo/deployments/{id}"), None).await;
-    assert_eq!(statuses(&caller).await, [200, 200], "they are there until it is gone");
+    assert_eq!(statuses(&caller).await, [200, 200], "they exist as long as the deployment");
     caller.server.clock().step(Duration::from_secs(5));
     assert_eq!(statuses(&caller).await, [404, 404]);
 }
@@ -73,7 +73,7 @@ async fn what_scripts_do_can_be_chosen_and_changed() {
     let path = format!("/_dev/deployments/{id}");
     control(&caller, Method::POST, &path, &json!({"action": "planResources", "creation": "Omitted"})).await;
     caller.server.clock().step(Duration::from_secs(5));
-    assert_eq!(statuses(&caller).await, [404, 404], "left out, and nobody is told");
+    assert_eq!(statuses(&caller).await, [404, 404], "omitted silently");
     let (_, deployment) = caller.call(Method::GET, &format!("/demo/deployments/{id}"), None).await;
     assert_eq!(deployment["status"], "Deployed");
 
@@ -89,7 +89,7 @@ async fn what_scripts_do_can_be_chosen_and_changed() {
     assert_eq!(status, 201, "{body}");
     caller.server.clock().step(Duration::from_secs(5));
     let (_, extension) = caller.call(Method::GET, EXTENSION, None).await;
-    assert_ne!(extension["destination"]["url"], "https://elsewhere.example/check", "the script put it right");
+    assert_ne!(extension["destination"]["url"], "https://elsewhere.example/check", "the script corrected it");
     assert_eq!(extension["version"], 2);
     let removed = json!({"project": "demo", "type": "Extension", "key": "demo-intake"});
     control(&caller, Method::DELETE, "/_dev/resources", &removed).await;

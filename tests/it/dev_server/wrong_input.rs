@@ -1,4 +1,4 @@
-//! Connectors over HTTP: wrong input and missing rights, each with its code, and nothing that breaks the server.
+//! Connectors over HTTP: wrong input and missing rights, each with its code, and without breaking the server.
 
 use dev_server::{Catalogue, Options};
 use reqwest::{Method, StatusCode};
@@ -28,7 +28,7 @@ async fn are_refused(rows: Vec<Row>) {
         assert_eq!(body["message"], body["errors"][0]["message"], "{case}");
     }
     let (_, page) = caller.get("/connectors/drafts?sort=version+desc").await;
-    assert_eq!((&page["total"], &page["results"][0]["version"]), (&json!(3), &json!(1)), "nothing was changed");
+    assert_eq!((&page["total"], &page["results"][0]["version"]), (&json!(3), &json!(1)), "nothing changed");
 }
 
 #[tokio::test]

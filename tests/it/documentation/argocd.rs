@@ -1,4 +1,4 @@
-//! `examples/argocd/argocd-cm-patch.yaml`: the health check for each kind, from the one file that has it.
+//! `examples/argocd/argocd-cm-patch.yaml`: the health check for each kind, copied from its one source file.
 
 use connect_operator::{crd, names};
 use std::fmt::Write as _;

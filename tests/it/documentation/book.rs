@@ -1,9 +1,10 @@
-//! `docs/SUMMARY.md`: the pages as a book. Every page is in it, once; and wherever a page links to a heading, that is there.
+//! `docs/SUMMARY.md`: the pages as a book. It lists every page once, and every link to a heading leads to an existing
+//! one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Kept out of the book: it is its table of contents.
+/// Not part of the book: it is its table of contents.
 const SUMMARY: &str = "SUMMARY.md";
 
 #[test]
@@ -15,7 +16,7 @@ fn every_page_is_in_the_book_once() {
     assert_eq!(listed.len(), once.len(), "a page is listed twice");
     let missing: Vec<_> = there.difference(&once).collect();
     let unknown: Vec<_> = once.difference(&there).collect();
-    assert!(missing.is_empty() && unknown.is_empty(), "not in the summary: {missing:?}; not there: {unknown:?}");
+    assert!(missing.is_empty() && unknown.is_empty(), "not in the summary: {missing:?}; missing: {unknown:?}");
 }
 
 #[test]
@@ -37,12 +38,12 @@ fn every_link_to_a_heading_leads_to_one() {
             }
         }
     }
-    assert!(seen > 20, "{seen} links to headings were looked at");
+    assert!(seen > 20, "{seen} links to headings were checked");
     assert_eq!(broken, Vec::<String>::new());
 }
 
-/// A built book has only what is below `docs/`, and `just book` puts `examples/` beside it. Pages that are written in Markdown
-/// become HTML, so a link to one that is not in the book would lead nowhere.
+/// Checks that links stay within the book. A built book has only what is below `docs/`, and `just book` puts
+/// `examples/` beside it. Markdown pages become HTML, so a link to one that is not in the book would lead nowhere.
 #[test]
 fn pages_of_the_book_link_to_nothing_that_a_built_book_lacks() {
     let mut broken = Vec::new();
@@ -65,7 +66,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").canonicalize().unwrap()
 }
 
-/// Every Markdown file below a folder.
+/// Returns every Markdown file below a folder.
 pub(super) fn pages(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
@@ -80,7 +81,7 @@ pub(super) fn pages(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Where the links of a page lead, without what only looks like one in code.
+/// Returns the targets of the links of a page, without text in code that only looks like a link.
 pub(super) fn links(text: &str) -> Vec<String> {
     let without = |text: &str, fence: &str| text.split(fence).step_by(2).collect::<String>();
     let prose = without(&without(&without(text, "\n```"), "``"), "`");
@@ -88,7 +89,7 @@ pub(super) fn links(text: &str) -> Vec<String> {
     links.collect()
 }
 
-/// The anchors that forges and mdBook give to headings: small letters, no punctuation, hyphens for blanks.
+/// Returns the anchors that forges and mdBook give to headings: lower case, no punctuation, hyphens for blanks.
 fn headings(text: &str) -> BTreeSet<String> {
     let prose: Vec<_> = text.split("\n```").step_by(2).collect();
     let titles = prose.iter().flat_map(|part| part.lines()).filter(|line| line.starts_with('#'));

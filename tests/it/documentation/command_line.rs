@@ -6,7 +6,7 @@ use clap::Command;
 
 use crate::golden::assert_golden;
 
-/// Columns of the help, whatever terminal the test runs in.
+/// Width of the help in columns, whatever terminal the test runs in.
 const WIDTH: usize = 100;
 
 #[test]
@@ -31,7 +31,7 @@ fn help_of(command: &Command, page: &mut String) {
     }
 }
 
-/// Without what depends on the environment: the width of the terminal, and values of variables.
+/// Removes what depends on the environment: the width of the terminal, and values of variables.
 fn same_everywhere(command: Command) -> Command {
     let names: Vec<_> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     let command = command.term_width(WIDTH).mut_args(|argument| argument.hide_env_values(true));

@@ -1,4 +1,4 @@
-//! `docs/dev-server.md`: what the page says of the dev server, held against it.
+//! `docs/dev-server.md`: what the page says about the dev server, compared with the code.
 
 use std::fmt::Write as _;
 
@@ -57,7 +57,7 @@ fn every_variant_and_each_of_its_values_is_on_the_page() {
 #[test]
 fn every_route_of_the_control_is_on_the_page() {
     let sources = sources::all();
-    let control = sources.iter().find(|source| source.path == "dev-server/control.rs").expect("the routes are there");
+    let control = sources.iter().find(|source| source.path == "dev-server/control.rs").expect("the file exists");
     let routes = control.words.windows(3).filter(|words| words[..2] == ["route", "("]).map(|words| &words[2]);
     let routes: Vec<_> = routes.map(|route| route.trim_matches('"')).collect();
     assert!(routes.len() > 5, "{routes:?}");
@@ -77,7 +77,7 @@ fn every_member_of_a_fault_is_on_the_page() {
 }
 
 #[test]
-fn the_actions_on_the_page_can_be_used_and_every_member_is_there() {
+fn the_actions_on_the_page_are_valid_and_have_every_member() {
     let chapter =
         PAGE.split("## Frontend actions").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a chapter");
     let (file, _) = chapter.split_once("```yaml\n").and_then(|(_, rest)| rest.split_once("```")).expect("a file");
@@ -89,7 +89,7 @@ fn the_actions_on_the_page_can_be_used_and_every_member_is_there() {
 }
 
 #[test]
-fn the_faults_on_the_page_can_be_used() {
+fn the_faults_on_the_page_are_valid() {
     let blocks = PAGE.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block);
     let files: Vec<_> = blocks.filter(|block| block.contains("faults:")).collect();
     assert_eq!(files.len(), 1);

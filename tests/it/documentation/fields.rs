@@ -49,7 +49,7 @@ fn add_rows(path: &str, schema: &Value, top: &Value, table: &mut String) {
     }
 }
 
-/// Where the same lists of values were described already, if they were.
+/// Returns where the same lists of values are described already, if anywhere.
 fn known_elsewhere(path: &str, field: &Value, top: &Value) -> Option<&'static str> {
     let first = &top["properties"]["configurations"]["items"]["properties"];
     let same = |(name, schema): (&String, &Value)| *schema == first[name];
@@ -73,7 +73,7 @@ fn kind(field: &Value) -> String {
     if field["type"] == "array" { format!("list of {}", words(&field["items"])) } else { words(field) }
 }
 
-/// What each rule says to the person who breaks it, once.
+/// Collects the message of each rule, once.
 fn collect_rules(schema: &Value, rules: &mut Vec<String>) {
     let here = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
     for message in here.filter_map(|rule| rule["message"].as_str()) {

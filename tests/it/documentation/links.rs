@@ -1,4 +1,4 @@
-//! Links between the pages: each leads to a file that is there.
+//! Links between the pages: each leads to an existing file.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn every_link_to_a_file_leads_somewhere() {
     assert_eq!(broken, Vec::<String>::new());
 }
 
-/// Markdown files of the package and of its folders for people.
+/// Returns the Markdown files of the package and of its folders for users.
 fn pages(root: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(root).unwrap().map(|file| file.unwrap().path());
     let mut pages: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();

@@ -1,4 +1,5 @@
-//! Pages that repeat what the code says (command line, reasons, fields, the dev server): each is compared with the code.
+//! Pages that repeat information of the code (command line, reasons, fields, the dev server): each is compared with the
+//! code.
 
 mod argocd;
 mod book;

@@ -1,4 +1,4 @@
-//! `docs/conditions.md`: every reason, what it means for whoever waits, and what to do.
+//! `docs/conditions.md`: every reason, its meaning for the user, and the remedy.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -142,7 +142,7 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::HostNotAllowed,
 ];
 
-/// Each kind that people write, with the reasons that it can have.
+/// Returns each kind that users write, with its possible reasons.
 pub(super) fn of_kinds() -> [(&'static str, Vec<Reason>); 4] {
     let given = given();
     let deployment = Reason::ALL.iter().filter(|reason| given.contains(reason.as_str())).copied();
@@ -156,7 +156,7 @@ pub(super) fn of_kinds() -> [(&'static str, Vec<Reason>); 4] {
 }
 
 #[test]
-fn the_page_of_conditions_lists_every_reason_that_is_given() {
+fn the_page_of_conditions_lists_every_reason_that_the_code_uses() {
     let mut parts = vec![
         ("kstatus", stances()),
         ("RegistryMirrored", beside("RegistryMirrored", MIRROR)),
@@ -168,7 +168,7 @@ fn the_page_of_conditions_lists_every_reason_that_is_given() {
 }
 
 #[test]
-fn the_page_of_each_kind_lists_its_reasons_and_links_to_what_helps() {
+fn the_page_of_each_kind_lists_its_reasons_and_links_to_their_help() {
     for (kind, reasons) in of_kinds() {
         let mut table = String::from("| Reason | `Ready` | kstatus |\n|---|---|---|\n");
         for reason in reasons {
@@ -181,10 +181,10 @@ fn the_page_of_each_kind_lists_its_reasons_and_links_to_what_helps() {
 }
 
 #[test]
-fn every_reason_that_is_listed_is_one_that_is_given() {
+fn every_listed_reason_is_used_by_the_code() {
     let given = given();
     for reason in PROJECT.iter().chain(MIRROR).chain(VERIFIED).chain(CHECK).chain(STAGED) {
-        assert!(given.contains(reason.as_str()), "{reason} is listed, and no code gives it");
+        assert!(given.contains(reason.as_str()), "{reason} is listed, and no code uses it");
     }
 }
 
@@ -194,12 +194,12 @@ fn every_sentence_says_enough_to_act_on() {
         let sentence = reason.sentence();
         assert!(sentence.len() > 20 && sentence.ends_with('.') && !sentence.contains(['|', '\n']), "{reason}");
         if reason.state() == ConditionState::Stalled {
-            assert!(sentence.contains(':'), "{reason} needs a person, and does not say what to do");
+            assert!(sentence.contains(':'), "{reason} needs a user, and names no remedy");
         }
     }
 }
 
-/// Reasons that some code gives: every `Reason::Name` of the controllers.
+/// Returns the reasons that the code uses: every `Reason::Name` of the controllers.
 fn given() -> BTreeSet<String> {
     let mut given = BTreeSet::new();
     for source in sources::all().iter().filter(|source| source.is_below("controllers")) {
@@ -219,8 +219,8 @@ fn not_given(given: &BTreeSet<String>) -> String {
     format!("Known, and not given by this version: {}.", names.join(", "))
 }
 
-/// What a stance looks like: `Ready`, the condition beside it, and what kstatus makes of the two (kstatus reads
-/// `Reconciling` and `Stalled` first, then `Ready`).
+/// Returns what a condition state looks like: `Ready`, the condition beside it, and what kstatus makes of the two
+/// (kstatus reads `Reconciling` and `Stalled` first, then `Ready`).
 pub(super) fn looks(state: ConditionState) -> [&'static str; 4] {
     match state {
         ConditionState::Ready => ["it is as wanted", "True", "", "Current"],
@@ -262,7 +262,7 @@ fn table(reasons: &[Reason]) -> String {
     table
 }
 
-/// A condition beside `Ready`, which neither Flux nor Argo CD looks at.
+/// Formats a condition beside `Ready`, which neither Flux nor Argo CD evaluates.
 fn beside(type_: &str, reasons: &[Reason]) -> String {
     let mut table = format!("| Reason | `{type_}` | What it means and what to do |\n|---|---|---|\n");
     for reason in reasons {
@@ -272,7 +272,7 @@ fn beside(type_: &str, reasons: &[Reason]) -> String {
     table
 }
 
-/// The condition that has a reason which `Ready` never has.
+/// Returns the condition of a reason that `Ready` never has.
 pub(super) fn condition_of(reason: Reason) -> &'static str {
     if VERIFIED.contains(&reason) { "Verified" } else { "RegistryMirrored" }
 }

@@ -1,4 +1,5 @@
-//! `docs/reference/`: every field of every kind with its type, its bounds and its rules, from the schema that is installed.
+//! `docs/reference/`: every field of every kind with its type, its bounds and its rules, from the schema that is
+//! installed.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::golden::assert_golden;
 
 #[test]
-fn the_reference_of_each_kind_is_what_its_schema_says() {
+fn the_reference_of_each_kind_matches_its_schema() {
     for crd in crd::all() {
         let kind = crd.spec.names.kind.clone();
         assert_golden(&format!("docs/reference/{}.md", kind.to_lowercase()), &page(&crd));
@@ -70,7 +71,7 @@ fn fields(path: &str, schema: &Value, rows: &mut String) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
         let what = field["description"].as_str().unwrap_or_default();
-        // The API server fills in such a field before it looks for what is required.
+        // The API server sets the default of such a field before it checks required fields.
         let filled = (!field["default"].is_null()).then(|| field["default"].to_string());
         let (what, absent) = match (required.contains(&name.as_str()), what.split_once("Default: ")) {
             (true, _) => (what, "refused"),
@@ -111,7 +112,7 @@ fn kind(field: &Value) -> String {
     }
 }
 
-/// What the schema itself refuses, in words.
+/// Formats what the schema itself rejects.
 fn bounds(field: &Value) -> Vec<String> {
     let mut bounds = Vec::new();
     let choices: Vec<_> =
@@ -160,7 +161,7 @@ fn collect(path: &str, schema: &Value, rules: &mut String) {
 }
 
 fn text(value: &Value) -> String {
-    // Bounds are whole numbers, which the schema keeps as floating point.
+    // Bounds are whole numbers, which the schema stores as floating point.
     match (value.as_str(), value.as_f64()) {
         (Some(text), _) => text.to_owned(),
         (None, Some(number)) => format!("{number}"),

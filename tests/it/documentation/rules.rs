@@ -14,7 +14,7 @@ fn every_rule_that_is_named_is_on_the_page_and_every_rule_has_a_test() {
         read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut commented, &mut tested);
     }
     let unknown: Vec<_> = commented.union(&tested).filter(|rule| !listed.contains(rule)).collect();
-    assert!(unknown.is_empty(), "named, and not on the page: {unknown:?}");
+    assert!(unknown.is_empty(), "named, but not on the page: {unknown:?}");
     let untested: Vec<_> = listed.difference(&tested).copied().collect();
     assert!(untested.is_empty(), "rules that no test names: {untested:?}");
 }
@@ -40,7 +40,7 @@ fn read(path: &Path, commented: &mut BTreeSet<u32>, tested: &mut BTreeSet<u32>) 
     }
 }
 
-/// The numbers that a text begins with: `3`, `17 and 18`, `17, 18 and 19`, `17 to 23`.
+/// Returns the numbers with which a text begins: `3`, `17 and 18`, `17, 18 and 19`, `17 to 23`.
 fn numbers(text: &str, blank: char) -> Vec<u32> {
     let mut found: Vec<u32> = Vec::new();
     let mut until = false;

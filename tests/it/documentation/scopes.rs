@@ -1,4 +1,4 @@
-//! Scopes on pages and in messages: only those of the one table (`connect/scopes.rs`), in combinations that it has.
+//! Scopes on pages and in messages: only those of the one table (`connect/scopes.rs`), in its combinations.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,12 +11,12 @@ use dev_server::DESCRIPTION;
 use crate::golden::assert_golden_parts;
 use crate::sources;
 
-/// Scopes that only an API client of a connector's own has, in examples.
+/// Scopes that only a connector's own API client has, in examples.
 const OF_CONNECTORS: &[&str] = &["manage_orders", "view_products"];
-/// Folders and files whose texts people read.
+/// Folders and files with texts for users.
 const PAGES: &[&str] =
     &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "crates/dev-server/src"];
-/// Where texts of messages may name scopes by themselves: the table, and sentences that a page repeats.
+/// Files whose messages may name scopes directly: the table, and sentences that a page repeats.
 const TABLES: &[&str] = &["connect-api/scopes.rs", "controllers/reason.rs"];
 
 #[test]
@@ -81,9 +81,9 @@ fn messages_take_the_names_of_scopes_from_the_table() {
     }
 }
 
-/// Each operation of the Connect and HTTP API has the scopes that the description says.
+/// Checks that each operation of the Connect and HTTP API has the scopes of the description.
 #[test]
-fn operations_need_what_the_description_of_the_dev_server_says() {
+fn operations_need_the_scopes_of_the_dev_servers_description() {
     let description: serde_json::Value = serde_saphyr::from_str(DESCRIPTION).expect("YAML");
     let paths = description["paths"].as_object().expect("paths");
     let operations = paths.values().filter_map(|path| path.as_object()).flat_map(|path| path.values());
@@ -92,7 +92,7 @@ fn operations_need_what_the_description_of_the_dev_server_says() {
         let Some(name) = operation["operationId"].as_str() else { continue };
         let security = operation["security"].as_array().into_iter().flatten();
         let described: Vec<_> = security.filter_map(|any| any["oauth2"][0].as_str()?.split_once(':')).collect();
-        // The contract leaves open what the forms without the project need.
+        // The contract leaves open what the paths without the project need.
         let right = Right::of_operation(name).filter(|_| !name.ends_with("Unscoped"));
         let Some(right) = right else {
             assert_eq!(described, [], "{name}");
@@ -126,10 +126,10 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// What is said at once: a sentence of a page, a row of a table, a line of YAML.
+/// Splits a text into statements: a sentence of a page, a row of a table, a line of YAML.
 fn statements(path: &Path, text: &str) -> Vec<String> {
     if path.extension().is_some_and(|kind| kind == "yaml") {
-        // Sentences of descriptions stand in one line.
+        // Sentences of descriptions are on one line.
         return text.lines().flat_map(|line| line.split(". ")).map(str::to_owned).collect();
     }
     let mut statements = vec![String::new()];
@@ -142,7 +142,7 @@ fn statements(path: &Path, text: &str) -> Vec<String> {
             if at > 0 {
                 statements.push(String::new());
             }
-            let statement = statements.last_mut().expect("there is one");
+            let statement = statements.last_mut().expect("a statement precedes");
             statement.push_str(part);
             statement.push(' ');
         }
@@ -153,13 +153,13 @@ fn statements(path: &Path, text: &str) -> Vec<String> {
     statements
 }
 
-/// Words that look like scopes.
+/// Returns the words that look like scopes.
 fn scopes(text: &str) -> BTreeSet<&str> {
     let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
     words.filter(|word| word.starts_with("manage_") || word.starts_with("view_")).collect()
 }
 
-/// Whether the table has these scopes, and together.
+/// Whether the table has these scopes, in this combination.
 fn is_known(named: &BTreeSet<&str>) -> bool {
     let of_table: BTreeSet<&str> = Right::ALL.iter().flat_map(|right| right.scopes().iter().copied()).collect();
     if named.iter().any(|scope| !of_table.contains(scope) && !OF_CONNECTORS.contains(scope)) {

@@ -1,4 +1,4 @@
-//! What pages claim is shown by tests that exist: wherever one names a test, most of all in `docs/security.md`.
+//! Tests that pages cite as evidence exist, most of all in `docs/security.md`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,10 +23,11 @@ fn every_test_that_a_page_names_exists() {
         }
     }
     assert!(named > 40, "{named} tests are named");
-    assert_eq!(missing, Vec::<String>::new(), "named, and not there");
+    assert_eq!(missing, Vec::<String>::new(), "named, but missing");
 }
 
-/// Words joined by underscores, and several of them: no flag, field or file looks like that, but metrics do.
+/// Whether a word consists of several parts joined by underscores: no flag, field or file looks like that, but metrics
+/// do.
 fn is_name_of_a_test(word: &str) -> bool {
     let is_metric = |family: &Family| word.starts_with(family.name);
     word.matches('_').count() > 2

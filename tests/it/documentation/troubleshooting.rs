@@ -1,4 +1,4 @@
-//! `docs/troubleshooting.md`: a section for each reason, whose head is made from the code, and whose rest people write.
+//! `docs/troubleshooting.md`: a section for each reason, with a generated head and a handwritten rest.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::golden::assert_golden_parts;
 
 const PAGE: &str = include_str!("../../../docs/troubleshooting.md");
 
-/// What Argo CD shows, with the health check of `examples/argocd/`; a test runs that on every reason.
+/// Returns what Argo CD shows, with the health check of `examples/argocd/`; a test runs that on every reason.
 fn argo_cd(state: ConditionState) -> &'static str {
     match state {
         ConditionState::Ready => "Healthy",
@@ -20,7 +20,7 @@ fn argo_cd(state: ConditionState) -> &'static str {
 }
 
 #[test]
-fn every_reason_has_a_section_that_begins_with_what_the_code_says() {
+fn every_reason_has_a_section_that_begins_with_its_generated_head() {
     let mut heads = Vec::new();
     for reason in Reason::ALL {
         let kinds: Vec<_> =
@@ -36,7 +36,7 @@ fn every_reason_has_a_section_that_begins_with_what_the_code_says() {
 }
 
 #[test]
-fn every_section_says_more_than_the_code_and_there_is_none_too_many() {
+fn every_section_explains_more_than_the_code_and_none_is_superfluous() {
     let sections: Vec<_> = PAGE.split("\n## ").skip(1).collect();
     let titles: Vec<_> = sections.iter().filter_map(|section| section.lines().next()).collect();
     for reason in Reason::ALL {
@@ -44,12 +44,12 @@ fn every_section_says_more_than_the_code_and_there_is_none_too_many() {
         let section = section.unwrap_or_else(|| panic!("{reason} has no section"));
         let (_, written) = section.split_once(&format!("<!-- end: {reason} -->")).expect("a head");
         let said = written.split_whitespace().count();
-        assert!(said >= 8, "{reason}: {said} words beside what the code says");
+        assert!(said >= 8, "{reason}: {said} words beside the generated head");
         if reason.state() == ConditionState::Stalled {
-            assert!(said >= 20, "{reason} needs a person, and is explained in {said} words");
+            assert!(said >= 20, "{reason} needs a user, and is explained in {said} words");
         }
     }
     let known = |title: &&&str| Reason::ALL.iter().any(|reason| reason.as_str() == **title) || title.contains(' ');
     let unknown: Vec<_> = titles.iter().filter(|title| !known(title)).collect();
-    assert_eq!(unknown, Vec::<&&str>::new(), "sections of reasons that there are not");
+    assert_eq!(unknown, Vec::<&&str>::new(), "sections of unknown reasons");
 }

@@ -12,7 +12,7 @@ use tokio::process::Command;
 use super::{clients, run};
 use crate::described::DevServer;
 
-/// The client, logged in to a dev server whose clock stands still.
+/// The client, logged in to a dev server with a stopped clock.
 struct Client {
     server: DevServer,
     home: tempfile::TempDir,
@@ -29,7 +29,7 @@ impl Client {
         Self { server, home, entry }
     }
 
-    /// Runs `connect …`: whether it went well, and all that it wrote.
+    /// Runs `connect …`; returns whether it succeeded, and all its output.
     async fn connect(&self, arguments: &[&str]) -> (bool, String) {
         let mut command = Command::new("node");
         command.arg(&self.entry).arg("connect").args(arguments);
@@ -47,7 +47,7 @@ impl Client {
     }
 }
 
-/// The client, unless Node is not there.
+/// Returns the client, unless Node is missing.
 async fn client(options: Options) -> Option<Client> {
     let entry = clients().await?.join("node_modules/@commercetools/cli/bin/run.js");
     Some(Client::new(entry, options).await)
@@ -82,7 +82,7 @@ async fn the_official_client_creates_lists_describes_redeploys_and_reads_logs() 
 
 #[tokio::test]
 async fn the_official_client_prepares_publishes_and_previews_a_connector() {
-    // Everything is over at once: the client polls, and looks once before it waits.
+    // Everything ends at once: the client polls, and reads once before it waits.
     let options = Options { deploy_duration: Duration::ZERO, ..Options::default() };
     let Some(client) = client(options).await else { return };
     let of_mine = |command: &'static str| ["connectorstaged", command, "--key", "mine"];
@@ -100,14 +100,14 @@ async fn the_official_client_prepares_publishes_and_previews_a_connector() {
     assert!(listed.contains("mine") && listed.contains("Published"), "{listed}");
 }
 
-/// The page on moving names every command that the client has, and none that it has not.
+/// Checks that the page on moving names every command of the client, and no other.
 #[tokio::test]
 async fn every_command_of_the_official_client_is_on_the_page_on_moving() {
     let Some(folder) = clients().await else { return };
     let commands = folder.join("node_modules/@commercetools/cli-topic-connect/dist/commands/connect");
     let mut there = BTreeSet::new();
     for topic in ["", "application", "connectorstaged", "deployment"] {
-        for file in std::fs::read_dir(commands.join(topic)).expect("the commands are there") {
+        for file in std::fs::read_dir(commands.join(topic)).expect("the client has commands") {
             let path = file.expect("a file").path();
             if path.extension().is_some_and(|end| end == "js") {
                 let name = path.file_stem().expect("a name").to_string_lossy().into_owned();

@@ -1,8 +1,8 @@
 //! The official clients against the dev server: the command line client (npm package `@commercetools/cli`) and the SDK
 //! (`@commercetools-connect/sdk`).
 //!
-//! They run where Node is; where it is not, that is said, and a failure if `REQUIRE_NODE` is set. They are installed from
-//! the lock file in `tests/clients`, without scripts, once for each state of that file.
+//! They run if Node is installed; otherwise the tests are skipped with a notice, or fail if `REQUIRE_NODE` is set. They
+//! are installed from the lock file in `tests/clients`, without scripts, once for each state of that file.
 
 mod cli;
 mod sdk;
@@ -47,15 +47,15 @@ async fn installed() -> PathBuf {
     folder
 }
 
-/// The folder with the clients, unless Node is not there.
+/// Returns the folder with the clients, unless Node is missing.
 async fn clients() -> Option<PathBuf> {
     if is_there("node").await && is_there("npm").await {
-        // Once, also if several tests begin at the same time.
+        // Only once, even if several tests begin at the same time.
         static INSTALLED: OnceCell<PathBuf> = OnceCell::const_new();
         return Some(INSTALLED.get_or_init(installed).await.clone());
     }
-    assert!(std::env::var_os("REQUIRE_NODE").is_none(), "REQUIRE_NODE is set, but node or npm is not there");
-    // Past the capture of the test harness, so that it is seen.
-    let _ = std::io::stderr().write_all(b"official clients: not tried, node and npm are not there\n");
+    assert!(std::env::var_os("REQUIRE_NODE").is_none(), "REQUIRE_NODE is set, but node or npm is missing");
+    // Bypasses the capture of the test harness, so that it is visible.
+    let _ = std::io::stderr().write_all(b"official clients: skipped, node or npm is missing\n");
     None
 }

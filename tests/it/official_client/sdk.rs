@@ -13,7 +13,7 @@ use super::clients;
 use crate::described::DevServer;
 use crate::patience::in_time;
 
-/// The SDK in a process of its own, which keeps its token between calls.
+/// The SDK in a separate process, which keeps its token between calls.
 struct Sdk {
     server: DevServer,
     questions: ChildStdin,
@@ -22,7 +22,7 @@ struct Sdk {
 }
 
 impl Sdk {
-    /// The SDK as that client, asking for those scopes; `None` where Node is not.
+    /// Starts the SDK with that client and those scopes; `None` if Node is missing.
     async fn new(options: Options, client: &str, scopes: &[&str]) -> Option<Self> {
         let folder = clients().await?;
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -39,11 +39,11 @@ impl Sdk {
         Some(Self { server, questions, answers, _process: process })
     }
 
-    /// A call, as the chain of the SDK's methods; its status, and its body or error.
+    /// Makes a call, given as the chain of the SDK's methods; returns its status, and its body or error.
     async fn call(&mut self, chain: Value) -> Value {
         self.questions.write_all(format!("{chain}\n").as_bytes()).await.expect("it reads");
         let line = in_time(self.answers.next_line()).await.expect("it answers in time");
-        serde_json::from_str(&line.expect("it can be read").expect("it goes on")).expect("it is JSON")
+        serde_json::from_str(&line.expect("it can be read").expect("the process continues")).expect("it is JSON")
     }
 
     async fn works(&mut self, chain: Value) -> Value {
@@ -56,7 +56,7 @@ impl Sdk {
         self.works(json!([["connectors"], ["search"], ["get", {"queryArgs": query}]])).await
     }
 
-    /// Names and statuses of the calls that arrived since the last time.
+    /// Returns names and statuses of the calls that arrived since then.
     fn arrived(&self, from: usize) -> Vec<(&'static str, u16)> {
         self.server.calls().iter().skip(from).map(|call| (call.operation, call.status)).collect()
     }
@@ -97,7 +97,7 @@ async fn the_sdk_reads_and_searches_connectors() {
     assert_eq!(paged, (0..30).map(|number| format!("many-{number:02}")).collect::<Vec<_>>());
     let refused = sdk.call(json!([["connectors"], ["search"], ["get", {"queryArgs": {"limit": 501}}]])).await;
     assert_eq!((&refused["statusCode"], &refused["error"]), (&json!(400), &json!("BadRequest")), "{refused}");
-    assert_eq!(sdk.server.counts()["token"], 1, "one token served for all");
+    assert_eq!(sdk.server.counts()["token"], 1, "one token served all calls");
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn the_sdk_prepares_a_connector_and_deploys_with_two_scopes() {
     let updated = sdk.works(json!([["connectors"], ["drafts"], mine, ["post", {"body": update}]])).await;
     assert_eq!(updated["name"], "Ours");
 
-    // Its API client is generated, so the second of the scopes has to have arrived whole.
+    // Its API client is generated, so both scopes must have arrived.
     let draft = json!({"key": "crm", "connector": {"key": "demo-api-client"}, "region": "europe-west1.gcp",
         "configurations": [{"applicationName": "service", "standardConfiguration": [], "securedConfiguration": []}]});
     let project = json!(["withProjectKey", {"projectKey": "demo"}]);
@@ -127,7 +127,7 @@ async fn the_sdk_prepares_a_connector_and_deploys_with_two_scopes() {
 }
 
 #[tokio::test]
-async fn the_sdk_looks_with_scopes_that_those_of_its_client_contain() {
+async fn the_sdk_reads_with_scopes_that_those_of_its_client_include() {
     let scopes = ["view_connectors:demo", "view_connectors_deployments:demo"];
     let Some(mut sdk) = Sdk::new(Options::default(), "dev-client", &scopes).await else { return };
     assert_eq!(keys(&sdk.search(json!({"text": "pipeline"})).await), ["demo-pipeline"]);
@@ -136,7 +136,7 @@ async fn the_sdk_looks_with_scopes_that_those_of_its_client_contain() {
 }
 
 #[tokio::test]
-async fn the_sdk_fetches_another_token_once_when_its_own_counts_no_more() {
+async fn the_sdk_fetches_another_token_once_when_its_own_is_revoked() {
     let options = Options { control: true, ..Options::default() };
     let Some(mut sdk) = Sdk::new(options, "dev-client", &["manage_project:demo"]).await else { return };
     let found = sdk.search(json!({})).await;
@@ -145,7 +145,7 @@ async fn the_sdk_fetches_another_token_once_when_its_own_counts_no_more() {
     let http = reqwest::Client::builder().no_proxy().build().expect("the settings are right");
     let revoked = http.delete(format!("{}/_dev/tokens", sdk.server.url())).send().await.expect("it answers");
     assert_eq!(revoked.status(), 200);
-    assert_eq!(sdk.search(json!({})).await, found, "the caller sees nothing of it");
+    assert_eq!(sdk.search(json!({})).await, found, "the caller does not notice");
     assert_eq!(sdk.arrived(2), [("searchConnectors", 401), ("token", 200), ("searchConnectors", 200)]);
 
     let refusing = Fault::of("searchConnectors", FaultAnswer::error(401, "invalid_token"));

@@ -1,4 +1,5 @@
-//! One cell: an operation meets a fault, once, over a real socket. What the operator makes of it, and what comes after.
+//! One cell: an operation meets a fault, once, over a real socket. It records how the operator reacts, and what
+//! follows.
 
 use std::time::Duration;
 
@@ -37,9 +38,9 @@ pub(super) enum Operation {
     ConnectorByKey,
     StagedById,
     StagedByKey,
-    /// A request for a token, which a look needs.
+    /// A request for a token that a read needs.
     TokenToLook,
-    /// A request for a token, which a redeploy needs.
+    /// A request for a token that a redeploy needs.
     TokenToChange,
 }
 
@@ -61,7 +62,7 @@ impl Operation {
         Self::TokenToChange,
     ];
 
-    /// Its name in the contract, or `token`.
+    /// Returns its name in the contract, or `token`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::List => "queryDeployments",
@@ -80,7 +81,7 @@ impl Operation {
         }
     }
 
-    /// Those without which the operator goes on.
+    /// Whether the operator continues without it.
     pub(super) fn is_aside(self) -> bool {
         use Operation::{ConnectorById, ConnectorByKey, Logs, StagedById, StagedByKey};
         matches!(self, Logs | ConnectorById | ConnectorByKey | StagedById | StagedByKey)
@@ -94,23 +95,23 @@ impl Operation {
 /// What is known after the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Knows {
-    /// It worked.
+    /// It succeeded.
     Worked,
-    /// There is no such thing.
+    /// It does not exist.
     Absent,
-    /// A look failed: nothing is known.
+    /// A read failed: nothing is known.
     Nothing,
-    /// Nothing happened, and the operation is forgotten; the input, or something at the remote, has to change.
+    /// Nothing happened, and the operation is dropped; the input, or something at the remote, has to change.
     Refused,
-    /// Nothing happened, and the operation is forgotten; the same may work soon.
+    /// Nothing happened, and the operation is dropped; the same may succeed soon.
     NotNow,
     /// It may have happened: the operation stays.
     Open,
-    /// The key is somebody else's.
+    /// A foreign deployment has the key.
     KeyTaken,
 }
 
-/// Who is not to call the project.
+/// An open circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Closed {
     pub(super) kind: OutageKind,
@@ -122,25 +123,25 @@ pub(super) struct Closed {
 pub(super) enum Pause {
     /// A second at first, up to a quarter less; doubles up to a minute.
     Growing,
-    /// Exactly so long.
+    /// Exactly this long.
     Asked(Duration),
     /// 5 minutes, and up to a tenth more; new credentials end it.
     UntilRepaired,
 }
 
-/// What an operation makes of a fault.
+/// The reaction of an operation to a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Cell {
     pub(super) knows: Knows,
     /// After what time the same is sent again, if nothing else changes and the fault is over.
     pub(super) again: Option<Duration>,
-    /// What the resource says meanwhile, if it is not settled.
+    /// What the resource reports meanwhile, if it is not settled.
     pub(super) reason: Option<Reason>,
-    /// Whether the project is called meanwhile.
+    /// The circuit breaker of the project meanwhile, if it is open.
     pub(super) closed: Option<Closed>,
 }
 
-/// Lets an operation meet a fault.
+/// Makes an operation meet a fault.
 pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
     let clock = Clock::stepped(START.parse().unwrap());
     let kind = match operation {
@@ -162,14 +163,14 @@ pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
     at_a_standstill(&clock, Box::pin(change(operation, kind, clock.clone(), fault))).await
 }
 
-/// The dev server with the fault, from now on.
+/// Applies the fault to the dev server from now on.
 async fn go_wrong(dev: &mut DevServer, client: &HttpConnect, operation: Operation, fault: &Fault) {
     if operation.needs_token() {
         dev.revoke_tokens();
     }
     fault.begin(dev, operation.name());
     if let How::Refused = fault.how {
-        // The last answer ends its connection, so that the next call has to open one.
+        // The last answer closes its connection, so that the next call has to open one.
         let last = FaultAnswer::with_the_right_body(200).with_header("Connection", "close");
         dev.fault(Wrong::of("queryDeployments", last)).unwrap();
         client.deployments(PageRequest { limit: 1, offset: 0 }).await.expect("it still answers");
@@ -178,7 +179,7 @@ async fn go_wrong(dev: &mut DevServer, client: &HttpConnect, operation: Operatio
     }
 }
 
-/// The fault is over.
+/// Ends the fault.
 async fn come_right(desk: &mut Desk, fault: &Fault) {
     desk.dev.clear_faults();
     if let How::Refused = fault.how {
@@ -214,7 +215,7 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
     let (knows, reason) = match answer {
         Ok(true) => (Knows::Worked, None),
         Ok(false) => (Knows::Absent, None),
-        // What the registry or a log would have said is not missed.
+        // Missing information of the registry or of a log is no error.
         Err(_) if operation.is_aside() => (Knows::Nothing, None),
         Err(error) => (Knows::Nothing, Some(problem::condition(&error, "demo").reason)),
     };
@@ -225,7 +226,7 @@ fn found<T>(answer: Result<Option<T>, ApiError>) -> Result<bool, ApiError> {
     answer.map(|found| found.is_some())
 }
 
-/// Begins a change, lets its call go wrong, and follows it to its end: it happened once, whatever the fault.
+/// Begins a change, makes its call fail, and follows it to its end: it happened once, whatever the fault.
 async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: &Fault) -> Cell {
     let paths = match operation {
         Operation::CreateUnscoped => DeploymentPaths::Unscoped,
@@ -272,7 +273,7 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
     Cell { again: again.map(about), ..at_first }
 }
 
-/// Looks until the call is sent, which goes wrong. Returns when that was, and what it came to.
+/// Reconciles until the call is sent, which fails. Returns when that was, and its result.
 async fn sent(desk: &mut Desk, operation: Operation, fault: &Fault) -> (Timestamp, Box<(act::Done, AppliedResponse)>) {
     // A redeploy gathers changes first.
     for _ in 0..5 {
@@ -289,14 +290,14 @@ async fn sent(desk: &mut Desk, operation: Operation, fault: &Fault) -> (Timestam
     panic!("{operation:?} is not called");
 }
 
-/// A share of chance is left out, and what is below a second.
+/// Removes the random share, and fractions of a second.
 fn about(time: Duration) -> Duration {
     let time = Duration::from_secs(time.as_secs());
     let repaired = Duration::from_mins(5);
     if time > repaired && time <= repaired.mul_f64(1.1) { repaired } else { time }
 }
 
-/// One deployment after a create, one redeploy more after a redeploy, none after an undeploy.
+/// Checks for one deployment after a create, one more redeploy after a redeploy, none after an undeploy.
 pub(super) fn happened_once(desk: &Desk, kind: OperationKind, case: &str) {
     let all = desk.dev.world().all(desk.dev.now());
     let found: Vec<_> = all.iter().map(|live| (live.version, live.status.clone())).collect();

@@ -1,5 +1,5 @@
-//! One resource as its controller treats it, with the real client over real sockets, the gate of its project, `decide`
-//! and `act`, but without a cluster: what a status would keep is kept here.
+//! One resource as its controller handles it, with the real client over real sockets, the circuit breaker of its
+//! project, `decide` and `act`, but without a cluster: the persisted state is kept here.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -52,24 +52,25 @@ use crate::patience::brief;
 
 /// When every test begins.
 pub(super) const START: &str = "2026-01-01T00:00:00Z";
-/// How long the dev server deploys.
+/// Duration of a deployment at the dev server.
 const DEPLOY_DURATION: Duration = Duration::from_secs(5);
-/// How long a token lasts: less than clocks differ by.
+/// Lifetime of a token: shorter than the difference between clocks.
 pub(super) const TOKEN_LIFETIME: Duration = Duration::from_mins(30);
-/// How often a resource that nothing happens to is looked at.
+/// Poll interval of a settled resource.
 pub(super) const INTERVAL: Duration = Duration::from_mins(5);
-/// No resource needs more looks than this to come to its end.
+/// Limit of the reads that a resource needs until it is settled.
 const MOST_LOOKS: usize = 200;
 
-/// Limits of the requests: those of the operator, which a busy machine keeps, but for what would take as long as they
-/// are; and sizes that are reached soon.
+/// Returns the limits of requests: the operator's own, which a busy machine keeps, except for faults that last as long
+/// as a limit; and sizes that are reached soon.
 fn limits(takes_time: bool) -> Limits {
     let (page_body, body, small_body) = (128 << 10, 128 << 10, 32 << 10);
     let usual = Limits { page_body, body, small_body, ..Limits::default() };
     if takes_time { Limits { call: brief(), silence: brief() * 2 / 3, ..usual } } else { usual }
 }
 
-/// A clock that stands still, but for the turns of requests, which go by it too: without them one would wait for ever.
+/// Runs a future on a clock that advances only for the rate limiter, which uses it too: otherwise a request would wait
+/// for ever.
 pub(super) async fn at_a_standstill<T>(clock: &Clock, tracker: impl Future<Output = T>) -> T {
     let mut tracker = pin!(tracker);
     loop {
@@ -81,7 +82,7 @@ pub(super) async fn at_a_standstill<T>(clock: &Clock, tracker: impl Future<Outpu
     }
 }
 
-/// Hands out the one client of a test.
+/// Provides the one client of a test.
 struct Factory(Arc<HttpConnect>);
 
 impl ConnectFactory for Factory {
@@ -94,15 +95,15 @@ impl ConnectFactory for Factory {
     }
 }
 
-/// What a look led to.
+/// The result of a turn.
 pub(super) enum Turn {
-    /// Nothing is sent; look again after this time.
+    /// Nothing is sent; the next reconcile is after this time.
     Rest(Outcome, Option<Duration>),
     /// A call was sent.
     Sent(Box<(Done, AppliedResponse)>),
-    /// The resource may go.
+    /// The finalizer may be removed.
     Released,
-    /// The look failed.
+    /// The read failed.
     Blind(ApiError),
 }
 
@@ -111,7 +112,7 @@ pub(super) struct Desk {
     pub(super) clock: Clock,
     pub(super) dev: DevServer,
     pub(super) remote: Arc<Remote>,
-    /// Past the gate, for looks whose fate is no part of a test.
+    /// Bypasses the circuit breaker, for reads whose fate is not part of a test.
     pub(super) client: Arc<HttpConnect>,
     pub(super) identity: DesiredIdentity,
     pub(super) persisted: PersistedState,
@@ -122,16 +123,16 @@ pub(super) struct Desk {
     secret: String,
     digest_key: DigestKey,
     transient: TransientState,
-    /// Keeps the looker at work.
+    /// Keeps the poller alive.
     _remotes: Arc<Remotes>,
     /// Keeps the state file.
     _folder: Option<TempDir>,
 }
 
 impl Desk {
-    /// A project that answers, and a resource that nothing was done for.
+    /// Creates a project that answers, and a resource without any operation.
     pub(super) async fn new(paths: DeploymentPaths, clock: Clock, fault: &Fault) -> Self {
-        // Only what is started again has to remember.
+        // Only a server that is restarted needs a state file.
         let folder = matches!(fault.how, How::Refused).then(|| tempfile::tempdir().unwrap());
         let state_file = folder.as_ref().map(|folder| folder.path().join("state.json"));
         Self {
@@ -140,7 +141,7 @@ impl Desk {
         }
     }
 
-    /// The same with a remote whose clock goes as it likes.
+    /// Creates the same with a remote whose clock is independent.
     pub(super) async fn with_clocks(clock: Clock, theirs: Clock) -> Self {
         Self::within(limits(false), DeploymentPaths::Project, None, clock, theirs).await
     }
@@ -220,25 +221,25 @@ impl Desk {
         }
     }
 
-    /// The same, live.
+    /// Creates the same, with a live deployment.
     pub(super) async fn live(paths: DeploymentPaths, clock: Clock, fault: &Fault) -> Self {
         let mut desk = Self::new(paths, clock, fault).await;
         desk.follow_to_the_end().await;
         desk
     }
 
-    /// Somebody rotates the Secret.
+    /// Rotates the Secret.
     pub(super) fn rotate(&mut self) {
         "second-token-of-the-shop".clone_into(&mut self.secret);
     }
 
-    /// Somebody changes a value that anybody may see.
+    /// Changes a visible value.
     pub(super) fn turn_up(&mut self) {
         self.object.spec = resource("debug").spec;
         self.object.metadata.generation = Some(2);
     }
 
-    /// Somebody deletes the resource.
+    /// Deletes the resource.
     pub(super) fn delete(&mut self) {
         self.object.metadata.deletion_timestamp = Some(Time(self.clock.now()));
     }
@@ -247,27 +248,27 @@ impl Desk {
         self.persisted.id.clone().expect("it is live")
     }
 
-    /// Where the remote is, also while it is not there.
+    /// Returns the address of the remote, even while it does not listen.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How far the operation that runs is known to have come.
+    /// Returns the state of the operation in progress.
     pub(super) fn status_conversion(&self) -> Option<OperationState> {
         self.persisted.operation.as_ref().map(|operation| operation.state)
     }
 
-    /// Lets this time pass, here and at the remote.
+    /// Lets time pass, here and at the remote.
     pub(super) fn pass(&self, time: Duration) {
         let before = self.dev.now();
         self.clock.step(time);
-        // A remote with a clock of its own.
+        // The remote has a clock of its own.
         if self.dev.now() == before {
             self.dev.clock().step(time);
         }
     }
 
-    /// Why the project is not called, if it is not.
+    /// Returns why the circuit breaker of the project is open, if it is.
     pub(super) fn closed(&self) -> Option<Outage> {
         match self.remote.enter(&self.object_ref) {
             Ok(_) | Err(NotAdmitted::Queued) => None,
@@ -275,7 +276,7 @@ impl Desk {
         }
     }
 
-    /// One look, and one call at most. `before_the_call` lets it go wrong.
+    /// Makes one read, and one call at most. `before_the_call` can make it fail.
     pub(super) async fn turn(
         &mut self,
         api: &dyn ConnectApi,
@@ -287,7 +288,7 @@ impl Desk {
         };
         let desired = self.desired();
         let wanted = self.wanted(&desired);
-        let target = target(&self.object, None).expect("it is named by its key");
+        let target = target(&self.object, None).expect("the connector is named by its key");
         let intent = intent(&self.object, &self.identity, Some(&target), None);
         let observation = observe::observation(&looked, &std::collections::BTreeSet::new());
         let decision = decide(&Input {
@@ -324,7 +325,7 @@ impl Desk {
         Turn::Sent(Box::new((done, outcome)))
     }
 
-    /// Looks and calls until the resource is settled or gone. Returns when a call was sent next, if one was.
+    /// Reads and calls until the resource is settled or deleted. Returns when the next call was sent, if one was.
     pub(super) async fn follow_to_the_end(&mut self) -> Option<Timestamp> {
         let mut sent = None;
         for _ in 0..MOST_LOOKS {
@@ -343,10 +344,10 @@ impl Desk {
             };
             self.pass(pause);
         }
-        panic!("it comes to no end: {:?}, {:?}", self.persisted, self.transient);
+        panic!("it does not settle: {:?}, {:?}", self.persisted, self.transient);
     }
 
-    /// How long a run waits after a call: as `connector_deployment/reconciler/execute.rs` does.
+    /// Returns how long a reconcile waits after a call: as `connector_deployment/reconciler/execute.rs` does.
     pub(super) fn after(&self, (done, outcome): &(Done, AppliedResponse)) -> Duration {
         let refused = outcome.transient.refused.as_ref().is_some_and(|refused| refused.cause.is_some());
         match (&done.response, outcome.transient.pause, &done.error) {
@@ -358,13 +359,13 @@ impl Desk {
         }
     }
 
-    /// From here on it is another leader, whose clock differs from that of the one who wrote the operation.
+    /// Continues as another leader, whose clock differs from that of the leader that wrote the operation.
     pub(super) fn take_over(&mut self, started_at: Timestamp) {
-        self.persisted.operation.as_mut().expect("an operation runs").started_at = started_at;
+        self.persisted.operation.as_mut().expect("an operation is in progress").started_at = started_at;
         self.transient = TransientState::default();
     }
 
-    /// As `observe` looks, but without the shared view.
+    /// Reads as `observe` does, but without the shared view.
     async fn observation(&self) -> Result<RecordRead, ApiError> {
         let creating = self.persisted.operation.as_ref().is_some_and(|operation| {
             operation.kind == OperationKind::Create && operation.state == OperationState::Planned

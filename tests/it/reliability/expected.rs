@@ -1,4 +1,5 @@
-//! What is to come of each fault at each operation: the design's reactions, written by hand and not from the code.
+//! The expected result of each fault at each operation: the design's reactions, written by hand and not derived from
+//! the code.
 
 use std::time::Duration;
 
@@ -8,21 +9,23 @@ use connect_operator::controllers::remote::OutageKind;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
 use super::faults::{Fault, Happened, ReportedState};
 
-/// What passes by itself is looked at again after this time, doubling to a minute.
+/// A temporary state is read again after this time, doubling to a minute.
 const SOON: Duration = Duration::from_secs(5);
-/// A redeploy that is decided on anew gathers changes for so long.
+/// A redeploy that is decided again gathers changes for this long.
 const GATHERED: Duration = Duration::from_secs(2);
-/// A DELETE whose answer was lost is looked for, and sent again, after this time, doubling to 5 minutes.
+/// After a DELETE whose answer was lost, the remote is read, and the DELETE sent again, after this time, doubling to 5
+/// minutes.
 const AFTER_A_LOSS: Duration = Duration::from_secs(8);
-/// A redeploy whose answer was lost is looked for at once, and not sent again before this time, doubling to 5 minutes.
+/// After a redeploy whose answer was lost, the remote is read at once, and the redeploy is not sent again before this
+/// time, doubling to 5 minutes.
 const REDEPLOY_AFTER_A_LOSS: Duration = Duration::from_secs(10);
 /// A create whose answer was lost is not sent again before this time: 2 L.
 const CREATE_AFTER_A_LOSS: Duration = Duration::from_mins(1);
-/// A DELETE that was accepted, and did nothing, is sent again after this time.
+/// An accepted DELETE without an effect is sent again after this time.
 const UNDEPLOY_AGAIN: Duration = Duration::from_secs(12);
 /// A refused write is repeated after this time, doubling to an hour.
 const REFUSED: Duration = Duration::from_mins(10);
-/// Somebody else's key is looked at again after the interval of the resource.
+/// A foreign key is read again after the interval of the resource.
 const TAKEN: Duration = Duration::from_mins(5);
 
 const UNAVAILABLE: Closed = Closed { kind: OutageKind::Unavailable, pause: Pause::Growing };
@@ -35,7 +38,7 @@ fn throttled(seconds: Option<u64>) -> Closed {
     Closed { kind: OutageKind::Throttled, pause }
 }
 
-/// What is to come of a fault at an operation.
+/// Returns the expected result of a fault at an operation.
 pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
     let says = if operation.needs_token() { fault.token } else { fault.says };
     match operation {
@@ -49,13 +52,13 @@ pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
     }
 }
 
-/// Without looks nothing can be done, so whatever is wrong with them concerns the whole project.
+/// Nothing works without reads, so any failure of them concerns the whole project.
 fn look(operation: Operation, says: ReportedState) -> Cell {
     let fails =
         |reason, closed| Cell { knows: Knows::Nothing, again: None, reason: Some(reason), closed: Some(closed) };
     match says {
         ReportedState::Fine => Cell { knows: Knows::Worked, again: None, reason: None, closed: None },
-        // A list that is not there is no answer about a deployment.
+        // A list that does not exist is no answer about a deployment.
         ReportedState::Absent if operation == Operation::List => fails(Reason::RequestRejected, PROJECT),
         ReportedState::AbsentPerhaps if operation == Operation::List => fails(Reason::ServiceUnavailable, UNAVAILABLE),
         ReportedState::Absent | ReportedState::AbsentPerhaps => {
@@ -78,7 +81,7 @@ fn look(operation: Operation, says: ReportedState) -> Cell {
     }
 }
 
-/// The operator goes on without logs and without the registry; only what says something of the whole service counts.
+/// The operator continues without logs and without the registry; only a failure of the whole service counts.
 fn aside(says: ReportedState) -> Cell {
     let without = |closed| Cell { knows: Knows::Nothing, again: None, reason: None, closed };
     match says {
@@ -111,7 +114,7 @@ fn change(operation: Operation, running: Reason, says: ReportedState) -> Cell {
         reason: Some(reason),
         closed,
     };
-    // What happened is found, and not sent again; only a DELETE is, since its 404 is the end.
+    // A change that happened is found by a read, and not sent again; only a DELETE is, since its 404 ends it.
     let lost = |happened| match (operation, happened) {
         (Operation::Undeploy, _) => Some(AFTER_A_LOSS),
         (Operation::Redeploy, Happened::No) => Some(REDEPLOY_AFTER_A_LOSS),
@@ -123,7 +126,7 @@ fn change(operation: Operation, running: Reason, says: ReportedState) -> Cell {
         ReportedState::Absent | ReportedState::AbsentPerhaps if operation == Operation::Undeploy => {
             Cell { knows: Knows::Absent, again: None, reason: None, closed: None }
         }
-        // It is looked at again until it is sure (rule 5).
+        // The operator reads again until it is sure (rule 5).
         ReportedState::Absent | ReportedState::AbsentPerhaps if operation == Operation::Redeploy => soon(running, None),
         ReportedState::Fix(reason) => refused(reason, None),
         ReportedState::Forbidden => refused(Reason::PermissionMissing, None),
@@ -143,7 +146,7 @@ fn change(operation: Operation, running: Reason, says: ReportedState) -> Cell {
             open(Reason::ServiceUnavailable, Some(throttled(Some(seconds))), again)
         }
         ReportedState::FixPerhaps(reason) => open(reason, None, lost(Happened::No)),
-        // A DELETE was accepted, whatever its answer looks like; reading tells what became of it.
+        // A DELETE was accepted, whatever its answer looks like; a read shows the result.
         ReportedState::Unreadable(happened) if operation == Operation::Undeploy => {
             let again = (happened == Happened::No).then_some(UNDEPLOY_AGAIN);
             Cell { knows: Knows::Worked, again, reason: Some(running), closed: None }

@@ -1,5 +1,5 @@
-//! Everything that can go wrong with a call, and what it is by contract sections 8 and 13: the table that the
-//! expectations are made from. Knows nothing of what the code makes of it.
+//! Everything that can go wrong with a call, and its meaning by contract sections 8 and 13: the table from which the
+//! expectations are derived. It does not use the operator's own interpretation.
 
 use connect_operator::controllers::reason::Reason;
 use dev_server::{Fault as Wrong, FaultAnswer, FaultEffect};
@@ -7,36 +7,36 @@ use serde_json::{Value, json};
 
 use crate::described::DevServer;
 
-/// What a fault says, for an operation of the API.
+/// What a fault reports about an operation of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReportedState {
-    /// It worked: only the form is odd.
+    /// It succeeded: only the form is odd.
     Fine,
-    /// Somebody has to change something, for this reason; nothing happened.
+    /// A user has to change something, for this reason; nothing happened.
     Fix(Reason),
     /// The same with a status that leaves open whether it happened.
     FixPerhaps(Reason),
     /// The API client lacks a right.
     Forbidden,
-    /// The credentials count no more, also with a new token.
+    /// The credentials are not valid any more, even with a new token.
     Credentials,
-    /// Another version, or busy: nothing happened, and the next look says what to do.
+    /// Another version, or busy: nothing happened, and the next observation decides.
     Passing,
     /// The key is taken.
     Taken,
-    /// There is no such thing.
+    /// It does not exist.
     Absent,
-    /// The same without a code, which counts only where something is named.
+    /// The same without a code, which counts only where a record is named.
     AbsentPerhaps,
-    /// It did not arrive at the service.
+    /// It did not reach the service.
     NotThere,
-    /// Asks for a pause, of so many seconds if it says so; nothing happened.
+    /// Asks for a pause, in seconds if stated; nothing happened.
     Throttled(Option<u64>),
-    /// Asks for a pause of so many seconds, and leaves open whether it happened.
+    /// Asks for a pause in seconds, and leaves open whether it happened.
     Away(u64),
-    /// The service is broken: whether it happened is open. It did, or not.
+    /// The service is broken: whether it happened is open. The value tells whether it did.
     Broken(Happened),
-    /// It worked, says the status; nothing else can be read.
+    /// It succeeded, by the status; nothing else is readable.
     Unreadable(Happened),
     /// The service works, and leaves open whether it happened.
     Open(Happened),
@@ -49,30 +49,30 @@ pub(super) enum Happened {
     No,
 }
 
-/// How a call is made to go wrong.
+/// How a call is made to fail.
 pub(super) enum How {
-    /// Each call is answered like this.
+    /// Each call gets this answer.
     Response(FaultEffect, Box<FaultAnswer>),
     /// Its token has been revoked meanwhile.
     Revoked,
-    /// Nobody listens.
+    /// Nothing listens.
     Refused,
 }
 
-/// Something that goes wrong.
+/// A fault.
 pub(super) struct Fault {
-    /// For people.
+    /// Shown in reports and on the page.
     pub(super) name: String,
-    /// What it says as the answer to an operation.
+    /// What it reports as the answer to an operation.
     pub(super) says: ReportedState,
-    /// What it says as the answer to a request for a token.
+    /// What it reports as the answer to a request for a token.
     pub(super) token: ReportedState,
     pub(super) how: How,
 }
 
 use Happened::{No, Yes};
 
-/// The codes of contract section 8.2 with the reaction that it names, and the reason that people are told.
+/// The codes of contract section 8.2 with the reaction that it demands, and the reported reason.
 pub(super) const CODES: [(&str, ReportedState); 39] = [
     ("AuthenticationError", ReportedState::Credentials),
     ("AuthorizationError", ReportedState::Forbidden),
@@ -139,8 +139,8 @@ const STATUSES: [(u16, ReportedState); 20] = [
     (599, ReportedState::Broken(No)),
 ];
 
-/// What a token endpoint says with an error status: 401 refuses the client, as does a 400 that names an `error` (RFC 6749
-/// section 5.2); anything else leaves the operator without a token, so that nothing was sent.
+/// Returns what an error status of a token endpoint means: 401 refuses the client, as does a 400 with an `error` (RFC
+/// 6749 section 5.2); any other status leaves the operator without a token, so that nothing was sent.
 fn token(status: u16) -> ReportedState {
     match status {
         401 => ReportedState::Credentials,
@@ -148,7 +148,7 @@ fn token(status: u16) -> ReportedState {
     }
 }
 
-/// Every fault.
+/// Returns every fault.
 pub(super) fn all() -> Vec<Fault> {
     let mut all = codes();
     all.extend(statuses());
@@ -166,7 +166,7 @@ fn after(name: impl Into<String>, says: ReportedState, token: ReportedState, ans
     Fault { name: name.into(), says, token, how: How::Response(FaultEffect::After, Box::new(answer)) }
 }
 
-/// The same before and after the effect.
+/// Returns the same fault before and after the effect.
 fn both(name: &str, answer: &FaultAnswer) -> [Fault; 2] {
     [
         before(name, ReportedState::Broken(No), ReportedState::NotThere, answer.clone()),
@@ -237,7 +237,7 @@ fn statuses() -> Vec<Fault> {
     let asked = ReportedState::Throttled(Some(30));
     statuses.push(before("429 with `Retry-After: 30`", asked, asked, paused(429, "30")));
     statuses.push(before("503 with `Retry-After: 30`", ReportedState::Away(30), asked, paused(503, "30")));
-    // An answer whose date and pause are by a clock that is an hour wrong.
+    // An answer whose date and pause come from a clock that is an hour wrong.
     for (clock, date, until) in [
         ("an hour ahead", "Thu, 01 Jan 2026 01:00:00 GMT", "Thu, 01 Jan 2026 01:00:30 GMT"),
         ("an hour behind", "Wed, 31 Dec 2025 23:00:00 GMT", "Wed, 31 Dec 2025 23:00:30 GMT"),
@@ -257,7 +257,7 @@ fn json_body(status: u16, body: Value) -> FaultAnswer {
     FaultAnswer { status: Some(status), body: Some(body), ..FaultAnswer::default() }
 }
 
-/// Bodies of errors that are not quite those of the contract.
+/// Returns faults whose error bodies deviate from the contract.
 fn bodies() -> Vec<Fault> {
     let rejected = ReportedState::Fix(Reason::RequestRejected);
     let invalid = ReportedState::Fix(Reason::ConfigurationInvalid);
@@ -310,7 +310,7 @@ fn bodies() -> Vec<Fault> {
     bodies
 }
 
-/// Answers with a status of success.
+/// Returns faults with a status of success.
 fn odd_successes() -> Vec<Fault> {
     let right = |status| FaultAnswer::with_the_right_body(status);
     let mut odd = vec![
@@ -340,7 +340,7 @@ fn odd_successes() -> Vec<Fault> {
     odd
 }
 
-/// What happens below HTTP, and limits of size and time.
+/// Returns faults below HTTP, and at limits of size and time.
 fn connections() -> Vec<Fault> {
     let success = || FaultAnswer { status: Some(200), ..FaultAnswer::default() };
     let late = FaultAnswer { status: Some(504), delay_ms: 3_600_000, ..FaultAnswer::default() };
@@ -366,18 +366,18 @@ fn connections() -> Vec<Fault> {
 }
 
 impl Fault {
-    /// Whether the change was made all the same, of a fault that leaves it open.
+    /// Whether a fault that leaves it open made the change all the same.
     pub(super) fn happened(&self) -> bool {
         matches!(self.how, How::Response(FaultEffect::After, _))
     }
 
-    /// Whether it lasts as long as a limit of time.
+    /// Whether it lasts as long as a time limit.
     pub(super) fn takes_time(&self) -> bool {
         let How::Response(_, answer) = &self.how else { return false };
         answer.delay_ms > 0 || answer.stall_at.is_some() || answer.endless
     }
 
-    /// Lets calls of this operation go wrong from now on.
+    /// Makes calls of this operation fail from now on.
     pub(super) fn begin(&self, dev: &DevServer, operation: &str) {
         match &self.how {
             How::Response(effect, answer) => {

@@ -1,9 +1,9 @@
-//! What comes of every fault at every remote operation: the real client over real sockets, the gate of the project,
-//! `act` and `decide`, held against the design's reactions, which `expected` writes down by hand. `docs/reliability.md`
-//! is made of the same cells.
+//! The result of every fault at every remote operation: the real client over real sockets, the circuit breaker of the
+//! project, `act` and `decide`, compared with the design's reactions, which `expected` lists by hand.
+//! `docs/reliability.md` is generated from the same cells.
 //!
-//! `faults` is what goes wrong, `cells` lets an operation meet it, on a `desk` without a cluster. What only a cluster can
-//! show is in `tests/apiserver/outage/`.
+//! `faults` lists what goes wrong, `cells` makes an operation meet it, on a `desk` without a cluster. Tests that need a
+//! cluster are in `tests/apiserver/outage/`.
 
 mod cells;
 mod desk;
@@ -21,12 +21,12 @@ use self::faults::{CODES, Fault, How, all};
 use crate::golden::assert_golden_parts;
 use crate::patience::in_time;
 
-/// Cells that are under way at once.
+/// Number of cells at once.
 const QUICK_AT_ONCE: usize = 16;
-/// The same of those that only wait.
+/// Number of cells at once that only wait.
 const SLOW_AT_ONCE: usize = 32;
 
-/// A fault at an operation, and what came of it.
+/// A fault at an operation, and its result.
 struct Met<'a> {
     fault: &'a Fault,
     operation: Operation,
@@ -38,12 +38,12 @@ fn can_meet(operation: Operation, fault: &Fault) -> bool {
     !(operation.needs_token() && matches!(fault.how, How::Revoked | How::Refused))
 }
 
-/// Every cell, operation by operation.
+/// Runs every cell, operation by operation.
 async fn matrix(faults: &[Fault]) -> Vec<Met<'_>> {
     let pairs = Operation::ALL.into_iter().flat_map(|operation| faults.iter().map(move |fault| (operation, fault)));
     let pairs = pairs.filter(|(operation, fault)| can_meet(*operation, fault));
     let (slow, quick): (Vec<_>, Vec<_>) = pairs.partition(|(_, fault)| fault.takes_time());
-    // One after the other, so that what has little time is not kept waiting by the many.
+    // One group after the other, so that the many slow cells do not delay those with short limits.
     let mut met = meet(quick, QUICK_AT_ONCE).await;
     met.extend(meet(slow, SLOW_AT_ONCE).await);
     met.sort_by_key(|met| met.operation);
@@ -53,14 +53,14 @@ async fn matrix(faults: &[Fault]) -> Vec<Met<'_>> {
 async fn meet(pairs: Vec<(Operation, &Fault)>, at_once: usize) -> Vec<Met<'_>> {
     let cells = pairs.into_iter().map(async |(operation, fault)| {
         let met = in_time(Box::pin(cell(operation, fault))).await;
-        let cell = met.unwrap_or_else(|_| panic!("{operation:?} does not come to an end: {}", fault.name));
+        let cell = met.unwrap_or_else(|_| panic!("{operation:?} does not end: {}", fault.name));
         Met { fault, operation, cell }
     });
     stream::iter(cells).buffered(at_once).collect().await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_fault_at_every_operation_is_met_as_the_design_says() {
+async fn every_fault_at_every_operation_causes_the_reaction_of_the_design() {
     let faults = all();
     let met = matrix(&faults).await;
     let mut wrong = Vec::new();

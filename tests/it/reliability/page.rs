@@ -1,4 +1,4 @@
-//! The tables of `docs/reliability.md`, from what was met.
+//! The tables of `docs/reliability.md`, generated from the results.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use connect_operator::controllers::remote::OutageKind;
 use super::Met;
 use super::cells::{Cell, Closed, Knows, Operation, Pause};
 
-/// Kinds of calls that have a table of their own, with the operations that are of it.
+/// The tables, each with its operations.
 const TABLES: [(&str, &[Operation]); 7] = [
     ("look", &[Operation::List, Operation::ById, Operation::ByKey]),
     ("create", &[Operation::Create, Operation::CreateUnscoped]),
@@ -19,7 +19,7 @@ const TABLES: [(&str, &[Operation]); 7] = [
     ("staged", &[Operation::StagedById, Operation::StagedByKey]),
 ];
 
-/// The generated parts of the page, by name.
+/// Returns the generated parts of the page, by name.
 pub(super) fn tables(all: &[Met<'_>]) -> Vec<(&'static str, String)> {
     TABLES.iter().map(|(name, operations)| (*name, table(all, operations))).collect()
 }
@@ -27,9 +27,9 @@ pub(super) fn tables(all: &[Met<'_>]) -> Vec<(&'static str, String)> {
 /// A fault as a row names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
-    /// What it is called.
+    /// Its name.
     text: String,
-    /// The operation, if the others of the table say something else.
+    /// The operation, if the others of the table report something else.
     to: Option<&'static str>,
     /// Whether the change was made all the same, if that makes a difference.
     happened: Option<bool>,
@@ -67,7 +67,7 @@ fn name(met: &Met<'_>, of_kind: &[&Met<'_>]) -> Name {
     Name { text: met.fault.name.clone(), to, happened }
 }
 
-/// The faults of a row: codes, then statuses without one, then the rest; those apart whose effect matters.
+/// Formats the faults of a row: codes, then statuses without one, then the rest; separately where their effect matters.
 fn listed(names: &[Name]) -> String {
     let mut parts = Vec::new();
     for (happened, words) in [(None, ""), (Some(false), "*without effect:* "), (Some(true), "*with effect:* ")] {

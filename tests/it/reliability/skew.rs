@@ -1,6 +1,6 @@
 //! Clocks that differ by an hour: those of the operator and of the service, and those of two leaders.
 //!
-//! A `Retry-After` that is given as a time stands among `faults`.
+//! A `Retry-After` with a date is one of the `faults`.
 
 use std::time::Duration;
 
@@ -19,20 +19,20 @@ fn start() -> Timestamp {
     START.parse().unwrap()
 }
 
-/// The same time as two clocks show it: ours, and one that differs.
+/// Returns the same time on two clocks: the operator's, and one that differs.
 fn clocks() -> [(&'static str, Timestamp, Timestamp); 2] {
     [("an hour ahead", start(), later(start(), HOUR)), ("an hour behind", later(start(), HOUR), start())]
 }
 
 #[tokio::test]
-async fn a_service_whose_clock_is_an_hour_wrong_costs_neither_tokens_nor_calls() {
+async fn a_service_whose_clock_is_an_hour_wrong_loses_neither_tokens_nor_calls() {
     for (case, ours, theirs) in clocks() {
         let clock = Clock::stepped(ours);
         let life = async {
             let mut desk = Desk::with_clocks(clock.clone(), Clock::stepped(theirs)).await;
             desk.follow_to_the_end().await;
             happened_once(&desk, OperationKind::Create, case);
-            // The token ends by the service's clock, and is renewed by ours before that.
+            // The token expires by the service's clock, and is renewed earlier by the operator's.
             desk.pass(TOKEN_LIFETIME);
             desk.rotate();
             desk.follow_to_the_end().await;
@@ -50,7 +50,7 @@ async fn a_service_whose_clock_is_an_hour_wrong_costs_neither_tokens_nor_calls()
     }
 }
 
-/// Lets a call be lost, before or after it happened.
+/// Makes a call get lost, before or after it happened.
 async fn lose(desk: &mut Desk, operation: &str, happens: bool) {
     let mut lost = Fault::of(operation, FaultAnswer::dropped()).times(1);
     if happens {
@@ -69,7 +69,7 @@ async fn lose(desk: &mut Desk, operation: &str, happens: bool) {
     assert_eq!(desk.status_conversion(), Some(OperationState::Planned));
 }
 
-/// What is under way when another leader takes over.
+/// The change in progress when another leader takes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Create,
@@ -87,7 +87,7 @@ impl Change {
         }
     }
 
-    /// A new desk at which the call of this change was lost, before or after it happened.
+    /// Returns a new desk at which the call of this change was lost, before or after it happened.
     async fn lost(self, clock: &Clock, happens: bool) -> Desk {
         let mut desk = Desk::with_clocks(clock.clone(), clock.clone()).await;
         if self != Self::Create {
@@ -105,7 +105,7 @@ impl Change {
 }
 
 #[tokio::test]
-async fn an_operation_whose_time_is_an_hour_off_ends_once_whoever_goes_on_with_it() {
+async fn an_operation_whose_time_is_an_hour_off_ends_once_under_any_leader() {
     for change in [Change::Create, Change::Value, Change::Secret, Change::Deletion] {
         for happens in [false, true] {
             for hours in [1, -1] {
@@ -114,14 +114,14 @@ async fn an_operation_whose_time_is_an_hour_off_ends_once_whoever_goes_on_with_i
                 let life = async {
                     let mut desk = change.lost(&clock, happens).await;
                     desk.take_over(desk.clock.now().saturating_add(SignedDuration::from_hours(hours)).unwrap());
-                    // Long enough for what is under way to arrive.
+                    // Long enough for calls in progress to arrive.
                     desk.pass(Duration::from_secs(30));
                     desk.follow_to_the_end().await;
                     desk
                 };
                 let desk = at_a_standstill(&clock, Box::pin(life)).await;
-                // Its two minutes seem to be over, and nothing that can be seen tells a redeploy of secrets only from
-                // somebody else's: rule 6 allows one more.
+                // Its two minutes seem to be over, and nothing visible distinguishes a redeploy of secrets only from a
+                // foreign one: rule 6 allows one more.
                 if change == Change::Secret && happens && hours < 0 {
                     assert_eq!(desk.dev.counts()["updateDeploymentById"], 2, "{case}");
                 } else {

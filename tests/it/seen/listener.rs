@@ -1,4 +1,4 @@
-//! The listener, over real HTTP: what it answers, and that nobody can hold it up.
+//! The listener, over real HTTP: what it answers, and that no client can block it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,13 +39,13 @@ impl Bench {
     }
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "what both addresses are")]
+#[allow(clippy::unnecessary_wraps, reason = "the type of both addresses")]
 fn any() -> Option<SocketAddr> {
     Some(SocketAddr::from(([127, 0, 0, 1], 0)))
 }
 
 async fn send(address: SocketAddr, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let mut stream = TcpStream::connect(address).await.expect("the listener accepts");
     stream.write_all(format!("{request}\r\nHost: localhost\r\n\r\n").as_bytes()).await.expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("it answers, and closes the connection");
@@ -57,7 +57,7 @@ async fn each_address_serves_what_belongs_there_and_nothing_else() {
     let bench = Bench::new();
     let metrics = bench.listen(Addresses { metrics: any(), health: None }).await.addresses[0];
     let closed = TcpStream::connect(metrics).await;
-    assert!(closed.is_err(), "it ends with its owner");
+    assert!(closed.is_err(), "the listener ends with its owner");
     let both = bench.listen(Addresses { metrics: any(), health: any() }).await;
     let (only_metrics, only_health) = (
         bench.listen(Addresses { metrics: any(), health: None }).await,
@@ -146,7 +146,7 @@ async fn probes_name_each_check() {
 }
 
 #[tokio::test]
-async fn an_address_in_use_is_said_with_its_flag() {
+async fn an_address_in_use_is_reported_with_its_flag() {
     let bench = Bench::new();
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = taken.local_addr().ok();
@@ -159,9 +159,9 @@ async fn an_address_in_use_is_said_with_its_flag() {
     }
 }
 
-/// Slow clients fill every place; their connections end, and the next request is answered.
+/// Slow clients occupy every connection; their connections end, and the next request is answered.
 #[tokio::test]
-async fn slow_clients_hold_nobody_up_for_long() {
+async fn slow_clients_do_not_block_others_for_long() {
     let bench = Bench::new();
     let listening = bench.listen(Addresses { metrics: None, health: any() }).await;
     let address = listening.addresses[0];

@@ -1,4 +1,5 @@
-//! What people on duty have: alerts, dashboard and runbooks, which name only what is served; and the listener that serves it.
+//! The tools of operators on duty: alerts, dashboard and runbooks, which use only served metrics; and the listener that
+//! serves them.
 
 mod listener;
 mod promtool;
@@ -6,7 +7,7 @@ mod queries;
 
 use std::path::{Path, PathBuf};
 
-/// A file of the chart.
+/// Returns the path of a file of the chart.
 fn chart(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files").join(name)
 }

@@ -1,16 +1,16 @@
-//! The alerts before Prometheus' own tool: their rules, and when they fire.
+//! The alerts, tested with Prometheus' own tool: their rules, and when they fire.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::chart;
 
-/// Runs promtool. Where it is not installed it is not tried, which is said; with `REQUIRE_PROMETHEUS` it has to be there.
+/// Runs promtool. If it is not installed, the test is skipped with a notice; with `REQUIRE_PROMETHEUS` it fails.
 fn promtool(arguments: &[&str]) {
     let output = match Command::new("promtool").args(arguments).output() {
         Ok(output) => output,
         Err(error) if std::env::var_os("REQUIRE_PROMETHEUS").is_none() => {
-            eprintln!("NOT TRIED: promtool {arguments:?}: {error}; install the package `prometheus`");
+            eprintln!("SKIPPED: promtool {arguments:?}: {error}; install the package `prometheus`");
             return;
         }
         Err(error) => panic!("promtool: {error}; install the package `prometheus`"),
@@ -20,7 +20,7 @@ fn promtool(arguments: &[&str]) {
 }
 
 #[test]
-fn the_rules_are_rules() {
+fn the_alert_rules_are_valid() {
     promtool(&["check", "rules", chart("alerts.yaml").to_str().expect("text")]);
 }
 
@@ -36,14 +36,14 @@ fn each_alert_fires_when_it_should_and_is_silent_when_it_should() {
 }
 
 #[test]
-fn what_is_served_is_what_prometheus_reads() {
+fn prometheus_can_read_the_served_metrics() {
     use std::io::Write as _;
     use std::process::Stdio;
 
     let metrics = connect_operator::metrics::Metrics::new(jiff::Timestamp::UNIX_EPOCH);
     let tool = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut tool) = tool else {
-        // Said, or refused, by the test above.
+        // The test above reports or refuses the missing tool.
         return promtool(&["--version"]);
     };
     tool.stdin.take().expect("a pipe").write_all(metrics.encode().as_bytes()).expect("promtool reads");

@@ -1,4 +1,4 @@
-//! Each metric and label in alerts and dashboard is one of the table of families, and each alert has its runbook.
+//! Each metric and label in alerts and dashboard is in the table of families, and each alert has its runbook.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::chart;
 
-/// Labels that the scraping adds, and that of the bounds of a histogram.
+/// Labels that scraping adds, and that of the bounds of a histogram.
 const OTHER_LABELS: &[&str] = &["job", "instance", "namespace", "le"];
 
-/// The family that a name in a query belongs to.
+/// Returns the family of a name in a query.
 fn family(name: &str) -> Option<&'static Family> {
     ALL.iter().find(|family| match family.metric {
         Type::Histogram => ["_bucket", "_sum", "_count"].iter().any(|end| name == format!("{}{end}", family.name)),
@@ -19,13 +19,13 @@ fn family(name: &str) -> Option<&'static Family> {
     })
 }
 
-/// Names of metrics in an expression.
+/// Returns the names of metrics in an expression.
 fn metrics(expression: &str) -> Vec<&str> {
     let words = expression.split(|sign: char| !(sign.is_ascii_alphanumeric() || sign == '_'));
     words.filter(|word| word.starts_with("connect_operator_") || word.starts_with("process_")).collect()
 }
 
-/// Names of labels in an expression: those that are matched, and those that are grouped by.
+/// Returns the names of labels in an expression: those that it matches, and those by which it groups.
 fn labels(expression: &str) -> BTreeSet<&str> {
     let matched = expression.split('{').skip(1).filter_map(|rest| rest.split('}').next());
     let matched = matched.flat_map(|inner| inner.split("\",")).filter_map(|one| one.split(['=', '!']).next());
@@ -36,7 +36,7 @@ fn labels(expression: &str) -> BTreeSet<&str> {
 
 fn check(what: &str, expression: &str) {
     let names = metrics(expression);
-    assert!(!names.is_empty(), "{what} asks for no metric: {expression}");
+    assert!(!names.is_empty(), "{what} uses no metric: {expression}");
     let mut allowed: BTreeSet<&str> = OTHER_LABELS.iter().copied().collect();
     for name in names {
         let family = family(name).unwrap_or_else(|| panic!("{what}: {name} is not served"));
@@ -46,7 +46,7 @@ fn check(what: &str, expression: &str) {
     assert!(unknown.is_empty(), "{what}: {unknown:?} in {expression}");
 }
 
-/// Alerts by name, with expression and annotations.
+/// Returns the alerts, with expression and annotations.
 fn alerts() -> Vec<Value> {
     let text = std::fs::read_to_string(chart("alerts.yaml")).unwrap();
     let file: Value = serde_saphyr::from_str(&text).expect("YAML");
@@ -55,7 +55,7 @@ fn alerts() -> Vec<Value> {
 }
 
 #[test]
-fn alerts_ask_for_what_is_served_and_each_has_all_that_people_need() {
+fn alerts_use_served_metrics_and_each_has_all_annotations_and_a_runbook() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages = BTreeSet::new();
     for alert in alerts() {
@@ -83,7 +83,7 @@ fn alerts_ask_for_what_is_served_and_each_has_all_that_people_need() {
 }
 
 #[test]
-fn the_dashboard_asks_for_what_is_served_and_every_family_is_on_it() {
+fn the_dashboard_uses_served_metrics_and_shows_every_family() {
     let text = std::fs::read_to_string(chart("dashboard.json")).unwrap();
     let dashboard: Value = serde_json::from_str(&text).expect("JSON");
     let mut ids = BTreeSet::new();
@@ -107,7 +107,7 @@ fn the_dashboard_asks_for_what_is_served_and_every_family_is_on_it() {
 }
 
 #[test]
-fn a_query_that_asks_for_something_else_is_found() {
+fn a_query_with_an_unknown_metric_or_label_is_found() {
     for wrong in [
         "connect_operator_ressources",
         "connect_operator_resources{status=\"Ready\"}",

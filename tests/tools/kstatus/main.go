@@ -1,5 +1,5 @@
-// Command kstatus says what Flux makes of objects: it reads a JSON list of them from standard input, and writes a list of
-// verdicts in the same order. See tests/apiserver/gitops/.
+// Command kstatus computes the status that Flux derives from objects: it reads a JSON list of objects from standard
+// input, and writes a list of verdicts in the same order. See tests/apiserver/gitops/.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// verdict is what kstatus makes of one object.
+// verdict is the result of kstatus for one object.
 type verdict struct {
 	Status  string `json:"status"`
 	Message string `json:"message"`
@@ -32,7 +32,7 @@ func run(input io.Reader, output io.Writer) error {
 	}
 	verdicts := make([]verdict, 0, len(objects))
 	for _, text := range objects {
-		// Its own decoder, so that whole numbers are int64, as in what an API server sent.
+		// UnmarshalJSON uses its own decoder, so that whole numbers are int64, as in the answer of an API server.
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(text); err != nil {
 			return err

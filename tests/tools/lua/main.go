@@ -1,6 +1,7 @@
-// Command lua runs health checks as Argo CD does: it reads pairs of a script and an object from standard input, and writes a
-// list of verdicts in the same order. As there, a script has the libraries base, package and table, not string, one second,
-// and the object as the global obj; of an object that is being deleted no script is asked. See tests/apiserver/gitops/.
+// Command lua runs health checks as Argo CD does: it reads pairs of a script and an object from standard input, and
+// writes a list of verdicts in the same order. As in Argo CD, a script has the libraries base, package and table, but
+// not string; it has one second, and the object as the global obj; for an object that is being deleted no script runs.
+// See tests/apiserver/gitops/.
 package main
 
 import (
@@ -15,13 +16,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// question is a script and the object that it is asked about.
+// question is a script and the object that it checks.
 type question struct {
 	Script string         `json:"script"`
 	Object map[string]any `json:"object"`
 }
 
-// verdict is what the script says.
+// verdict is the result of the script.
 type verdict struct {
 	Status  string `json:"status"`
 	Message string `json:"message"`
@@ -83,7 +84,7 @@ func ask(question question) (verdict, error) {
 	}
 }
 
-// value is a JSON value as Lua has it: null is nil, numbers are floating point.
+// value converts a JSON value to Lua: null becomes nil, numbers become floating point.
 func value(state *lua.LState, from any) lua.LValue {
 	switch from := from.(type) {
 	case bool:

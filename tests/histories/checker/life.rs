@@ -10,20 +10,20 @@ use super::allowed::Allowance;
 use super::permitted::Written;
 use crate::remote::Values;
 
-/// Plain values as they were sent, and as they show after it.
+/// Plain values as they were sent, and as the remote shows them afterwards.
 pub(super) type Difference = (BTreeMap<String, String>, BTreeMap<String, String>);
 
-/// One state that was desired.
+/// One desired state.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
-    /// `None`: something that is named is missing.
+    /// `None`: a referenced object is missing.
     pub(crate) values: Option<Values>,
     /// Version of the connector.
     pub(super) version: Option<i64>,
-    /// The last redeploy request that was there.
+    /// The last redeploy request that was set.
     pub(super) request: Option<String>,
     pub(super) since: Timestamp,
-    /// Generation of the resource then, a hash of its spec, and whether that is another one than before.
+    /// Generation of the resource then, a hash of its spec, and whether the spec differs from the previous one.
     pub(super) generation: i64,
     pub(super) spec: u64,
     pub(super) edited: bool,
@@ -35,35 +35,36 @@ pub(crate) struct Ask {
 pub(crate) struct Life {
     pub(crate) object_ref: ObjectRef,
     pub(crate) asks: Vec<Ask>,
-    /// The newest ask that was served.
+    /// Index of the newest ask that was served.
     pub(super) served: Option<usize>,
-    /// The newest ask when the operation that is stored was written.
+    /// Index of the newest ask when the stored operation was written.
     pub(super) planned: usize,
-    /// Version of the connector that runs, as far as its own calls brought it there.
+    /// Version of the connector that runs, as far as the resource's own calls brought it there.
     pub(super) connector: i64,
-    /// `updatePolicy` was `Latest` at some time; a run may still go by that.
+    /// `updatePolicy` was `Latest` at some time; a reconcile may still act on that.
     pub(super) follows: bool,
     pub(super) status: ConnectorDeploymentStatus,
     pub(super) allowed: BTreeSet<Allowance>,
     /// Every operation that was about to be sent, oldest first.
     pub(super) written: Vec<Written>,
-    /// Plain values that were sent last.
+    /// The plain values that were sent last.
     pub(super) sent: BTreeMap<String, String>,
-    /// Every plain value that was ever sent to the deployment, by name.
+    /// Names of all plain values that were ever sent to the deployment.
     pub(crate) ever_sent: BTreeSet<String>,
-    /// The difference that the last operation left, and every one after which the same was sent once more.
+    /// The difference that the last operation left, and every difference after which the same values were sent once
+    /// more.
     pub(super) difference: Option<Difference>,
     pub(super) differences: BTreeSet<Difference>,
-    /// `drift.policy` was `Correct` at some time; a run may still go by that.
+    /// `drift.policy` was `Correct` at some time; a reconcile may still act on that.
     pub(super) corrected: bool,
     pub(crate) alive: bool,
     /// `ObserveOnly`, so that it claims nothing.
     pub(super) observes: bool,
-    /// Its deployment may outlive it: people wanted that, or removed the finalizer.
+    /// Its deployment may outlive it: a user wanted that, or removed the finalizer.
     pub(crate) may_leave: bool,
-    /// The remote shows other values than it was created with, or somebody changed them before its id was known, so a create
-    /// whose answer was lost does not look like ours: rule 2 says `KeyTaken` of it and leaves it alone, rather than to risk a
-    /// stranger's.
+    /// The remote shows other values than those it was created with, or another client changed them before its id was
+    /// known. A create whose answer was lost then does not look like the operator's own: rule 2 reports `KeyTaken` and
+    /// leaves it alone, because it may belong to somebody else.
     pub(crate) disguised: bool,
 }
 
@@ -91,8 +92,8 @@ impl Life {
         }
     }
 
-    /// What may count as applied for a generation by a run that began then: nothing that a later edit of the spec asked for,
-    /// nor what an edit up to that generation has replaced.
+    /// Returns the asks that may count as applied for a generation, for a reconcile that began then: none that a later
+    /// edit of the spec introduced, and none that an edit up to that generation replaced.
     pub(super) fn asked_of(&self, generation: i64, began: Timestamp) -> impl Iterator<Item = &Ask> {
         let known = |ask: &&Ask| ask.generation <= generation || !ask.edited;
         let known: Vec<&Ask> = self.asks.iter().take_while(known).collect();
@@ -102,13 +103,14 @@ impl Life {
         asks.filter(move |(index, _)| ends(*index).is_none_or(|end| end >= began)).map(|(_, ask)| ask)
     }
 
-    /// Whether the ask that is served now has another request or another version than the one that was served before it.
+    /// Whether the ask that is served now has another request or another version than the one that was served before
+    /// it.
     pub(super) fn is_new_request(&self, before: Option<usize>) -> bool {
         let ask = |index: Option<usize>| self.asks.get(index?).map(|ask| (&ask.request, ask.version));
         ask(self.served) != ask(before)
     }
 
-    /// Whether an ask differs from the one that was served last, and from all between, by the version alone.
+    /// Whether an ask differs from the one that was served last, and from all in between, by the version alone.
     pub(super) fn asks_for_a_version_only(&self, index: usize) -> bool {
         let Some(served) = self.served.and_then(|served| self.asks.get(served..=index)) else { return false };
         let [first, later @ ..] = served else { return false };

@@ -1,9 +1,10 @@
-//! Counts and judges what is done to staged connectors, as the other files do for deployments.
+//! Counts and checks what is done to staged connectors, as the other files do for deployments.
 //!
-//! A tag at the remote is a *visit*, which ends when another repository or tag stands there, or its permission is taken away; so is a content, which is
-//! everything that people choose. Permission for a preview is asked for once for each visit of a tag, and each visit of a
-//! content is published once; a request to try again allows both once more, and so does, for a permission, that the answer
-//! to the request for it was not read: then nobody knows which tag it was for.
+//! A *visit* of a tag lasts until the remote has another repository or tag, or the preview permission is withdrawn. A
+//! visit of a content, which is everything that users choose, lasts until the content changes. The operator may request
+//! a preview once for each visit of a tag, and publish once for each visit of a content. A request to try again allows
+//! both once more; a preview request is also allowed again if its answer was not read, because it is then unknown which
+//! tag it was for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +21,16 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Deserialize;
 
-use super::Judge;
-use super::made::{content, has_tag, is_as_wanted, reason_for};
+use super::Checker;
+use super::staged_spec::{content, has_tag, is_as_wanted, reason_for};
 use crate::cluster::{Change, Cluster, Key, Kind};
-use crate::remote::{Arrived, Make};
+use crate::remote::{Arrived, StagedVerb};
 
-/// A staged connector for a while.
+/// A state of a staged connector, and since when.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     at: Timestamp,
-    /// `None`: it is gone.
+    /// `None`: it does not exist any more.
     pub(crate) record: Option<Record>,
     /// Number of the visit of its repository and tag.
     tag: u64,
@@ -39,40 +40,40 @@ pub(crate) struct Row {
 
 /// One resource, from its creation to its end.
 #[derive(Debug)]
-pub(crate) struct Making {
+pub(crate) struct StagedLife {
     object_ref: ObjectRef,
-    /// Every spec that it ever had, and since when.
+    /// Every spec that it had, and since when.
     specs: Vec<(Timestamp, ConnectorStagedSpec)>,
-    /// Every operation that was ever written: what it does, from which version, and the request that it serves.
+    /// Every operation that was written: what it does, from which version, and the request that it serves.
     written: BTreeMap<(String, Option<i64>), Option<String>>,
-    /// Versions from which permission for a preview was asked for, with an answer that was read.
+    /// Versions from which a preview was requested and the answer was read.
     answered: BTreeSet<i64>,
     status: ConnectorStagedStatus,
     alive: bool,
     /// Its connector may outlive it.
     may_leave: bool,
-    /// Somebody changed its connector before its id was known, so that it does not look like its own.
+    /// Another client changed its connector before its id was known, so that it does not look like the operator's own.
     disguised: bool,
 }
 
 /// Everything that is known of staged connectors.
 #[derive(Default)]
-pub(crate) struct Makers {
-    lives: BTreeMap<String, Making>,
+pub(crate) struct StagedRecords {
+    lives: BTreeMap<String, StagedLife>,
     owners: BTreeMap<String, BTreeSet<String>>,
     rows: BTreeMap<String, Vec<Row>>,
-    /// Visits of tags that permission was asked for, each with the request that it served and the resource, and from which
-    /// version that was last.
+    /// Visits of tags for which a preview was requested, each with the request that it served and the resource; the
+    /// value is the version from which it was last requested.
     asked: BTreeMap<(String, u64, Option<String>, String), i64>,
-    /// Visits of contents that were published, with certification or without, each with the request that it served.
+    /// Visits of contents that were published, with or without certification, each with the request that it served.
     published: BTreeSet<(String, u64, bool, Option<String>)>,
-    /// Visits of tags whose permission counts as asked for, because somebody else did.
+    /// Visits of tags whose preview counts as requested, because another client requested it.
     taken_over: BTreeSet<(String, u64)>,
     seen: Option<Timestamp>,
 }
 
-impl Makers {
-    /// Notes how everything is now.
+impl StagedRecords {
+    /// Records the current state.
     pub(super) fn see(&mut self, world: &mut World, now: Timestamp, changed: bool) {
         if !changed && self.seen == Some(now) {
             return;
@@ -102,14 +103,14 @@ impl Makers {
         let same_tag = before.map(|before| &before.repository) == record.as_ref().map(|record| &record.repository);
         let asked =
             |record: Option<&Record>| record.is_some_and(|record| record.is_previewable != IsPreviewable::NeverAsked);
-        // Who sets the same tag once more takes the permission away too, as one reading has it.
+        // In one reading of the contract, setting the same tag again also withdraws the permission.
         let same_tag = same_tag && asked(record.as_ref()) >= asked(before);
         let same_content = before.map(content) == record.as_ref().map(content);
         let (tag, content) = (last.tag + u64::from(!same_tag), last.content + u64::from(!same_content));
         rows.push(Row { at, record, tag, content });
     }
 
-    /// Somebody else changed it; what is seen from now on is new.
+    /// Records that another client changed it; the next observation is new.
     pub(crate) fn foreign(&mut self, id: &str) {
         self.seen = None;
         for uid in self.owners.get(id).into_iter().flatten() {
@@ -119,19 +120,19 @@ impl Makers {
         }
     }
 
-    /// Somebody else asked for the permission, or published: that counts as asked for and as done.
+    /// Records that another client requested a preview, or published: it counts as requested and as done.
     pub(crate) fn done_elsewhere(&mut self, id: &str) {
         if let Some(row) = self.rows.get(id).and_then(|rows| rows.last()) {
             self.taken_over.insert((id.to_owned(), row.tag));
         }
     }
 
-    /// How it is now.
+    /// Returns the current record.
     pub(crate) fn now(&self, id: &str) -> Option<&Record> {
         self.rows.get(id)?.last()?.record.as_ref()
     }
 
-    /// Whether permission was asked for the tag that it has now.
+    /// Whether a preview was requested for its current tag.
     pub(crate) fn was_asked(&self, id: &str) -> bool {
         self.rows.get(id).and_then(|rows| rows.last()).is_some_and(|row| self.was_asked_at(id, row))
     }
@@ -146,7 +147,7 @@ impl Makers {
         rows[rows.partition_point(|row| row.at <= since).saturating_sub(1)..].iter()
     }
 
-    /// A staged connector of a resource that is gone, though it was to be deleted.
+    /// Returns a staged connector that should have been deleted with its resource.
     pub(crate) fn left_behind(&self) -> Option<String> {
         let owners = |id: &str| self.owners.get(id).into_iter().flatten().filter_map(|uid| self.lives.get(uid));
         let left = self.owners.keys().find(|id| {
@@ -154,7 +155,7 @@ impl Makers {
                 && owners(id).all(|life| !life.alive)
                 && !owners(id).any(|life| life.may_leave || life.disguised)
         })?;
-        Some(format!("{left} is left behind"))
+        Some(format!("{left} is orphaned"))
     }
 
     fn claim(&mut self, uid: &str, id: &str, object: &ConnectorStaged) -> Result<(), String> {
@@ -166,7 +167,7 @@ impl Makers {
         }
         let mut others = self.lives.iter().filter(|(other, life)| *other != uid && life.alive);
         if let Some((_, other)) = others.find(|(_, life)| life.status.id.as_deref() == Some(id)) {
-            return Err(format!("{name} claims {id}, which {} has", other.object_ref));
+            return Err(format!("{name} claims {id}, which {} owns", other.object_ref));
         }
         if !created {
             self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());
@@ -175,7 +176,8 @@ impl Makers {
         Ok(())
     }
 
-    /// An update was accepted; returns what to count it as. `since`: from when on what the run uses may have been seen.
+    /// Checks an accepted update; returns the name to count it under. `since`: the time from which on observations that
+    /// the reconcile uses may originate.
     fn update(
         &mut self,
         uid: &str,
@@ -183,27 +185,27 @@ impl Makers {
         (version, actions): (i64, &[ConnectorUpdateAction]),
         since: Timestamp,
     ) -> Result<&'static str, String> {
-        let Some(life) = self.lives.get(uid) else { return Err(format!("{id} was updated by nobody")) };
+        let Some(life) = self.lives.get(uid) else { return Err(format!("{id} was updated by an unknown resource")) };
         let request = |kind: &str| {
             let written = life.written.get(&(kind.to_owned(), Some(version)));
-            written.cloned().ok_or_else(|| format!("{kind} of {id} from {version} was sent without being written"))
+            written.cloned().ok_or_else(|| format!("{kind} of {id} from {version} was sent without being persisted"))
         };
         let rows = self.rows.get(id).map(Vec::as_slice).unwrap_or_default();
         let before = rows.iter().rev().find_map(|row| row.record.as_ref().filter(|record| record.version == version));
         let Some((row, after)) = rows.last().and_then(|row| Some((row, row.record.as_ref()?))) else {
-            return Err(format!("{id} was updated, and is not there"));
+            return Err(format!("{id} was updated, and does not exist"));
         };
         let specs = || specs_since(life, since);
         match actions {
             [ConnectorUpdateAction::UpdatePreviewable] => {
                 let request = request("Preview")?;
                 if !specs().any(|spec| spec.previewable && has_tag(spec, &after.repository)) {
-                    return Err(format!("a preview of {:?} was asked for, which nobody wants", after.repository));
+                    return Err(format!("a preview of {:?} was requested, which no spec asks for", after.repository));
                 }
                 match self.asked.insert((id.to_owned(), row.tag, request, uid.to_owned()), version) {
                     None => Ok("previews"),
                     Some(before) if !life.answered.contains(&before) => Ok("previews whose answer was lost before"),
-                    Some(_) => Err(format!("a preview of {:?} was asked for twice", after.repository)),
+                    Some(_) => Err(format!("a preview of {:?} was requested twice", after.repository)),
                 }
             }
             [ConnectorUpdateAction::Publish { certification }] => {
@@ -214,7 +216,7 @@ impl Makers {
                     spec.publish == how && is_as_wanted(spec, after) && ready
                 };
                 if !specs().any(wanted) {
-                    return Err(format!("{after:?} was published, certification {certification}, unlike any spec"));
+                    return Err(format!("{after:?} was published, certification {certification}, as no spec asks"));
                 }
                 if !self.published.insert((id.to_owned(), row.content, *certification, request)) {
                     return Err(format!("{after:?} was published twice"));
@@ -227,7 +229,7 @@ impl Makers {
                     return Err(format!("an update of {id} from {version} changes nothing: {changes:?}"));
                 }
                 if !specs().any(|spec| is_as_wanted(spec, after)) {
-                    return Err(format!("an update made {after:?}, unlike any spec: {changes:?}"));
+                    return Err(format!("an update made {after:?}, which no spec asks for: {changes:?}"));
                 }
                 Ok("updates")
             }
@@ -235,14 +237,14 @@ impl Makers {
     }
 }
 
-impl Judge {
-    /// A resource was written.
-    pub(super) fn maker_changed(&mut self, change: &Change, now: Timestamp) {
-        let object = ConnectorStaged::deserialize(&*change.object).expect("what is stored is of its kind");
+impl Checker {
+    /// Checks a resource that was written.
+    pub(super) fn staged_changed(&mut self, change: &Change, now: Timestamp) {
+        let object = ConnectorStaged::deserialize(&*change.object).expect("a stored object has its kind");
         let uid = object.uid().unwrap_or_default();
         let status = object.status.clone().unwrap_or_default();
         let going = object.metadata.deletion_timestamp.is_some();
-        let life = self.makers.lives.entry(uid.clone()).or_insert_with(|| Making {
+        let life = self.staged.lives.entry(uid.clone()).or_insert_with(|| StagedLife {
             object_ref: ObjectRef::staged(&change.key.namespace, &change.key.name),
             specs: Vec::new(),
             written: BTreeMap::new(),
@@ -270,42 +272,42 @@ impl Judge {
         }
         if status.id != before.id
             && let Some(id) = &status.id
-            && let Err(text) = self.makers.claim(&uid, id, &object)
+            && let Err(text) = self.staged.claim(&uid, id, &object)
         {
             return self.wrong(text);
         }
         if conditions::is_ready(&status.conditions) {
-            self.count("looks at a Ready staged connector");
-            self.judge_ready_maker(&uid, &object, &status, now);
+            self.count("Ready staged connectors checked");
+            self.check_staged_ready(&uid, &object, &status, now);
         }
     }
 
-    /// A call that wants to change a staged connector arrived.
-    pub(super) fn maker_arrived(&mut self, cluster: &Cluster, arrived: &Arrived, make: &Make, now: Timestamp) {
-        let (object_ref, uid) = &arrived.run;
+    /// Checks a call that may change a staged connector.
+    pub(super) fn staged_arrived(&mut self, cluster: &Cluster, arrived: &Arrived, verb: &StagedVerb, now: Timestamp) {
+        let (object_ref, uid) = &arrived.caller;
         let key = Key::new(Kind::Staged, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
         let since = self.since(object_ref, now);
-        let owned = |id: &str| self.makers.owners.get(id).is_some_and(|owners| owners.contains(uid));
-        let result = match (make, &arrived.changed) {
-            (Make::Update { id, .. } | Make::Discard { id }, _) if !owned(id) => {
-                Err(format!("{object_ref} asked to change {id}, which is not its own"))
+        let owned = |id: &str| self.staged.owners.get(id).is_some_and(|owners| owners.contains(uid));
+        let result = match (verb, &arrived.changed) {
+            (StagedVerb::Update { id, .. } | StagedVerb::Discard { id }, _) if !owned(id) => {
+                Err(format!("{object_ref} asked to change {id}, which it does not own"))
             }
             (_, None) => Ok("refused by the remote"),
-            (Make::Stage, Some(id)) => {
-                self.makers.owners.entry(id.clone()).or_default().insert(uid.clone());
-                let life = self.makers.lives.get(uid);
+            (StagedVerb::Stage, Some(id)) => {
+                self.staged.owners.entry(id.clone()).or_default().insert(uid.clone());
+                let life = self.staged.lives.get(uid);
                 let written = life.is_some_and(|life| life.written.contains_key(&("Create".to_owned(), None)));
                 match object {
-                    None => Err(format!("{object_ref} is gone, and {id} was created for it")),
-                    Some(_) if !written => Err(format!("{id} was created without that being written")),
+                    None => Err(format!("{object_ref} does not exist any more, and {id} was created for it")),
+                    Some(_) if !written => Err(format!("{id} was created without a persisted operation")),
                     Some(_) => Ok("stagings"),
                 }
             }
-            (Make::Update { version, actions, .. }, Some(id)) => {
-                self.makers.update(uid, id, (*version, actions), since)
+            (StagedVerb::Update { version, actions, .. }, Some(id)) => {
+                self.staged.update(uid, id, (*version, actions), since)
             }
-            (Make::Discard { id }, Some(_)) => {
+            (StagedVerb::Discard { id }, Some(_)) => {
                 let going = object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some());
                 if going { Ok("discards") } else { Err(format!("{id} was deleted, and {object_ref} is not")) }
             }
@@ -316,22 +318,22 @@ impl Judge {
         }
     }
 
-    /// `Ready=True`: the remote was, when it was looked at, as far as the spec asked for then.
-    fn judge_ready_maker(
+    /// `Ready=True`: when the remote was observed, it was as far as the spec asked for then.
+    fn check_staged_ready(
         &mut self,
         uid: &str,
         object: &ConnectorStaged,
         status: &ConnectorStagedStatus,
         now: Timestamp,
     ) {
-        let Some(life) = self.makers.lives.get(uid) else { return };
+        let Some(life) = self.staged.lives.get(uid) else { return };
         let name = object.name_any();
         let Some(id) = &status.id else { return self.wrong(format!("{name} is Ready without an id")) };
         let since = self.since(&life.object_ref, now);
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned();
         let is_far = |row: &Row, spec: &ConnectorStagedSpec| {
             row.record.as_ref().is_some_and(|record| {
-                let may = record.is_previewable == IsPreviewable::Yes && self.makers.was_asked_at(id, row);
+                let may = record.is_previewable == IsPreviewable::Yes && self.staged.was_asked_at(id, row);
                 let published = record.already_listed && !record.has_changes;
                 is_as_wanted(spec, record)
                     && (!spec.previewable || may)
@@ -339,21 +341,21 @@ impl Judge {
                     && (spec.publish != Publish::Certified || !record.private)
             })
         };
-        let fits = self.makers.since(id, since).any(|row| specs_since(life, since).any(|spec| is_far(row, spec)));
+        let fits = self.staged.since(id, since).any(|row| specs_since(life, since).any(|spec| is_far(row, spec)));
         if !fits {
-            let seen: Vec<_> = self.makers.since(id, since).collect();
-            self.wrong(format!("{name} is Ready ({reason}), but wanted {:?} and there was {seen:?}", object.spec));
+            let seen: Vec<_> = self.staged.since(id, since).collect();
+            self.wrong(format!("{name} is Ready ({reason}), but asks for {:?}, and there was {seen:?}", object.spec));
         }
     }
 
-    /// What is not yet as a resource asks for it.
-    pub(crate) fn unmade(&self, object: &ConnectorStaged) -> Option<String> {
+    /// Returns what is not yet as a resource asks for it.
+    pub(crate) fn unsettled_staged(&self, object: &ConnectorStaged) -> Option<String> {
         let status = object.status.clone().unwrap_or_default();
         let generation = object.metadata.generation.unwrap_or_default();
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
         let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
         if object.metadata.deletion_timestamp.is_some() {
-            return Some("it is not gone".to_owned());
+            return Some("it still exists".to_owned());
         }
         if status.observed_generation != generation {
             return Some(format!("generation {generation} was not observed"));
@@ -362,24 +364,24 @@ impl Judge {
             return None;
         }
         if status.operation.is_some() {
-            return Some("an operation runs".to_owned());
+            return Some("an operation is in progress".to_owned());
         }
         let Some(id) = &status.id else {
             let uid = object.uid().unwrap_or_default();
             let own =
-                self.makers.owners.iter().filter(|(id, owners)| owners.contains(&uid) && self.makers.now(id).is_some());
-            let known = self.makers.lives.get(&uid).is_none_or(|life| life.disguised);
+                self.staged.owners.iter().filter(|(id, owners)| owners.contains(&uid) && self.staged.now(id).is_some());
+            let known = self.staged.lives.get(&uid).is_none_or(|life| life.disguised);
             if reason != "KeyTaken" {
                 return Some("it has no staged connector".to_owned());
             }
-            return (!known && own.count() > 0).then(|| "it does not know what it created itself".to_owned());
+            return (!known && own.count() > 0).then(|| "it does not recognize what it created itself".to_owned());
         };
-        let Some(record) = self.makers.now(id) else {
-            return (reason != "RemoteDisappeared").then(|| "its staged connector is gone".to_owned());
+        let Some(record) = self.staged.now(id) else {
+            return (reason != "RemoteDisappeared").then(|| "its staged connector disappeared".to_owned());
         };
         let public = !record.private;
         let refused = match reason {
-            // Certified once and for all, as one reading has it; also if it is asked for again.
+            // In one reading of the contract a connector is certified only once, even if it is requested again.
             "RequestRejected" => public && object.spec.publish == Publish::Certified,
             "CannotBeChanged" => public && object.spec.private_projects != record.private_projects,
             _ => false,
@@ -391,12 +393,12 @@ impl Judge {
         if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) && !waits {
             return Some("a request is not served".to_owned());
         }
-        let wanted = reason_for(&object.spec, record, self.makers.was_asked(id));
-        (wanted != Some(reason)).then(|| format!("it wants {wanted:?}, and there is {record:?}"))
+        let wanted = reason_for(&object.spec, record, self.staged.was_asked(id));
+        (wanted != Some(reason)).then(|| format!("expected {wanted:?}, and the remote has {record:?}"))
     }
 }
 
-fn specs_since(life: &Making, since: Timestamp) -> impl Iterator<Item = &ConnectorStagedSpec> {
+fn specs_since(life: &StagedLife, since: Timestamp) -> impl Iterator<Item = &ConnectorStagedSpec> {
     let first = life.specs.partition_point(|(at, _)| *at <= since).saturating_sub(1);
     life.specs[first..].iter().map(|(_, spec)| spec)
 }

@@ -1,5 +1,5 @@
-//! Counts what must not be, from what the remote accepted and what was seen of the resources; nothing of it depends on
-//! when anybody looked.
+//! Counts violations, from what the remote accepted and from the observed versions of the resources; the result does
+//! not depend on when the test looked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,15 +15,15 @@ use crate::ledger::{Asked, Revision};
 use crate::operator::{Operator, last_lines};
 use crate::place::Place;
 use crate::size;
-use crate::watched::{Sight, is_ready, written_at};
+use crate::watched::{Observation, is_ready, written_at};
 
-/// How much later than the API server's answer a watch may tell what replaced a version that said Ready. One that tells
-/// later is believed if the replacement itself was written in time.
+/// How much later than the API server's answer a watch may deliver what replaced a version that was Ready. If it is
+/// delivered later, the time at which the replacement was written counts.
 const LATE: Duration = Duration::from_secs(10);
 
-/// What must not be.
+/// A kind of violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Crime {
+enum Violation {
     DuplicateCreate,
     NeedlessRedeploy,
     StrangerTouched,
@@ -34,26 +34,26 @@ enum Crime {
     NotSettled,
 }
 
-const CRIMES: [(Crime, &str); 8] = [
-    (Crime::DuplicateCreate, "duplicate creates"),
-    (Crime::NeedlessRedeploy, "needless redeploys"),
-    (Crime::StrangerTouched, "deployments of strangers touched"),
-    (Crime::Orphan, "orphans"),
-    (Crime::StuckFinalizer, "stuck finalizers"),
-    (Crime::FalseReady, "false Ready"),
-    (Crime::WrongValue, "wrong values in the end"),
-    (Crime::NotSettled, "never at rest"),
+const VIOLATIONS: [(Violation, &str); 8] = [
+    (Violation::DuplicateCreate, "duplicate creates"),
+    (Violation::NeedlessRedeploy, "needless redeploys"),
+    (Violation::StrangerTouched, "foreign deployments touched"),
+    (Violation::Orphan, "orphans"),
+    (Violation::StuckFinalizer, "stuck finalizers"),
+    (Violation::FalseReady, "false Ready"),
+    (Violation::WrongValue, "wrong values at the end"),
+    (Violation::NotSettled, "not settled"),
 ];
 
-/// A part that is over.
-pub(crate) struct Verdict {
-    /// What, of which resource, in words.
-    found: BTreeSet<(Crime, String, String)>,
-    /// Things done, for the table.
+/// The result of a part.
+pub(crate) struct Report {
+    /// Kind, resource and description of each violation.
+    found: BTreeSet<(Violation, String, String)>,
+    /// What the part did, for the table.
     done: Vec<(String, u64)>,
 }
 
-/// A deployment with everything that happened to it.
+/// Deployments with everything that happened to them.
 type Lives<'a> = BTreeMap<&'a str, Vec<&'a Moment>>;
 
 /// Everything about one resource.
@@ -61,73 +61,73 @@ struct Case<'a> {
     name: &'a str,
     asked: &'a Asked,
     lives: Lives<'a>,
-    sights: &'a [Sight],
+    observations: &'a [Observation],
     world: &'a World,
 }
 
-impl Verdict {
-    /// Waits until all is at rest, restarts the operators, which must change nothing, has everything deleted, and says
-    /// what it came to. `done`: what the part did, for the table.
+impl Report {
+    /// Waits until everything is settled, restarts the operators, which must change nothing, deletes everything, and
+    /// reports the result. `done`: what the part did, for the table.
     pub(crate) async fn at_the_end(place: &Place, others: &[&Place], operators: Vec<Operator>, done: &[(&str, u64)]) {
         let settled = place.settle().await;
         let operators = join_all(operators.into_iter().map(Operator::restart)).await;
         if settled {
-            place.look_again().await;
+            place.reconcile_all().await;
         }
-        let mut verdict = Self::of(place, others);
+        let mut report = Self::of(place, others);
         if settled {
             place.clear().await;
-            verdict = Self::of(place, others).after(verdict);
+            report = Self::of(place, others).after(report);
         }
         join_all(operators.into_iter().map(Operator::kill)).await;
-        verdict.unsettled(place);
-        verdict.counts(done);
-        verdict.pronounce(place, others);
+        report.unsettled(place);
+        report.counts(done);
+        report.print_or_panic(place, others);
     }
 
-    /// Waits until all is at rest, in time.
+    /// Waits until everything is settled, in time.
     pub(crate) async fn must_settle(place: &Place) {
         if !place.settle().await {
-            let mut verdict = Self::of(place, &[]);
-            verdict.unsettled(place);
-            verdict.pronounce(place, &[]);
+            let mut report = Self::of(place, &[]);
+            report.unsettled(place);
+            report.print_or_panic(place, &[]);
         }
     }
 
-    /// Judges everything so far. `others`: other clusters in which the same was seen.
+    /// Checks everything so far. `others`: earlier clusters with the same resources.
     pub(crate) fn of(place: &Place, others: &[&Place]) -> Self {
-        let mut verdict = Self { found: BTreeSet::new(), done: Vec::new() };
+        let mut report = Self { found: BTreeSet::new(), done: Vec::new() };
         let now = place.dev.now();
         let mut world = place.dev.world();
         let (history, there) = (world.history(now), world.all(now));
         let strangers: BTreeSet<&str> = place.strangers.iter().map(String::as_str).collect();
-        verdict.strangers(place, &history, &strangers);
+        report.strangers(place, &history, &strangers);
         let asked = place.ledger.all();
         let mut seen = 0;
         for (name, asked) in &asked {
-            let mut sights = Vec::new();
+            let mut observations = Vec::new();
             for place in others.iter().chain([&place]) {
-                sights.extend(place.watched.sights().remove(name).unwrap_or_default());
+                observations.extend(place.watched.observations().remove(name).unwrap_or_default());
             }
             let key = place.key(name);
             let mut lives = Lives::new();
-            let ours = |moment: &&Moment| moment.key.as_ref() == Some(&key) && !strangers.contains(moment.id.as_str());
-            for moment in history.iter().filter(ours) {
+            let own = |moment: &&Moment| moment.key.as_ref() == Some(&key) && !strangers.contains(moment.id.as_str());
+            for moment in history.iter().filter(own) {
                 lives.entry(&moment.id).or_default().push(moment);
             }
-            let case = Case { name, asked, lives, sights: &sights, world: &world };
-            seen += verdict.judge(&case);
+            let case = Case { name, asked, lives, observations: &observations, world: &world };
+            seen += report.check(&case);
         }
         for deployment in there.iter().filter(|deployment| !strangers.contains(deployment.id.as_str())) {
             let key = deployment.key.as_deref().unwrap_or_default();
             let owner = asked.iter().find(|(name, asked)| place.key(name) == key && asked.wanted && !asked.taken);
             if owner.is_none() {
                 let name = asked.keys().find(|name| place.key(name) == key).cloned().unwrap_or_default();
-                verdict.add(Crime::Orphan, &name, format!("{} {key} {}", deployment.id, deployment.status));
+                report.add(Violation::Orphan, &name, format!("{} {key} {}", deployment.id, deployment.status));
             }
         }
         let count = |what: &Happened| history.iter().filter(|moment| moment.what == *what).count() as u64;
-        verdict.counts(&[
+        report.counts(&[
             ("resources", asked.values().map(|asked| u64::from(asked.made)).sum()),
             ("values asked for", asked.values().map(|asked| u64::from(asked.now.token + asked.now.plain)).sum()),
             ("creates", count(&Happened::Created) - place.strangers.len() as u64),
@@ -136,22 +136,22 @@ impl Verdict {
             ("Ready seen", seen),
             ("calls", place.dev.counts().values().sum()),
         ]);
-        verdict
+        report
     }
 
-    /// Says how often something was done.
+    /// Adds what the part did to the table.
     fn counts(&mut self, done: &[(&str, u64)]) {
         self.done.extend(done.iter().map(|(what, count)| ((*what).to_owned(), *count)));
     }
 
-    /// What was found before this one still counts.
+    /// Adds what an earlier check found.
     fn after(mut self, mut earlier: Self) -> Self {
         self.found.append(&mut earlier.found);
         self
     }
 
-    fn add(&mut self, crime: Crime, name: &str, what: String) {
-        self.found.insert((crime, name.to_owned(), what));
+    fn add(&mut self, violation: Violation, name: &str, what: String) {
+        self.found.insert((violation, name.to_owned(), what));
     }
 
     fn strangers(&mut self, place: &Place, history: &[Moment], strangers: &BTreeSet<&str>) {
@@ -159,54 +159,54 @@ impl Verdict {
             strangers.contains(moment.id.as_str()) && !matches!(moment.what, Happened::Created | Happened::Became(_))
         });
         for moment in touched {
-            self.add(Crime::StrangerTouched, "", line(moment, None));
+            self.add(Violation::StrangerTouched, "", line(moment, None));
         }
         for call in place.dev.calls().iter().filter(|call| call.method != "GET") {
             if strangers.iter().any(|id| call.path.contains(id)) {
-                self.add(Crime::StrangerTouched, "", format!("{} {} {}", call.at, call.method, call.path));
+                self.add(Violation::StrangerTouched, "", format!("{} {} {}", call.at, call.method, call.path));
             }
         }
     }
 
-    /// Judges one resource; returns how many versions of it said Ready.
-    fn judge(&mut self, case: &Case) -> u64 {
-        let Case { name, asked, lives, sights, .. } = case;
+    /// Checks one resource; returns how many versions of it were Ready.
+    fn check(&mut self, case: &Case) -> u64 {
+        let Case { name, asked, lives, observations, .. } = case;
         if lives.len() > asked.made as usize {
             let text = format!("{} creates for {} resources", lives.len(), asked.made);
-            self.add(Crime::DuplicateCreate, name, text);
+            self.add(Violation::DuplicateCreate, name, text);
         }
         for moments in lives.values() {
             self.redeploys(case, moments);
         }
         self.end(case);
         let mut ready = 0;
-        for (at, sight) in sights.iter().enumerate() {
-            if sight.object.as_ref().is_some_and(|object| is_ready(object)) {
+        for (at, observation) in observations.iter().enumerate() {
+            if observation.object.as_ref().is_some_and(|object| is_ready(object)) {
                 ready += 1;
-                if let Err(why) = case.check_ready(sight, sights.get(at + 1)) {
-                    self.add(Crime::FalseReady, name, why);
+                if let Err(why) = case.check_ready(observation, observations.get(at + 1)) {
+                    self.add(Violation::FalseReady, name, why);
                 }
             }
         }
         ready
     }
 
-    /// Each redeploy has to carry what was asked for later than what was sent before.
+    /// Checks that each redeploy carries a revision that is later than the previous one.
     fn redeploys(&mut self, case: &Case, moments: &[&Moment]) {
         let mut before: Option<Revision> = None;
         for moment in moments.iter().filter(|moment| matches!(moment.what, Happened::Created | Happened::Redeployed)) {
             let Some(carried) = case.asked.carried(case.name, case.world, moment) else {
-                self.add(Crime::WrongValue, case.name, format!("nobody asked for that: {}", line(moment, None)));
+                self.add(Violation::WrongValue, case.name, format!("nothing asked for that: {}", line(moment, None)));
                 continue;
             };
             if before.is_some_and(|before| !carried.is_later_than(before)) {
-                self.add(Crime::NeedlessRedeploy, case.name, line(moment, Some(carried)));
+                self.add(Violation::NeedlessRedeploy, case.name, line(moment, Some(carried)));
             }
             before = Some(carried);
         }
     }
 
-    /// In the end the remote has what was asked for last.
+    /// Checks that at the end the remote has the last revision.
     fn end(&mut self, case: &Case) {
         if !case.asked.wanted || case.asked.taken {
             return;
@@ -215,31 +215,31 @@ impl Verdict {
         let carried = last.and_then(|moment| case.asked.carried(case.name, case.world, moment));
         let live = last.is_some_and(|moment| moment.what == Happened::Became(DeploymentStatus::Deployed));
         if !live || carried != Some(case.asked.now) {
-            let text = format!("wanted {:?}, there is {carried:?}", case.asked.now);
-            self.add(Crime::WrongValue, case.name, text);
+            let text = format!("expected {:?}, the remote has {carried:?}", case.asked.now);
+            self.add(Violation::WrongValue, case.name, text);
         }
     }
 
-    /// What was not as it was asked for when patience was at its end.
+    /// Adds what was not as requested when the time was over.
     pub(crate) fn unsettled(&mut self, place: &Place) {
         let latest = place.watched.latest();
         for (name, asked) in place.ledger.all() {
             match latest.get(&name) {
-                Some(_) if !asked.wanted => self.add(Crime::StuckFinalizer, &name, "it is still there".to_owned()),
+                Some(_) if !asked.wanted => self.add(Violation::StuckFinalizer, &name, "it still exists".to_owned()),
                 Some(object) if asked.is_met_by(object) => {}
                 None if !asked.wanted => {}
-                _ => self.add(Crime::NotSettled, &name, "it is not as it was asked for".to_owned()),
+                _ => self.add(Violation::NotSettled, &name, "it is not as requested".to_owned()),
             }
         }
     }
 
-    /// How often there was what must not be.
-    pub(crate) fn found(&self) -> [(&'static str, usize); CRIMES.len()] {
-        CRIMES.map(|(crime, what)| (what, self.found.iter().filter(|(found, ..)| *found == crime).count()))
+    /// Returns the number of violations of each kind.
+    pub(crate) fn found(&self) -> [(&'static str, usize); VIOLATIONS.len()] {
+        VIOLATIONS.map(|(violation, what)| (what, self.found.iter().filter(|(found, ..)| *found == violation).count()))
     }
 
-    /// Prints the table, and fails if anything of it must not be.
-    fn pronounce(self, place: &Place, others: &[&Place]) {
+    /// Prints the table, and panics if there is a violation.
+    fn print_or_panic(self, place: &Place, others: &[&Place]) {
         let size = if size::is_full() { "full" } else { "small" };
         let seconds = place.began.elapsed().as_secs();
         let mut table = format!("\n{}: STORM_SEED={}, {size}, {seconds} s\n", place.part, size::seed());
@@ -249,13 +249,13 @@ impl Verdict {
         for (what, count) in self.found() {
             let _ = writeln!(table, "  {what:<34}{count:>8}{}", if count == 0 { "" } else { "  <--" });
         }
-        crate::say(&table);
+        crate::print(&table);
         if self.found.is_empty() {
             return;
         }
         let mut text = table;
-        for (crime, name, what) in &self.found {
-            let _ = writeln!(text, "{crime:?} {name}: {what}");
+        for (violation, name, what) in &self.found {
+            let _ = writeln!(text, "{violation:?} {name}: {what}");
         }
         let names: BTreeSet<&str> = self.found.iter().map(|(_, name, _)| name.as_str()).collect();
         for name in names.into_iter().filter(|name| !name.is_empty()).take(5) {
@@ -266,33 +266,34 @@ impl Verdict {
 }
 
 impl Case<'_> {
-    /// Whether what a Ready resource claims was so when it was written, and no longer than until it said otherwise.
-    fn check_ready(&self, sight: &Sight, next: Option<&Sight>) -> Result<(), String> {
-        let object = sight.object.as_ref().expect("it is there");
-        let status = object.status.as_ref().expect("it is Ready");
+    /// Checks that what a Ready resource claims was true when it was written, and that it was replaced soon after it
+    /// became false.
+    fn check_ready(&self, observation: &Observation, next: Option<&Observation>) -> Result<(), String> {
+        let object = observation.object.as_ref().expect("a Ready version exists");
+        let status = object.status.as_ref().expect("a Ready resource has a status");
         let version = object.resource_version().unwrap_or_default();
-        let told = |what: &str| Err(format!("seen {}, resourceVersion {version}: {what}", sight.at));
-        let Some(claimed) = self.asked.claimed_by(object) else { return told("it names what nobody asked for") };
+        let wrong = |what: &str| Err(format!("seen {}, resourceVersion {version}: {what}", observation.at));
+        let Some(claimed) = self.asked.claimed_by(object) else { return wrong("it claims what nothing asked for") };
         let Some(moments) = status.id.as_deref().and_then(|id| self.lives.get(id)) else {
-            return told("there never was such a deployment");
+            return wrong("its deployment never existed");
         };
         let live = moments.iter().rposition(|moment| {
             moment.what == Happened::Became(DeploymentStatus::Deployed)
                 && Some(moment.version) == status.version
-                && moment.at <= sight.at
+                && moment.at <= observation.at
                 && self.asked.carried(self.name, self.world, moment).is_some_and(|carried| claimed.holds_for(carried))
         });
-        let Some(live) = live else { return told(&format!("it was not Deployed with {claimed:?}")) };
+        let Some(live) = live else { return wrong(&format!("it was not Deployed with {claimed:?}")) };
         let Some(end) = moments.get(live + 1) else { return Ok(()) };
-        // Written in whole seconds, so that it may be later than it says.
+        // Times are in whole seconds, so it may have been written later than it states.
         if written_at(object).is_none_or(|written| written > end.at) {
-            return told(&format!("written after {}", line(end, None)));
+            return wrong(&format!("written after {}", line(end, None)));
         }
         let replaced = next.is_some_and(|next| {
             let written = next.object.as_ref().and_then(|object| written_at(object));
             next.at <= later(end.at, LATE) || written.is_some_and(|written| written <= end.at)
         });
-        if replaced { Ok(()) } else { told(&format!("it stayed after {}", line(end, None))) }
+        if replaced { Ok(()) } else { wrong(&format!("it stayed after {}", line(end, None))) }
     }
 }
 
@@ -302,7 +303,7 @@ fn line(moment: &Moment, carried: Option<Revision>) -> String {
     format!("{at} {id} version {version} {what:?}{carried}")
 }
 
-/// The resource, what happened to its deployment, and what the operator said of it.
+/// Returns the resource, what happened to its deployment, and what the operator logged about it.
 fn evidence(place: &Place, others: &[&Place], name: &str) -> String {
     let mut text = format!("\n--- {name}\n");
     if let Some(object) = place.watched.latest().get(name) {
@@ -318,16 +319,16 @@ fn evidence(place: &Place, others: &[&Place], name: &str) -> String {
         let _ = writeln!(text, "{}", line(moment, asked.carried(name, &world, moment)));
     }
     for place in others.iter().chain([&place]) {
-        for sight in place.watched.sights().remove(name).unwrap_or_default() {
-            let _ = writeln!(text, "seen {}", seen(&sight));
+        for observation in place.watched.observations().remove(name).unwrap_or_default() {
+            let _ = writeln!(text, "seen {}", seen(&observation));
         }
     }
     drop(world);
     text + &last_lines(&place.log(), &format!("{}/{name}", place.part)) + "\n"
 }
 
-fn seen(sight: &Sight) -> String {
-    let Some(object) = &sight.object else { return format!("{}: gone", sight.at) };
+fn seen(observation: &Observation) -> String {
+    let Some(object) = &observation.object else { return format!("{}: gone", observation.at) };
     let status = object.status.clone().unwrap_or_default();
     let ready = crate::watched::ready(object).map(|ready| format!("{} {}", ready.status, ready.reason));
     let operation = status.operation.map(|operation| {
@@ -336,7 +337,7 @@ fn seen(sight: &Sight) -> String {
     });
     format!(
         "{}: generation {:?}/{}, version {:?}, {}, {}",
-        sight.at,
+        observation.at,
         object.metadata.generation,
         status.observed_generation,
         status.version,

@@ -1,4 +1,4 @@
-//! The judge on trial: each of what must not be is done on purpose, by hand and without an operator, and it finds it.
+//! Tests of the checker: the test commits each violation on purpose, without an operator, and the checker finds it.
 
 use connect_api::model::RedeployAction;
 use connect_operator::crd::ConnectorDeployment;
@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::judge::Verdict;
+use crate::checker::Report;
 use crate::ledger::{plain, token};
 use crate::place::Place;
 
 #[tokio::test]
-async fn the_judge_finds_each_of_what_must_not_be() {
+async fn the_checker_finds_each_violation() {
     let place = Place::open("trial", Options::default()).await;
     for name in ["twice", "again", "stranger", "orphan", "stuck", "lying"] {
         place.create(name).await;
@@ -33,7 +33,7 @@ async fn the_judge_finds_each_of_what_must_not_be() {
     expect("needless redeploys", 1);
 
     place.dev.world().redeploy_elsewhere(&place.strangers[0], &RedeployAction::default(), now()).unwrap();
-    expect("deployments of strangers touched", 1);
+    expect("foreign deployments touched", 1);
 
     deploy("orphan");
     place.delete("orphan").await;
@@ -48,20 +48,20 @@ async fn the_judge_finds_each_of_what_must_not_be() {
     let status = Patch::Merge(json!({"status": {"observedGeneration": 1, "conditions": [condition]}}));
     place.api::<ConnectorDeployment>().patch_status("lying", &PatchParams::default(), &status).await.unwrap();
     expect("false Ready", 1);
-    // Nothing of these two was ever deployed, as far as anybody wants to have them.
-    expect("wrong values in the end", 2);
-    // All four that are wanted, as there is no operator.
-    expect("never at rest", 4);
+    // Neither of these two was ever deployed with the requested values.
+    expect("wrong values at the end", 2);
+    // All four resources that should exist, as there is no operator.
+    expect("not settled", 4);
 
     let seen = place.watched.until(|latest| {
         let lying = latest.get("lying").is_some_and(|object| crate::watched::is_ready(object));
         let stuck = latest.get("stuck").is_some_and(|object| object.metadata.deletion_timestamp.is_some());
         lying && stuck && latest.len() == 5
     });
-    assert!(seen.await, "all of it is seen");
-    let mut verdict = Verdict::of(&place, &[]);
-    verdict.unsettled(&place);
-    assert_eq!(verdict.found().to_vec(), expected);
+    assert!(seen.await, "the watch delivers all of it");
+    let mut report = Report::of(&place, &[]);
+    report.unsettled(&place);
+    assert_eq!(report.found().to_vec(), expected);
     change(&place, "stuck", json!({"metadata": {"finalizers": null}})).await;
 }
 

@@ -1,16 +1,16 @@
-//! Counts and judges, from what everybody can see: the objects of the cluster, the calls that arrived at the remote,
-//! and the deployments there. It knows nothing of what an operator believes.
+//! Counts and checks what happens, based on what is externally visible: the objects of the cluster, the calls that
+//! arrived at the remote, and the deployments there. It does not see the internal state of an operator.
 //!
-//! What a resource asks for is a row of *asks*: one entry for each state of values and redeploy request that was ever
-//! desired. A redeploy has to serve an ask that is newer than the one that was served last; that is "exactly once",
-//! counted. What the rules allow beyond is named where it is allowed ([`Allowance`]).
+//! What a resource asks for is a list of *asks*: one entry for each combination of values and redeploy request that was
+//! ever desired. A redeploy has to serve an ask that is newer than the last one that was served: this is how "exactly
+//! once" is counted. What the rules allow beyond that is listed in [`Allowance`].
 
 mod allowed;
+mod call_rate;
 mod life;
-mod made;
 mod permitted;
 mod staged;
-mod storm;
+mod staged_spec;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
 use crate::remote::{Arrived, Asked, Remote, Values, Verb};
 
-/// What was sent.
+/// The kind of call that was sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sent {
     Create,
@@ -46,50 +46,50 @@ enum Sent {
     Move,
 }
 
-/// The judge.
+/// The checker.
 #[derive(Default)]
-pub(crate) struct Judge {
-    judged: u64,
+pub(crate) struct Checker {
+    checked: u64,
     pub(crate) lives: BTreeMap<String, Life>,
-    /// Who may change a deployment: the resources that created it, or took it over as the rules allow.
+    /// The resources that may change a deployment: those that created it, or adopted it as the rules allow.
     pub(crate) owners: BTreeMap<String, BTreeSet<String>>,
     pub(crate) truth: Truth,
-    /// The same of staged connectors.
-    pub(crate) makers: staged::Makers,
-    /// How much the clocks of two operators differ.
+    /// The same for staged connectors.
+    pub(crate) staged: staged::StagedRecords,
+    /// The difference between the clocks of two operators.
     pub(crate) skew: Duration,
-    /// The first thing that was wrong.
+    /// The first violation.
     pub(crate) broken: Option<String>,
-    /// How often what happened, for people.
+    /// How often each thing happened, for the report.
     pub(crate) counts: BTreeMap<String, u64>,
-    storm: storm::Storm,
-    /// When the oldest run that is under way for a subject began; what it says may be as old as that.
+    call_rate: call_rate::CallRate,
+    /// When the oldest reconcile in progress for an object began; what it reports may be as old as that.
     pub(crate) began: BTreeMap<ObjectRef, Timestamp>,
 }
 
-impl Judge {
-    /// Looks at everything that is new.
-    pub(crate) fn look(&mut self, cluster: &Cluster, remote: &mut Remote, now: Timestamp) {
+impl Checker {
+    /// Checks everything that is new.
+    pub(crate) fn check_new(&mut self, cluster: &Cluster, remote: &mut Remote, now: Timestamp) {
         for arrived in std::mem::take(&mut remote.arrived) {
             self.truth.see(&mut remote.world, now, true);
-            self.makers.see(&mut remote.world, now, true);
+            self.staged.see(&mut remote.world, now, true);
             match &arrived.asked {
                 Asked::Deployment(verb) => self.arrived(cluster, &arrived, verb, now),
-                Asked::Staged(make) => self.maker_arrived(cluster, &arrived, make, now),
+                Asked::Staged(verb) => self.staged_arrived(cluster, &arrived, verb, now),
             }
         }
         self.truth.see(&mut remote.world, now, false);
-        self.makers.see(&mut remote.world, now, false);
-        let changes = cluster.changes_after(self.judged).to_vec();
+        self.staged.see(&mut remote.world, now, false);
+        let changes = cluster.changes_after(self.checked).to_vec();
         for change in &changes {
             match change.key.kind {
                 Kind::Deployment => self.changed(change, now),
-                Kind::Staged => self.maker_changed(change, now),
+                Kind::Staged => self.staged_changed(change, now),
                 _ => {}
             }
         }
         if !changes.is_empty() {
-            self.judged = cluster.version();
+            self.checked = cluster.version();
             self.note_asks(cluster, now);
         }
     }
@@ -102,7 +102,7 @@ impl Judge {
         self.broken.get_or_insert(text);
     }
 
-    /// Somebody else did something to a deployment; `visible`: its plain values are others now.
+    /// Records that another client changed a deployment; `visible`: its plain values differ now.
     pub(crate) fn foreign(&mut self, id: &str, visible: bool, secured: bool) {
         self.truth.foreign(id, visible, secured);
         for uid in self.owners.get(id).into_iter().flatten() {
@@ -129,14 +129,14 @@ impl Judge {
                 let edited = before.is_none_or(|before| before.spec != spec);
                 life.asks.push(Ask { values, version, request, since: now, generation, spec, edited });
             } else if let Some(last) = life.asks.last_mut() {
-                // What an edit leaves as it was is asked for by both generations.
+                // What an edit leaves unchanged is asked for by both generations.
                 last.spec = spec;
             }
         }
     }
 
     fn changed(&mut self, change: &Change, now: Timestamp) {
-        let object = ConnectorDeployment::deserialize(&*change.object).expect("what is stored is of its kind");
+        let object = ConnectorDeployment::deserialize(&*change.object).expect("a stored object has its kind");
         let uid = object.uid().unwrap_or_default();
         let object_ref = ObjectRef::deployment(&change.key.namespace, &change.key.name);
         let status = object.status.clone().unwrap_or_default();
@@ -157,12 +157,12 @@ impl Judge {
             .as_ref()
             .filter(|operation| operation.state == OperationState::Planned && status.operation != before.operation)
         {
-            // A request that came while a call was repeated is none of that operation's: it is served by a redeploy.
+            // A request that came while a call was repeated does not belong to that operation: a redeploy serves it.
             let request = operation.redeploy_request.as_ref().or(status.handled_redeploy_request.as_ref());
             let newest = life.asks.len().saturating_sub(1);
             life.planned = life.asks.iter().rposition(|ask| ask.request.as_ref() == request).unwrap_or(newest);
         }
-        // What follows the end of an operation may stand in the same write; giving one up is no end.
+        // The same write may begin the next operation; giving an operation up does not end it.
         let at = |status: &ConnectorDeploymentStatus| status.applied.as_ref().and_then(|applied| applied.at.clone());
         let ended = before.operation.is_some() && at(&status) != at(&before);
         if ended {
@@ -172,26 +172,26 @@ impl Judge {
                 life.allowed.insert(Allowance::Drift);
             }
         }
-        self.judge_operations(&uid, &before, &status, now);
-        self.judge_written(&uid, &object, &before, now);
+        self.check_operations(&uid, &before, &status, now);
+        self.check_written(&uid, &object, &before, now);
         if status.id != before.id
             && let Some(id) = &status.id
         {
-            self.judge_claim(&uid, id, &object, now);
+            self.check_claim(&uid, id, &object, now);
         }
         if conditions::is_ready(&status.conditions) {
-            self.count("looks at Ready");
-            self.judge_ready(&uid, &object, &status, now);
+            self.count("Ready resources checked");
+            self.check_ready(&uid, &object, &status, now);
         }
     }
 
-    /// Rule 4: another one has this deployment, and is there.
+    /// Rule 4: returns another existing resource that owns this deployment.
     fn held_by_another(&self, uid: &str, id: &str) -> Option<String> {
         let mut others = self.lives.iter().filter(|(other, life)| *other != uid && life.alive && !life.observes);
         others.find(|(_, life)| life.status.id.as_deref() == Some(id)).map(|(_, life)| life.object_ref.to_string())
     }
 
-    fn judge_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment, now: Timestamp) {
+    fn check_claim(&mut self, uid: &str, id: &str, object: &ConnectorDeployment, now: Timestamp) {
         let created = self.owners.get(id).is_some_and(|owners| owners.contains(uid));
         let restored = object.annotations().get(names::REMOTE_ID).is_some_and(|known| known == id);
         let adopted = object.spec.adoption_policy == AdoptionPolicy::Adopt;
@@ -199,7 +199,7 @@ impl Judge {
             return self.wrong(format!("{} claims {id}, which it neither created nor may adopt", object.name_any()));
         }
         if let Some(other) = self.held_by_another(uid, id) {
-            return self.wrong(format!("{} claims {id}, which {other} has", object.name_any()));
+            return self.wrong(format!("{} claims {id}, which {other} owns", object.name_any()));
         }
         if !created {
             self.owners.entry(id.to_owned()).or_default().insert(uid.to_owned());
@@ -210,13 +210,13 @@ impl Judge {
             life.connector = self.truth.now(id).map_or(0, |state| state.connector);
             life.served = Some(life.asks.len().saturating_sub(1));
         }
-        // What does not look like its own is taken over like anybody else's.
+        // A deployment that does not look like the resource's own is adopted like any other.
         if (!created || (life.disguised && adopted)) && differs {
             life.allowed.insert(Allowance::TakenOver);
         }
     }
 
-    /// A call that wants to change something arrived.
+    /// A call that may change something arrived.
     fn arrived(&mut self, cluster: &Cluster, arrived: &Arrived, verb: &Verb, now: Timestamp) {
         self.count(match (verb, arrived.changed.is_some()) {
             (Verb::Create { .. }, true) => "creates",
@@ -224,48 +224,48 @@ impl Judge {
             (Verb::Undeploy { .. }, true) => "undeploys",
             (_, false) => "refused by the remote",
         });
-        let (object_ref, uid) = &arrived.run;
+        let (object_ref, uid) = &arrived.caller;
         let key = crate::cluster::Key::new(Kind::Deployment, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
         let written = self.written_for(uid, verb, now);
         if written.is_none() {
-            return self.wrong(format!("{object_ref} sent {verb:?} without writing it first"));
+            return self.wrong(format!("{object_ref} sent {verb:?} without persisting the operation first"));
         }
         let owned = |id: &str| self.owners.get(id).is_some_and(|owners| owners.contains(uid));
         match verb {
             Verb::Create { values } => {
                 let Some(id) = &arrived.changed else { return };
-                self.truth.ours(id);
+                self.truth.sent_by_operator(id);
                 self.owners.entry(id.clone()).or_default().insert(uid.clone());
                 self.serve(uid, id, values, Sent::Create);
                 let blanks = values.plain.values().any(|value| value.trim() != value);
                 let life = self.lives.get_mut(uid);
-                // Whoever takes the finalizer off by hand may do so while the call is under way.
+                // A user who removes the finalizer by hand may do so while the call is in progress.
                 let torn_out = life.as_ref().is_some_and(|life| life.may_leave);
                 if let Some(life) = life {
                     life.disguised = self.truth.trims && blanks;
                 }
                 if object.is_none() && !torn_out {
-                    self.wrong(format!("{object_ref} is gone, and {id} was created for it"));
+                    self.wrong(format!("{object_ref} does not exist any more, and {id} was created for it"));
                 }
             }
             Verb::Redeploy { id, values, moves } => {
                 if !owned(id) {
-                    self.wrong(format!("{object_ref} asked for a redeploy of {id}, which is not its own"));
+                    self.wrong(format!("{object_ref} asked for a redeploy of {id}, which it does not own"));
                 } else if arrived.changed.is_some() {
-                    self.truth.ours(id);
+                    self.truth.sent_by_operator(id);
                     self.serve(uid, id, values, if *moves { Sent::Move } else { Sent::Redeploy });
                 }
             }
             Verb::Undeploy { id } => {
                 if !owned(id) {
-                    self.wrong(format!("{object_ref} asked to take down {id}, which is not its own"));
+                    self.wrong(format!("{object_ref} asked to undeploy {id}, which it does not own"));
                 }
             }
         }
     }
 
-    /// These values were sent and took effect.
+    /// Records that these values were sent and took effect.
     fn serve(&mut self, uid: &str, id: &str, values: &Values, sent: Sent) {
         let running = self.truth.now(id).map_or(0, |state| state.connector);
         let had = self.truth.before(id).cloned();
@@ -277,13 +277,13 @@ impl Judge {
         let before = std::mem::replace(&mut life.connector, running);
         let asked = life.follows || life.asks.iter().any(|ask| ask.version.is_some_and(|version| version > before));
         if sent == Sent::Move && !asked {
-            let text = format!("{} moved {id} from {before} to {running}, and nobody asked for that", life.object_ref);
+            let text = format!("{} moved {id} from {before} to {running}, which nothing asked for", life.object_ref);
             return self.wrong(text);
         }
         if sent == Sent::Move && life.follows && running > before {
             life.allowed.insert(Allowance::Followed);
         }
-        // Only who moves to another version serves an ask that is new by nothing else.
+        // A new version alone is served only by a call that moves to another version.
         let news = |index: &usize| sent != Sent::Redeploy || !life.asks_for_a_version_only(*index);
         let fits = (newer..=life.planned)
             .rev()
@@ -294,10 +294,10 @@ impl Judge {
         if create {
             life.ever_sent.clear();
         }
-        // A default need not have been sent to be there.
+        // A default exists without having been sent.
         let own = values.plain.iter().filter(|(key, value)| !Values::is_default(key, value));
         life.ever_sent.extend(own.map(|(key, _)| key.clone()));
-        // What serves an ask in between sends something else, and says nothing about this difference.
+        // A call that serves an ask in between sends other values, and says nothing about this difference.
         life.differences.extend(life.difference.take().filter(|(sent, _)| *sent == values.plain));
         let used = match fits {
             Some(index) => {
@@ -317,7 +317,7 @@ impl Judge {
                     life.allowed.iter().filter(|allowance| **allowance != Allowance::Drift || life.corrected);
                 let Some(allowance) = allowed.next().copied() else {
                     let text = format!(
-                        "{} was redeployed with {values:?} for no change: served {:?}, planned {}, asks {:?}",
+                        "{} was redeployed with {values:?} without a change: served {:?}, planned {}, asks {:?}",
                         life.object_ref, life.served, life.planned, life.asks
                     );
                     return self.wrong(text);
@@ -328,7 +328,7 @@ impl Judge {
         let plain = sent == Sent::Redeploy && used.is_none() && life.allowed.is_empty() && !life.is_new_request(served);
         life.allowed.clear();
         if plain && had.is_some_and(|had| had.has_already(values)) {
-            let text = format!("{} was redeployed with {values:?}, which {id} had already", life.object_ref);
+            let text = format!("{} was redeployed with {values:?}, which {id} already had", life.object_ref);
             return self.wrong(text);
         }
         if let Some(used) = used {
@@ -336,14 +336,15 @@ impl Judge {
         }
     }
 
-    /// From when on what a run uses that is under way may have been seen: a run that began earlier may use a look that is as
-    /// old as that, and what a read shows may be older still.
+    /// Returns the time from which on observations that a reconcile in progress uses may originate: a reconcile that
+    /// began earlier may use an observation that is as old, and what a read shows may be older still.
     fn since(&self, object_ref: &ObjectRef, now: Timestamp) -> Timestamp {
         let began = self.began.get(object_ref).copied().unwrap_or(now);
         began.saturating_sub(Duration::from_secs(30) + self.truth.lag).unwrap_or(Timestamp::MIN)
     }
 
-    /// The plain values that have to be there: what somebody else sent stays where nothing is sent in its place, and is reported.
+    /// Returns the plain values that must exist: a value that another client sent stays where the resource sends none
+    /// in its place, and is reported.
     pub(crate) fn due<'a>(
         &self,
         uid: &str,
@@ -357,8 +358,8 @@ impl Judge {
         wanted.plain.iter().filter(|(key, _)| is_ours(key) || !is_reported(key)).collect()
     }
 
-    /// `Ready=True`: the remote ran, when it was looked at, exactly what was desired then.
-    fn judge_ready(
+    /// `Ready=True`: when the remote was observed, it ran exactly what was desired then.
+    fn check_ready(
         &mut self,
         uid: &str,
         object: &ConnectorDeployment,
@@ -370,7 +371,7 @@ impl Judge {
         let generation = object.metadata.generation.unwrap_or_default();
         let written = conditions::ready_reason(&status.conditions).unwrap_or_default().to_owned();
         if status.observed_generation > generation {
-            return self.wrong(format!("{object_ref} is Ready of a generation to come"));
+            return self.wrong(format!("{object_ref} is Ready for a future generation"));
         }
         let began = self.began.get(&object_ref).copied().unwrap_or(now);
         let since = self.since(&object_ref, now);
@@ -398,7 +399,7 @@ impl Judge {
         });
         if !fits {
             let seen: Vec<_> = self.truth.since(&id, since).collect();
-            self.wrong(format!("{object_ref} is Ready ({written}), but wanted {wanted:?} and there was {seen:?}"));
+            self.wrong(format!("{object_ref} is Ready ({written}), but asks for {wanted:?}, and there was {seen:?}"));
         }
     }
 }

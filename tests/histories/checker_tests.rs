@@ -1,6 +1,6 @@
-//! The judge is judged: each row does what an operator must never do, and the judge has to see it.
+//! Tests of the checker: each row does what an operator must never do, and the checker has to report it.
 //!
-//! The operator is stopped, and what it would write and send is forged.
+//! The operator is stopped, and the test forges what it would write and send.
 
 use std::time::Duration;
 
@@ -10,42 +10,42 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
 use crate::cluster::Key;
-use crate::gate::{Place, What, lock};
 use crate::history::{Foreign, Reading, Shape};
-use crate::people::{RESOURCES, Resource};
-use crate::play::stage;
+use crate::interceptor::{Place, What, lock};
 use crate::remote::{Arrived, Asked, Verb};
+use crate::replay::simulate;
 use crate::settled;
 use crate::simulation::Simulation;
+use crate::users::{RESOURCES, Resource};
 
 const ONE: Resource = RESOURCES[0];
 
 impl Simulation {
     fn stored(&self) -> Value {
         let object = lock(&self.reach.cluster).get(&ONE.stored()).cloned();
-        Value::clone(&object.expect("it is there"))
+        Value::clone(&object.expect("the object exists"))
     }
 
     fn forge_status(&mut self, status: &Value) {
         let _ = lock(&self.reach.cluster).patch(&ONE.stored(), &json!({"status": status}), true);
     }
 
-    /// The operation is written.
+    /// Forges the persisted operation.
     fn forge_operation(&mut self, kind: &str) {
         let generation = self.stored()["metadata"]["generation"].clone();
         let operation = json!({
             "type": kind, "state": "Planned", "attempt": 1, "generation": generation, "startedAt": self.now().to_string(),
         });
         self.forge_status(&json!({"operation": operation}));
-        self.judge();
+        self.check();
     }
 
-    /// The redeploy arrives, with the values that are asked for.
+    /// Forges the arrival of a redeploy with the requested values.
     fn forge_redeploy(&mut self) {
         let object = self.stored();
         let id = object["status"]["id"].as_str().unwrap_or_default().to_owned();
         let values = crate::desired::values(&lock(&self.reach.cluster), ONE.stored().namespace.as_str(), &object);
-        self.forge_call(Verb::Redeploy { id, values: values.expect("they are known"), moves: false });
+        self.forge_call(Verb::Redeploy { id, values: values.expect("no referenced object is missing"), moves: false });
     }
 
     fn forge_call(&mut self, verb: Verb) {
@@ -57,20 +57,21 @@ impl Simulation {
         if let Verb::Redeploy { id, .. } = &verb {
             let mut remote = lock(&self.reach.remote);
             let action = RedeployAction::default();
-            remote.world.redeploy_elsewhere(id, &action, now).expect("it is there");
+            remote.world.redeploy_elsewhere(id, &action, now).expect("the deployment exists");
             changed = Some(id.clone());
         }
-        let run = (ObjectRef::deployment(&namespace, &name), uid);
-        lock(&self.reach.remote).arrived.push(Arrived { run, asked: Asked::Deployment(verb), changed });
-        self.judge();
+        let caller = (ObjectRef::deployment(&namespace, &name), uid);
+        lock(&self.reach.remote).arrived.push(Arrived { caller, asked: Asked::Deployment(verb), changed });
+        self.check();
     }
 }
 
 type Forge = fn(&mut Simulation);
 
-/// What the judge says once a resource of this shape is live, the operator is stopped, and something is forged.
-fn said(shape: Shape, adopted: bool, forge: Forge) -> String {
-    let (_, said) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+/// Returns what the checker reports once a resource of this shape is live, the operator is stopped, and something is
+/// forged.
+fn reported(shape: Shape, adopted: bool, forge: Forge) -> String {
+    let (_, reported) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         simulation.start(0, 0);
         if adopted {
             simulation.stranger(ONE, Foreign::Create, 0);
@@ -85,14 +86,14 @@ fn said(shape: Shape, adopted: bool, forge: Forge) -> String {
         let broken = simulation.verdict().err();
         broken.or_else(|| settled::unsettled(simulation)).unwrap_or_default()
     });
-    said
+    reported
 }
 
 #[test]
 #[allow(clippy::too_many_lines, reason = "one table")]
-fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
+fn the_checker_reports_each_thing_that_an_operator_must_not_do() {
     let shape = Shape::default();
-    // As a stranger's deployment is.
+    // Like the foreign deployment.
     let like_theirs = Shape { level: 2, adopt: true, ..shape };
     let rows: [(&str, Shape, bool, Forge, &str); 12] = [
         (
@@ -106,17 +107,17 @@ fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
             "it is suspended",
         ),
         (
-            "a redeploy of what is only observed",
+            "a redeploy under ObserveOnly",
             shape,
             false,
             |simulation| {
                 simulation.write(ONE, Shape { observe: true, level: 1, ..Shape::default() });
                 simulation.forge_operation("Redeploy");
             },
-            "it only observes",
+            "it is ObserveOnly",
         ),
         (
-            "a DELETE of what is only observed",
+            "a DELETE under ObserveOnly",
             shape,
             false,
             |simulation| {
@@ -124,7 +125,7 @@ fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
                 simulation.delete(ONE);
                 simulation.forge_operation("Undeploy");
             },
-            "it only observes",
+            "it is ObserveOnly",
         ),
         (
             "a DELETE under deletionPolicy Orphan",
@@ -134,10 +135,10 @@ fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
                 simulation.delete(ONE);
                 simulation.forge_operation("Undeploy");
             },
-            "its deployment is to stay",
+            "its deployment must be orphaned",
         ),
         (
-            "a DELETE though nobody deletes the resource",
+            "a DELETE of a resource that is not being deleted",
             shape,
             false,
             |simulation| {
@@ -146,33 +147,33 @@ fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
             "it is not being deleted",
         ),
         (
-            "a DELETE for removed values that are to be retained",
+            "a DELETE for removed values that must be retained",
             shape,
             false,
             |simulation| {
                 simulation.forge_operation("Recreate");
             },
-            "removed values are to be retained",
+            "removed values must be retained",
         ),
         (
-            "a create of what is gone, under drift policy Detect",
+            "a create after a disappearance, under drift policy Detect",
             shape,
             false,
             |simulation| {
                 simulation.stranger(ONE, Foreign::Remove, 0);
                 simulation.forge_operation("Create");
             },
-            "drift is not to be corrected",
+            "drift must not be corrected",
         ),
         (
-            "a call that was not written first",
+            "a call whose operation was not persisted",
             shape,
             false,
             |simulation| {
                 simulation.write(ONE, Shape { level: 1, ..Shape::default() });
                 simulation.forge_redeploy();
             },
-            "without writing it first",
+            "without persisting the operation first",
         ),
         (
             "a redeploy without a change",
@@ -182,20 +183,20 @@ fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
                 simulation.forge_operation("Redeploy");
                 simulation.forge_redeploy();
             },
-            "for no change",
+            "without a change",
         ),
         (
-            "a redeploy after taking over what has the same values",
+            "a redeploy after adopting a deployment with the same values",
             like_theirs,
             true,
             |simulation| {
                 simulation.forge_operation("Redeploy");
                 simulation.forge_redeploy();
             },
-            "for no change",
+            "without a change",
         ),
         (
-            "a new generation is observed with the values of the one before",
+            "a new generation counts as observed with the values of the previous one",
             shape,
             false,
             |simulation| {
@@ -203,45 +204,45 @@ fn the_judge_sees_each_thing_that_an_operator_must_not_do() {
                 let began = simulation.now();
                 simulation.write(ONE, Shape { level: 1, ..Shape::default() });
                 simulation.forge_status(&json!({"observedGeneration": 2}));
-                // The run that says so began before the edit.
+                // The reconcile that reports this began before the edit.
                 let now = later(began, Duration::from_secs(1));
-                simulation.judge.began.insert(ObjectRef::deployment(&namespace, &name), began);
+                simulation.checker.began.insert(ObjectRef::deployment(&namespace, &name), began);
                 let mut remote = lock(&simulation.reach.remote);
-                simulation.judge.look(&lock(&simulation.reach.cluster), &mut remote, now);
+                simulation.checker.check_new(&lock(&simulation.reach.cluster), &mut remote, now);
             },
             "is Ready",
         ),
         (
-            "a value that was to be removed with the deployment stays",
+            "a value that should have been removed with the deployment stays",
             Shape { config: true, ..shape },
             false,
             |simulation| {
                 simulation.write(ONE, Shape { recreate: true, ..Shape::default() });
                 simulation.forge_status(&json!({"observedGeneration": 2}));
             },
-            "which are to be removed",
+            "which must be removed",
         ),
     ];
     for (case, shape, adopted, forge, wanted) in rows {
-        let said = said(shape, adopted, forge);
-        assert!(said.contains(wanted), "{case}: the judge says {said:?}");
+        let reported = reported(shape, adopted, forge);
+        assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
     }
 }
 
 #[test]
-fn the_judge_sees_calls_that_follow_each_other_too_fast() {
+fn the_checker_reports_calls_that_follow_each_other_too_fast() {
     for place in [Place::Remote, Place::Cluster] {
         for changes in [true, false] {
-            let (simulation, ()) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
+            let (simulation, ()) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
                 let what = What { place, name: "a call".to_owned(), changes, send_before: None };
                 for _ in 0..500 {
                     simulation.pass(Duration::from_millis(100)).await;
                     let now = simulation.now();
-                    simulation.judge.called(&what, 0, now);
+                    simulation.checker.called(&what, 0, now);
                 }
             });
-            let said = simulation.judge.broken.unwrap_or_default();
-            assert!(said.contains("within a minute"), "{place:?}, changes {changes}: {said:?}");
+            let reported = simulation.checker.broken.unwrap_or_default();
+            assert!(reported.contains("within a minute"), "{place:?}, changes {changes}: {reported:?}");
         }
     }
 }

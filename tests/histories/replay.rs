@@ -1,18 +1,19 @@
-//! Plays a history: its steps, then quiet until everything is as it has to be, then the end of all resources.
+//! Plays a history: its steps, then a time without faults until everything is as it should be, then the deletion of all
+//! resources.
 
 use std::time::Duration;
 
 use connect_operator::names;
 use dev_server::Normalise;
 
-use crate::Played;
+use crate::Replay;
 use crate::history::{History, Reading, Step};
-use crate::people::{NAMESPACES, RESOURCES};
 use crate::settled;
 use crate::simulation::Simulation;
+use crate::users::{NAMESPACES, RESOURCES};
 
-/// Time between two looks at whether everything has settled: first short, then long enough for every pause of the
-/// rules (an hour at most).
+/// Number of checks whether everything has settled, and the pause between them: first short, then long enough for every
+/// pause of the rules (an hour at most).
 const PATIENCE: [(usize, Duration); 4] = [
     (24, Duration::from_secs(5)),
     (20, Duration::from_secs(30)),
@@ -20,39 +21,43 @@ const PATIENCE: [(usize, Duration); 4] = [
     (12, Duration::from_mins(15)),
 ];
 
-/// Parts of a time in which everybody does what there is to do.
+/// Number of parts into which a step of time is divided; everybody does what is due after each part.
 const PARTS: u64 = 6;
 
-/// Plays it; returns what happened, and what was wrong with it, if anything.
-pub(crate) fn play(history: &History, telling: bool) -> (Simulation, Result<(), String>) {
-    stage(history.order, history.reading, async |simulation| {
-        simulation.telling = telling;
+/// Plays it; returns the simulation, and the violation, if any. `logging`: whether to log what happens.
+pub(crate) fn replay(history: &History, logging: bool) -> (Simulation, Result<(), String>) {
+    simulate(history.order, history.reading, async |simulation| {
+        simulation.logging = logging;
         whole(simulation, history).await
     })
 }
 
-impl Played for History {
-    fn play(&self, telling: bool) -> (Simulation, Result<(), String>) {
-        play(self, telling)
+impl Replay for History {
+    fn replay(&self, logging: bool) -> (Simulation, Result<(), String>) {
+        replay(self, logging)
     }
 
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         let steps: Vec<String> = self.steps.iter().map(|step| format!("    {step:?}")).collect();
         let Self { order, reading, skew, live, .. } = self;
         format!("order {order}, {reading:?}, skew {skew}, live {live:?}\n{}", steps.join("\n"))
     }
 }
 
-/// Plays something of one's own in a world of its own.
-pub(crate) fn stage<T>(order: u64, reading: Reading, play: impl AsyncFnOnce(&mut Simulation) -> T) -> (Simulation, T) {
+/// Plays a closure in a new simulation.
+pub(crate) fn simulate<T>(
+    order: u64,
+    reading: Reading,
+    run: impl AsyncFnOnce(&mut Simulation) -> T,
+) -> (Simulation, T) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     runtime.block_on(async {
         let mut simulation = Simulation::new(order, reading.variant());
-        simulation.judge.truth.lag = reading.lag();
-        simulation.judge.truth.trims = reading.variant().normalise == Normalise::Trim;
+        simulation.checker.truth.lag = reading.lag();
+        simulation.checker.truth.trims = reading.variant().normalise == Normalise::Trim;
         simulation.furnish();
-        let result = play(&mut simulation).await;
+        let result = run(&mut simulation).await;
         for number in 0..simulation.operators.len() {
             simulation.stop(number).await;
         }
@@ -70,25 +75,25 @@ async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), Str
     for (number, step) in history.steps.iter().enumerate() {
         let text = format!("── {step:?}");
         simulation.reorder(history.order, &text);
-        simulation.tell(|| text);
+        simulation.log(|| text);
         simulation.step(step, number).await;
         simulation.verdict()?;
     }
-    simulation.tell(|| "── quiet".to_owned());
+    simulation.log(|| "── quiet".to_owned());
     simulation.quiet().await?;
     for resource in RESOURCES {
         simulation.delete(resource);
     }
-    simulation.tell(|| "── the end".to_owned());
+    simulation.log(|| "── the end".to_owned());
     simulation.quiet().await
 }
 
 impl Simulation {
     pub(crate) fn verdict(&self) -> Result<(), String> {
-        self.judge.broken.clone().map_or(Ok(()), Err)
+        self.checker.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// Does one step. `number` makes what it writes different from what others wrote.
+    /// Executes one step. `number` makes what it writes different from what other steps wrote.
     pub(crate) async fn step(&mut self, step: &Step, number: usize) {
         let name = |index: &u8| RESOURCES[usize::from(*index) % RESOURCES.len()];
         let namespace = |index: &u8| NAMESPACES[usize::from(*index) % NAMESPACES.len()];
@@ -142,13 +147,13 @@ impl Simulation {
     }
 
     fn relist(&mut self, number: usize) {
-        let version = crate::gate::lock(&self.reach.cluster).version();
+        let version = crate::interceptor::lock(&self.reach.cluster).version();
         if let Some(operator) = &mut self.operators[number] {
             operator.list(version);
         }
     }
 
-    /// No trouble from here on: within a bounded time everything is as the specs ask.
+    /// Ends all faults: within a bounded time everything must be as the specs ask.
     pub(crate) async fn quiet(&mut self) -> Result<(), String> {
         self.armed.clear();
         self.reopen();
@@ -159,8 +164,8 @@ impl Simulation {
         self.settle(Duration::ZERO, 0).await
     }
 
-    /// Goes on until everything is as the specs ask. An operator that is stopped meanwhile is started after `pause`, with
-    /// lists that are `behind` changes old.
+    /// Continues until everything is as the specs ask. An operator that is stopped meanwhile is started after `pause`,
+    /// with lists that are `behind` changes old.
     pub(crate) async fn settle(&mut self, pause: Duration, behind: u64) -> Result<(), String> {
         let mut last = String::new();
         for (times, span) in PATIENCE {

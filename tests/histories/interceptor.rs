@@ -1,8 +1,8 @@
-//! The one gate through which every call of every operator goes, to the cluster and to the remote alike.
+//! Intercepts every call of every operator, to the cluster and to the remote alike.
 //!
-//! A call waits here until the driver decides on it: it is let through, lost on the way there or back, comes late, is
-//! refused, or is the last that its operator ever made. What a call does happens at that moment and nowhere else, so the
-//! order of all effects is the driver's.
+//! A call waits here until the driver decides its fate: it passes, is lost on the way there or back, arrives late, is
+//! refused, or is the last call of its operator. Its effect happens at that moment and nowhere else, so the driver
+//! determines the order of all effects.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use connect_api::ErrorCode;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
-/// Who is called.
+/// The callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Cluster,
@@ -21,7 +21,7 @@ pub(crate) enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct What {
     pub(crate) place: Place,
-    /// For people, such as `PATCH connectordeployments/shop/one status`.
+    /// Shown in reports, such as `PATCH connectordeployments/shop/one status`.
     pub(crate) name: String,
     /// Whether it may change something.
     pub(crate) changes: bool,
@@ -29,20 +29,20 @@ pub(crate) struct What {
     pub(crate) send_before: Option<Timestamp>,
 }
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It works.
+    /// It succeeds.
     Pass,
-    /// It never arrives, and its caller learns no more than that.
+    /// It never arrives; its caller learns only that there is no answer.
     LostThere,
-    /// It works, and the answer is lost.
+    /// It succeeds, and the answer is lost.
     LostBack,
-    /// It works, and the answer is an error that leaves open whether it did.
+    /// It succeeds, and the answer is an error that leaves open whether it did.
     Unclear,
-    /// Its caller gives up; it arrives all the same, later.
+    /// Its caller gives up; it arrives later all the same.
     Late,
-    /// It works, and the answer takes a while.
+    /// It succeeds, and the answer takes a while.
     Slow,
     /// It is refused before it had an effect.
     Refused(u16, Option<ErrorCode>),
@@ -50,7 +50,7 @@ pub(crate) enum Fate {
     NotSent,
 }
 
-/// Why a call has no good answer.
+/// Why a call has no successful answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     Lost,
@@ -61,12 +61,12 @@ pub(crate) enum Failure {
 /// Something that happens once.
 pub(crate) type Effect = Box<dyn FnOnce() + Send>;
 
-/// What is left of a call once its fate is decided.
+/// What is still to happen once the fate of a call is decided.
 pub(crate) enum Left {
     Nothing,
-    /// Its effect comes later.
+    /// Its effect happens later.
     Effect(Effect),
-    /// Its answer comes later.
+    /// Its answer arrives later.
     Answer(Effect),
 }
 
@@ -75,20 +75,20 @@ pub(crate) struct Call {
     pub(crate) operator: usize,
     pub(crate) what: What,
     pub(crate) since: Timestamp,
-    /// Its place among those that wait.
+    /// Its position among the waiting calls.
     place: u64,
     decide: Box<dyn FnOnce(Fate) -> Left + Send>,
-    /// The effect alone, for a caller that is no more.
+    /// The effect alone, for a caller that no longer exists.
     bare: Arc<Mutex<Option<Effect>>>,
 }
 
 impl Call {
-    /// Lets it happen as `fate` says.
+    /// Executes it as `fate` says.
     pub(crate) fn decide(self, fate: Fate) -> Left {
         (self.decide)(fate)
     }
 
-    /// Its caller is stopped; what it asked for happens all the same.
+    /// Executes its effect without an answer: its caller is stopped.
     pub(crate) fn happen(self) {
         let effect = self.bare.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(effect) = effect {
@@ -97,15 +97,16 @@ impl Call {
     }
 }
 
-/// The gate.
+/// Holds the waiting calls.
 #[derive(Clone, Default)]
-pub(crate) struct Gate(Arc<Mutex<Vec<Call>>>);
+pub(crate) struct Interceptor(Arc<Mutex<Vec<Call>>>);
 
-/// Not yet put into order.
+/// The position of a call that is not ordered yet.
 const NEW: u64 = u64::MAX;
 
-impl Gate {
-    /// Waits for the driver's decision. `effect` is what the call does, `fail` what its caller gets instead of an answer.
+impl Interceptor {
+    /// Waits for the driver's decision. `effect` is what the call does, `fail` makes what its caller gets instead of an
+    /// answer.
     pub(crate) async fn call<T, E, F>(&self, operator: usize, what: What, since: Timestamp, effect: E, fail: F) -> T
     where
         T: Send + 'static,
@@ -126,13 +127,13 @@ impl Gate {
             let failure = match fate {
                 Fate::Pass => {
                     effect();
-                    // Nobody waits any more if the operator was stopped.
-                    let _ = answer.send(lock(&result).take().expect("the effect left its result"));
+                    // No receiver is left if the operator was stopped.
+                    let _ = answer.send(lock(&result).take().expect("the effect stored its result"));
                     return Left::Nothing;
                 }
                 Fate::Slow => {
                     effect();
-                    let answered = lock(&result).take().expect("the effect left its result");
+                    let answered = lock(&result).take().expect("the effect stored its result");
                     return Left::Answer(Box::new(move || {
                         let _ = answer.send(answered);
                     }));
@@ -164,8 +165,8 @@ impl Gate {
         }
     }
 
-    /// Puts the calls that came since into an order. Tasks that wait for the clock are woken by it in any order, so the
-    /// one in which their calls came means nothing, and would be another one each time.
+    /// Orders the calls that are new. The clock resumes waiting tasks in any order, so the order in which their calls
+    /// came is arbitrary, and would differ from one execution to the next.
     pub(crate) fn order(&self) {
         let mut parked = self.parked();
         parked.sort_by(|one, other| {
@@ -177,7 +178,7 @@ impl Gate {
         }
     }
 
-    /// The calls that wait, in their order.
+    /// Returns the waiting calls, in their order.
     pub(crate) fn parked(&self) -> MutexGuard<'_, Vec<Call>> {
         lock(&self.0)
     }

@@ -1,11 +1,12 @@
-//! Staged connectors held against the specs of their resources, by rules of its own: the operator's reading is judged.
+//! Compares staged connectors with the specs of their resources, by code of its own: the operator's comparison is under
+//! test.
 
 use std::collections::BTreeSet;
 
 use connect_api::model::{ConnectorStaged as Record, ConnectorStatus, IsPreviewable, Repository};
 use connect_operator::crd::{ConnectorStagedSpec, Publish};
 
-/// What a resource says in the end; `None`: it has a way to go.
+/// Returns the expected reason of `Ready` at the end; `None`: more is to be done.
 pub(super) fn reason_for(spec: &ConnectorStagedSpec, record: &Record, asked: bool) -> Option<&'static str> {
     if !is_as_wanted(spec, record) {
         return None;
@@ -21,7 +22,7 @@ pub(super) fn reason_for(spec: &ConnectorStagedSpec, record: &Record, asked: boo
         (_, ConnectorStatus::Processing) => None,
         (Publish::Never, _) => Some(if spec.previewable { "Previewable" } else { "Staged" }),
         (_, ConnectorStatus::ReadyForCertification | ConnectorStatus::InCertification) => Some("InCertification"),
-        // Published without, elsewhere, while it was being certified.
+        // Another client published it without certification while it was being certified.
         (Publish::Certified, ConnectorStatus::Published | ConnectorStatus::Failed) if record.private => {
             Some("PublishingFailed")
         }
@@ -37,22 +38,22 @@ pub(super) fn has_tag(spec: &ConnectorStagedSpec, repository: &Repository) -> bo
     (&spec.repository.url, &spec.repository.tag) == (&repository.url, &repository.tag)
 }
 
-/// Whether what a spec says is there; what it leaves out may be anything.
+/// Whether the record is as the spec asks; what the spec leaves out may have any value.
 pub(super) fn is_as_wanted(spec: &ConnectorStagedSpec, record: &Record) -> bool {
     let set = |words: &[String]| words.iter().cloned().collect::<BTreeSet<_>>();
     let types = record.integration_types.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
-    let said = |wanted: &Option<String>, there: Option<&String>| wanted.is_none() || wanted.as_ref() == there;
+    let same = |wanted: &Option<String>, there: Option<&String>| wanted.is_none() || wanted.as_ref() == there;
     spec.name == record.name
-        && said(&spec.description, Some(&record.description))
+        && same(&spec.description, Some(&record.description))
         && spec.creator.email == record.creator.email
-        && said(&spec.creator.company, record.creator.company.as_ref())
+        && same(&spec.creator.company, record.creator.company.as_ref())
         && has_tag(spec, &record.repository)
         && set(&spec.integration_types) == types
         && set(&spec.supported_regions) == set(&record.supported_regions)
         && set(&spec.private_projects) == set(&record.private_projects)
 }
 
-/// Everything of it that people choose.
+/// Returns everything in a record that users choose.
 pub(super) fn content(record: &Record) -> String {
     let Record { name, description, integration_types, creator, repository, documentation_url, .. } = record;
     let (regions, projects) = (&record.supported_regions, &record.private_projects);

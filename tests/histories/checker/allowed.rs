@@ -1,4 +1,4 @@
-//! What the rules allow beyond one redeploy for each ask, and exactly when.
+//! The redeploys that the rules allow beyond one for each request, and exactly when.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,33 @@ use connect_operator::crd::connector_deployment_status::{
 use jiff::Timestamp;
 
 use super::life::Life;
-use super::{Judge, State};
+use super::{Checker, State};
 use crate::remote::Values;
 
-/// Why one redeploy more than the asks is allowed. Each is used up by the next redeploy of the resource.
+/// Why one redeploy beyond the requested ones is allowed. The next redeploy of the resource uses it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Allowance {
-    /// An operation was given up that may have been sent: what is there is unknown, one redeploy (rules, *Operations*).
+    /// An operation was given up that may have been sent: the state of the remote is unknown, so one redeploy is
+    /// allowed (rules, *Operations*).
     GivenUp,
-    /// The key of the digests was lost, and since then nobody knows whether what was sent is what is asked for, because the
-    /// spec or an object that it names was written meanwhile (rule 7).
+    /// The digest key was lost, and it is unknown whether what was sent is still what is asked for, because the spec or
+    /// an object that it references was written since (rule 7).
     LostKey,
     /// The connector has a later version, and `updatePolicy` is `Latest` (rule 15).
     Followed,
-    /// Taken over with other visible values (rule 13).
+    /// Adopted with other visible values (rule 13).
     TakenOver,
-    /// Visible values differ from what was sent, because somebody else changed them, or because our own redeploy left
-    /// others than it sent: `Correct` redeploys once for each distinct difference (rule 16).
+    /// Visible values differ from what was sent, because another client changed them, or because the operator's own
+    /// redeploy left other values than it sent: `Correct` redeploys once for each distinct difference (rule 16).
     Drift,
-    /// Two objects changed while a run read one after the other: it sent a state that never was, and serves one ask of
-    /// the two with it.
+    /// Two objects changed while a reconcile read one after the other: it sent a state that never existed, and serves
+    /// one of the two requests with it.
     Torn,
 }
 
-impl Judge {
-    /// Takes note of a status that says something else than before.
-    pub(super) fn judge_operations(
+impl Checker {
+    /// Takes note of a status that changed.
+    pub(super) fn check_operations(
         &mut self,
         uid: &str,
         before: &ConnectorDeploymentStatus,
@@ -55,9 +56,9 @@ impl Judge {
         }
     }
 
-    /// Whether a redeploy was given up as the table says: only when nothing of it can arrive any more, and only if what was
-    /// seen does not show that it did. That shows if it makes visible values others and they are, or if it makes none others
-    /// and the deployment was busy meanwhile.
+    /// Whether a redeploy was given up as the table allows it: only when it can no longer arrive, and only if the
+    /// observations do not prove that it arrived. The proof is that visible values changed as it would change them, or,
+    /// if it changes no visible value, that the deployment was busy meanwhile.
     fn is_given_up(
         &self,
         uid: &str,
@@ -77,7 +78,7 @@ impl Judge {
             .operation
             .as_ref()
             .is_none_or(|new| new.operation_type == OperationType::Redeploy && new.from_version != old.from_version);
-        // Refused at its first call: nothing was sent, nothing is unknown that was not before.
+        // Refused at its first call: nothing was sent, and everything is as known as before.
         let calm = between(old.started_at.0, now) + self.skew >= QUIET_PERIOD;
         if !(forgotten && another && calm) {
             return false;
@@ -86,8 +87,8 @@ impl Judge {
         (silent && !old.seen_busy) || self.shows_other_values(uid, before, now)
     }
 
-    /// Whether what is taken over shows other visible values than are asked for (rule 13), or may have: what is missing is not
-    /// known to be the same.
+    /// Whether the adopted deployment shows other visible values than are asked for (rule 13), or may show them: if a
+    /// referenced object is missing, the values are not known to be equal.
     pub(super) fn shows_other_than_asked(&self, life: &Life, id: &str, now: Timestamp) -> bool {
         let began = self.began.get(&life.object_ref).copied().unwrap_or(now);
         let asked: Vec<_> = life.asked_of(i64::MAX, began).map(|ask| ask.values.as_ref()).collect();
@@ -97,7 +98,8 @@ impl Judge {
             .any(|state| asked.iter().any(|values| values.is_none_or(|values| !same(state, values))))
     }
 
-    /// Whether a look that a run may use now shows other visible values than those that were to be sent.
+    /// Whether an observation that a reconcile may use now shows other visible values than those that it was about to
+    /// send.
     fn shows_other_values(&self, uid: &str, before: &ConnectorDeploymentStatus, now: Timestamp) -> bool {
         let (Some(life), Some(id)) = (self.lives.get(uid), &before.id) else { return false };
         let Some(sent) = life.asks.get(life.planned).and_then(|ask| ask.values.as_ref()) else { return true };
@@ -109,7 +111,7 @@ impl Judge {
     }
 }
 
-/// Rule 7: a digest under another key says nothing; the same objects in the same versions hold the same values.
+/// Rule 7: digests under different keys cannot be compared; the same objects in the same versions hold the same values.
 fn key_was_lost(applied: &Applied, operation: &Operation) -> bool {
     let key = |digest: &Option<String>| digest.as_ref().and_then(|text| text.split(':').next().map(str::to_owned));
     let written = applied.inputs != operation.inputs || applied.generation != operation.generation;

@@ -1,4 +1,4 @@
-//! Histories of a staged connector with a name, each under every reading of what the contract leaves open.
+//! Named histories of a staged connector, each under every reading of what the contract leaves open.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use connect_operator::names;
 use dev_server::Variant;
 
 use super::random::CHOICES;
-use super::{ForeignInstalls, Plan};
-use crate::gate::Place;
+use super::{Plan, StagedChange};
 use crate::history::Reading;
-use crate::play::stage;
+use crate::interceptor::Place;
+use crate::replay::simulate;
 use crate::simulation::{Armed, Outage, Simulation};
 
-/// What somebody does; after each of it everything settles.
+/// An act; after each one everything settles.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Plan(Plan),
     Follow,
-    /// Both, one after the other, and time for what they began to end.
-    ForeignInstalls(ForeignInstalls, ForeignInstalls),
+    /// Both changes, one after the other, and time for their processes to end.
+    Foreign(StagedChange, StagedChange),
     Again,
 }
 
-/// Updates, previews, publications and redeploys.
+/// Counts of updates, previews, publications and redeploys.
 type Done = [u64; 4];
 
-async fn story(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> {
+async fn perform(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> {
     for (number, act) in acts.iter().enumerate() {
         match act {
             Act::Plan(plan) => simulation.plan(*plan),
             Act::Follow => simulation.follow(),
-            Act::ForeignInstalls(first, second) => {
+            Act::Foreign(first, second) => {
                 for act in [*first, *second] {
-                    simulation.foreign_installs(act, number);
+                    simulation.change_staged_elsewhere(act, number);
                 }
                 simulation.pass(Duration::from_secs(100)).await;
                 simulation.ask_again(names::RECONCILE_REQUESTED_AT, number);
@@ -44,29 +44,29 @@ async fn story(simulation: &mut Simulation, acts: &[Act]) -> Result<(), String> 
     Ok(())
 }
 
-fn come_to(case: &str, choice: Option<&str>, operators: usize, acts: &[Act], wanted: Done) {
+fn check_history(case: &str, choice: Option<&str>, operators: usize, acts: &[Act], wanted: Done) {
     let mut variant = Variant::default();
     if let Some(choice) = choice {
         variant.set(choice).expect(choice);
     }
-    let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.telling = true;
+    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+        simulation.logging = true;
         simulation.choose(variant);
         for number in 0..operators {
             simulation.start(number, 0);
         }
-        story(simulation, acts).await
+        perform(simulation, acts).await
     });
-    let told = simulation.told.join("\n");
-    assert_eq!(result, Ok(()), "{case}, {choice:?}\n{told}");
-    let count = |what: &str| simulation.judge.counts.get(what).copied().unwrap_or_default();
-    assert_eq!(count("stagings"), 1, "{case}, {choice:?}\n{told}");
+    let log = simulation.log.join("\n");
+    assert_eq!(result, Ok(()), "{case}, {choice:?}\n{log}");
+    let count = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
+    assert_eq!(count("stagings"), 1, "{case}, {choice:?}\n{log}");
     let done = ["updates", "previews", "publishes", "redeploys"].map(count);
-    assert_eq!(done, wanted, "{case}, {choice:?}: updates, previews, publications, redeploys\n{told}");
+    assert_eq!(done, wanted, "{case}, {choice:?}: updates, previews, publications, redeploys\n{log}");
 }
 
 #[test]
-fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever_is_left_open() {
+fn each_named_history_of_a_staged_connector_reaches_the_requested_state_under_every_reading() {
     let staged = Plan::default();
     let previewed = Plan { previewable: true, ..staged };
     let published = Plan { publish: 1, ..staged };
@@ -75,37 +75,37 @@ fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever
         ("from one tag to the next", 1, &[Act::Plan(both), Act::Plan(Plan { tag: 1, ..both })], [1, 2, 2, 0]),
         ("two operators", 2, &[Act::Plan(both), Act::Plan(Plan { tag: 1, ..both })], [1, 2, 2, 0]),
         (
-            "permission is asked for again when a tag comes back, though it was not for the one between",
+            "a preview is requested again when a tag comes back, though none was for the tag in between",
             1,
             &[Act::Plan(previewed), Act::Plan(Plan { tag: 1, ..staged }), Act::Plan(previewed)],
             [2, 2, 0, 0],
         ),
         (
-            "what was published elsewhere under another name is set back, and published",
+            "a name that another client changed and published is corrected, and published",
             1,
-            &[Act::Plan(published), Act::ForeignInstalls(ForeignInstalls::Rename, ForeignInstalls::Publish)],
+            &[Act::Plan(published), Act::Foreign(StagedChange::Rename, StagedChange::Publish)],
             [1, 0, 2, 0],
         ),
         (
-            "what was renamed and renamed back is not published again",
+            "a connector that was renamed and renamed back is not published again",
             1,
-            &[Act::Plan(published), Act::ForeignInstalls(ForeignInstalls::Rename, ForeignInstalls::Bump)],
+            &[Act::Plan(published), Act::Foreign(StagedChange::Rename, StagedChange::Bump)],
             [1, 0, 1, 0],
         ),
         (
-            "what failed is tried once more for each request",
+            "a failed publication is tried once more for each request",
             1,
             &[Act::Plan(Plan { tag: 3, ..published }), Act::Again, Act::Again],
             [0, 0, 3, 0],
         ),
         (
-            "a deployment follows a tag that has an application less",
+            "a deployment follows a tag with one application less",
             1,
             &[Act::Plan(Plan { tag: 1, ..previewed }), Act::Follow, Act::Plan(Plan { publish: 1, ..previewed })],
             [1, 2, 1, 1],
         ),
         (
-            "what was refused as a preview is asked for again for the next tag",
+            "after a refused preview, one is requested for the next tag",
             1,
             &[Act::Plan(Plan { tag: 2, ..both }), Act::Plan(both)],
             [1, 2, 1, 0],
@@ -113,22 +113,22 @@ fn each_named_history_of_a_staged_connector_comes_to_what_was_asked_for_whatever
     ];
     for (case, operators, acts, wanted) in rows {
         for choice in [None].into_iter().chain(CHOICES.map(Some)) {
-            come_to(case, choice, operators, acts, wanted);
+            check_history(case, choice, operators, acts, wanted);
         }
     }
 }
 
-/// The answer to the request for a preview of a second tag is lost, and somebody else changes the connector before it
-/// arrives: the permission that shows then is that of the first tag.
+/// The answer to the preview request for a second tag is lost, and another client changes the connector before the
+/// request arrives: the permission that shows then belongs to the first tag.
 #[test]
-fn a_permission_of_the_tag_before_is_never_taken_for_that_of_the_new_one() {
+fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
     for choice in [None, Some("new-tag=keeps-preview"), Some("new-tag=resets-preview")] {
         let mut variant = Variant::default();
         if let Some(choice) = choice {
             variant.set(choice).expect(choice);
         }
-        let (simulation, result) = stage(0, Reading::default(), async |simulation: &mut Simulation| {
-            simulation.telling = true;
+        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+            simulation.logging = true;
             simulation.choose(variant);
             simulation.start(0, 0);
             let plan = Plan { previewable: true, ..Plan::default() };
@@ -141,12 +141,12 @@ fn a_permission_of_the_tag_before_is_never_taken_for_that_of_the_new_one() {
                 simulation.pass(Duration::from_secs(1)).await;
                 simulation.rest().await;
             }
-            simulation.foreign_installs(ForeignInstalls::Bump, 0);
+            simulation.change_staged_elsewhere(StagedChange::Bump, 0);
             simulation.quiet_for_long().await
         });
-        let told = simulation.told.join("\n");
-        assert_eq!(result, Ok(()), "{choice:?}\n{told}");
-        let previews = simulation.judge.counts.get("previews").copied();
-        assert_eq!(previews, Some(2), "{choice:?}: one for each tag\n{told}");
+        let log = simulation.log.join("\n");
+        assert_eq!(result, Ok(()), "{choice:?}\n{log}");
+        let previews = simulation.checker.counts.get("previews").copied();
+        assert_eq!(previews, Some(2), "{choice:?}: one for each tag\n{log}");
     }
 }

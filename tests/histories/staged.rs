@@ -1,5 +1,5 @@
-//! What makers of connectors do, and what is done to their connectors elsewhere. Next: `named.rs`
-//! and `random.rs` for histories of it.
+//! What users do with a ConnectorStaged, and what other clients do with its staged connector. Next: `named.rs` and
+//! `random.rs` for histories of it.
 
 mod named;
 pub(crate) mod random;
@@ -10,29 +10,29 @@ use dev_server::{Outcomes, PlannedOutcome};
 use serde_json::{Value, json};
 
 use crate::cluster::{Key, Kind, merge};
-use crate::gate::lock;
 use crate::history::Shape;
-use crate::people::{self, PROJECT_NAME, Resource, SHOP};
+use crate::interceptor::lock;
 use crate::remote::PROJECT;
 use crate::simulation::Simulation;
+use crate::users::{self, PROJECT_NAME, Resource, SHOP};
 
-/// The resource.
+/// Name of the resource.
 const NAME: &str = "kit";
 /// Key of its connector.
 const KEY: &str = "kit";
 const REPOSITORY: &str = "https://github.com/example/demo-kit.git";
-/// Tags of the repository; all but the first two fail on their way.
+/// Tags of the repository; processing fails for all but the first two.
 pub(crate) const TAGS: [&str; 5] =
     ["1.0.0", "1.1.0", "1.2.0-not-previewable", "1.2.0-not-published", "1.2.0-not-certified"];
 const PUBLISH: [&str; 3] = ["Never", "Private", "Certified"];
 
-/// How a resource is written.
+/// The spec with which a resource is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a field of the spec")]
 pub(crate) struct Plan {
-    /// Of [`TAGS`].
+    /// Index in [`TAGS`].
     pub(crate) tag: u8,
-    /// Another one, other fields.
+    /// Selects the text fields.
     pub(crate) words: u8,
     pub(crate) previewable: bool,
     /// 0: never; 1: private; 2: certified.
@@ -43,26 +43,26 @@ pub(crate) struct Plan {
     pub(crate) suspend: bool,
 }
 
-/// What happens to the staged connector elsewhere.
+/// What another client does with the staged connector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ForeignInstalls {
-    /// It gets another name.
+pub(crate) enum StagedChange {
+    /// Changes its name.
     Rename,
-    /// It gets another tag.
+    /// Changes its tag.
     Retag,
-    /// Permission for a preview is asked for.
+    /// Requests a preview.
     Preview,
-    /// It is published.
+    /// Publishes it.
     Publish,
-    /// Its version grows.
+    /// Increments its version.
     Bump,
-    /// It is gone.
+    /// Removes it.
     Remove,
-    /// Somebody creates one of the key.
+    /// Creates one with the key.
     Create,
-    /// What runs ends now.
+    /// Ends the running process now.
     Finish,
-    /// What runs fails, or what comes next.
+    /// Makes the running process fail, or the next one.
     Fail,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn stored() -> Key {
     Key::new(Kind::Staged, SHOP, NAME)
 }
 
-/// A resource that deploys the staged connector, each of its tags.
+/// A resource that deploys each tag of the staged connector.
 pub(crate) const FOLLOWER: Resource = Resource::named("preview");
 
 fn spec(plan: Plan) -> Value {
@@ -93,24 +93,24 @@ fn spec(plan: Plan) -> Value {
 }
 
 impl Simulation {
-    /// The resource is created, or its spec replaced.
+    /// Creates the resource, or replaces its spec.
     pub(crate) fn plan(&mut self, plan: Plan) {
         self.put(&stored(), &spec(plan));
     }
 
-    /// A deployment that follows the staged connector.
+    /// Creates a deployment that follows the staged connector.
     pub(crate) fn follow(&mut self) {
-        let mut spec = people::spec(FOLLOWER, Shape::default());
+        let mut spec = users::spec(FOLLOWER, Shape::default());
         spec["connector"] = json!({"stagedRef": {"name": NAME}, "updatePolicy": "Latest"});
         self.put(&FOLLOWER.stored(), &spec);
     }
 
-    /// As a person would apply it.
+    /// Creates or patches an object, as a user would apply it.
     fn put(&mut self, key: &Key, wanted: &Value) {
         let now = self.now();
         {
             let mut cluster = lock(&self.reach.cluster);
-            // What is going cannot be made again yet.
+            // An object that is being deleted cannot be created again yet.
             let _ = match cluster.get(key) {
                 None => {
                     let mut spec = Value::Null;
@@ -120,14 +120,14 @@ impl Simulation {
                 Some(_) => cluster.patch(key, &json!({"spec": wanted}), false),
             };
         }
-        self.judge();
+        self.check();
     }
 
     /// Deletes the resource.
     pub(crate) fn drop_plan(&mut self) {
         let now = self.now();
         let _ = lock(&self.reach.cluster).delete(&stored(), now);
-        self.judge();
+        self.check();
     }
 
     pub(crate) fn ask_again(&mut self, annotation: &str, number: usize) {
@@ -135,7 +135,7 @@ impl Simulation {
         self.edit(&stored(), &patch);
     }
 
-    /// How many staged connectors there are under the key.
+    /// Returns the number of staged connectors with the key.
     pub(crate) fn staged(&self) -> usize {
         let now = self.now();
         let all = lock(&self.reach.remote).world.all_staged(now);
@@ -148,14 +148,14 @@ impl Simulation {
         all.into_iter().find(|record| record.key.as_deref() == Some(KEY)).map(|record| record.id)
     }
 
-    /// Something happens elsewhere; `number` makes what is written different each time.
-    pub(crate) fn foreign_installs(&mut self, act: ForeignInstalls, number: usize) {
+    /// Lets another client act; `number` makes what it writes different each time.
+    pub(crate) fn change_staged_elsewhere(&mut self, act: StagedChange, number: usize) {
         let now = self.now();
         let id = self.staged_id();
         let mut remote = lock(&self.reach.remote);
         let world = &mut remote.world;
         let done = match (act, &id) {
-            (ForeignInstalls::Create, _) => {
+            (StagedChange::Create, _) => {
                 let draft = ConnectorStagedDraft {
                     key: Some(KEY.to_owned()),
                     name: "Somebody else's".to_owned(),
@@ -170,25 +170,22 @@ impl Simulation {
                 world.stage_known(PROJECT, draft, now).is_ok()
             }
             (_, None) => false,
-            (ForeignInstalls::Remove, Some(id)) => world.remove_staged(id, now).is_ok(),
-            (ForeignInstalls::Bump, Some(id)) => world.bump_staged_version(id, now).is_ok(),
-            (ForeignInstalls::Finish, Some(id)) => world.finish_staged(id, now).is_ok(),
-            (ForeignInstalls::Fail, Some(id)) => {
+            (StagedChange::Remove, Some(id)) => world.remove_staged(id, now).is_ok(),
+            (StagedChange::Bump, Some(id)) => world.bump_staged_version(id, now).is_ok(),
+            (StagedChange::Finish, Some(id)) => world.finish_staged(id, now).is_ok(),
+            (StagedChange::Fail, Some(id)) => {
                 let fails = || Some(PlannedOutcome { fails: true, entries: Vec::new() });
                 let outcomes = Outcomes { preview: fails(), publishing: fails(), certification: fails() };
                 world.plan_staged(id, outcomes, now).is_ok()
             }
-            (
-                ForeignInstalls::Rename | ForeignInstalls::Retag | ForeignInstalls::Preview | ForeignInstalls::Publish,
-                Some(id),
-            ) => {
+            (StagedChange::Rename | StagedChange::Retag | StagedChange::Preview | StagedChange::Publish, Some(id)) => {
                 let action = match act {
-                    ForeignInstalls::Rename => ConnectorUpdateAction::SetName { name: format!("Name {number}") },
-                    ForeignInstalls::Retag => {
+                    StagedChange::Rename => ConnectorUpdateAction::SetName { name: format!("Name {number}") },
+                    StagedChange::Retag => {
                         let (url, tag) = (REPOSITORY.to_owned(), TAGS[number % 2].to_owned());
                         ConnectorUpdateAction::SetRepository(Repository { url, tag }.into())
                     }
-                    ForeignInstalls::Preview => ConnectorUpdateAction::UpdatePreviewable,
+                    StagedChange::Preview => ConnectorUpdateAction::UpdatePreviewable,
                     _ => ConnectorUpdateAction::Publish { certification: false },
                 };
                 let by_id = Selector::Id(id.clone());
@@ -199,12 +196,12 @@ impl Simulation {
         };
         drop(remote);
         if let Some(id) = id.filter(|_| done) {
-            self.judge.makers.foreign(&id);
-            self.judge();
-            if matches!(act, ForeignInstalls::Preview | ForeignInstalls::Publish) {
-                self.judge.makers.done_elsewhere(&id);
+            self.checker.staged.foreign(&id);
+            self.check();
+            if matches!(act, StagedChange::Preview | StagedChange::Publish) {
+                self.checker.staged.done_elsewhere(&id);
             }
         }
-        self.judge();
+        self.check();
     }
 }

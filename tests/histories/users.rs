@@ -1,4 +1,4 @@
-//! What people and strangers do: edits of objects, and changes at the remote that are not the operator's.
+//! What users and other clients do: edits of objects, and foreign changes at the remote.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,10 +11,10 @@ use dev_server::{Partial, PlannedOutcome};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
+use crate::checker::TOKEN;
 use crate::cluster::{Key, Kind, finalizers, merge};
-use crate::gate::lock;
 use crate::history::{Foreign, Shape};
-use crate::judge::TOKEN;
+use crate::interceptor::lock;
 use crate::remote::PROJECT;
 use crate::simulation::Simulation;
 
@@ -23,7 +23,7 @@ use crate::simulation::Simulation;
 pub(crate) struct Resource {
     pub(crate) namespace: &'static str,
     pub(crate) name: &'static str,
-    /// `spec.key`, if it is not to be made of the two.
+    /// `spec.key`; `None`: derived from namespace and name.
     key: Option<&'static str>,
 }
 
@@ -36,13 +36,13 @@ impl Resource {
         Key::new(Kind::Deployment, self.namespace, self.name)
     }
 
-    /// Key of its deployment.
+    /// Returns the key of its deployment.
     fn remote_key(self) -> String {
         self.key.map_or_else(|| format!("{}_{}", self.namespace, self.name), str::to_owned)
     }
 }
 
-/// Resources that a history may have at once. The last two want the key of the first one.
+/// Resources that a history may have at once. The last two claim the key of the first one.
 pub(crate) const RESOURCES: [Resource; 4] = [
     Resource::named("one"),
     Resource::named("two"),
@@ -58,7 +58,7 @@ const CONNECTOR: &str = "demo-connector";
 const APPLICATION: &str = "service";
 /// Values of `LOG_LEVEL`; the connector's script fails with the last one.
 pub(crate) const LEVELS: [&str; 5] = ["info", "debug", "warn", " error ", "loud"];
-/// Whole objects give a value for it too.
+/// A value that is also set by whole objects.
 pub(crate) const FEATURES: &str = "FEATURES";
 const EVENTS: &str = "events";
 /// A secured value that no Secret ever holds.
@@ -115,14 +115,14 @@ pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
 }
 
 impl Simulation {
-    /// What is there before a history begins.
+    /// Creates what exists before a history begins.
     pub(crate) fn furnish(&mut self) {
         self.open(SHOP);
-        self.judge.truth.tokens = (1..10).map(|number| format!("token-{number}")).collect();
-        self.judge.truth.tokens.push(FOREIGN_TOKEN.to_owned());
+        self.checker.truth.tokens = (1..10).map(|number| format!("token-{number}")).collect();
+        self.checker.truth.tokens.push(FOREIGN_TOKEN.to_owned());
     }
 
-    /// A namespace with everything that a resource in it names, as far as it is not there.
+    /// Creates a namespace with everything that a resource in it references, as far as it does not exist.
     fn open(&mut self, namespace: &str) {
         let now = self.now();
         let credentials = json!({"data": {"clientId": encoded("dev-client"), "clientSecret": encoded("dev-secret")}});
@@ -140,12 +140,12 @@ impl Simulation {
             (within(Kind::ConfigMap, "settings"), json!({"data": {"features": "features-1", FEATURES: "features-1"}})),
             (within(Kind::Project, PROJECT_NAME), project),
         ] {
-            // What is there already stays as it is; in a namespace that is going nothing is made.
+            // An existing object stays as it is; in a namespace that is being deleted nothing is created.
             let _ = cluster.create(&key, object, now);
         }
     }
 
-    /// Whatever a history took away that resources need to settle is there again.
+    /// Creates again whatever a history removed that resources need to settle.
     pub(crate) fn reopen(&mut self) {
         for namespace in NAMESPACES {
             let exists = lock(&self.reach.cluster).get(&Key::new(Kind::Namespace, "", namespace)).is_some();
@@ -153,7 +153,7 @@ impl Simulation {
                 self.open(namespace);
             }
         }
-        self.judge();
+        self.check();
     }
 
     pub(crate) fn write(&mut self, resource: Resource, shape: Shape) {
@@ -173,10 +173,10 @@ impl Simulation {
             Some(_) => cluster.patch(&key, &json!({"spec": wanted}), false),
         };
         drop(cluster);
-        self.judge();
+        self.check();
     }
 
-    /// Deletes a project, or makes one again once it is gone.
+    /// Deletes a project, or creates it again once it does not exist any more.
     pub(crate) fn project(&mut self, namespace: &str) {
         let key = Key::new(Kind::Project, namespace, PROJECT_NAME);
         let now = self.now();
@@ -184,7 +184,7 @@ impl Simulation {
         if !there {
             self.reopen();
         }
-        self.judge();
+        self.check();
     }
 
     /// Deletes a namespace with everything in it, in one of several orders.
@@ -200,13 +200,13 @@ impl Simulation {
                 let _ = cluster.delete(&key, now);
             }
         }
-        self.judge();
+        self.check();
     }
 
     pub(crate) fn edit(&mut self, key: &Key, patch: &Value) {
-        // What is not there cannot be edited.
+        // A missing object cannot be edited.
         let _ = lock(&self.reach.cluster).patch(key, patch, false);
-        self.judge();
+        self.check();
     }
 
     fn edit_everywhere(&mut self, kind: Kind, name: &str, patch: &Value) {
@@ -237,7 +237,8 @@ impl Simulation {
         raised.expect("the registry has the connector");
     }
 
-    /// The registry's latest version of the connector; each one has an application more than the one before.
+    /// Returns the registry's latest version of the connector; each version has one application more than the previous
+    /// one.
     pub(crate) fn latest_connector(&self) -> i64 {
         let remote = lock(&self.reach.remote);
         let all = remote.world.catalogue().connectors.iter().filter(|connector| connector.key == CONNECTOR);
@@ -258,16 +259,16 @@ impl Simulation {
     pub(crate) fn delete(&mut self, resource: Resource) {
         let now = self.now();
         let _ = lock(&self.reach.cluster).delete(&resource.stored(), now);
-        self.judge();
+        self.check();
     }
 
-    /// Removes the operator's finalizer, as people do who are in a hurry.
+    /// Removes the operator's finalizer, as a user might do to force a deletion.
     pub(crate) fn unfinalize(&mut self, resource: Resource) {
         let key = resource.stored();
         let kept = {
             let cluster = lock(&self.reach.cluster);
             let Some(object) = cluster.get(&key) else { return };
-            if let Some(life) = object["metadata"]["uid"].as_str().and_then(|uid| self.judge.lives.get_mut(uid)) {
+            if let Some(life) = object["metadata"]["uid"].as_str().and_then(|uid| self.checker.lives.get_mut(uid)) {
                 life.may_leave = true;
             }
             let kept = finalizers(object).into_iter().filter(|name| *name != names::FINALIZER);
@@ -276,14 +277,14 @@ impl Simulation {
         self.edit(&key, &json!({"metadata": {"finalizers": kept}}));
     }
 
-    /// A backup is restored: the same spec and annotations in a new object, without a status.
+    /// Restores a backup: the same spec and annotations in a new object, without a status.
     pub(crate) fn restore(&mut self, resource: Resource) {
         let key = resource.stored();
         let now = self.now();
         {
             let mut cluster = lock(&self.reach.cluster);
             let Some(before) = cluster.get(&key).cloned() else { return };
-            if let Some(life) = before["metadata"]["uid"].as_str().and_then(|uid| self.judge.lives.get_mut(uid)) {
+            if let Some(life) = before["metadata"]["uid"].as_str().and_then(|uid| self.checker.lives.get_mut(uid)) {
                 life.may_leave = true;
             }
             let _ = cluster.patch(&key, &json!({"metadata": {"finalizers": null}}), false);
@@ -291,10 +292,10 @@ impl Simulation {
             let metadata = json!({"annotations": before["metadata"]["annotations"]});
             let _ = cluster.create(&key, json!({"metadata": metadata, "spec": before["spec"]}), now);
         }
-        self.judge();
+        self.check();
     }
 
-    /// How many deployments there are.
+    /// Returns the number of deployments.
     pub(crate) fn deployments(&self) -> usize {
         let now = self.now();
         lock(&self.reach.remote).world.all(now).len()
@@ -309,7 +310,7 @@ impl Simulation {
 
     pub(crate) fn fails(&mut self, resource: Resource) {
         let Some(id) = self.id_of(resource) else { return };
-        let outcome = PlannedOutcome::failure(APPLICATION, "It failed", "As the history wants it");
+        let outcome = PlannedOutcome::failure(APPLICATION, "It failed", "As the history demands");
         let now = self.now();
         let _ = lock(&self.reach.remote).world.plan_outcome(&id, outcome, now);
     }
@@ -320,7 +321,7 @@ impl Simulation {
         let _ = lock(&self.reach.remote).world.fail_undeploy(&id, now);
     }
 
-    /// Strangers act; `number` makes what they write different each time.
+    /// Lets another client act; `number` makes what it writes different each time.
     pub(crate) fn stranger(&mut self, resource: Resource, act: Foreign, number: usize) {
         let now = self.now();
         let id = self.id_of(resource);
@@ -381,8 +382,8 @@ impl Simulation {
         if done.is_ok()
             && let Some(id) = id
         {
-            self.judge.foreign(&id, visible, secured);
+            self.checker.foreign(&id, visible, secured);
         }
-        self.judge();
+        self.check();
     }
 }

@@ -1,4 +1,4 @@
-//! What really was at the remote, and since when.
+//! The actual states of the remote, and since when.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::remote::{GLOBAL, Values};
 
-/// How a deployment was for a while.
+/// A state of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) status: String,
@@ -17,28 +17,28 @@ pub(crate) struct State {
     pub(crate) secured: Option<String>,
     /// Version of its connector.
     pub(crate) connector: i64,
-    /// Secured values were changed elsewhere since our last operation, which nobody can see.
+    /// Another client changed secured values since the operator's last operation, which is not visible.
     pub(crate) foreign_secured: bool,
-    /// Plain values were changed elsewhere since our last operation.
+    /// Another client changed plain values since the operator's last operation.
     pub(crate) foreign_visible: bool,
     /// It lacks an application that its connector declares.
     pub(crate) malformed: bool,
 }
 
 impl State {
-    /// Plain values are as wanted; a server may cut blanks, and add its defaults.
+    /// Whether plain values are as wanted; a server may trim blanks and add its defaults.
     pub(crate) fn plain_is(&self, wanted: &[(&String, &String)]) -> bool {
         wanted.iter().all(|(key, value)| self.plain.get(*key).is_some_and(|there| there.trim() == value.trim()))
     }
 
-    /// Whether to send these would change nothing: a redeploy merges, so one that only leaves something out does not. What
-    /// failed is tried again, and what somebody else did to secured values nobody can see.
+    /// Whether sending these values would change nothing. A redeploy merges, so one that only leaves values out changes
+    /// nothing. A failed deployment is tried again, and a foreign change of secured values is not visible.
     pub(crate) fn has_already(&self, values: &Values) -> bool {
         let plain = values.plain.iter().all(|(key, value)| self.plain.get(key) == Some(value));
         plain && self.status == "Deployed" && !self.foreign_secured && self.secured_is(&values.secured)
     }
 
-    /// Those of its plain values that were sent: what else is there was left behind, or is somebody else's.
+    /// Returns those of its plain values that were sent; the others were left behind, or belong to another client.
     pub(crate) fn of(&self, sent: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let there = self.plain.iter().filter(|(key, _)| sent.contains_key(*key));
         there.map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -55,26 +55,26 @@ fn is_malformed(deployment: &Deployment) -> bool {
     declared.into_iter().any(|declared| !has(&declared.application_name))
 }
 
-/// The one secured value of the connector.
+/// The only secured value of the connector.
 pub(crate) const TOKEN: &str = "API_TOKEN";
 const APPLICATION: &str = "service";
 
-/// Everything that was.
+/// Every state so far.
 #[derive(Default)]
 pub(crate) struct Truth {
     rows: BTreeMap<String, Vec<(Timestamp, State)>>,
     foreign: BTreeMap<String, (bool, bool)>,
-    /// Every secured value that is ever sent, by anybody.
+    /// Every secured value that any client ever sends.
     pub(crate) tokens: Vec<String>,
-    /// How long reads may show what was before.
+    /// How long reads may show an earlier state.
     pub(crate) lag: Duration,
-    /// Blanks at both ends of plain values are cut.
+    /// The server trims blanks at both ends of plain values.
     pub(crate) trims: bool,
     seen: Option<Timestamp>,
 }
 
 impl Truth {
-    /// Notes how everything is now.
+    /// Records the current state.
     pub(crate) fn see(&mut self, world: &mut World, now: Timestamp, changed: bool) {
         if !changed && self.seen == Some(now) {
             return;
@@ -128,33 +128,33 @@ impl Truth {
         }
     }
 
-    /// Somebody else changed a deployment.
+    /// Records that another client changed a deployment.
     pub(crate) fn foreign(&mut self, id: &str, visible: bool, secured: bool) {
         let foreign = self.foreign.entry(id.to_owned()).or_default();
         *foreign = (foreign.0 || visible, foreign.1 || secured);
         self.seen = None;
     }
 
-    /// An operator sent all values.
-    pub(crate) fn ours(&mut self, id: &str) {
+    /// Records that an operator sent all values.
+    pub(crate) fn sent_by_operator(&mut self, id: &str) {
         self.foreign.remove(id);
         self.seen = None;
     }
 
-    /// How a deployment was before it became what it is.
+    /// Returns the previous state of a deployment.
     pub(crate) fn before(&self, id: &str) -> Option<&State> {
         let rows = self.rows.get(id)?;
         rows.len().checked_sub(2).map(|index| &rows[index].1)
     }
 
-    /// How a deployment was at any moment since a time.
+    /// Returns all states of a deployment since a time.
     pub(crate) fn since(&self, id: &str, since: Timestamp) -> impl Iterator<Item = &State> {
         let rows = self.rows.get(id).map(Vec::as_slice).unwrap_or_default();
         let first = rows.partition_point(|(at, _)| *at <= since).saturating_sub(1);
         rows[first..].iter().map(|(_, state)| state)
     }
 
-    /// How a deployment is now.
+    /// Returns the current state of a deployment.
     pub(crate) fn now(&self, id: &str) -> Option<&State> {
         self.rows.get(id)?.last().map(|(_, state)| state).filter(|state| state.status != "gone")
     }

@@ -1,7 +1,7 @@
-//! What a spec permits: every call follows an operation that was written for it, under a spec that allows it.
+//! What a spec permits: every call follows an operation that was persisted for it, under a spec that allows it.
 //!
-//! An operation is written on the version of the resource that was read, so the spec that counts is the one that stands
-//! beside it; a call that is under way is not called back by an edit.
+//! An operation is written on the version of the resource that was read, so the spec that counts is the one in the same
+//! object; an edit does not cancel a call in progress.
 
 use std::time::Duration;
 
@@ -11,45 +11,45 @@ use connect_operator::crd::connector_deployment_status::{
 use connect_operator::crd::{ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues};
 use jiff::Timestamp;
 
-use super::Judge;
+use super::Checker;
 use crate::remote::Verb;
 use crate::simulation::LIMIT;
 
-/// An operation as it was about to be sent.
+/// An operation that was about to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     at: Timestamp,
     kind: OperationType,
 }
 
-/// Why the spec does not allow to begin this, or to send it again; `gone`: the resource had a deployment, and it is to be
-/// created again for no other reason than that it is gone.
+/// Returns why the spec does not allow to begin this operation, or to send it again; `gone`: the resource had a
+/// deployment, and the only reason to create it again is that it disappeared.
 fn forbidden(object: &ConnectorDeployment, kind: OperationType, gone: bool) -> Option<&'static str> {
     let spec = &object.spec;
     let going = object.metadata.deletion_timestamp.is_some();
     if spec.management_policy == ManagementPolicy::ObserveOnly {
-        return Some("it only observes");
+        return Some("it is ObserveOnly");
     }
     match kind {
         OperationType::Undeploy if !going => Some("it is not being deleted"),
         OperationType::Undeploy => {
-            (spec.effective_deletion_policy() == DeletionPolicy::Orphan).then_some("its deployment is to stay")
+            (spec.effective_deletion_policy() == DeletionPolicy::Orphan).then_some("its deployment must be orphaned")
         }
         _ if going => Some("it is being deleted"),
         _ if spec.suspend => Some("it is suspended"),
         OperationType::Recreate => {
-            (spec.removed_values != RemovedValues::Recreate).then_some("removed values are to be retained")
+            (spec.removed_values != RemovedValues::Recreate).then_some("removed values must be retained")
         }
         OperationType::Create if gone && spec.drift.policy != DriftPolicy::Correct => {
-            Some("its deployment is gone, and drift is not to be corrected")
+            Some("its deployment disappeared, and drift must not be corrected")
         }
         OperationType::Create | OperationType::Redeploy => None,
     }
 }
 
-impl Judge {
-    /// Takes note of an operation that is about to be sent.
-    pub(super) fn judge_written(
+impl Checker {
+    /// Records an operation that is about to be sent.
+    pub(super) fn check_written(
         &mut self,
         uid: &str,
         object: &ConnectorDeployment,
@@ -58,7 +58,7 @@ impl Judge {
     ) {
         let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
         let planned = operation.filter(|operation| operation.state == OperationState::Planned);
-        // Two may begin in the same second, each by its own clock.
+        // Two operators may begin one in the same second, each by its own clock.
         let stamp = |of: &Operation| (of.operation_type, of.started_at.0, of.attempt);
         let Some(planned) = planned.filter(|of| before.operation.as_ref().map(stamp) != Some(stamp(of))) else {
             return;
@@ -75,9 +75,9 @@ impl Judge {
         }
     }
 
-    /// The operation that a call that arrived was written for; `None`: it was not.
+    /// Returns the operation that was persisted for a call that arrived; `None`: there is none.
     pub(super) fn written_for(&self, uid: &str, verb: &Verb, now: Timestamp) -> Option<OperationType> {
-        // It leaves within the limit, by the clock of whoever sends it, and is under way for as long.
+        // The call leaves within the limit, by its sender's clock, and is in progress for as long.
         let oldest = now.saturating_sub(2 * LIMIT + self.skew + Duration::from_secs(1)).unwrap_or(Timestamp::MIN);
         let fits = |kind: OperationType| match verb {
             Verb::Create { .. } => kind == OperationType::Create,

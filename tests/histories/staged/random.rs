@@ -1,4 +1,4 @@
-//! Random histories of one staged connector: its maker, strangers, bad luck, and every reading of what the contract
+//! Random histories of one staged connector: its users, other clients, faults, and every reading of what the contract
 //! leaves open.
 
 use std::time::Duration;
@@ -7,14 +7,14 @@ use connect_operator::names;
 use dev_server::Variant;
 use proptest::prelude::*;
 
-use super::{FOLLOWER, ForeignInstalls, Plan};
-use crate::Played;
-use crate::gate::lock;
+use super::{FOLLOWER, Plan, StagedChange};
+use crate::Replay;
 use crate::history::{Reading, Step, outage};
-use crate::play::stage;
+use crate::interceptor::lock;
+use crate::replay::simulate;
 use crate::simulation::Simulation;
 
-/// What the contract leaves open of staged connectors, beside its friendliest reading.
+/// What the contract leaves open about staged connectors, besides its friendliest reading.
 pub(super) const CHOICES: [&str; 13] = [
     "read-lag=20s",
     "key-held=30s",
@@ -31,31 +31,32 @@ pub(super) const CHOICES: [&str; 13] = [
     "redeploy-shows-old=20s",
 ];
 
-/// Longer than the time between two looks at what is settled.
-const LOOKS: Duration = Duration::from_mins(6);
+/// A pause that is longer than the poll interval of settled resources.
+const POLL_PAUSE: Duration = Duration::from_mins(6);
 
-/// One step.
+/// One step. Do not rename variants: the text of a step seeds the choices that follow it.
 #[derive(Clone, Debug)]
-enum Made {
+enum StagedStep {
     Plan(Plan),
     Drop,
     Again,
     Look,
-    ForeignInstalls(ForeignInstalls),
+    /// Another client changes the connector; the name of this variant is kept because it seeds choices.
+    ForeignInstalls(StagedChange),
     Common(Step),
 }
 
-/// A history.
+/// A history of a staged connector.
 #[derive(Clone, Debug)]
-pub(crate) struct Making {
+pub(crate) struct StagedHistory {
     order: u64,
-    /// Of [`CHOICES`].
+    /// Indexes in [`CHOICES`].
     choices: Vec<usize>,
     skew: i8,
-    /// A deployment follows the connector.
+    /// Whether a deployment follows the connector.
     followed: bool,
     first: Option<Plan>,
-    steps: Vec<Made>,
+    steps: Vec<StagedStep>,
 }
 
 fn variant(choices: &[usize]) -> Variant {
@@ -68,35 +69,35 @@ fn variant(choices: &[usize]) -> Variant {
 }
 
 impl Simulation {
-    /// The remote reads the contract in these ways.
+    /// Sets how the remote interprets the contract.
     pub(crate) fn choose(&mut self, variant: Variant) {
-        self.judge.truth.lag = variant.read_lag + variant.redeploy_shows_old;
+        self.checker.truth.lag = variant.read_lag + variant.redeploy_shows_old;
         lock(&self.reach.remote).world.variant = variant;
     }
 
-    /// Whatever is to follow has followed, also when it is looked at again.
+    /// Settles everything, and again after the next poll, which must not change anything.
     pub(super) async fn quiet_for_long(&mut self) -> Result<(), String> {
         self.quiet().await?;
-        self.pass(LOOKS).await;
+        self.pass(POLL_PAUSE).await;
         self.settle(Duration::ZERO, 0).await
     }
 
-    async fn made(&mut self, step: &Made, number: usize) {
+    async fn staged_step(&mut self, step: &StagedStep, number: usize) {
         match step {
-            Made::Plan(plan) => self.plan(*plan),
-            Made::Drop => self.drop_plan(),
-            Made::Again => self.ask_again(names::REDEPLOY_REQUESTED_AT, number),
-            Made::Look => self.ask_again(names::RECONCILE_REQUESTED_AT, number),
-            Made::ForeignInstalls(act) => self.foreign_installs(*act, number),
-            Made::Common(step) => self.step(step, number).await,
+            StagedStep::Plan(plan) => self.plan(*plan),
+            StagedStep::Drop => self.drop_plan(),
+            StagedStep::Again => self.ask_again(names::REDEPLOY_REQUESTED_AT, number),
+            StagedStep::Look => self.ask_again(names::RECONCILE_REQUESTED_AT, number),
+            StagedStep::ForeignInstalls(act) => self.change_staged_elsewhere(*act, number),
+            StagedStep::Common(step) => self.step(step, number).await,
         }
     }
 }
 
-impl Played for Making {
-    fn play(&self, telling: bool) -> (Simulation, Result<(), String>) {
-        stage(self.order, Reading::default(), async |simulation| {
-            simulation.telling = telling;
+impl Replay for StagedHistory {
+    fn replay(&self, logging: bool) -> (Simulation, Result<(), String>) {
+        simulate(self.order, Reading::default(), async |simulation| {
+            simulation.logging = logging;
             simulation.choose(variant(&self.choices));
             simulation.skew(self.skew);
             simulation.start(0, 0);
@@ -110,20 +111,20 @@ impl Played for Making {
             for (number, step) in self.steps.iter().enumerate() {
                 let text = format!("── {step:?}");
                 simulation.reorder(self.order, &text);
-                simulation.tell(|| text);
-                simulation.made(step, number).await;
+                simulation.log(|| text);
+                simulation.staged_step(step, number).await;
                 simulation.verdict()?;
             }
-            simulation.tell(|| "── quiet".to_owned());
+            simulation.log(|| "── quiet".to_owned());
             simulation.quiet_for_long().await?;
             simulation.drop_plan();
             simulation.delete(FOLLOWER);
-            simulation.tell(|| "── the end".to_owned());
+            simulation.log(|| "── the end".to_owned());
             simulation.quiet().await
         })
     }
 
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         let steps: Vec<String> = self.steps.iter().map(|step| format!("    {step:?}")).collect();
         let choices: Vec<_> = self.choices.iter().map(|choice| CHOICES[*choice % CHOICES.len()]).collect();
         let Self { order, skew, followed, first, .. } = self;
@@ -150,29 +151,29 @@ fn plan() -> impl Strategy<Value = Plan> {
     )
 }
 
-fn foreign_installs() -> impl Strategy<Value = ForeignInstalls> {
+fn staged_change() -> impl Strategy<Value = StagedChange> {
     prop_oneof![
-        2 => Just(ForeignInstalls::Rename),
-        2 => Just(ForeignInstalls::Retag),
-        1 => Just(ForeignInstalls::Preview),
-        2 => Just(ForeignInstalls::Publish),
-        1 => Just(ForeignInstalls::Bump),
-        1 => Just(ForeignInstalls::Remove),
-        1 => Just(ForeignInstalls::Create),
-        1 => Just(ForeignInstalls::Finish),
-        2 => Just(ForeignInstalls::Fail),
+        2 => Just(StagedChange::Rename),
+        2 => Just(StagedChange::Retag),
+        1 => Just(StagedChange::Preview),
+        2 => Just(StagedChange::Publish),
+        1 => Just(StagedChange::Bump),
+        1 => Just(StagedChange::Remove),
+        1 => Just(StagedChange::Create),
+        1 => Just(StagedChange::Finish),
+        2 => Just(StagedChange::Fail),
     ]
 }
 
-fn made() -> impl Strategy<Value = Made> {
+fn staged_step() -> impl Strategy<Value = StagedStep> {
     let number = || prop_oneof![2 => Just(0_u8), 1 => Just(1_u8)];
-    let common = |step: Step| Made::Common(step);
+    let common = |step: Step| StagedStep::Common(step);
     prop_oneof![
-        12 => plan().prop_map(Made::Plan),
-        3 => Just(Made::Drop),
-        4 => Just(Made::Again),
-        2 => Just(Made::Look),
-        6 => foreign_installs().prop_map(Made::ForeignInstalls),
+        12 => plan().prop_map(StagedStep::Plan),
+        3 => Just(StagedStep::Drop),
+        4 => Just(StagedStep::Again),
+        2 => Just(StagedStep::Look),
+        6 => staged_change().prop_map(StagedStep::ForeignInstalls),
         8 => outage().prop_map(move |armed| common(Step::Outage(armed))),
         1 => number().prop_map(move |number| common(Step::Stop(number))),
         4 => (number(), 0..6_u8).prop_map(move |(number, behind)| common(Step::Start(number, behind))),
@@ -186,14 +187,14 @@ fn made() -> impl Strategy<Value = Made> {
     ]
 }
 
-/// All histories.
-pub(crate) fn makings() -> impl Strategy<Value = Making> {
+/// Returns all histories of a staged connector.
+pub(crate) fn staged_histories() -> impl Strategy<Value = StagedHistory> {
     let order = prop_oneof![1 => Just(0), 3 => any::<u64>()];
     let choices = prop::collection::vec(0..CHOICES.len(), 0..4);
     let skew = prop_oneof![1 => Just(0), 1 => -30..=30_i8];
     let first = prop::option::weighted(0.7, plan());
-    let steps = prop::collection::vec(made(), 1..30);
+    let steps = prop::collection::vec(staged_step(), 1..30);
     (order, choices, skew, prop::bool::weighted(0.3), first, steps).prop_map(
-        |(order, choices, skew, followed, first, steps)| Making { order, choices, skew, followed, first, steps },
+        |(order, choices, skew, followed, first, steps)| StagedHistory { order, choices, skew, followed, first, steps },
     )
 }

@@ -1,4 +1,4 @@
-//! What people are told of each verdict: the reason, and a message that helps.
+//! The reported conditions of each outcome: the reason, and a helpful message.
 
 use connect_operator::controllers::connector_deployment::decide::Outcome;
 use connect_operator::controllers::connector_deployment::persisted::{OperationKind, Phase};
@@ -22,13 +22,13 @@ fn settled(phase: Phase) -> Outcome {
 }
 
 #[test]
-fn rule_17_ready_is_said_only_of_what_is_live_and_applied() {
+fn rule_17_ready_is_reported_only_of_a_live_and_applied_deployment() {
     let warning = entry("Warning", "Slow start", None);
     let error = entry("Error", "Health check", Some("no answer"));
     let information = entry("Information", "Built", None);
     for (case, verdict, report, reason, words) in [
         ("live", settled(Phase::Deployed), vec![], Reason::Deployed, "Deployed"),
-        ("information is no warning", settled(Phase::Deployed), vec![information], Reason::Deployed, "Deployed"),
+        ("information is not a warning", settled(Phase::Deployed), vec![information], Reason::Deployed, "Deployed"),
         (
             "a warning",
             settled(Phase::Deployed),
@@ -54,7 +54,7 @@ fn rule_17_ready_is_said_only_of_what_is_live_and_applied() {
 }
 
 #[test]
-fn rule_18_a_failure_shows_its_report_and_what_does_not_end_is_said() {
+fn rule_18_a_failure_shows_its_report_and_an_endless_operation_is_reported() {
     let error = entry("Error", "postDeploy", Some("LOG_LEVEL is loud"));
     for (case, verdict, status, report, reason, words) in [
         (
@@ -92,7 +92,7 @@ fn rule_18_a_failure_shows_its_report_and_what_does_not_end_is_said() {
 }
 
 #[test]
-fn rule_19_stalled_is_what_needs_a_person_and_its_message_says_what_to_do() {
+fn rule_19_stalled_needs_a_user_and_its_message_names_the_remedy() {
     for (case, verdict, reason, state, words) in [
         ("creating", Outcome::Running(OperationKind::Create), Reason::Creating, ConditionState::Running, "Creating"),
         (
@@ -113,7 +113,7 @@ fn rule_19_stalled_is_what_needs_a_person_and_its_message_says_what_to_do() {
         ("busy elsewhere", Outcome::Busy, Reason::Redeploying, ConditionState::Running, "Another client"),
         ("an unknown status", settled(Phase::Other), Reason::Redeploying, ConditionState::Running, "In progress"),
         ("taking over", Outcome::TakingOver, Reason::Adopting, ConditionState::Running, "shop_tax"),
-        ("not to be seen", Outcome::Missing, Reason::ServiceUnavailable, ConditionState::Waiting, "to be sure"),
+        ("not visible", Outcome::Missing, Reason::ServiceUnavailable, ConditionState::Waiting, "to be sure"),
         ("key taken", Outcome::KeyTaken, Reason::KeyTaken, ConditionState::Stalled, "adoptionPolicy: Adopt"),
         (
             "cannot be adopted",

@@ -122,7 +122,7 @@ pub(crate) enum Step {
     Fails(u8),
     UndeployFails(u8),
     Foreign(u8, Foreign),
-    Outage(Armed),
+    Trouble(Armed),
     Stop(u8),
     /// Starts an operator with lists that are that many changes old.
     Start(u8, u8),
@@ -208,8 +208,8 @@ pub(crate) fn outage() -> impl Strategy<Value = Armed> {
     let remote = (remote, prop::bool::weighted(0.7), 0..3_u8);
     let cluster = (cluster, any::<bool>(), 0..6_u8);
     prop_oneof![
-        3 => remote.prop_map(|(outage, changes, skip)| Armed { place: Place::Remote, changes, skip, outage }),
-        2 => cluster.prop_map(|(outage, changes, skip)| Armed { place: Place::Cluster, changes, skip, outage }),
+        3 => remote.prop_map(|(outage, changes, skip)| Armed { place: Place::Remote, changes, skip, trouble: outage }),
+        2 => cluster.prop_map(|(outage, changes, skip)| Armed { place: Place::Cluster, changes, skip, trouble: outage }),
     ]
 }
 
@@ -244,7 +244,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => name().prop_map(Step::Fails),
         1 => name().prop_map(Step::UndeployFails),
         3 => (name(), foreign()).prop_map(|(name, foreign)| Step::Foreign(name, foreign)),
-        8 => outage().prop_map(Step::Outage),
+        8 => outage().prop_map(Step::Trouble),
         1 => number().prop_map(Step::Stop),
         4 => (number(), 0..6_u8).prop_map(|(number, behind)| Step::Start(number, behind)),
         1 => Just(Step::LoseDigestKey),

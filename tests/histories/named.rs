@@ -17,7 +17,7 @@ use crate::simulation::{Armed, Outage, Simulation};
 use crate::users::{RESOURCES, Resource};
 
 fn outage(place: Place, skip: u8, outage: Outage) -> Step {
-    Step::Outage(Armed { place, changes: true, skip, outage })
+    Step::Trouble(Armed { place, changes: true, skip, trouble: outage })
 }
 
 fn live(steps: Vec<Step>) -> History {
@@ -326,7 +326,7 @@ fn rule_5_an_observation_from_before_a_call_is_not_used_after_it() {
         simulation.settle(Duration::ZERO, 0).await?;
         simulation.logging = true;
         simulation.calls.clear();
-        let after = |place, changes, skip, outage| Armed { place, changes, skip, outage };
+        let after = |place, changes, skip, outage| Armed { place, changes, skip, trouble: outage };
         // The first write reports the change; the second one persists the operation, and the call waits for its answer.
         simulation.armed.push(after(Place::Cluster, true, 1, Outage::Slow(20)));
         simulation.write(all[0], Shape { level: 1, ..Shape::default() });
@@ -386,7 +386,7 @@ fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
     let reading = Reading { normalise: 1, ..Reading::default() };
     let (simulation, reason) = simulate(0, reading, async |simulation: &mut Simulation| {
         simulation.start(0, 0);
-        let lost = Armed { place: Place::Remote, changes: true, skip: 0, outage: Outage::LostBack };
+        let lost = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::LostBack };
         simulation.armed.push(lost);
         // ` error ` is shown as `error`.
         simulation.write(RESOURCES[0], Shape { level: 3, ..Shape::default() });

@@ -113,7 +113,7 @@ impl Simulation {
             Step::Fails(index) => self.fails(name(index)),
             Step::UndeployFails(index) => self.undeploy_fails(name(index)),
             Step::Foreign(index, act) => self.stranger(name(index), *act, number),
-            Step::Outage(armed) => self.armed.push(armed.clone()),
+            Step::Trouble(armed) => self.armed.push(armed.clone()),
             Step::Stop(index) => self.stop(operator(index)).await,
             Step::Start(index, behind) => self.start(operator(index), u64::from(*behind)),
             Step::LoseDigestKey => {

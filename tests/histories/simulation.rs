@@ -37,7 +37,8 @@ pub(crate) struct Armed {
     pub(crate) changes: bool,
     /// Number of matching calls that pass before.
     pub(crate) skip: u8,
-    pub(crate) outage: Outage,
+    /// The fault; the name of this field is kept because the text of a step seeds choices.
+    pub(crate) trouble: Outage,
 }
 
 /// A fault.
@@ -334,7 +335,7 @@ impl Simulation {
             self.armed[index].skip -= 1;
             return None;
         }
-        let outage = self.armed.remove(index).outage;
+        let outage = self.armed.remove(index).trouble;
         // Only a change can arrive late; a read just gets no answer.
         Some(if matches!(outage, Outage::Late(_)) && !call.what.changes { Outage::LostThere } else { outage })
     }

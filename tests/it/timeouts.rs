@@ -54,9 +54,9 @@ fn every_limit_of_real_time_is_in_one_place() {
     let inside = |path: &PathBuf| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
     let all: Vec<_> = found.iter().map(|path| (inside(path), std::fs::read_to_string(path).unwrap())).collect();
     assert!(all.len() > 250, "{} files were read", all.len());
-    let foreign_installs = all.iter().filter(|(path, _)| path != ONE_PLACE && !path.ends_with("it/timeouts.rs"));
+    let elsewhere = all.iter().filter(|(path, _)| path != ONE_PLACE && !path.ends_with("it/timeouts.rs"));
     let wrong: Vec<_> =
-        foreign_installs.map(|(path, text)| (path, limits(text))).filter(|(_, limits)| !limits.is_empty()).collect();
+        elsewhere.map(|(path, text)| (path, limits(text))).filter(|(_, limits)| !limits.is_empty()).collect();
     assert_eq!(wrong, Vec::new(), "take it from {ONE_PLACE}");
 }
 

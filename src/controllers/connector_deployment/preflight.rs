@@ -136,11 +136,11 @@ impl<'a> Keys<'a> {
         place: &str,
         given: impl Iterator<Item = &'k String>,
         (kind, declared): (&str, &BTreeMap<&'a str, bool>),
-        (other_kind, foreign_installs): (&str, &BTreeMap<&'a str, bool>),
+        (other_kind, other_keys): (&str, &BTreeMap<&'a str, bool>),
         problems: &mut Vec<String>,
     ) {
         for key in given.filter(|key| !declared.contains_key(key.as_str())) {
-            problems.push(if foreign_installs.contains_key(key.as_str()) {
+            problems.push(if other_keys.contains_key(key.as_str()) {
                 format!("{place} declares {key} as {other_kind}, not as {kind}: move it to the other list")
             } else {
                 let all: BTreeSet<&str> = self.plain.keys().chain(self.hidden.keys()).copied().collect();

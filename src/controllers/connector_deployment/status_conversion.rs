@@ -167,7 +167,7 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
     }
 }
 
-fn tags(status_conversion: &[stored::ValueDigests]) -> Tags {
+fn tags(digests: &[stored::ValueDigests]) -> Tags {
     let place = |entry: &stored::ValueDigests| {
         let application = entry.application.clone().unwrap_or_else(|| GLOBAL.to_owned());
         let of = |kind: Kind, values: &BTreeMap<String, String>| {
@@ -178,7 +178,7 @@ fn tags(status_conversion: &[stored::ValueDigests]) -> Tags {
         let policy = of(Kind::RetryPolicy, &entry.retry_policy);
         [of(Kind::Standard, &entry.standard), of(Kind::Secured, &entry.secured), schedule.collect(), policy].concat()
     };
-    status_conversion.iter().flat_map(place).collect()
+    digests.iter().flat_map(place).collect()
 }
 
 /// Returns as many tags as fit into `size` bytes of JSON. Secured values come first, since they cannot be read back.
@@ -265,11 +265,11 @@ mod tests {
         for number in 0..50 {
             tags.set(Item::secured("application-0", &format!("SECRET_{number}")), "1a2b3c4d");
         }
-        let status_conversion = stored_tags(&tags, stored::VALUES_SIZE);
-        let text = serde_json::to_string(&status_conversion).expect("it is JSON");
+        let digests = stored_tags(&tags, stored::VALUES_SIZE);
+        let text = serde_json::to_string(&digests).expect("it is JSON");
         assert!(text.len() <= stored::VALUES_SIZE, "{}", text.len());
         assert!(text.len() > stored::VALUES_SIZE * 3 / 4, "most of the space is used: {}", text.len());
-        let read = super::tags(&status_conversion);
+        let read = super::tags(&digests);
         for number in 0..50 {
             assert!(read.has(&Item::secured("application-0", &format!("SECRET_{number}"))), "{number}");
         }

@@ -141,13 +141,13 @@ fn all_findings_are_reported_and_the_first_in_order_is_the_reason() {
         credentials_ref: None,
     };
     let good = || there(&json!({"type": "HTTP", "url": SERVICE}));
-    let foreign_installs = || there(&json!({"type": "HTTP", "url": "https://elsewhere.example/hook?token=canary"}));
+    let elsewhere = || there(&json!({"type": "HTTP", "url": "https://elsewhere.example/hook?token=canary"}));
     let unreadable = || Found::Unreadable("status 503".into());
     for (case, found, expected, words) in [
         ("missing", [good(), Found::Absent], Ok(Reason::NotFound), "Subscription orders does not exist"),
         (
             "missing, and a wrong destination",
-            [foreign_installs(), Found::Absent],
+            [elsewhere(), Found::Absent],
             Ok(Reason::NotFound),
             "Extension cart calls elsewhere.example",
         ),

@@ -14,7 +14,7 @@ const NOT_PUBLISHED: u8 = 3;
 const NOT_CERTIFIED: u8 = 4;
 
 /// The next change of the remote arrives after its caller has given up.
-const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, outage: Outage::Late(25) };
+const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::Late(25) };
 
 /// A kind of operation.
 #[derive(Clone, Copy, Debug)]

@@ -135,7 +135,7 @@ fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
             simulation.plan(plan);
             simulation.quiet_for_long().await?;
             simulation.calls.clear();
-            simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 1, outage: Outage::Late(25) });
+            simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 1, trouble: Outage::Late(25) });
             simulation.plan(Plan { tag: 1, ..plan });
             while !simulation.calls.iter().any(|(call, _)| call.ends_with("updatePreviewable")) {
                 simulation.pass(Duration::from_secs(1)).await;

@@ -42,7 +42,7 @@ enum StagedStep {
     Again,
     Look,
     /// Another client changes the connector; the name of this variant is kept because it seeds choices.
-    ForeignInstalls(StagedChange),
+    Elsewhere(StagedChange),
     Common(Step),
 }
 
@@ -88,7 +88,7 @@ impl Simulation {
             StagedStep::Drop => self.drop_plan(),
             StagedStep::Again => self.ask_again(names::REDEPLOY_REQUESTED_AT, number),
             StagedStep::Look => self.ask_again(names::RECONCILE_REQUESTED_AT, number),
-            StagedStep::ForeignInstalls(act) => self.change_staged_elsewhere(*act, number),
+            StagedStep::Elsewhere(act) => self.change_staged_elsewhere(*act, number),
             StagedStep::Common(step) => self.step(step, number).await,
         }
     }
@@ -173,8 +173,8 @@ fn staged_step() -> impl Strategy<Value = StagedStep> {
         3 => Just(StagedStep::Drop),
         4 => Just(StagedStep::Again),
         2 => Just(StagedStep::Look),
-        6 => staged_change().prop_map(StagedStep::ForeignInstalls),
-        8 => outage().prop_map(move |armed| common(Step::Outage(armed))),
+        6 => staged_change().prop_map(StagedStep::Elsewhere),
+        8 => outage().prop_map(move |armed| common(Step::Trouble(armed))),
         1 => number().prop_map(move |number| common(Step::Stop(number))),
         4 => (number(), 0..6_u8).prop_map(move |(number, behind)| common(Step::Start(number, behind))),
         1 => number().prop_map(move |number| common(Step::Cut(number))),

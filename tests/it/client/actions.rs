@@ -85,8 +85,8 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
 
 #[tokio::test]
 async fn every_answer_is_one_whatever_its_status_and_body() {
-    let foreign_installs = Remote::start(|_| answer(200, "")).await;
-    let target = foreign_installs.url();
+    let other = Remote::start(|_| answer(200, "")).await;
+    let target = other.url();
     let error = || Some(ActionError { ok: false, message: "not registered".into() });
     for (case, status, body, json, expected) in [
         ("JSON", 200, r#"{"ok":false,"message":"not registered"}"#, true, None),
@@ -106,7 +106,7 @@ async fn every_answer_is_one_whatever_its_status_and_body() {
         assert_eq!((answered.json::<Value>().is_some(), answered.error()), (json, expected), "{case}");
         assert_eq!(remote.seen().len(), 1, "{case}: it was sent once");
     }
-    assert!(foreign_installs.seen().is_empty(), "redirects are not followed");
+    assert!(other.seen().is_empty(), "redirects are not followed");
 }
 
 #[tokio::test]

@@ -102,13 +102,13 @@ async fn a_changing_call_does_not_leave_when_its_time_is_over() {
 
 #[tokio::test]
 async fn time_that_passes_while_waiting_for_a_token_counts() {
-    let circuit_breaker = Arc::new(Semaphore::new(0));
+    let released = Arc::new(Semaphore::new(0));
     let remote = Remote::start_slow(later(|_| json_answer(200, &deployment("42"))), {
-        let circuit_breaker = Arc::clone(&circuit_breaker);
+        let released = Arc::clone(&released);
         Arc::new(move |seen| {
-            let circuit_breaker = Arc::clone(&circuit_breaker);
+            let released = Arc::clone(&released);
             Box::pin(async move {
-                circuit_breaker.acquire().await.expect("the semaphore is open").forget();
+                released.acquire().await.expect("the semaphore is open").forget();
                 token(seen.before + 1)
             })
         })
@@ -121,7 +121,7 @@ async fn time_that_passes_while_waiting_for_a_token_counts() {
     futures::pin_mut!(call);
     assert!(call.as_mut().now_or_never().is_none());
     clock.step(Duration::from_secs(30));
-    circuit_breaker.add_permits(1);
+    released.add_permits(1);
     assert_eq!(call.await.expect_err("too late").failure, Failure::NotSent);
     assert!(remote.seen().is_empty());
 }

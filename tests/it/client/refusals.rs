@@ -82,9 +82,9 @@ async fn only_the_services_own_404_means_absent_and_only_where_a_resource_is_nam
 
 #[tokio::test]
 async fn redirects_are_errors_and_nothing_is_sent_to_where_they_lead() {
-    let foreign_installs = Remote::start(|_| json_answer(200, &super::remote::deployment("42"))).await;
+    let other = Remote::start(|_| json_answer(200, &super::remote::deployment("42"))).await;
     for status in [301, 302, 303, 307, 308] {
-        let target = format!("{}/demo/deployments/42", foreign_installs.url());
+        let target = format!("{}/demo/deployments/42", other.url());
         let remote = Remote::start(move |_| with_header(answer(status, ""), "location", &target)).await;
         let api = remote.client();
         for error in [
@@ -95,13 +95,13 @@ async fn redirects_are_errors_and_nothing_is_sent_to_where_they_lead() {
             assert_eq!(error.message, "redirects are not followed: correct the URL");
         }
     }
-    assert!(foreign_installs.seen().is_empty());
+    assert!(other.seen().is_empty());
 }
 
 #[tokio::test]
 async fn a_redirect_of_the_token_endpoint_is_not_followed_either() {
-    let foreign_installs = Remote::start(|_| answer(200, "")).await;
-    let target = format!("{}/oauth/token", foreign_installs.url());
+    let other = Remote::start(|_| answer(200, "")).await;
+    let target = format!("{}/oauth/token", other.url());
     let remote = Remote::start_slow(
         super::remote::later(|_| answer(500, "")),
         super::remote::later(move |_| with_header(answer(307, ""), "location", &target)),
@@ -109,5 +109,5 @@ async fn a_redirect_of_the_token_endpoint_is_not_followed_either() {
     .await;
     let error = remote.client().deployment(&id()).await.expect_err("no token");
     assert_eq!(error.failure, Failure::NotSent);
-    assert!(foreign_installs.tokens().is_empty() && remote.seen().is_empty());
+    assert!(other.tokens().is_empty() && remote.seen().is_empty());
 }

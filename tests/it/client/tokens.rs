@@ -147,16 +147,16 @@ async fn a_call_is_repeated_once_and_only_for_its_token() {
 
 #[tokio::test]
 async fn a_late_refusal_of_a_token_does_not_discard_the_newer_one() {
-    let circuit_breaker = Arc::new(Semaphore::new(0));
+    let released = Arc::new(Semaphore::new(0));
     let remote = Remote::start_slow(
         {
-            let circuit_breaker = Arc::clone(&circuit_breaker);
+            let released = Arc::clone(&released);
             Arc::new(move |seen| {
-                let circuit_breaker = Arc::clone(&circuit_breaker);
+                let released = Arc::clone(&released);
                 Box::pin(async move {
                     match (seen.token(), seen.line.ends_with("late")) {
                         (1, true) => {
-                            circuit_breaker.acquire().await.expect("the semaphore is open").forget();
+                            released.acquire().await.expect("the semaphore is open").forget();
                             answer(401, "")
                         }
                         (1, false) => answer(401, ""),
@@ -174,46 +174,46 @@ async fn a_late_refusal_of_a_token_does_not_discard_the_newer_one() {
         async move { api.deployment(&Selector::Id("late".to_owned())).await.map(|found| found.is_some()) }
     });
     assert_eq!(calls(&api, 1).await, [Ok(true)]);
-    circuit_breaker.add_permits(1);
+    released.add_permits(1);
     assert_eq!(late.await.expect("no panic"), Ok(true));
     assert_eq!(remote.tokens().len(), 2);
 }
 
 /// Starts a token endpoint that answers once for each permit.
 async fn gated(api: fn(Seen) -> axum::response::Response) -> (Remote, Arc<Semaphore>) {
-    let circuit_breaker = Arc::new(Semaphore::new(0));
+    let released = Arc::new(Semaphore::new(0));
     let remote = Remote::start_slow(later(api), {
-        let circuit_breaker = Arc::clone(&circuit_breaker);
+        let released = Arc::clone(&released);
         Arc::new(move |seen| {
-            let circuit_breaker = Arc::clone(&circuit_breaker);
+            let released = Arc::clone(&released);
             Box::pin(async move {
-                circuit_breaker.acquire().await.expect("the semaphore is open").forget();
+                released.acquire().await.expect("the semaphore is open").forget();
                 token(seen.before + 1)
             })
         })
     })
     .await;
-    (remote, circuit_breaker)
+    (remote, released)
 }
 
 #[tokio::test]
 async fn cancelled_callers_neither_stop_the_renewal_nor_waste_its_token() {
-    let (remote, circuit_breaker) = gated(found).await;
+    let (remote, released) = gated(found).await;
     let (api, id) = (remote.client(), id());
     let mut first = api.deployment(&id);
     let mut second = api.deployment(&id);
     assert!(poll_immediate(&mut first).await.is_none());
     assert!(poll_immediate(&mut second).await.is_none());
     drop(first);
-    circuit_breaker.add_permits(1);
+    released.add_permits(1);
     assert!(second.await.expect("the second one is served").is_some());
 
-    let (remote, circuit_breaker) = gated(found).await;
+    let (remote, released) = gated(found).await;
     let api = remote.client();
     let mut only = api.deployment(&id);
     assert!(poll_immediate(&mut only).await.is_none());
     drop(only);
-    circuit_breaker.add_permits(1);
+    released.add_permits(1);
     assert_eq!(calls(&api, 2).await, [Ok(true), Ok(true)]);
     assert_eq!(remote.tokens().len(), 1);
 }

@@ -174,8 +174,8 @@ async fn go_wrong(dev: &mut DevServer, client: &HttpConnect, operation: Operatio
         let last = FaultAnswer::with_the_right_body(200).with_header("Connection", "close");
         dev.fault(Wrong::of("queryDeployments", last)).unwrap();
         client.deployments(PageRequest { limit: 1, offset: 0 }).await.expect("it still answers");
-        let foreign_installs = DevServer::start(Options::default(), dev.clock().clone()).await.unwrap();
-        std::mem::replace(dev, foreign_installs).stop().await.unwrap();
+        let another = DevServer::start(Options::default(), dev.clock().clone()).await.unwrap();
+        std::mem::replace(dev, another).stop().await.unwrap();
     }
 }
 
@@ -251,7 +251,7 @@ async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: 
     let condition = act::condition(done, &[], "demo").filter(|_| !outcome.key_taken);
     let condition =
         condition.unwrap_or_else(|| status::ready_condition(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
-    let knows = match (&done.response, desk.status_conversion()) {
+    let knows = match (&done.response, desk.operation_state()) {
         (Response::Accepted(_), Some(OperationState::Accepted)) => Knows::Worked,
         (Response::NotFound, _) if outcome.remove_finalizer => Knows::Absent,
         (_, None) if outcome.key_taken => Knows::KeyTaken,

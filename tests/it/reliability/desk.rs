@@ -254,7 +254,7 @@ impl Desk {
     }
 
     /// Returns the state of the operation in progress.
-    pub(super) fn status_conversion(&self) -> Option<OperationState> {
+    pub(super) fn operation_state(&self) -> Option<OperationState> {
         self.persisted.operation.as_ref().map(|operation| operation.state)
     }
 

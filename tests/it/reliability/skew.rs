@@ -66,7 +66,7 @@ async fn lose(desk: &mut Desk, operation: &str, happens: bool) {
         }
     }
     desk.dev.clear_faults();
-    assert_eq!(desk.status_conversion(), Some(OperationState::Planned));
+    assert_eq!(desk.operation_state(), Some(OperationState::Planned));
 }
 
 /// The change in progress when another leader takes over.

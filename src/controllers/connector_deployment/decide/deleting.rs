@@ -24,7 +24,7 @@ pub(super) fn decide(input: &Input<'_>, deletion: Deletion) -> Decision {
         (None, _, Observation::Present(observed)) if restored(input, observed) => claim(input, observed),
         (None, _, _) => input.remove_finalizer(),
         // One 404 is enough after the service accepted a DELETE.
-        (Some(_), Some(operation), Observation::Absent { .. }) if apply_response(operation) => input.remove_finalizer(),
+        (Some(_), Some(operation), Observation::Absent { .. }) if is_accepted(operation) => input.remove_finalizer(),
         (Some(id), _, Observation::Absent { .. }) => taking_down::send(input, input.persisted.clone(), id, &UNDEPLOY),
         (Some(id), _, Observation::Present(observed)) => taking_down::present(input, id, observed, &UNDEPLOY),
     }
@@ -35,7 +35,7 @@ fn restored(input: &Input<'_>, observed: &ObservedDeployment) -> bool {
     input.intent.remote_id.as_ref() == Some(&observed.id) && input.intent.identity.fits(observed)
 }
 
-fn apply_response(operation: &Operation) -> bool {
+fn is_accepted(operation: &Operation) -> bool {
     operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted
 }
 

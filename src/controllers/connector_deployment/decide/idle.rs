@@ -78,15 +78,15 @@ fn found(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
         decision.transient.busy_since = Some(since);
         return decision;
     }
-    let no_op = input.resting(observed, true);
-    let quiet = between(no_op.since, input.now);
+    let resting = input.resting(observed, true);
+    let quiet = between(resting.since, input.now);
     let waits = match input.wanted {
         _ if quiet < LAG => (Outcome::TakingOver, Some(left(quiet, LAG))),
         None => (Outcome::ValuesUnknown, None),
         Some(wanted) => return take_over(input, observed, wanted),
     };
     let mut decision = input.no_op(waits.0, waits.1);
-    decision.transient.resting = Some(no_op);
+    decision.transient.resting = Some(resting);
     decision.transient.busy_since = None;
     decision
 }
@@ -206,7 +206,7 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
         // The secured values of that revision are in force, and cannot be read.
         return input.re_evaluate(PersistedState { unverified: true, ..input.persisted.clone() });
     }
-    let drifted = !drift.foreign_installs.is_empty() || rolled_back;
+    let drifted = !drift.by_others.is_empty() || rolled_back;
     // The last operation failed, and another client has deployed other values since.
     let failed = applied.is_some_and(|applied| applied.outcome == Phase::Failed);
     let outcome = match observed.phase {
@@ -276,7 +276,7 @@ fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayl
 #[derive(Default)]
 struct Drift {
     /// Another client changed them.
-    foreign_installs: Vec<Item>,
+    by_others: Vec<Item>,
     /// The remote showed something else already when the last operation of this resource ended.
     at_once: Vec<Item>,
     /// It showed the same again after they were sent once more, so sending them again would not help.
@@ -285,7 +285,7 @@ struct Drift {
 
 impl Drift {
     fn can_be_corrected(&self) -> bool {
-        !(self.foreign_installs.is_empty() && self.at_once.is_empty())
+        !(self.by_others.is_empty() && self.at_once.is_empty())
     }
 
     fn is_not_applied(&self) -> bool {
@@ -302,7 +302,7 @@ fn drift(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &Desi
         } else if applied.shown.get(item) == Some(now) {
             &mut drift.at_once
         } else {
-            &mut drift.foreign_installs
+            &mut drift.by_others
         };
         kind.push(item.clone());
     }
@@ -312,7 +312,7 @@ fn drift(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &Desi
 /// Returns the values that the remote showed differently already when the last operation of this resource ended.
 #[must_use]
 pub fn not_applied(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Vec<Item> {
-    let Drift { foreign_installs: _, at_once, normalised } = drift(applied, observed, wanted);
+    let Drift { by_others: _, at_once, normalised } = drift(applied, observed, wanted);
     at_once.into_iter().chain(normalised).collect()
 }
 

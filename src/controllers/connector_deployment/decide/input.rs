@@ -161,8 +161,10 @@ impl Input<'_> {
     /// Returns since when this final state is read; another state starts now.
     pub(super) fn resting(&self, observed: &ObservedDeployment, same_version: bool) -> Resting {
         match self.transient.resting {
-            Some(no_op) if no_op.phase == observed.phase && (!same_version || no_op.version == observed.version) => {
-                no_op
+            Some(resting)
+                if resting.phase == observed.phase && (!same_version || resting.version == observed.version) =>
+            {
+                resting
             }
             _ => Resting { phase: observed.phase, version: observed.version, since: self.now },
         }

@@ -281,7 +281,7 @@ fn accepted(input: &Input<'_>, operation: &Operation) -> Decision {
     if observed.phase.is_busy() {
         return noted_busy(input, operation);
     }
-    let no_op = input.resting(observed, false);
+    let resting = input.resting(observed, false);
     // A lower version is a stale read.
     let moved = match operation.from_version.map(|from| observed.version.cmp(&from)) {
         None | Some(Ordering::Greater) => true,
@@ -289,13 +289,13 @@ fn accepted(input: &Input<'_>, operation: &Operation) -> Decision {
         Some(Ordering::Less) => false,
     };
     // At most the time since the call: what was read before it proves nothing.
-    let long = between(no_op.since, input.now).min(input.age(operation)) >= LAG;
+    let long = between(resting.since, input.now).min(input.age(operation)) >= LAG;
     // `Draft` is not documented and may come before the first build, so it counts as a result only if it stays.
     let over =
         observed.phase != Phase::Draft && (operation.kind == OperationKind::Create || (operation.seen_busy && moved));
     if !(over || long) {
         let mut decision = observation(input, operation);
-        decision.transient.resting = Some(no_op);
+        decision.transient.resting = Some(resting);
         return decision;
     }
     let mut persisted = input.persisted.clone();

@@ -24,8 +24,8 @@ pub(super) const UNDEPLOY: Purpose =
 /// The deployment still exists.
 pub(super) fn present(input: &Input<'_>, id: &str, observed: &ObservedDeployment, purpose: &Purpose) -> Decision {
     let operation = input.persisted.operation.as_ref().filter(|operation| operation.kind == purpose.kind);
-    let apply_response = |operation: &Operation| operation.state == OperationState::Accepted;
-    if observed.phase == Phase::Undeploying || (observed.phase.is_busy() && operation.is_some_and(apply_response)) {
+    let is_accepted = |operation: &Operation| operation.state == OperationState::Accepted;
+    if observed.phase == Phase::Undeploying || (observed.phase.is_busy() && operation.is_some_and(is_accepted)) {
         let (since, age) = input.busy();
         let mut decision = wait(input, pace(age), purpose);
         if age >= TOO_LONG {
@@ -34,7 +34,7 @@ pub(super) fn present(input: &Input<'_>, id: &str, observed: &ObservedDeployment
         decision.transient.busy_since = Some(since);
         return decision;
     }
-    if let Some(operation) = operation.filter(|operation| apply_response(operation)) {
+    if let Some(operation) = operation.filter(|operation| is_accepted(operation)) {
         // The DELETE was accepted, but the deployment still exists: repeat it with growing pauses.
         let (age, pause) = (input.age(operation), repeat_after(operation.attempt.saturating_add(1)));
         if age < pause {

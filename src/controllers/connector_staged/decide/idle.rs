@@ -104,14 +104,14 @@ fn at_rest(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
         return input
             .re_evaluate(PersistedState { handled_request: input.intent.request.clone(), ..input.persisted.clone() });
     }
-    let no_op = if input.intent.publish.is_some() {
+    let milestone = if input.intent.publish.is_some() {
         Rest::Published
     } else if input.intent.previewable {
         Rest::Previewable
     } else {
         Rest::Staged
     };
-    input.no_op(Outcome::Settled(no_op), None)
+    input.no_op(Outcome::Settled(milestone), None)
 }
 
 /// Whether the connector has another tag than the one for which permission was requested. Whoever set it, the

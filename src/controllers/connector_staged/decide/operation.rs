@@ -137,8 +137,8 @@ fn update(input: &Input<'_>, operation: &Operation, observed: &ObservedConnector
 /// is idle.
 fn preview(input: &Input<'_>, operation: &Operation, observed: &ObservedConnector) -> Decision {
     let moved = moved(operation, observed);
-    let foreign_installs = operation.tag.as_ref() == Some(&input.intent.tag) && !input.has_repository(observed);
-    if moved == Ordering::Greater && foreign_installs {
+    let changed_by_others = operation.tag.as_ref() == Some(&input.intent.tag) && !input.has_repository(observed);
+    if moved == Ordering::Greater && changed_by_others {
         // Another client set another tag meanwhile.
         return input.over();
     }

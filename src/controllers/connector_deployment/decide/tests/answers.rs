@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::build::{NOW, Scene, Stored, ago, operation, status_conversion, wanted};
+use super::build::{NOW, Scene, Stored, ago, operation, stored, wanted};
 use crate::controllers::connector_deployment::decide::{
     Accepted, AppliedResponse, Call, CallKind, Cause, Pause, Refused, Response, TransientState, apply_response,
 };
@@ -56,8 +56,8 @@ enum Then {
 }
 
 fn then(kind: OperationKind, outcome: &AppliedResponse) -> Then {
-    let removed = status_conversion(&outcome.persisted) == Stored::Nothing;
-    match (&outcome.transient.refused, outcome.transient.pause, status_conversion(&outcome.persisted)) {
+    let removed = stored(&outcome.persisted) == Stored::Nothing;
+    match (&outcome.transient.refused, outcome.transient.pause, stored(&outcome.persisted)) {
         _ if outcome.remove_finalizer => Then::Released,
         _ if outcome.key_taken => {
             assert!(removed);

@@ -276,7 +276,7 @@ pub(super) fn does(decision: &Decision) -> Does {
     }
 }
 
-pub(super) fn status_conversion(persisted: &PersistedState) -> Stored {
+pub(super) fn stored(persisted: &PersistedState) -> Stored {
     match persisted.operation.as_ref().map(|operation| operation.state) {
         None => Stored::Nothing,
         Some(OperationState::Planned) => Stored::Planned,
@@ -293,7 +293,7 @@ pub(super) fn check(scene: fn() -> Scene, rows: &[Row]) {
         change(&mut scene);
         let decision = scene.decide();
         assert_eq!(
-            (does(&decision), status_conversion(&decision.persisted), decision.outcome),
+            (does(&decision), stored(&decision.persisted), decision.outcome),
             *expected,
             "{name}: {decision:#?}"
         );

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clock::later;
 
-use super::build::{ABSENT, Does, NOW, Scene, Stored, does, status_conversion, wanted};
+use super::build::{ABSENT, Does, NOW, Scene, Stored, does, stored, wanted};
 use crate::controllers::connector_deployment::decide::{Cause, Change, Deletion, Outcome, Pause, Refused};
 use crate::controllers::connector_deployment::persisted::Phase;
 
@@ -35,16 +35,16 @@ fn an_operation_that_starts_in_the_future_ages_from_when_this_process_first_saw_
         scene.intent.deletion = Some(Deletion::Undeploy);
         scene
     };
-    let no_op = Does::Rest;
-    assert_eq!(over_time(ahead(Scene::creating()), [0, 59, 60]), [no_op, no_op, Does::SendAgain(Create)]);
-    assert_eq!(over_time(changed(ahead(Scene::creating())), [0, 119, 120]), [no_op, no_op, Does::SendAgain(Create)]);
-    assert_eq!(over_time(ahead(Scene::redeploying()), [0, 9, 10]), [no_op, no_op, Does::SendAgain(Redeploy)]);
-    assert_eq!(over_time(changed(ahead(Scene::redeploying())), [0, 119, 120]), [no_op, no_op, Does::Send(Redeploy)]);
-    assert_eq!(over_time(deleted(ahead(Scene::creating())), [0, 119, 120]), [no_op, no_op, Does::Release]);
+    let rest = Does::Rest;
+    assert_eq!(over_time(ahead(Scene::creating()), [0, 59, 60]), [rest, rest, Does::SendAgain(Create)]);
+    assert_eq!(over_time(changed(ahead(Scene::creating())), [0, 119, 120]), [rest, rest, Does::SendAgain(Create)]);
+    assert_eq!(over_time(ahead(Scene::redeploying()), [0, 9, 10]), [rest, rest, Does::SendAgain(Redeploy)]);
+    assert_eq!(over_time(changed(ahead(Scene::redeploying())), [0, 119, 120]), [rest, rest, Does::Send(Redeploy)]);
+    assert_eq!(over_time(deleted(ahead(Scene::creating())), [0, 119, 120]), [rest, rest, Does::Release]);
     let mut undeploying = deleted(ahead(Scene::creating()));
     undeploying.persisted.id = Some("id-1".into());
     undeploying.operation().kind = Undeploy;
-    assert_eq!(over_time(undeploying, [0, 5, 6]), [no_op, no_op, Does::SendAgain(Undeploy)]);
+    assert_eq!(over_time(undeploying, [0, 5, 6]), [rest, rest, Does::SendAgain(Undeploy)]);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn times_in_the_future_delay_nothing_for_long() {
     scene.accepted().aged(3600).rests(0).transient.resting.as_mut().expect("a final state was read").since = far;
     scene.transient = scene.decide().transient;
     let decision = scene.decide_at(later(NOW, Duration::from_mins(1)));
-    assert_eq!(status_conversion(&decision.persisted), Stored::Nothing, "ended after a minute");
+    assert_eq!(stored(&decision.persisted), Stored::Nothing, "ended after a minute");
     assert_eq!(scene.decide_at(later(NOW, Duration::from_secs(59))).persisted.operation, scene.persisted.operation);
     assert_eq!(decision.persisted.applied.expect("the operation has ended").outcome, Phase::Deployed);
 }

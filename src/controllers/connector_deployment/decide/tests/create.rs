@@ -249,13 +249,12 @@ fn rule_5_gone_is_two_404_half_a_minute_apart_after_the_quiet_period() {
             scene.observation = ABSENT;
             scene.aged(age).transient.absent_since = absent_since;
             let decision = scene.decide();
-            let status_conversion = match (planned, expected.1) {
+            let stored = match (planned, expected.1) {
                 (true, Stored::Accepted) => Stored::Planned,
-                (_, status_conversion) => status_conversion,
+                (_, stored) => stored,
             };
-            let found =
-                (super::build::does(&decision), super::build::status_conversion(&decision.persisted), decision.outcome);
-            assert_eq!(found, (expected.0, status_conversion, expected.2), "{name}, planned: {planned}");
+            let found = (super::build::does(&decision), super::build::stored(&decision.persisted), decision.outcome);
+            assert_eq!(found, (expected.0, stored, expected.2), "{name}, planned: {planned}");
             let counted = if age < 120 { None } else { absent_since.or(Some(NOW)) };
             assert_eq!(decision.transient.absent_since, counted, "{name}, planned: {planned}");
         }

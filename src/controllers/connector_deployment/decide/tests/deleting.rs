@@ -9,12 +9,12 @@ const SENT: (Does, Stored, Outcome) = (Does::Send(UNDEPLOY), Stored::Planned, Ou
 const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(UNDEPLOY), Stored::Planned, Outcome::Running(UNDEPLOY));
 const FREE: Outcome = Outcome::Released;
 
-const fn waits(status_conversion: Stored) -> (Does, Stored, Outcome) {
-    (Does::Rest, status_conversion, Outcome::Running(UNDEPLOY))
+const fn waits(stored: Stored) -> (Does, Stored, Outcome) {
+    (Does::Rest, stored, Outcome::Running(UNDEPLOY))
 }
 
-const fn released(status_conversion: Stored) -> (Does, Stored, Outcome) {
-    (Does::Release, status_conversion, FREE)
+const fn released(stored: Stored) -> (Does, Stored, Outcome) {
+    (Does::Release, stored, FREE)
 }
 
 fn deleted(mut scene: Scene) -> Scene {

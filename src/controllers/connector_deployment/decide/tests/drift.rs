@@ -1,9 +1,7 @@
 //! Rule 16: visible values that differ from those that the last operation left; and rule 15, as far as this table
 //! decides it.
 
-use super::build::{
-    Does, Row, SETTLED, Scene, Stored, ago, check, does, ignoring, status_conversion, tags, visible, wanted,
-};
+use super::build::{Does, Row, SETTLED, Scene, Stored, ago, check, does, ignoring, stored, tags, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Outcome, Step, Version};
 use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
 
@@ -222,8 +220,7 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
         scene.intent.generation = generation;
         scene.transient.change.as_mut().expect("a change is collected").cause.generation = generation;
         let decision = scene.decide();
-        let found =
-            (super::build::does(&decision), super::build::status_conversion(&decision.persisted), decision.outcome);
+        let found = (super::build::does(&decision), super::build::stored(&decision.persisted), decision.outcome);
         assert_eq!(found, expected, "{input}");
         if let Step::Send(call) = decision.step {
             let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{input}") };
@@ -289,7 +286,7 @@ fn a_rollback_stays_unless_drift_is_corrected() {
         change(&mut scene);
         let decision = scene.decide();
         assert_eq!(
-            (does(&decision), status_conversion(&decision.persisted), decision.outcome),
+            (does(&decision), stored(&decision.persisted), decision.outcome),
             expected,
             "{input}: {decision:#?}"
         );
@@ -329,7 +326,7 @@ fn a_rollback_that_shows_only_its_revision_leaves_secured_values_unverified() {
         scene
     };
     let condition = rolled_back().decide();
-    assert_eq!((does(&condition), status_conversion(&condition.persisted), condition.outcome), DRIFTED);
+    assert_eq!((does(&condition), stored(&condition.persisted), condition.outcome), DRIFTED);
     assert!(condition.persisted.unverified, "the secured values of the revision are in force");
     let mut corrected = rolled_back();
     corrected.intent.correct_drift = true;
@@ -337,6 +334,6 @@ fn a_rollback_that_shows_only_its_revision_leaves_secured_values_unverified() {
     // The record still names the revision after the redeploy.
     corrected.applied().rollback = Some("revision-1".into());
     let settled = corrected.decide();
-    assert_eq!((does(&settled), status_conversion(&settled.persisted), settled.outcome), SETTLED);
+    assert_eq!((does(&settled), stored(&settled.persisted), settled.outcome), SETTLED);
     assert!(!settled.persisted.unverified);
 }

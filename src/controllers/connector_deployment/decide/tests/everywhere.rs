@@ -11,7 +11,7 @@ const PHASES: [Phase; 6] =
     [Phase::Draft, Phase::Deploying, Phase::Deployed, Phase::Failed, Phase::Undeploying, Phase::UndeployFailed];
 
 /// Everything that may be persisted, each at several ages.
-fn status_conversion() -> Vec<Scene> {
+fn stored() -> Vec<Scene> {
     let mut undeploying = Scene::live();
     undeploying.persisted.operation = Some(operation(OperationKind::Undeploy, None));
     let mut creating_again = Scene::creating();
@@ -80,13 +80,13 @@ fn scenes() -> impl Iterator<Item = Scene> {
         },
     ];
     let looks = looks();
-    status_conversion().into_iter().flat_map(move |status_conversion| {
+    stored().into_iter().flat_map(move |stored| {
         let scenes: Vec<_> = looks
             .iter()
             .flat_map(|observation| intents.map(|intent| (observation, intent)))
             .flat_map(|(observation, intent)| local_caches.map(|transient| (observation, intent, transient)))
             .map(|(observation, intent, transient)| {
-                let mut scene = Scene { observation: observation.clone(), ..status_conversion.clone() };
+                let mut scene = Scene { observation: observation.clone(), ..stored.clone() };
                 intent(&mut scene);
                 transient(&mut scene);
                 scene

@@ -161,7 +161,7 @@ fn a_refusal_is_re_evaluated_after_its_time_and_forgotten_when_settled() {
 
 #[test]
 fn rule_20_a_suspended_resource_is_observed_and_sends_nothing() {
-    let held = |status_conversion| (Does::Rest, status_conversion, Outcome::HeldBySuspend);
+    let held = |stored| (Does::Rest, stored, Outcome::HeldBySuspend);
     for (scene, expected) in [
         (Scene::new(), held(Stored::Nothing)),
         (Scene::live(), SETTLED),
@@ -175,14 +175,14 @@ fn rule_20_a_suspended_resource_is_observed_and_sends_nothing() {
             scene.aged(600);
         }
         let decision = scene.decide();
-        assert_eq!((does(&decision), super::build::status_conversion(&decision.persisted), decision.outcome), expected);
+        assert_eq!((does(&decision), super::build::stored(&decision.persisted), decision.outcome), expected);
         assert_eq!(decision.persisted, scene.persisted, "nothing is written");
     }
     let mut scene = Scene::redeploying();
     scene.intent.suspended = true;
     scene.sees(Phase::Deploying).values = super::build::visible(&[("A", "2")]);
     assert_eq!(
-        super::build::status_conversion(&scene.decide().persisted),
+        super::build::stored(&scene.decide().persisted),
         Stored::Accepted,
         "an operation that was begun is observed to its end"
     );

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, status_conversion, visible, wanting};
+use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, stored, visible, wanting};
 use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome};
 use crate::controllers::connector_deployment::desired::{Declared, DeclaredKeys};
 use crate::controllers::connector_deployment::persisted::{Observation, ObservedDeployment, OperationKind, Phase};
@@ -319,7 +319,7 @@ fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
         observed(&mut scene).values = values.expect("the record shows values");
         wants(&mut scene, with_policy(members).0);
         let decision = scene.decide();
-        assert_eq!((does(&decision), status_conversion(&decision.persisted), decision.outcome), expected, "{input}");
+        assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), expected, "{input}");
         let retained = decision.persisted.applied.expect("something was applied").retained;
         assert_eq!(retained.has(&Item::retry_policy("service", RETRY_STRATEGY)), stays, "{input}");
     }

@@ -119,7 +119,7 @@ fn rule_13_a_deployment_is_taken_over_after_a_minute_without_changes() {
     let mut scene = restored();
     scene.transient.resting = None;
     scene.transient = scene.decide().transient;
-    assert_eq!(scene.transient.resting.map(|no_op| no_op.since), Some(NOW));
+    assert_eq!(scene.transient.resting.map(|resting| resting.since), Some(NOW));
     scene.wanted = None;
     assert!(
         scene.rests(3600).decide().transient.resting.is_some(),

@@ -36,9 +36,8 @@ impl Explorer {
         match operator.run.stage {
             Stage::Idle => self.idle(world, who),
             Stage::WriteOperation => {
-                let status_conversion =
-                    self.settings.without == Some(Rule::OperationFirst) || self.write(&mut next, who);
-                if status_conversion {
+                let stored = self.settings.without == Some(Rule::OperationFirst) || self.write(&mut next, who);
+                if stored {
                     let operator = &mut next.operators[who];
                     operator.transient = operator.run.transient;
                     next.allowed += u8::from(operator.run.extra);
@@ -47,7 +46,7 @@ impl Explorer {
                     operator.run.stage = if creates { Stage::LookAgain } else { Stage::Call };
                 }
                 let labels = ["writes the operation", "cannot write the operation: somebody has changed the resource"];
-                self.emit(OPERATORS[who], labels[usize::from(!status_conversion)], true, next);
+                self.emit(OPERATORS[who], labels[usize::from(!stored)], true, next);
             }
             Stage::LookAgain => self.look_again(world, who),
             Stage::Call => self.call(world, who),
@@ -260,12 +259,12 @@ impl Explorer {
     fn write_answer(&self, world: &mut World, who: usize) -> bool {
         let run = world.operators[who].run;
         let operation = |resource: &Resource| &self.ledgers.get(resource.persisted).operation;
-        let status_conversion = world.of(who);
-        let same = operation(status_conversion) == operation(&run.read.resource);
-        let again = status_conversion.exists
+        let stored = world.of(who);
+        let same = operation(stored) == operation(&run.read.resource);
+        let again = stored.exists
             && match self.settings.conflict {
                 Conflict::Lost => false,
-                Conflict::Compared => same && status_conversion.uid == run.read.resource.uid,
+                Conflict::Compared => same && stored.uid == run.read.resource.uid,
                 Conflict::ComparedWithoutUid => same,
                 Conflict::Forced => true,
             };

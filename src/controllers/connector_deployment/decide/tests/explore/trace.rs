@@ -53,13 +53,13 @@ impl Explorer {
             format!(
                 "resource {uid}:{flags} generation {generation}, request {request}, annotation {annotation}, wants A={value}"
             ),
-            format!("persisted for {uid}: {}", status_conversion(self.ledgers.get(resource.persisted))),
+            format!("persisted for {uid}: {}", stored(self.ledgers.get(resource.persisted))),
             format!("reported for {uid}: {condition:?} of generation {told_generation}"),
         ]
     }
 }
 
-fn status_conversion(persisted: &PersistedState) -> String {
+fn stored(persisted: &PersistedState) -> String {
     let applied = persisted.applied.as_ref().map_or_else(
         || "nothing applied".to_owned(),
         |applied| {

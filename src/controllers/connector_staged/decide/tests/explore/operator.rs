@@ -122,7 +122,7 @@ impl Explorer {
     /// Whether the connector has reached the step that is reported.
     pub(super) fn is_so(&self, world: &World, resource: &Resource, no_op: Rest) -> bool {
         let Some(record) = &world.record else { return false };
-        let asked = world.asked.is_some_and(|(visit, _)| visit == record.visit) && world.apply_response;
+        let asked = world.asked.is_some_and(|(visit, _)| visit == record.visit) && world.answered;
         let granted = record.preview == Previews::Granted && asked;
         let published = record.listed.is_some() && !record.is_changed();
         record.owner == OURS
@@ -189,7 +189,7 @@ fn write_answer(
     }
     let Some(resource) = &mut world.resource else { return };
     let read = persisted.operation.as_ref().is_some_and(|now| now.kind == OperationKind::Preview && now.accepted);
-    world.apply_response |= read;
+    world.answered |= read;
     resource.persisted = Kept(persisted);
     world.take_over(false);
 }

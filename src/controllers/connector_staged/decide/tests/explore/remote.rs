@@ -34,7 +34,7 @@ impl Explorer {
     }
 
     fn change(&self, world: &mut World, kind: &CallKind, (of, version): (&str, i64), content: Content) -> Response {
-        let World { record, asked, apply_response, published, broken, .. } = world;
+        let World { record, asked, answered, published, broken, .. } = world;
         let Some(record) = record.as_mut().filter(|record| id(record.id) == of) else { return Response::NotFound };
         if i64::from(record.version) != version || record.phase == Phases::Processing {
             return Response::Retryable;
@@ -48,10 +48,10 @@ impl Explorer {
                     return Response::Retryable;
                 }
                 let now = (record.visit, content.request);
-                if *asked == Some(now) && *apply_response {
+                if *asked == Some(now) && *answered {
                     *broken = Some(Broken::Twice);
                 }
-                (*asked, *apply_response) = (Some(now), false);
+                (*asked, *answered) = (Some(now), false);
                 record.preview = Previews::Pending;
                 record.version += 1;
             }
@@ -192,7 +192,7 @@ fn create(world: &mut World, content: Content) -> Response {
     let observed = record.observed(content.tag);
     world.record = Some(record);
     world.next_id += 1;
-    (world.asked, world.apply_response, world.published) = (None, false, None);
+    (world.asked, world.answered, world.published) = (None, false, None);
     Response::Accepted(observed)
 }
 

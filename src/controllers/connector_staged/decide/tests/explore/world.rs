@@ -194,7 +194,7 @@ pub(super) struct World {
     pub(super) flying: Option<Flying>,
     /// The last request for permission, and whether its response was read.
     pub(super) asked: Option<Asked>,
-    pub(super) apply_response: bool,
+    pub(super) answered: bool,
     pub(super) published: Option<Asked>,
     pub(super) next_id: u8,
     pub(super) budget: Budget,
@@ -241,7 +241,7 @@ impl World {
             lag: 0,
             flying: None,
             asked: None,
-            apply_response: false,
+            answered: false,
             published: None,
             budget: settings.budget,
             broken: None,
@@ -268,14 +268,14 @@ pub(super) fn intent(resource: &Resource, settings: &Settings) -> Intent {
 
 impl fmt::Display for World {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, stage, record, before, lag, flying, asked, apply_response, published, broken, .. } = self;
+        let Self { resource, stage, record, before, lag, flying, asked, answered, published, broken, .. } = self;
         write!(formatter, "{resource:?}\n     {stage:?}\n     remote {record:?}")?;
         if *lag > 0 {
             write!(formatter, ", a read may show {before:?}")?;
         }
         write!(
             formatter,
-            "\n     under way {flying:?}; requested {asked:?} answered {apply_response}, published {published:?}"
+            "\n     under way {flying:?}; requested {asked:?} answered {answered}, published {published:?}"
         )?;
         broken.map_or(Ok(()), |broken| write!(formatter, "\n     BROKEN: {broken:?}"))
     }

@@ -1,4 +1,4 @@
-//! How GitOps tools see the operator and what it writes: Flux, Argo CD, kubectl diff, several field managers of one
+//! How `GitOps` tools see the operator and what it writes: Flux, Argo CD, kubectl diff, several field managers of one
 //! object.
 
 use std::time::Duration;

@@ -41,7 +41,7 @@ fn everything() -> Value {
     json!({"private": false})
 }
 
-/// Returns the project once RegistryMirrored has this reason.
+/// Returns the project once `RegistryMirrored` has this reason.
 async fn until_mirrored(shop: &Shop, reason: &str) -> ConnectProject {
     shop.until_project(reason, |project| {
         reported(project, names::REGISTRY_MIRRORED).is_some_and(|reported| reported.1 == reason)

@@ -27,7 +27,7 @@ fn spec(plain: &[(&str, &str)], secured: &[&str]) -> Value {
     json!({"spec": service(plain, secured)})
 }
 
-/// The message of the ValuesRetained condition; `None`: it is not true.
+/// The message of the `ValuesRetained` condition; `None`: it is not true.
 fn retained(object: &ConnectorDeployment) -> Option<String> {
     let condition = condition(object, names::VALUES_RETAINED).filter(|condition| condition.status == "True");
     condition.map(|condition| condition.message.clone())

@@ -12,7 +12,7 @@ use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use crate::manifests::with_spec;
 use crate::shop::Shop;
 
-/// Message of a project or of a resource of it that is stalled with ProjectNotFound.
+/// Message of a project or of a resource of it that is stalled with `ProjectNotFound`.
 fn stalled(conditions: Option<&[k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition]>) -> Option<String> {
     let conditions = conditions?;
     let so = ready_reason(conditions) == Some("ProjectNotFound") && is_true(conditions, "Stalled");

@@ -30,7 +30,7 @@ pub(crate) fn masking(data: &[u8]) {
     }
     for value in values.iter().map(|value| value.trim()).filter(|value| !value.is_empty()) {
         // The replacement of a value, together with its neighbours, may look like another value.
-        let masked = value.contains('*');
-        assert!(masked || !shown.contains(value), "{value:?} is in {shown:?}");
+        let overlaps = value.contains('*');
+        assert!(overlaps || !shown.contains(value), "{value:?} is in {shown:?}");
     }
 }

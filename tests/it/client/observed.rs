@@ -89,9 +89,9 @@ async fn each_request_is_observed_once_with_its_result() {
         let remote = Remote::start(move |_| reply.lock().expect("not poisoned").take().expect("one request")).await;
         let api = client(remote.settings(), &recorder);
         read(&api).await;
-        let mut recorded = recorder.recorded();
-        assert_eq!(recorded.remove(0), "token Issued", "{case}");
-        assert_eq!(recorded, expected, "{case}");
+        let mut events = recorder.recorded();
+        assert_eq!(events.remove(0), "token Issued", "{case}");
+        assert_eq!(events, expected, "{case}");
     }
     let remote = Remote::start(|_| {
         json_answer(200, &serde_json::json!({"results": [], "total": 0, "limit": 1, "offset": 0, "count": 0}))

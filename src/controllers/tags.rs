@@ -275,6 +275,24 @@ fn visible_tag(item: &Item, text: &str) -> String {
     hex(&hash.finalize()[..4])
 }
 
+/// Most bytes that the names of values take in a message.
+const NAMES_LENGTH: usize = 600;
+
+/// Lists names of values up to [`NAMES_LENGTH`], and how many more there are.
+#[must_use]
+pub fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
+    let names: Vec<String> = items.map(ToString::to_string).collect();
+    let (mut text, mut shown) = (String::new(), 0);
+    for name in &names {
+        if text.len() + name.len() > NAMES_LENGTH {
+            break;
+        }
+        text = if text.is_empty() { name.clone() } else { format!("{text}, {name}") };
+        shown += 1;
+    }
+    if shown < names.len() { format!("{text} and {} more", names.len() - shown) } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::values::VisibleApplication;

@@ -72,6 +72,7 @@ const PURE: &[&str] = &[
     "controllers/connector/names",
     "controllers/connector/status",
     "controllers/connector_deployment/decide",
+    "controllers/connector_deployment/declared",
     "controllers/connector_deployment/desired",
     "controllers/connector_deployment/intent",
     "controllers/connector_deployment/preflight",

@@ -10,37 +10,13 @@ use std::collections::BTreeMap;
 use connect_api::model::{ApplicationType, Deployment};
 
 use super::desired::Desired;
-use super::status::listed;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
-use crate::controllers::tags::{GLOBAL, Item};
-use crate::crd::ApplicationUrl;
+use crate::controllers::tags::{GLOBAL, Item, listed};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 /// URLs by application name.
 pub type Urls = BTreeMap<String, String>;
-
-/// A value that is the URL of an application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UrlValue {
-    /// The value.
-    pub item: Item,
-    /// The application whose URL it is.
-    pub application: String,
-    /// The path that is appended to the URL.
-    path: String,
-    /// Whether the URL is not known yet, so that the placeholder is used instead.
-    pub is_awaited: bool,
-}
-
-impl UrlValue {
-    /// Returns a value of the spec, with its placeholder until it is resolved.
-    #[must_use]
-    pub fn of(item: Item, from: &ApplicationUrl) -> Self {
-        let path = from.path.clone().unwrap_or_default();
-        Self { item, application: from.application.clone(), path, is_awaited: true }
-    }
-}
 
 /// Returns the URLs of a deployment: those in its record, and those that the status has of the same deployment, because
 /// a record need not show them during a redeploy. Without a deployment there are none.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use connect_api::model::{ApplicationType, Deployment, DeploymentStatus};
 
 use super::decide::CallKind;
-use super::desired::Declared;
+use super::declared::Declared;
 use crate::controllers::values::Values;
 
 /// Returns the applications that the connector of a deployment declares and that the deployment lacks, because it was

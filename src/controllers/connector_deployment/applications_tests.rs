@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::controllers::connector_deployment::desired::DeclaredKeys;
+use crate::controllers::connector_deployment::declared::DeclaredKeys;
 use crate::controllers::values::ApplicationValues;
 
 /// A deployment: declared applications with their types, and listed ones with whether they have a URL.

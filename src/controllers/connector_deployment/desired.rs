@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_api::model::RetryPolicy;
 use secrecy::{SecretSlice, SecretString};
 
-use super::application_urls::UrlValue;
 use super::decide::DesiredPayload;
+use super::declared::Declared;
 use super::persisted::{OperationKind, Payload, PersistedState, Source, Sources};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::digest::DigestKey;
@@ -16,7 +16,7 @@ use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
 use crate::controllers::values::{ApplicationValues, Values};
-use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
+use crate::crd::{ApplicationUrl, ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
 
 /// An object that values come from, as it was read.
 #[derive(Clone, Debug)]
@@ -30,31 +30,25 @@ pub struct Content {
 /// The objects that a spec names, or why one cannot be used. An object that does not exist has no entry.
 pub type Contents = BTreeMap<Reference, Result<Content, ConditionUpdate>>;
 
-/// Keys that a connector declares, for the `…From` lists (rule 14).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Declared {
-    /// By application name.
-    pub applications: BTreeMap<String, DeclaredKeys>,
-    /// For all applications.
-    pub global: DeclaredKeys,
+/// A value that is the URL of an application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlValue {
+    /// The value.
+    pub item: Item,
+    /// The application whose URL it is.
+    pub application: String,
+    /// The path that is appended to the URL.
+    pub(super) path: String,
+    /// Whether the URL is not known yet, so that the placeholder is used instead.
+    pub is_awaited: bool,
 }
 
-/// Declared keys of one application, or the global ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeclaredKeys {
-    /// Keys of plain values.
-    pub standard: BTreeSet<String>,
-    /// Keys of secured values.
-    pub secured: BTreeSet<String>,
-    /// Defaults of plain values, by key.
-    pub defaults: BTreeMap<String, String>,
-}
-
-impl Declared {
-    /// Returns the keys of an application, or the global ones for [`GLOBAL`].
+impl UrlValue {
+    /// Returns a value of the spec, with its placeholder until it is resolved.
     #[must_use]
-    pub fn of(&self, application: &str) -> Option<&DeclaredKeys> {
-        if application == GLOBAL { Some(&self.global) } else { self.applications.get(application) }
+    pub fn of(item: Item, from: &ApplicationUrl) -> Self {
+        let path = from.path.clone().unwrap_or_default();
+        Self { item, application: from.application.clone(), path, is_awaited: true }
     }
 }
 

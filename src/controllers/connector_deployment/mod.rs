@@ -8,6 +8,7 @@ pub mod application_urls;
 pub mod applications;
 pub mod cache;
 pub mod decide;
+pub mod declared;
 pub mod desired;
 pub mod intent;
 mod logs;

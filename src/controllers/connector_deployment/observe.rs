@@ -16,7 +16,8 @@ use secrecy::SecretSlice;
 
 use super::cache::Cache;
 use super::decide::TransientState;
-use super::desired::{Content, Contents, Declared, DeclaredKeys};
+use super::declared::{Declared, DeclaredKeys};
+use super::desired::{Content, Contents};
 use super::persisted::{Observation, ObservedDeployment, OperationKind, OperationState, PersistedState, Phase, Source};
 use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;

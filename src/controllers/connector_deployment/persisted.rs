@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::desired::Declared;
+use super::declared::Declared;
 use crate::controllers::digest::{Digest, hex};
 use crate::controllers::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
 use crate::controllers::values::VisibleValues;

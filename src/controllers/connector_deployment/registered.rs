@@ -9,7 +9,8 @@ use connect_api::model::{DeclaredApplication, Deployment};
 use connect_api::scopes::Right;
 
 use super::decide::CallKind;
-use super::desired::{Declared, Desired, Unready};
+use super::declared::Declared;
+use super::desired::{Desired, Unready};
 use super::{applications, intent, observe, preflight};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::remote::{RegistryAnswer, RegistryConnector, RegistryEntry};

@@ -16,7 +16,7 @@ use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::driver::ObservedRecord;
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
-use crate::controllers::tags::Item;
+use crate::controllers::tags::{Item, listed};
 use crate::crd::connector_deployment_status::{
     APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
     LOG_SIZE, REPORT_SIZE, ReportEntry, VALUES_SIZE,
@@ -25,8 +25,6 @@ use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
 use crate::names;
 
-/// Most bytes that the names of values take in a message.
-const NAMES_LENGTH: usize = 600;
 
 /// What a reconcile knows at its end.
 #[derive(Debug)]
@@ -356,20 +354,6 @@ pub fn not_applied(items: &[Item]) -> ConditionUpdate {
          send them again: inspect the deployment, then change the values or request a redeploy"
     );
     ConditionUpdate::new(Reason::ValuesNotApplied, message)
-}
-
-/// Lists names of values up to [`NAMES_LENGTH`], and how many more there are.
-pub(super) fn listed<'i>(items: impl Iterator<Item = &'i Item>) -> String {
-    let names: Vec<String> = items.map(ToString::to_string).collect();
-    let (mut text, mut shown) = (String::new(), 0);
-    for name in &names {
-        if text.len() + name.len() > NAMES_LENGTH {
-            break;
-        }
-        text = if text.is_empty() { name.clone() } else { format!("{text}, {name}") };
-        shown += 1;
-    }
-    if shown < names.len() { format!("{text} and {} more", names.len() - shown) } else { text }
 }
 
 /// Reports a failed redeploy as `RedeployFailed` if earlier code keeps serving: the service does not stop it (contract

@@ -13,6 +13,7 @@ mod input;
 mod operation;
 mod recreating;
 mod retained;
+mod starting;
 mod taking_down;
 #[cfg(test)]
 mod tests;

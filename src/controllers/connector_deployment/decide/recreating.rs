@@ -7,15 +7,15 @@ use super::super::persisted::{
     Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
 };
 use super::taking_down::{self, Purpose};
-use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, idle};
+use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, starting};
 use crate::controllers::operations::Gone;
 
 /// Begins to remove values that the deployment has and that are no longer desired.
 pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
-    if let Some(other) = idle::other_version(input) {
+    if let Some(other) = starting::other_version(input) {
         return input.no_op(other, None);
     }
-    if let Some(waits) = idle::gather(input, wanted) {
+    if let Some(waits) = starting::gather(input, wanted) {
         return waits;
     }
     taking_down::send(input, input.persisted.clone(), &observed.id, &purpose(input, wanted))
@@ -42,12 +42,12 @@ fn purpose(input: &Input<'_>, wanted: &DesiredPayload) -> Purpose {
 }
 
 fn create(input: &Input<'_>, wanted: &DesiredPayload) -> Decision {
-    if let Some(other) = idle::other_version(input) {
+    if let Some(other) = starting::other_version(input) {
         return input.no_op(other, None);
     }
     if let Some(held) = input.held(Some(&input.cause(wanted))) {
         return held;
     }
     let persisted = PersistedState { operation: None, ..input.persisted.clone() };
-    idle::create(&Input { persisted: &persisted, ..*input })
+    starting::create(&Input { persisted: &persisted, ..*input })
 }

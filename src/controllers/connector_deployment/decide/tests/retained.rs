@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, stored, visible, wanting};
 use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome};
-use crate::controllers::connector_deployment::desired::{Declared, DeclaredKeys};
+use crate::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
 use crate::controllers::connector_deployment::persisted::{Observation, ObservedDeployment, OperationKind, Phase};
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::{FOREIGN, Item, Tags, UNKNOWN};

@@ -229,7 +229,7 @@ async fn two_managers_own_different_values_of_one_list() {
 async fn kubectl_explains_every_field() {
     let sandbox = Sandbox::new().await;
     for (field, words) in [
-        ("cdep", "takes the deployment down, unless deletionPolicy says otherwise"),
+        ("cdep", "deletes the deployment, unless deletionPolicy says otherwise"),
         ("cdep.spec.deletionPolicy", "Default: Orphan for type production, else Delete"),
         ("cdep.spec.configurations.securedConfiguration.valueFrom", "put it into a Secret"),
         ("ctp.spec.region", "europe-west1.gcp"),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use connect_api::model::{ApplicationType, Deployment};
 
-use super::desired::Desired;
+use super::desired::{Desired, UrlValue};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::controllers::tags::{GLOBAL, Item, listed};

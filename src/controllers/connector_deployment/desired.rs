@@ -8,7 +8,7 @@ use connect_api::model::RetryPolicy;
 use secrecy::{SecretSlice, SecretString};
 
 use super::decide::DesiredPayload;
-use super::declared::Declared;
+use super::declared::{Declared, DeclaredKeys};
 use super::persisted::{OperationKind, Payload, PersistedState, Source, Sources};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::digest::DigestKey;

@@ -10,7 +10,8 @@ use connect_api::model::{
 };
 use secrecy::SecretString;
 
-use super::application_urls::{self, UrlValue};
+use super::application_urls;
+use super::desired::UrlValue;
 use crate::controllers::remote::RegistryConnector;
 use crate::controllers::values::{ApplicationValues, Values};
 

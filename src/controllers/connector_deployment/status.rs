@@ -25,7 +25,6 @@ use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
 use crate::names;
 
-
 /// What a reconcile knows at its end.
 #[derive(Debug)]
 pub struct DeploymentFacts<'a> {

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::controllers::connector_deployment::desired::{
-    Content, Contents, Declared, DeclaredKeys, Desired, from_spec, references,
-};
+use connect_operator::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
+use connect_operator::controllers::connector_deployment::desired::{Content, Contents, Desired, from_spec, references};
 use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Source, Sources,
 };

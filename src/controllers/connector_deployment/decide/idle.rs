@@ -8,8 +8,8 @@ use super::super::persisted::{
     Applied, Observation, ObservedDeployment, OperationKind, PersistedState, Phase, Sources,
 };
 use super::input::serve;
-use super::{CallKind, Change, Decision, DesiredPayload, GATHER, GATHER_AT_MOST, Input, LAG, LIMIT, Outcome, TOO_LONG};
 use super::starting::{create, gather};
+use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, TOO_LONG};
 use super::{recreating, retained};
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace};

@@ -156,19 +156,17 @@ async fn rule_04_of_two_created_at_once_in_different_namespaces_one_creates_and_
     let mut shop = Leaping::open().await;
     shop.stop_operator().await;
     let other = another_namespace(&mut shop).await;
-    // In the same second or in the next one: the creation timestamps decide which is older.
     shop.apply_deployment(&json!({"key": KEY, "adoptionPolicy": "Adopt"})).await;
     other.apply(&named(&shop, NAME, &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
-    let age = async |sandbox: &Sandbox| {
-        let object = api::<ConnectorDeployment>(sandbox).get(NAME).await.unwrap();
-        (object.creation_timestamp(), sandbox.namespace.clone())
-    };
-    let first_wins = age(&shop.sandbox).await < age(&other).await;
-    let (first, second) = (shop.sandbox.clone(), other);
-    let (first, second) = if first_wins { (&first, &second) } else { (&second, &first) };
+    let one = shop.sandbox.clone();
     shop.start_operator();
+    // The older one owns the key, unless the remote answers for the project of the other one first: a claim counts only
+    // from then on.
+    let (first, second, aside) = tokio::select! {
+        aside = until_reason(&other, NAME, "KeyConflict") => (&one, &other, aside),
+        aside = until_reason(&one, NAME, "KeyConflict") => (&other, &one, aside),
+    };
     finish(&shop, first, NAME).await;
-    let aside = until_reason(second, NAME, "KeyConflict").await;
     assert_aside(&aside, &format!("{}/{NAME}", first.namespace));
     assert_eq!(shop.calls("createDeployment"), 1, "no second create, not even one that is refused");
 

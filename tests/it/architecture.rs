@@ -284,7 +284,7 @@ fn plan_writes_nothing() {
 fn secured_values_are_secret_strings() {
     let exceptions: &[Exception] = &[
         ("connect-api/http/call", "opened for as long as one call takes, to mask its answer"),
-        ("controllers/connector_deployment/desired", "keys of secured values, not the values"),
+        ("controllers/connector_deployment/declared", "keys of secured values, not the values"),
         ("controllers/connector_deployment/persisted", "names of secured values, not the values"),
         ("crd/connector_deployment_status", "names of secured values with their keyed digests, not the values"),
         ("crd/connect_project", "the name of an entry of a Secret, not its value"),

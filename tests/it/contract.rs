@@ -162,8 +162,8 @@ async fn refusals_arrive_with_their_codes() {
     let id = Selector::Id(first.id.clone());
     let mut unknown = draft("other");
     unknown.configurations[0].standard_configuration[0].key = "LOG_LEVLE".into();
-    let mut unknown = draft("other");
-    unknown.connector.key = Some("no-such".into());
+    let mut missing = draft("other");
+    missing.connector.key = Some("no-such".into());
     let rows = [
         ("key taken", pair.client.create(&draft("tax"), soon()).await.expect_err("refused"), ErrorCode::DuplicateField),
         (
@@ -173,7 +173,7 @@ async fn refusals_arrive_with_their_codes() {
         ),
         (
             "unknown connector",
-            pair.client.create(&unknown, soon()).await.expect_err("refused"),
+            pair.client.create(&missing, soon()).await.expect_err("refused"),
             ErrorCode::ConnectorReferenceNotFound,
         ),
         (

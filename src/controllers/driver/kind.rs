@@ -67,7 +67,7 @@ pub trait RemoteKind: Object + ManagedKind {
     /// What this kind keeps between reconciles beside what every kind keeps.
     type Cache: Clone + Default + Debug + Send + Sync + 'static;
     /// What a status has beside conditions, persisted state and record.
-    type Details: Default + Send + Sync;
+    type Details: Clone + Default + Send + Sync;
 
     /// The status, if there is one.
     fn status(&self) -> Option<&Self::Status>;

@@ -42,15 +42,16 @@ impl<K: RemoteKind> Reconciler<'_, K> {
 
     /// Writes what a response came to. A resource that somebody changed during the call does not make it a lost response, as
     /// long as the operation in its status is the one that was sent: then nobody has concluded anything from it yet.
-    pub(super) async fn patch_response(
+    pub(in crate::controllers) async fn patch_response(
         &mut self,
         observed: &K::Observed,
         persisted: &K::Persisted,
         condition: &ConditionUpdate,
         record: ObservedRecord<'_, K::Record>,
+        details: K::Details,
     ) -> Result<(), kube::Error> {
         loop {
-            match self.patch_status(observed, persisted, condition.clone(), record, K::Details::default()).await {
+            match self.patch_status(observed, persisted, condition.clone(), record, details.clone()).await {
                 Err(kube::Error::Api(status))
                     if status.code == 409 && object::is_still_stored(&self.api, &mut self.object).await? => {}
                 answer => return answer,

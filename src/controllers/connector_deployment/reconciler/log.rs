@@ -31,7 +31,8 @@ impl Deployment<'_> {
         if !lines.is_empty() {
             let record = ObservedRecord::of(inputs.record());
             let details = Details { lines: Some(lines), comparison };
-            self.patch_status(inputs, &decision.persisted, condition, record, details).await?;
+            // It is read once, so an edit of the resource meanwhile must not lose it.
+            self.patch_response(inputs, &decision.persisted, &condition, record, details).await?;
         }
         if let Some(outage) = outage {
             self.context.report(&*self.object, EventType::Normal, UNAVAILABLE, "ReadLog", &outage).await;

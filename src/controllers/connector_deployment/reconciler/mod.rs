@@ -75,7 +75,7 @@ impl Inputs {
 }
 
 /// What a status has beside conditions, persisted state and record.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Details {
     /// The last lines of the log, if they were read.
     lines: Option<Vec<String>>,

@@ -284,10 +284,7 @@ impl RemoteKind for ConnectorStaged {
         match (&applied.transient.refused, &applied.transient.pause) {
             (Some(refused), _) => between(now, refused.until).min(interval),
             (None, Some(pause)) => between(now, pause.until),
-            (None, None) => {
-                let asked = reconciler.asked_for();
-                reconciler.cache.backoff.failed(asked, error, now)
-            }
+            (None, None) => reconciler.pause(error),
         }
     }
 

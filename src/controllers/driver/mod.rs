@@ -23,6 +23,7 @@ mod report;
 use std::sync::Arc;
 use std::time::Duration;
 
+use connect_api::ApiError;
 use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
@@ -200,8 +201,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
             Observing::Done(observed) => observed,
             Observing::Pending => return Ok(Next::Again(None)),
             Observing::Failed(identity, error) => {
-                let asked = self.asked_for();
-                let pause = self.cache.backoff.failed(asked, &error, self.context.clock.now());
+                let pause = self.pause(&error);
                 let condition = problem::condition(&error, &K::remote_identity(&identity).project_key);
                 self.report_outage(&identity, condition).await?;
                 return Ok(Next::Again(Some(pause)));
@@ -258,12 +258,18 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     }
 
     pub(super) fn persisted(&self) -> K::Persisted {
-        K::read_status(&self.status())
+        self.object.status().map_or_else(|| K::read_status(&K::Status::default()), K::read_status)
     }
 
     /// What a pause of the backoff is for; a change ends it.
     pub(super) fn asked_for(&self) -> Asked {
         (self.generation(), object::request(&*self.object, names::REDEPLOY_REQUESTED_AT))
+    }
+
+    /// Pauses the calls of this resource, longer with each failure; returns for how long.
+    pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
+        let asked = self.asked_for();
+        self.cache.backoff.failed(asked, error, self.context.clock.now())
     }
 
     /// The reason of the Ready condition.
@@ -282,7 +288,8 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     /// Notes a new reconcile request, which an observation that begins from now on serves (rule 11).
     fn note_request(&mut self) {
         let request = object::request(&*self.object, names::RECONCILE_REQUESTED_AT);
-        let request = request.filter(|request| K::handled_reconcile_request(&self.status()) != Some(request));
+        let handled = self.object.status().and_then(K::handled_reconcile_request);
+        let request = request.filter(|request| handled != Some(request));
         let known = self.cache.asked.take().filter(|(asked, _)| Some(asked) == request.as_ref());
         self.cache.asked = known.or_else(|| request.map(|request| (request, self.context.clock.now())));
     }

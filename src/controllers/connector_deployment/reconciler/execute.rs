@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{between, later};
-use connect_api::ApiError;
 
 use super::super::act::{self, Done};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
@@ -192,11 +191,5 @@ impl Deployment<'_> {
             (None, Some(error)) => self.pause(error),
             (None, None) => Duration::from_secs(5),
         }
-    }
-
-    /// Pauses the calls of this resource, longer with each failure.
-    pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
-        let asked = self.asked_for();
-        self.cache.backoff.failed(asked, error, self.context.clock.now())
     }
 }

@@ -255,9 +255,9 @@ impl RemoteKind for ConnectorDeployment {
         inputs: &mut Inputs,
     ) -> Result<Decided<Self>, kube::Error> {
         let observation = observe::observation(&inputs.read, &intent::ignored(&reconciler.object));
-        let target = inputs.target.clone();
+        let target = inputs.target.as_ref();
         let latest = inputs.registered.latest();
-        let intent = intent::intent(&reconciler.object, &inputs.wanted, target.as_ref(), latest);
+        let intent = intent::intent(&reconciler.object, &inputs.wanted, target, latest);
         let intent = Intent { deletion: reconciler.deletion(), ..intent };
         let persisted = reconciler.persisted();
         let now = reconciler.context.clock.now();
@@ -272,7 +272,7 @@ impl RemoteKind for ConnectorDeployment {
             })
         };
         let mut decision = decide(&reconciler.cache.transient, inputs.payload.as_ref());
-        match reconciler.obstacle(remote, inputs, target.as_ref(), &decision) {
+        match reconciler.obstacle(remote, inputs, &decision) {
             Obstacle::None => {}
             Obstacle::Doubt => return Ok(Decided::Ended(Next::Again(None))),
             // Decides again as if the values were not known, since they may not be sent.

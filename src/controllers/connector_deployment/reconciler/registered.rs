@@ -89,14 +89,8 @@ impl Deployment<'_> {
     }
 
     /// Preflight: finds what prevents the first call of an operation, or an outcome that is based on the registry.
-    pub(super) fn obstacle(
-        &mut self,
-        remote: &Remote,
-        inputs: &Inputs,
-        target: Option<&Target>,
-        decision: &Decision,
-    ) -> Obstacle {
-        let registered = &inputs.registered;
+    pub(super) fn obstacle(&mut self, remote: &Remote, inputs: &Inputs, decision: &Decision) -> Obstacle {
+        let (registered, target) = (&inputs.registered, inputs.target.as_ref());
         let begun = self.status().operation.map(|operation| operation.operation_type);
         // The create after the DELETE of a Recreate is a call of its own, and is checked again.
         let begins = begun.is_none_or(|kind| kind == OperationType::Recreate);

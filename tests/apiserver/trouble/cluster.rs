@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use connect_api::model::EntryType;
-use connect_operator::crd::ConnectorDeployment;
+use connect_operator::controllers::conditions;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{Options, PlannedEntry, PlannedOutcome};
 use kube::ResourceExt as _;
@@ -27,7 +28,10 @@ pub(super) async fn shop() -> (Shop, Unreliable) {
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.until_project("reconciled", |project| project.status.is_some()).await;
+    let available = |project: &ConnectProject| {
+        project.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions))
+    };
+    meanwhile(&shop.clock, FINE, shop.until_project("available", available)).await;
     (shop, unreliable)
 }
 

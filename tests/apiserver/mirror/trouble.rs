@@ -22,9 +22,10 @@ async fn deployments_continue_without_permission_to_read_the_registry() {
     shop.until_reason("Deployed").await;
     shop.put_secret(CREDENTIALS, &[("clientId", "deployer"), ("clientSecret", "deployer-secret")]).await;
     // The mirror must not begin with the former credentials.
-    let scopes = |project: &ConnectProject| project.status.as_ref().map(|status| status.scopes.clone());
-    let before = scopes(&shop.until_project("there", |_| true).await);
-    shop.until_project("its new credentials", |project| scopes(project) != before).await;
+    let renewed = |project: &ConnectProject| {
+        project.status.as_ref().is_some_and(|status| status.scopes == ["manage_connectors_deployments:demo"])
+    };
+    shop.until_project("its new credentials", renewed).await;
     shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
     let project = until_mirrored(&shop, "PermissionMissing").await;
     let (status, _, message) = reported(&project, names::REGISTRY_MIRRORED).unwrap();

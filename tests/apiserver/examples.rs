@@ -1,6 +1,6 @@
-//! What users copy: the files in `examples/`, and the steps of `docs/getting-started.md`. The API server must accept
-//! each manifest unchanged, and each command must have the documented result. Other pages are in `pages/`, folders of
-//! `examples/` in `gitops/`.
+//! What users copy: the files in `examples/`, and the steps of `docs/getting-started.md` with the dev server. The API
+//! server must accept each manifest unchanged, and each command must have the documented result. Its steps with a
+//! project and other pages are in `pages/`, folders of `examples/` in `gitops/`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::cluster::Sandbox;
 use crate::manifests::documents;
 use crate::shop::Shop;
-use crate::written::{Shell, blocks, commands, examples};
+use crate::written::{Shell, blocks, commands, examples, section};
 
 #[tokio::test]
 async fn every_example_is_accepted_as_it_is() {
@@ -63,9 +63,10 @@ async fn the_commands_in_every_example_work() {
 #[tokio::test]
 async fn the_steps_of_getting_started_work_as_written() {
     let page = std::fs::read_to_string(root().join("docs/getting-started.md")).unwrap();
+    let page = section(&page, "Try it with the dev server");
     let (shop, shell) = with_nothing().await;
-    let blocks = blocks(&page);
-    let (environment, steps) = blocks.split_first().expect("the page begins with the environment");
+    let blocks = blocks(page);
+    let (environment, steps) = blocks.split_first().expect("the section begins with the environment");
     let mut printed = String::new();
     for step in steps {
         // A plan with changes exits with 2.

@@ -38,8 +38,8 @@ use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 const PAGE: &str = include_str!("../../docs/security.md");
 
-/// Namespace and name of the operator's account in the manifests of the page.
-const OWN_OF_THE_PAGE: &str = "connect-operator-system";
+/// The operator's namespace in the manifests of the page, and the name of its account.
+const OWN_OF_THE_PAGE: &str = "namespace: connect-operator}";
 const ACCOUNT: &str = "connect-operator";
 /// The watched namespace there.
 const WATCHED_OF_THE_PAGE: &str = "namespace: shop}";
@@ -89,7 +89,8 @@ fn manifests(own: &str, watched: &str) -> Vec<Value> {
     assert!(PAGE.contains(OWN_OF_THE_PAGE) && PAGE.contains(WATCHED_OF_THE_PAGE));
     let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
     let here = |yaml: &str| {
-        yaml.replace(OWN_OF_THE_PAGE, own).replace(WATCHED_OF_THE_PAGE, &format!("namespace: {watched}}}"))
+        let namespace = |name: &str| format!("namespace: {name}}}");
+        yaml.replace(OWN_OF_THE_PAGE, &namespace(own)).replace(WATCHED_OF_THE_PAGE, &namespace(watched))
     };
     fenced.flat_map(|yaml| documents(&here(yaml))).collect()
 }

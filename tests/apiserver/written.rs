@@ -80,6 +80,13 @@ pub(crate) fn commands(example: &str) -> Vec<&str> {
     comment.filter_map(|line| line.strip_prefix("   ")).filter(|line| is_run(line)).collect()
 }
 
+/// Returns the section of a page under this heading of the second level, up to the next one.
+pub(crate) fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let found = page.split_once(&format!("\n## {heading}\n"));
+    let (_, rest) = found.unwrap_or_else(|| panic!("the page has no section {heading}"));
+    rest.split("\n## ").next().unwrap_or_default()
+}
+
 /// The shell blocks of a page, in order.
 pub(crate) fn blocks(page: &str) -> Vec<&str> {
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split_once("```"));

@@ -13,16 +13,17 @@ use super::blocks::{self, Block};
 use super::shell;
 use crate::rules::{Leaping, QUIET};
 use crate::shop::{CREDENTIALS, NAME, Shop};
-use crate::written::Shell;
+use crate::written::{Shell, section};
 
 #[tokio::test]
 async fn the_steps_of_getting_started_with_a_project_work_as_written() {
     let mut shop = nothing_yet().await;
     shop.start_operator();
     let shell = Shell::of(&shop).await;
-    let blocks = of_page("docs/start.md", &["sh", "yaml"]);
-    let (project, rest): (Vec<_>, Vec<_>) =
-        blocks.into_iter().partition(|block| block.text.contains("kind: ConnectProject"));
+    let page = read("docs/getting-started.md");
+    let blocks = blocks::of("docs/getting-started.md", section(&page, "Use your own project"));
+    let blocks = blocks.into_iter().filter(|block| ["sh", "yaml"].contains(&block.language.as_str()));
+    let (project, rest): (Vec<_>, Vec<_>) = blocks.partition(|block| block.text.contains("kind: ConnectProject"));
     let (deployment, steps): (Vec<_>, Vec<_>) = rest.into_iter().partition(|block| block.language == "yaml");
     let here = project[0].text.replace("projectKey: my-shop", "projectKey: demo");
     let url = shop.dev.url();
@@ -77,9 +78,7 @@ async fn uninstalling_undeploys_what_the_page_says_and_no_more() {
         shop.sandbox.until_reason("oms", "Deployed").await;
         let shell = Shell::of(&shop).await;
         let page = read("docs/operations/uninstall.md");
-        let (_, chapter) = page.split_once(&format!("\n## {heading}\n")).expect("a chapter");
-        let chapter = chapter.split("\n## ").next().unwrap_or_default();
-        let steps = blocks::of("docs/operations/uninstall.md", chapter);
+        let steps = blocks::of("docs/operations/uninstall.md", section(&page, heading));
         shell.run(heading, &steps[0].text, 0).await;
         assert_eq!(shop.calls("deleteDeploymentById"), undeployed, "{heading}");
         let left = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items.len();

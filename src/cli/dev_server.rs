@@ -11,7 +11,8 @@ use url::Url;
 
 use clock::Clock;
 use dev_server::{
-    self, ActionFile, Catalogue, DevServerError, FaultFile, Options, Variant, parse_application, parse_duration,
+    self, ActionFile, Catalogue, DevServerError, FaultFile, Options, VARIANTS, Variant, parse_application,
+    parse_duration,
 };
 
 /// Serves the Connect API of commercetools on this machine, with a catalogue of example connectors.
@@ -61,14 +62,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     pub write_cli_credentials: Option<PathBuf>,
 
-    /// Choose a behaviour that the API leaves open; may be repeated. One of: read-lag=DURATION,
-    /// redeploy-shows-old=DURATION, first-status=deploying|queued, new-details=build|empty, absent=omitted|null,
-    /// logs=served|400|404|410|500, versions=update|status, build-ids=start|end|never, values-show=start|end,
-    /// normalise=no|trim|defaults, partial=merge|replace, key-held=DURATION, delete-busy=accept|refuse,
-    /// certification=automatic|by-hand, certified-again=changed|never, new-tag=keeps-preview|resets-preview,
-    /// repository-check=at-once|later, publishing-code=in-certification|preview-request|invalid,
-    /// staged-updates=all-or-nothing|one-by-one, delete-not-found=body|empty.
-    #[arg(long = "variant", value_name = "NAME=VALUE", value_parser = one_variant)]
+    #[arg(
+        long = "variant", value_name = "NAME=VALUE", value_parser = one_variant,
+        help = format!("Choose a behaviour that the API leaves open; may be repeated. One of: {VARIANTS}"),
+    )]
     pub variants: Vec<String>,
 
     /// Inject faults from the start, as this YAML or JSON file defines them; it may also choose variants.

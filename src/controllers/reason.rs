@@ -143,7 +143,7 @@ reasons! {
     CredentialsRejected, Stalled, "The client id or secret was refused: correct the Secret that the ConnectProject names.";
     ConnectorNotFound, Stalled, "The connector does not exist, not in that version, or not for this project: correct `spec.connector`.";
     ConnectorVersionUnavailable, Stalled, "The service deploys only the latest version of the connector, which is not `spec.connector.version`: name the latest.";
-    ConnectorVersionMismatch, Stalled, "The running version of the connector is not `spec.connector.version`, and no redeploy can change that: name the running version, or delete and create this resource.";
+    ConnectorVersionMismatch, Stalled, "The running version of the connector is not `spec.connector.version`, and no redeploy can change that: name the running version. A new deployment always runs the latest one.";
     StagedNotReady, Waiting, "The ConnectorStaged in `connector.stagedRef` does not exist, or may not be deployed yet: the message says why. The operator continues by itself once it may.";
     AwaitingProof, Waiting, "The tag is not published yet, because a requirement in `spec.publishAfter` is not met: the message says which. The operator publishes it once all are met.";
     CheckPassed, Ready, "The action answered as expected.";

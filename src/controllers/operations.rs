@@ -269,3 +269,34 @@ pub fn left(age: Duration, wait: Duration) -> Duration {
 fn doubled(first: Duration, times: u32, at_most: Duration) -> Duration {
     first.saturating_mul(1 << times.saturating_sub(1).min(16)).min(at_most)
 }
+
+#[cfg(test)]
+mod tests {
+    use connect_api::error::Failure;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_call_is_classified_by_what_it_says_about_the_change() {
+        let answered = |status, code: &str| Failure::Answered { status, codes: vec![ErrorCode::from(code)] };
+        for (case, failure, brings_key, expected) in [
+            ("no answer", Failure::NoAnswer, true, Response::Unknown),
+            ("an answer that cannot be read", Failure::Unreadable, true, Response::Unknown),
+            ("a gateway gave up", answered(504, ""), true, Response::Unknown),
+            ("not sent", Failure::NotSent, true, Response::Retryable),
+            ("held back", Failure::HeldBack, true, Response::Retryable),
+            ("throttled", answered(429, ""), true, Response::Retryable),
+            ("another version", answered(409, "ConcurrentModification"), true, Response::Retryable),
+            ("rejected", answered(400, "DeploymentUnknownGlobalConfigurationKey"), true, Response::Refused),
+            ("no token", Failure::CredentialsRefused, true, Response::Refused),
+            ("gone", answered(404, "ResourceNotFound"), false, Response::NotFound),
+            ("a create whose key exists", answered(400, "DuplicateField"), true, Response::Duplicate),
+            ("a change without a key", answered(400, "DuplicateField"), false, Response::Refused),
+        ] {
+            let error =
+                ApiError { operation: "any", failure, message: String::new(), correlation_id: None, retry_after: None };
+            let result = CallResult::<(), ()>::failed(error.clone(), brings_key);
+            assert_eq!((result.response, result.error), (expected, Some(error)), "{case}");
+        }
+    }
+}

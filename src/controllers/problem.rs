@@ -204,6 +204,8 @@ mod tests {
                 answered(400, "DeploymentApplicationDoNotBelong"),
                 Reason::ApplicationMissing,
             ),
+            ("no such repository", answered(400, "GitRepositoryNotReachable"), Reason::RepositoryInvalid),
+            ("no connect.yaml", answered(400, "ConnectorSpecificationFileNotFound"), Reason::RepositoryInvalid),
             ("right missing", answered(403, "AuthorizationError"), Reason::PermissionMissing),
             ("right missing, with another status", answered(400, "AuthorizationError"), Reason::PermissionMissing),
             ("403 without a code", answered(403, ""), Reason::PermissionMissing),
@@ -245,6 +247,61 @@ mod tests {
         assert_eq!(failed(503, "one"), failed(503, "two"));
         assert_eq!(failed(503, "one").message, "getDeploymentByKey answered 503: no");
         assert!(failed(400, "one").message.contains("one"), "who has to ask the support needs the number");
+    }
+
+    #[test]
+    fn a_failed_call_is_reported_only_if_a_user_has_to_act_or_it_is_held_back() {
+        let answered = |status, code: &str| Failure::Answered { status, codes: vec![ErrorCode::from(code)] };
+        for (case, failure, key_exists, reported) in [
+            ("rejected", answered(400, "DeploymentProductionDeactivated"), false, true),
+            ("held back", Failure::HeldBack, false, true),
+            ("no answer", Failure::NoAnswer, false, true),
+            ("another version", answered(409, "ConcurrentModification"), false, false),
+            ("the key exists", answered(400, "DuplicateField"), true, false),
+            ("a value that is taken", answered(400, "DuplicateField"), false, true),
+        ] {
+            let error =
+                ApiError { operation: "any", failure, message: String::new(), correlation_id: None, retry_after: None };
+            assert_eq!(condition_of_call(&error, key_exists, &[], "shop").is_some(), reported, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_problem_of_the_project_keeps_its_reason_where_the_same_user_has_to_act() {
+        for (reason, expected) in [
+            (Reason::CredentialsRejected, Reason::CredentialsRejected),
+            (Reason::PermissionMissing, Reason::PermissionMissing),
+            (Reason::ProjectNotFound, Reason::ProjectNotFound),
+            (Reason::ServiceUnavailable, Reason::ProjectNotReady),
+            (Reason::SecretMissing, Reason::ProjectNotReady),
+        ] {
+            let condition = of_project(&ConditionUpdate::new(reason, "why"));
+            assert_eq!(condition.reason, expected, "{reason:?}");
+            assert!(condition.message.ends_with("why"), "{}", condition.message);
+        }
+    }
+
+    #[test]
+    fn rule_21_an_outage_is_reported_with_the_same_message_after_each_attempt() {
+        for kind in [
+            OutageKind::Unavailable,
+            OutageKind::Throttled,
+            OutageKind::CredentialsRejected,
+            OutageKind::PermissionMissing,
+            OutageKind::ProjectNotFound,
+        ] {
+            let error = ApiError {
+                operation: "queryDeployments",
+                failure: Failure::Answered { status: 403, codes: Vec::new() },
+                message: "no".into(),
+                correlation_id: Some("number".into()),
+                retry_after: None,
+            };
+            let at = jiff::Timestamp::UNIX_EPOCH;
+            let outage = Outage { kind, error: std::sync::Arc::new(error), since: at, until: at };
+            let message = condition_of_outage(&outage, "shop").message;
+            assert!(!message.contains("number"), "{message}");
+        }
     }
 
     #[test]

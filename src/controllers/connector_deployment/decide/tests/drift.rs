@@ -184,6 +184,26 @@ fn rule_16_an_ignored_value_counts_again_once_it_is_not_ignored() {
 }
 
 #[test]
+fn rule_15_a_redeploy_only_moves_to_the_latest_version() {
+    let version = |wanted, follow, latest| Version { wanted, follow, latest };
+    for (case, version, running, before, rises, restores) in [
+        ("follow", version(None, true, Some(3)), 2, Some(2), true, false),
+        ("follow, first operation", version(None, true, Some(3)), 2, None, true, false),
+        ("follow the running version", version(None, true, Some(2)), 2, Some(2), false, false),
+        ("follow, rolled back from the latest", version(None, true, Some(3)), 2, Some(3), false, true),
+        ("follow, rolled back from an older one", version(None, true, Some(4)), 2, Some(3), true, false),
+        ("pinned to the latest", version(Some(3), false, Some(3)), 2, Some(2), true, false),
+        ("pinned to another", version(Some(2), false, Some(3)), 2, Some(2), false, false),
+        ("pinned, rolled back", version(Some(3), false, Some(3)), 2, Some(3), false, true),
+        ("pinned to the running one, which is the latest", version(Some(2), false, Some(2)), 2, Some(2), false, false),
+        ("no version is wanted", version(None, false, Some(3)), 2, Some(2), false, false),
+        ("the registry was not read", version(Some(3), true, None), 2, Some(3), false, false),
+    ] {
+        assert_eq!((version.rises(running, before), version.restores(running, before)), (rises, restores), "{case}");
+    }
+}
+
+#[test]
 fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
     let latest = |wanted, latest| Version { wanted, latest, follow: false };
     let follow = |latest| Version { wanted: None, latest, follow: true };

@@ -15,6 +15,7 @@ use super::conditions::{ConditionUpdate, cut};
 use super::connect_project::copy::Copies;
 use super::connector::memory::Mirrors;
 use super::connector_deployment;
+use super::connector_deployment::content_cache::ContentCache;
 use super::connector_staged;
 use super::digest::DigestKey;
 use super::driver::LocalCaches;
@@ -59,6 +60,8 @@ pub struct Context {
     pub digest_key: DigestKey,
     /// Which resources name which Secret, ConfigMap, project or deployment.
     pub references: References,
+    /// The Secrets and ConfigMaps that were just read.
+    pub contents: ContentCache,
     /// Which resources claim which key in which remote project.
     pub keys: KeyOwnership,
     /// Which `ConnectProject`s may be used.

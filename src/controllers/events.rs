@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use kube::runtime::watcher;
+use kube::{Resource, ResourceExt};
 
 use super::context::Context;
 use super::managed_kind::{ManagedKind, created, object_ref};
 use super::object_ref::{Kind, ObjectRef};
 use super::references::Named;
-use super::sources::Users;
+use super::sources::Sources;
 use super::{action_check, connect_project, connector, driver};
 use crate::crd::{ConnectorDeployment, ConnectorStaged};
 
@@ -44,8 +44,18 @@ pub fn ended(context: &Context, object_ref: &ObjectRef) {
     context.enqueue(object_ref.clone());
 }
 
-/// Enqueues the resources that name a Secret or ConfigMap that was written or removed.
-pub fn sourced(context: &Context, users: Users) {
+/// Handles an event of a Secret or ConfigMap: forgets its content, and enqueues the resources that name it.
+pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &watcher::Event<K>) {
+    match event {
+        watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
+            let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+            context.contents.changed(sources.kind(), &namespace, &name);
+        }
+        // A list follows an interruption.
+        watcher::Event::Init => context.contents.interrupted(),
+        watcher::Event::InitApply(_) | watcher::Event::InitDone => {}
+    }
+    let users = sources.note(&context.references, event);
     for user in users.changed {
         context.tracker.changed(&user);
         context.enqueue(user);

@@ -30,6 +30,7 @@ use super::action_factory::ActionFactory;
 use super::connect_project::copy::{self, Copies};
 use super::connector::memory::Mirrors;
 use super::connector::project::MirroredProject;
+use super::connector_deployment::content_cache::{self, ContentCache};
 use super::context::Context;
 use super::digest::DigestKey;
 use super::events;
@@ -126,6 +127,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         keys: KeyOwnership::new(3 * scopes, enqueue.clone()),
         project_quota: ProjectQuota::new(options.project_limits, scopes, enqueue.clone()),
         projects: ObjectMap::default(),
+        contents: ContentCache::default(),
         copies: Copies::new(options.operator_namespace.clone()),
         deployment_caches: ObjectMap::default(),
         staged_caches: ObjectMap::default(),
@@ -154,6 +156,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     tracker
         .start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
+    let wipe = wipe(Arc::clone(&context));
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
     let mut running = Vec::new();
@@ -175,6 +178,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         () = requeue_timers.ring() => {}
         () = tracker.beat() => {}
         () = sweep => {}
+        () = wipe => {}
         () = foreign_installs => {}
         () = shutdown => {}
     }
@@ -186,6 +190,14 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         () = clock.sleep(LONGEST_END) => {
             tracing::warn!("reconciles in progress are abandoned; the next process resumes them from the persisted status");
         }
+    }
+}
+
+/// Wipes the values that were just read once they may not be used any more. Never ends.
+async fn wipe(context: Arc<Context>) {
+    loop {
+        context.clock.sleep(content_cache::LIFETIME).await;
+        context.contents.expire(context.clock.now());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads Secrets; no other module does. It reads one Secret by name, and for a resource only if its use is allowed.
 //!
-//! Nothing is kept, and errors never show the content: the decoder of an answer would quote what it cannot read.
+//! Nothing is kept here, and errors never show the content: the decoder of an answer would quote what it cannot read.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;

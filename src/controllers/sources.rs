@@ -37,6 +37,12 @@ impl Sources {
         Self { kind, namespace, listed: BTreeSet::new() }
     }
 
+    /// The kind of the objects.
+    #[must_use]
+    pub fn kind(&self) -> Named {
+        self.kind
+    }
+
     /// Processes an event; returns the resources that refer to its object.
     pub fn note<K: Resource>(&mut self, references: &References, event: &Event<K>) -> Users {
         match event {

@@ -184,6 +184,6 @@ where
     }
 
     fn note(&mut self, context: &Context, event: &Event<K>) {
-        events::sourced(context, self.sources.note(&context.references, event));
+        events::sourced(context, &mut self.sources, event);
     }
 }

@@ -7,6 +7,7 @@ pub mod act;
 pub mod application_urls;
 pub mod applications;
 pub mod cache;
+pub mod content_cache;
 pub mod decide;
 pub mod declared;
 pub mod desired;

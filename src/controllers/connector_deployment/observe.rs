@@ -46,6 +46,11 @@ pub async fn contents(
     let mut contents = Contents::new();
     for reference in named {
         let (kind, name) = reference;
+        if let Some(content) = context.contents.get(*kind, namespace, name, context.clock.now()) {
+            contents.insert(reference.clone(), Ok(content));
+            continue;
+        }
+        let reading = context.contents.begin();
         let found = match kind {
             Named::Secret => {
                 secret::named(&context.client, context.secrets, namespace, name).await?.map(|it| it.map(of_secret))
@@ -57,6 +62,9 @@ pub async fn contents(
             Named::Project | Named::Deployment | Named::Staged | Named::Check => Ok(None),
         };
         if let Some(found) = found.transpose() {
+            if let Ok(content) = &found {
+                context.contents.keep(reading, (*kind, namespace, name), content, context.clock.now());
+            }
             contents.insert(reference.clone(), found);
         }
     }

@@ -162,8 +162,9 @@ impl Scope {
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {
-                    Ok(event) => events::sourced(&context, sources.note(&context.references, &event)),
+                    Ok(event) => events::sourced(&context, &mut sources, &event),
                     Err(error) => {
+                        context.contents.interrupted();
                         context.tracker.watch_interrupted(if kind == Named::Secret { "Secret" } else { "ConfigMap" });
                         tracing::warn!(?kind, %error, "the watch was interrupted and is retried");
                     }

@@ -1,0 +1,155 @@
+//! The Secrets and ConfigMaps that were just read. Many resources name the same one, and a resource is reconciled several
+//! times in a row.
+//!
+//! A content is used for [`LIFETIME`] at most, and only until a watch shows a change of its object. A read that a change
+//! overtook is not kept: the reconcile that the change enqueued would use it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use clock::later;
+use jiff::Timestamp;
+
+use super::desired::Content;
+use crate::controllers::references::Named;
+
+/// Time for which a content is used, and kept in memory. The watch of its object may lag, but hardly by more.
+pub const LIFETIME: Duration = Duration::from_secs(2);
+/// Maximum number of contents. Each has 1 MiB at most (Kubernetes: Secret, ConfigMap).
+const MAX_COUNT: usize = 32;
+
+/// The contents that were just read, by kind, namespace and name.
+#[derive(Debug, Default)]
+pub struct ContentCache(Mutex<State>);
+
+type Key = (Named, String, String);
+
+#[derive(Debug, Default)]
+struct State {
+    entries: BTreeMap<Key, Entry>,
+    /// Number of changes so far, of all objects.
+    changes: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    content: Content,
+    until: Timestamp,
+}
+
+/// A read that has begun.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading(u64);
+
+impl ContentCache {
+    /// Returns a content that may be used.
+    #[must_use]
+    pub fn get(&self, kind: Named, namespace: &str, name: &str, now: Timestamp) -> Option<Content> {
+        let key = (kind, namespace.to_owned(), name.to_owned());
+        self.with(|state| state.entries.get(&key).filter(|entry| now < entry.until).map(|entry| entry.content.clone()))
+    }
+
+    /// Notes that a read begins.
+    #[must_use]
+    pub fn begin(&self) -> Reading {
+        self.with(|state| Reading(state.changes))
+    }
+
+    /// Keeps what was read, unless something has changed since the read began.
+    pub fn keep(
+        &self,
+        reading: Reading,
+        (kind, namespace, name): (Named, &str, &str),
+        content: &Content,
+        now: Timestamp,
+    ) {
+        self.with(|state| {
+            state.entries.retain(|_, entry| now < entry.until);
+            if reading.0 == state.changes && state.entries.len() < MAX_COUNT {
+                let entry = Entry { content: content.clone(), until: later(now, LIFETIME) };
+                state.entries.insert((kind, namespace.to_owned(), name.to_owned()), entry);
+            }
+        });
+    }
+
+    /// Forgets an object that was changed or deleted.
+    pub fn changed(&self, kind: Named, namespace: &str, name: &str) {
+        let key = (kind, namespace.to_owned(), name.to_owned());
+        self.with(|state| {
+            state.changes += 1;
+            state.entries.remove(&key);
+        });
+    }
+
+    /// Forgets everything: a watch was interrupted, so a change may not have been shown.
+    pub fn interrupted(&self) {
+        self.with(|state| {
+            state.changes += 1;
+            state.entries.clear();
+        });
+    }
+
+    /// Wipes what may not be used any more.
+    pub fn expire(&self, now: Timestamp) {
+        self.with(|state| state.entries.retain(|_, entry| now < entry.until));
+    }
+
+    fn with<R>(&self, operation: impl FnOnce(&mut State) -> R) -> R {
+        operation(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretSlice;
+
+    use super::super::persisted::Source;
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn content() -> Content {
+        let source =
+            Source { kind: "Secret".into(), name: "tax".into(), uid: "1".into(), resource_version: "1".into() };
+        Content { source, data: [("token".to_owned(), SecretSlice::from(vec![0]))].into() }
+    }
+
+    #[test]
+    fn a_content_is_used_until_its_object_changes_and_not_for_long() {
+        let tax = (Named::Secret, "shop", "tax");
+        type Act = fn(&ContentCache);
+        let soon = later(NOW, Duration::from_secs(1));
+        for (case, during, after, at, used) in [
+            ("at once", (|_| {}) as Act, (|_| {}) as Act, soon, true),
+            ("later", |_| {}, |_| {}, later(NOW, LIFETIME), false),
+            ("it changed since", |_| {}, |cache| cache.changed(Named::Secret, "shop", "tax"), soon, false),
+            ("another one changed since", |_| {}, |cache| cache.changed(Named::Secret, "shop", "oms"), soon, true),
+            ("one of another kind changed", |_| {}, |cache| cache.changed(Named::ConfigMap, "shop", "tax"), soon, true),
+            ("a watch was interrupted", |_| {}, ContentCache::interrupted, soon, false),
+            ("it changed while it was read", |cache| cache.changed(Named::Secret, "shop", "tax"), |_| {}, soon, false),
+            ("a watch was interrupted while it was read", ContentCache::interrupted, |_| {}, soon, false),
+        ] {
+            let cache = ContentCache::default();
+            let reading = cache.begin();
+            during(&cache);
+            cache.keep(reading, tax, &content(), NOW);
+            after(&cache);
+            assert_eq!(cache.get(tax.0, tax.1, tax.2, at).is_some(), used, "{case}");
+        }
+    }
+
+    #[test]
+    fn the_memory_is_bounded_and_wiped() {
+        let cache = ContentCache::default();
+        for number in 0..=MAX_COUNT {
+            cache.keep(cache.begin(), (Named::Secret, "shop", &number.to_string()), &content(), NOW);
+        }
+        let kept = |cache: &ContentCache| cache.with(|state| state.entries.len());
+        assert_eq!(kept(&cache), MAX_COUNT);
+        cache.expire(NOW);
+        assert_eq!(kept(&cache), MAX_COUNT);
+        cache.expire(later(NOW, LIFETIME));
+        assert_eq!(kept(&cache), 0);
+    }
+}

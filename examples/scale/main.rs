@@ -31,9 +31,11 @@ use local_control_plane::{self, Assets, LocalCluster};
 use serde_json::json;
 
 use crate::process::Operator;
+use crate::requests::Requests;
 
 mod process;
 mod projects;
+mod requests;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -76,6 +78,7 @@ async fn measure(
     let mut operator = Operator::start(cluster, binary, &[])?;
     let writes = Writes::watch(client.clone());
 
+    let requests = Requests::begin(&client).await?;
     let started = Instant::now();
     apply(&client, deployments, interval).await?;
     print("seconds to apply all", format!("{:.1}", started.elapsed().as_secs_f64()));
@@ -86,6 +89,7 @@ async fn measure(
     print_violations(&dev, deployments);
     // What follows Ready immediately (events, counts) belongs to it.
     tokio::time::sleep(Duration::from_secs(10)).await;
+    requests.print(&client, "until Ready", deployments).await?;
     let until_ready_writes = writes.count();
     print("cluster writes for each resource", format!("{:.2}", ratio(until_ready_writes, deployments)));
     operator.print_figures(deployments)?;
@@ -98,11 +102,13 @@ async fn measure(
     print("cluster writes while settled", writes.count() - until_ready_writes);
     operator.print_figures(deployments)?;
 
+    let requests = Requests::begin(&client).await?;
     let (before, writes_before) = (dev.calls().len(), writes.count());
     operator.stop().await?;
     operator = Operator::start(cluster, binary, &[])?;
     tokio::time::sleep(Duration::from_secs(30)).await;
     print_calls("calls after a restart", &dev, before);
+    requests.print(&client, "after a restart", deployments).await?;
     print("cluster writes after a restart", writes.count() - writes_before);
     operator.print_figures(deployments)?;
     print_violations(&dev, deployments);

@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn a_content_is_used_until_its_object_changes_and_not_for_long() {
-        let tax = (Named::Secret, "shop", "tax");
         type Act = fn(&ContentCache);
+        let tax = (Named::Secret, "shop", "tax");
         let soon = later(NOW, Duration::from_secs(1));
         for (case, during, after, at, used) in [
             ("at once", (|_| {}) as Act, (|_| {}) as Act, soon, true),

@@ -7,6 +7,7 @@
 mod cli;
 mod sdk;
 
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -34,6 +35,9 @@ async fn installed() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clients");
     let lock = std::fs::read(source.join("package-lock.json")).expect("the lock file is part of the project");
     let mark = folder.join("installed-from.json");
+    // Another test run in this folder may be installing them.
+    let only_one = File::create(folder.with_extension("lock")).expect("the target folder can be written");
+    only_one.lock().expect("the file can be locked");
     if std::fs::read(&mark).ok().as_ref() != Some(&lock) {
         std::fs::create_dir_all(&folder).expect("the target folder can be written");
         for name in ["package.json", "package-lock.json"] {

@@ -46,15 +46,7 @@ pub fn ended(context: &Context, object_ref: &ObjectRef) {
 
 /// Handles an event of a Secret or ConfigMap: forgets its content, and enqueues the resources that name it.
 pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &watcher::Event<K>) {
-    match event {
-        watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-            let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-            context.contents.changed(sources.kind(), &namespace, &name);
-        }
-        // A list follows an interruption.
-        watcher::Event::Init => context.contents.interrupted(),
-        watcher::Event::InitApply(_) | watcher::Event::InitDone => {}
-    }
+    context.contents.note(sources.kind(), event);
     let users = sources.note(&context.references, event);
     for user in users.changed {
         context.tracker.changed(&user);

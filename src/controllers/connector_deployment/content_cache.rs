@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use clock::later;
 use jiff::Timestamp;
+use kube::runtime::watcher::Event;
+use kube::{Resource, ResourceExt};
 
 use super::desired::Content;
 use crate::controllers::references::Named;
 
-/// Time for which a content is used, and kept in memory. The watch of its object may lag, but hardly by more.
+/// Time for which a content is used; it is wiped within as much again. The watch of its object may lag, but hardly by
+/// more.
 pub const LIFETIME: Duration = Duration::from_secs(2);
 /// Maximum number of contents. Each has 1 MiB at most (Kubernetes: Secret, ConfigMap).
 const MAX_COUNT: usize = 32;
@@ -73,8 +76,19 @@ impl ContentCache {
         });
     }
 
+    /// Processes an event of a watch. Only the end of a list shows that no change was missed: what was read meanwhile may
+    /// be older than what the list contains, and no further event would show that.
+    pub fn note<K: Resource>(&self, kind: Named, event: &Event<K>) {
+        match event {
+            Event::Apply(object) | Event::Delete(object) | Event::InitApply(object) => {
+                self.changed(kind, &object.namespace().unwrap_or_default(), &object.name_any());
+            }
+            Event::Init | Event::InitDone => self.interrupted(),
+        }
+    }
+
     /// Forgets an object that was changed or deleted.
-    pub fn changed(&self, kind: Named, namespace: &str, name: &str) {
+    fn changed(&self, kind: Named, namespace: &str, name: &str) {
         let key = (kind, namespace.to_owned(), name.to_owned());
         self.with(|state| {
             state.changes += 1;
@@ -102,6 +116,8 @@ impl ContentCache {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+    use kube::api::ObjectMeta;
     use secrecy::SecretSlice;
 
     use super::super::persisted::Source;
@@ -115,21 +131,34 @@ mod tests {
         Content { source, data: [("token".to_owned(), SecretSlice::from(vec![0]))].into() }
     }
 
+    fn event(name: &str) -> Secret {
+        let metadata = ObjectMeta { namespace: Some("shop".into()), name: Some(name.into()), ..ObjectMeta::default() };
+        Secret { metadata, ..Secret::default() }
+    }
+
     #[test]
     fn a_content_is_used_until_its_object_changes_and_not_for_long() {
         type Act = fn(&ContentCache);
         let tax = (Named::Secret, "shop", "tax");
         let soon = later(NOW, Duration::from_secs(1));
-        for (case, during, after, at, used) in [
-            ("at once", (|_| {}) as Act, (|_| {}) as Act, soon, true),
-            ("later", |_| {}, |_| {}, later(NOW, LIFETIME), false),
-            ("it changed since", |_| {}, |cache| cache.changed(Named::Secret, "shop", "tax"), soon, false),
-            ("another one changed since", |_| {}, |cache| cache.changed(Named::Secret, "shop", "oms"), soon, true),
-            ("one of another kind changed", |_| {}, |cache| cache.changed(Named::ConfigMap, "shop", "tax"), soon, true),
-            ("a watch was interrupted", |_| {}, ContentCache::interrupted, soon, false),
-            ("it changed while it was read", |cache| cache.changed(Named::Secret, "shop", "tax"), |_| {}, soon, false),
-            ("a watch was interrupted while it was read", ContentCache::interrupted, |_| {}, soon, false),
-        ] {
+        let none: Act = |_| {};
+        let rows: [(&str, Act, Act, Timestamp, bool); 14] = [
+            ("at once", none, none, soon, true),
+            ("later", none, none, later(NOW, LIFETIME), false),
+            ("changed", none, |cache| cache.note(Named::Secret, &Event::Apply(event("tax"))), soon, false),
+            ("deleted", none, |cache| cache.note(Named::Secret, &Event::Delete(event("tax"))), soon, false),
+            ("another changed", none, |cache| cache.note(Named::Secret, &Event::Apply(event("oms"))), soon, true),
+            ("another kind", none, |cache| cache.note(Named::ConfigMap, &Event::Apply(event("tax"))), soon, true),
+            ("listed", none, |cache| cache.note(Named::Secret, &Event::InitApply(event("tax"))), soon, false),
+            ("a list begins", none, |cache| cache.note(Named::Secret, &Event::<Secret>::Init), soon, false),
+            ("a list lacks it", none, |cache| cache.note(Named::Secret, &Event::<Secret>::InitDone), soon, false),
+            ("the watch breaks", none, ContentCache::interrupted, soon, false),
+            ("read, changed", |cache| cache.note(Named::Secret, &Event::Apply(event("tax"))), none, soon, false),
+            ("read, listed", |cache| cache.note(Named::Secret, &Event::InitApply(event("tax"))), none, soon, false),
+            ("read, list ends", |cache| cache.note(Named::Secret, &Event::<Secret>::InitDone), none, soon, false),
+            ("read, the watch breaks", ContentCache::interrupted, none, soon, false),
+        ];
+        for (case, during, after, at, used) in rows {
             let cache = ContentCache::default();
             let reading = cache.begin();
             during(&cache);

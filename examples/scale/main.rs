@@ -13,7 +13,7 @@
 //! each line; counts are exact, times depend on the machine. The second form measures ConnectProjects (`projects.rs`).
 //! It measures `target/release/connect-operator`, or the binary that `OPERATOR` names.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,6 @@ async fn measure(
     let dev = DevServer::start(options, Clock::system()).await?;
     prepare(&client, &dev.url()).await?;
     let mut operator = Operator::start(cluster, binary, &[])?;
-    let writes = Writes::watch(client.clone());
 
     let requests = Requests::begin(&client).await?;
     let started = Instant::now();
@@ -90,26 +89,24 @@ async fn measure(
     // What follows Ready immediately (events, counts) belongs to it.
     tokio::time::sleep(Duration::from_secs(10)).await;
     requests.print(&client, "until Ready", deployments).await?;
-    let until_ready_writes = writes.count();
-    print("cluster writes for each resource", format!("{:.2}", ratio(until_ready_writes, deployments)));
     operator.print_figures(deployments)?;
 
+    let requests = Requests::begin(&client).await?;
     let before = dev.calls().len();
     tokio::time::sleep(settled).await;
     print_calls("calls while settled", &dev, before);
     let calls = dev.calls().len() - before;
     print("calls a minute while settled", format!("{:.1}", ratio(calls * 60, usize::try_from(settled.as_secs())?)));
-    print("cluster writes while settled", writes.count() - until_ready_writes);
+    requests.print(&client, "while settled", deployments).await?;
     operator.print_figures(deployments)?;
 
     let requests = Requests::begin(&client).await?;
-    let (before, writes_before) = (dev.calls().len(), writes.count());
+    let before = dev.calls().len();
     operator.stop().await?;
     operator = Operator::start(cluster, binary, &[])?;
     tokio::time::sleep(Duration::from_secs(30)).await;
     print_calls("calls after a restart", &dev, before);
     requests.print(&client, "after a restart", deployments).await?;
-    print("cluster writes after a restart", writes.count() - writes_before);
     operator.print_figures(deployments)?;
     print_violations(&dev, deployments);
 
@@ -237,30 +234,4 @@ fn most_in_10_seconds(calls: &[Call]) -> usize {
         times.iter().map(within).max().unwrap_or_default()
     };
     times.values().map(most).max().unwrap_or_default()
-}
-
-/// Counts the changes of the resources, without those of this program.
-struct Writes(tokio::sync::watch::Receiver<usize>);
-
-impl Writes {
-    fn watch(client: Client) -> Self {
-        let (counted, count) = tokio::sync::watch::channel(0);
-        tokio::spawn(async move {
-            let api = Api::<ConnectorDeployment>::namespaced(client, NAMESPACE);
-            let mut events = watcher(api, watcher::Config::default()).default_backoff().boxed();
-            let mut applied = BTreeSet::new();
-            while let Some(Ok(event)) = events.next().await {
-                if let watcher::Event::Apply(object) = event
-                    && !applied.insert(object.name_any())
-                {
-                    counted.send_modify(|count| *count += 1);
-                }
-            }
-        });
-        Self(count)
-    }
-
-    fn count(&self) -> usize {
-        *self.0.borrow()
-    }
 }

@@ -10,14 +10,14 @@ test:
 
 # Let everything break at once and count what must not be: 200 kills, 200 resources (about 15 minutes).
 storm:
-    STORM=full cargo test --release --test storm
+    STORM=full cargo test --release --test apiserver storm
 
 # The long versions, in one sitting: random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm.
 nightly: deny
     HISTORIES=10000 HISTORIES_SEED=$(date +%Y%m%d) cargo test --release --test histories whatever_happens -- --nocapture --test-threads 1
     CRASHES=full cargo test --release --test histories wherever -- --nocapture
     EXPLORE=full cargo test --release --lib explore -- --nocapture --test-threads 2
-    STORM=full cargo test --release --test storm
+    STORM=full cargo test --release --test apiserver storm
 
 # Check format and lints; warnings are errors.
 lint:

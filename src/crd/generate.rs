@@ -6,6 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray,
 };
 use kube::CustomResourceExt;
+use kube::api::ApiResource;
 use serde_json::{Value, json};
 
 use super::action_check::ActionCheck;
@@ -26,6 +27,18 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         Connector::crd(),
     ];
     kinds.map(finished).into()
+}
+
+/// Returns every kind of the operator, in the same order, without the schema that [`all`] generates at each call.
+#[must_use]
+pub fn resources() -> [ApiResource; 5] {
+    [
+        ApiResource::erase::<ConnectProject>(&()),
+        ApiResource::erase::<ConnectorDeployment>(&()),
+        ApiResource::erase::<ConnectorStaged>(&()),
+        ApiResource::erase::<ActionCheck>(&()),
+        ApiResource::erase::<Connector>(&()),
+    ]
 }
 
 /// Returns [`all`] as one stream of YAML documents.

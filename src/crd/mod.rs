@@ -58,7 +58,7 @@ pub use connector_staged_status::{
 };
 pub use duration::{InvalidDuration, parse_duration};
 pub use frontend::{Frontend, FrontendPreset};
-pub use generate::{all, yaml};
+pub use generate::{all, resources, yaml};
 pub use outputs::{Output, OutputConfigMap, OutputKey, Outputs};
 pub use policies::{AdoptionPolicy, DeletionPolicy, DeploymentType};
 pub use shared::{ConfigMapKeyRef, NamedRef, ProjectKind, ProjectRef, RemoteIdentity, SecretKeyRef};

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::Arc;
 
 use local_control_plane::{Assets, LocalCluster, Options};
 
@@ -10,7 +11,7 @@ use connect_operator::crd::{self, ConnectorDeployment};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::{conditions, wait};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
@@ -19,23 +20,31 @@ use tokio::sync::OnceCell;
 
 /// The shared cluster.
 pub(crate) struct Cluster {
-    local: LocalCluster,
+    pub(crate) local: Arc<LocalCluster>,
     kubectl: PathBuf,
 }
 
 /// Starts the cluster for the first test that needs it; it ends with this process.
-async fn shared() -> &'static Cluster {
+pub(crate) async fn shared() -> &'static Cluster {
     static SHARED: OnceCell<Cluster> = OnceCell::const_new();
     SHARED.get_or_init(|| start(crd::all())).await
 }
 
 async fn start(definitions: Vec<CustomResourceDefinition>) -> Cluster {
-    let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
-    let kubectl = assets.kubectl.clone();
-    let options = Options::new(assets, env!("CARGO_BIN_EXE_connect-operator").into());
+    let kubectl = assets().await.kubectl;
+    Cluster { local: fresh(definitions).await, kubectl }
+}
+
+/// Starts a cluster with nothing in it but these CRDs; it ends when it is dropped.
+pub(crate) async fn fresh(definitions: Vec<CustomResourceDefinition>) -> Arc<LocalCluster> {
+    let options = Options::new(assets().await, env!("CARGO_BIN_EXE_connect-operator").into());
     let local = LocalCluster::start(options).await.expect("a local cluster");
     install(&local.client().unwrap(), definitions).await;
-    Cluster { local, kubectl }
+    Arc::new(local)
+}
+
+async fn assets() -> Assets {
+    Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl")
 }
 
 async fn install(client: &Client, definitions: Vec<CustomResourceDefinition>) {
@@ -46,6 +55,12 @@ async fn install(client: &Client, definitions: Vec<CustomResourceDefinition>) {
         api.patch(&name, &installed, &Patch::Apply(&crd)).await.expect("the API server accepts the CRD");
         wait::await_condition(api.clone(), &name, conditions::is_crd_established()).await.unwrap();
     }
+}
+
+/// Creates a namespace. Returns its name.
+pub(crate) async fn make_namespace(client: &Client, metadata: ObjectMeta) -> String {
+    let namespace = Namespace { metadata, ..Namespace::default() };
+    Api::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap().name_any()
 }
 
 /// A namespace for one test.
@@ -81,25 +96,16 @@ impl Sandbox {
 
     async fn of(cluster: &'static Cluster) -> Self {
         let client = cluster.local.client().unwrap();
-        let namespace = Namespace {
-            metadata: ObjectMeta { generate_name: Some("test-".to_owned()), ..ObjectMeta::default() },
-            ..Namespace::default()
-        };
-        let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap().name_any();
+        let any_name = ObjectMeta { generate_name: Some("test-".to_owned()), ..ObjectMeta::default() };
+        let namespace = make_namespace(&client, any_name).await;
         Self { cluster, client, namespace }
     }
 
     /// Returns the API of the kind of `manifest`.
     pub(crate) fn api(&self, manifest: &Value) -> Api<DynamicObject> {
         let kind = manifest["kind"].as_str().expect("a manifest has a kind");
-        let crd = crd::all().into_iter().find(|crd| crd.spec.names.kind == kind).expect("a kind of the operator");
-        let resource = ApiResource {
-            group: crd.spec.group,
-            version: names::VERSION.to_owned(),
-            api_version: format!("{}/{}", names::GROUP, names::VERSION),
-            kind: crd.spec.names.kind,
-            plural: crd.spec.names.plural,
-        };
+        let ours = crd::resources().into_iter().find(|resource| resource.kind == kind);
+        let resource = ours.expect("a kind of the operator");
         Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
     }
 

@@ -102,11 +102,8 @@ async fn accepted(sandbox: &Sandbox, place: &str, manifest: &Value) {
     let (api_version, kind) = (word(&manifest["apiVersion"]), word(&manifest["kind"]));
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let kind_of = GroupVersionKind::gvk(group, version, &kind);
-    let ours = connect_operator::crd::all().into_iter().map(|crd| crd.spec.names).find(|names| names.kind == kind);
-    let resource = match ours {
-        Some(names) => ApiResource::from_gvk_with_plural(&kind_of, &names.plural),
-        None => ApiResource::from_gvk(&kind_of),
-    };
+    let ours = connect_operator::crd::resources().into_iter().find(|resource| resource.kind == kind);
+    let resource = ours.unwrap_or_else(|| ApiResource::from_gvk(&kind_of));
     let api = Api::<DynamicObject>::namespaced_with(sandbox.client.clone(), &sandbox.namespace, &resource);
     let dry = PatchParams { dry_run: true, ..PatchParams::apply("tester").validation_strict() };
     let name = word(&manifest["metadata"]["name"]);

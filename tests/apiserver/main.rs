@@ -38,6 +38,7 @@ mod seen;
 mod shop;
 mod skew;
 mod staged;
+mod storm;
 mod tenants;
 #[path = "../common/tls_listener.rs"]
 mod tls_listener;

@@ -151,7 +151,7 @@ impl<'a> Installed<'a> {
         }
     }
 
-    /// The kubelet sends SIGTERM first, and the leader releases its Lease; `tests/storm/leader_killed.rs` tests `kill
+    /// The kubelet sends SIGTERM first, and the leader releases its Lease; `tests/apiserver/storm/leader_killed.rs` tests `kill
     /// -9`.
     fn another_replica_takes_over_from_a_deleted_leader_pod(&self) {
         let leader = self.node.until("leader", |_| self.leader());

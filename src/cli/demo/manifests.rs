@@ -91,8 +91,8 @@ impl Manifests {
 
 /// Returns the API resource of a kind, with the defined plural for our own kinds, which cannot be guessed.
 fn resource(kind: &GroupVersionKind) -> ApiResource {
-    let ours = crd::all().into_iter().map(|definition| definition.spec.names).find(|names| names.kind == kind.kind);
-    ours.map_or_else(|| ApiResource::from_gvk(kind), |names| ApiResource::from_gvk_with_plural(kind, &names.plural))
+    let ours = crd::resources().into_iter().find(|resource| resource.kind == kind.kind);
+    ours.unwrap_or_else(|| ApiResource::from_gvk(kind))
 }
 
 #[cfg(test)]

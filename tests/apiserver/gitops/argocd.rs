@@ -58,7 +58,7 @@ pub(super) fn checks() -> BTreeMap<String, String> {
         assert_eq!(script, SCRIPT, "{kind}: `UPDATE_GOLDEN=1 cargo test --test it` writes the check into the patch");
         checks.insert(kind.to_owned(), script);
     }
-    let kinds: Vec<_> = crd::all().into_iter().map(|crd| crd.spec.names.kind).collect();
+    let kinds: Vec<_> = crd::resources().into_iter().map(|resource| resource.kind).collect();
     assert!(kinds.iter().all(|kind| checks.contains_key(kind)) && checks.len() == kinds.len(), "{:?}", checks.keys());
     checks
 }

@@ -9,7 +9,7 @@ use connect_operator::names;
 use dev_server::{Moment, World};
 use kube::ResourceExt;
 
-use crate::watched::{is_ready, ready};
+use crate::storm::watched::{is_ready, ready};
 
 pub(crate) const APPLICATION: &str = "service";
 pub(crate) const PLAIN: &str = "FEATURES";

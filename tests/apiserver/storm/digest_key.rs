@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::DeleteParams;
 
-use crate::checker::Report;
-use crate::place::{DIGEST_KEY, Place};
-use crate::size::pick;
-use crate::watched::digest_keys;
+use crate::storm::checker::Report;
+use crate::storm::place::{DIGEST_KEY, Place};
+use crate::storm::size::pick;
+use crate::storm::watched::digest_keys;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_digest_key_sends_nothing_and_a_rotation_is_one_redeploy() {

@@ -6,10 +6,10 @@ use clock::Clock;
 use dev_server::Options;
 use rustix::process::Signal;
 
-use crate::checker::Report;
-use crate::operator::{Operator, last_lines};
 use crate::patience::in_time;
-use crate::place::Place;
+use crate::storm::checker::Report;
+use crate::storm::operator::{Operator, last_lines};
+use crate::storm::place::Place;
 
 /// Logged by a leader that releases its Lease, so that nobody has to wait until it expires.
 const GIVEN_UP: &str = "the Lease is given up";

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use dev_server::{Fault, FaultAnswer, Options};
 
-use crate::checker::Report;
-use crate::life;
-use crate::place::Place;
-use crate::size::{self, pick};
+use crate::storm::checker::Report;
+use crate::storm::life;
+use crate::storm::place::Place;
+use crate::storm::size::{self, pick};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {

@@ -1,13 +1,9 @@
 //! The real operator as a separate process, between a real API server and the dev server, while everything that can
 //! fail does; then violations are counted. Sizes, seed and how to run it: `CONTRIBUTING.md`.
-#![cfg(feature = "local-cluster")]
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(clippy::large_futures, reason = "the size of a test's futures does not matter")]
 
 mod backup;
 mod checker;
 mod checker_tests;
-mod cluster;
 mod digest_key;
 mod faults;
 mod frozen;
@@ -18,9 +14,6 @@ mod ledger;
 mod life;
 mod namespace;
 mod operator;
-#[path = "../common/patience.rs"]
-#[allow(dead_code, reason = "each test binary uses other parts of it")]
-mod patience;
 mod place;
 mod size;
 mod two;

@@ -10,10 +10,10 @@ use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::runtime::wait;
 use kube::{Api, ResourceExt};
 
-use crate::checker::Report;
 use crate::patience::in_time;
-use crate::place::{DIGEST_KEY, PROJECT, Place};
-use crate::size::{self, pick};
+use crate::storm::checker::Report;
+use crate::storm::place::{DIGEST_KEY, PROJECT, Place};
+use crate::storm::size::{self, pick};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleting_a_namespace_undeploys_its_deployments() {

@@ -10,8 +10,8 @@ use rand::rngs::StdRng;
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 
-use crate::jumping::Jumping;
 use crate::patience::in_time;
+use crate::storm::jumping::Jumping;
 
 /// A running operator.
 pub(crate) struct Operator {

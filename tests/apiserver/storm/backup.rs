@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::{self, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::Options;
 use kube::api::{Patch, PatchParams};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::checker::Report;
 use crate::cluster;
-use crate::place::Place;
-use crate::size::pick;
+use crate::storm::checker::Report;
+use crate::storm::place::Place;
+use crate::storm::size::pick;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restored_backup_sends_nothing_and_is_recognized() {
     let resources = pick(8, 50);
     let options = Options { deploy_duration: Duration::from_millis(500), ..Options::default() };
-    let place = Place::open_in(cluster::fresh().await, "backup", options).await;
+    let place = Place::open("backup", options).await;
     let operator = place.operator().now();
     let names: Vec<_> = (0..resources).map(|number| format!("tax-{number}")).collect();
     for name in &names {
@@ -32,7 +32,7 @@ async fn a_restored_backup_sends_nothing_and_is_recognized() {
     operator.kill().await;
     place.watched.end();
 
-    let restored = place.move_to(cluster::fresh().await).await;
+    let restored = place.move_to(cluster::fresh(crd::all()).await).await;
     for object in place.watched.latest().values() {
         restore(&restored, object).await;
     }
@@ -48,7 +48,7 @@ async fn a_restored_backup_sends_nothing_and_is_recognized() {
 async fn restore(place: &Place, object: &ConnectorDeployment) {
     let name = object.name_any();
     let asked = place.ledger.all().remove(&name).expect("the ledger has the resource");
-    let secret = place.put_secret(&name, json!({"token": crate::ledger::token(&name, asked.now.token)})).await;
+    let secret = place.put_secret(&name, json!({"token": crate::storm::ledger::token(&name, asked.now.token)})).await;
     place.remember_secret(&name, &secret, asked.now.token);
     let kept = object.annotations();
     assert!(kept.contains_key(names::REMOTE_ID), "the backup contains the remote id");

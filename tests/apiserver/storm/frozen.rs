@@ -11,12 +11,12 @@ use jiff::Timestamp;
 use rand::RngExt;
 use rustix::process::Signal;
 
-use crate::checker::Report;
-use crate::life;
-use crate::operator::{Operator, last_lines};
 use crate::patience::in_time;
-use crate::place::Place;
-use crate::size::{self, pick};
+use crate::storm::checker::Report;
+use crate::storm::life;
+use crate::storm::operator::{Operator, last_lines};
+use crate::storm::place::Place;
+use crate::storm::size::{self, pick};
 
 /// Number of resources of a pair.
 const RESOURCES: usize = 16;

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::patience::in_time;
-use crate::size::TIMES_TO_SETTLE;
+use crate::storm::size::TIMES_TO_SETTLE;
 
 /// An observed version of a resource.
 #[derive(Clone, Debug)]

@@ -11,11 +11,11 @@ use dev_server::{Happened, Moment, World};
 use futures::future::join_all;
 use kube::ResourceExt;
 
-use crate::ledger::{Asked, Revision};
-use crate::operator::{Operator, last_lines};
-use crate::place::Place;
-use crate::size;
-use crate::watched::{Observation, is_ready, written_at};
+use crate::storm::ledger::{Asked, Revision};
+use crate::storm::operator::{Operator, last_lines};
+use crate::storm::place::Place;
+use crate::storm::size;
+use crate::storm::watched::{Observation, is_ready, written_at};
 
 /// How much later than the API server's answer a watch may deliver what replaced a version that was Ready. If it is
 /// delivered later, the time at which the replacement was written counts.
@@ -249,7 +249,7 @@ impl Report {
         for (what, count) in self.found() {
             let _ = writeln!(table, "  {what:<34}{count:>8}{}", if count == 0 { "" } else { "  <--" });
         }
-        crate::print(&table);
+        crate::storm::print(&table);
         if self.found.is_empty() {
             return;
         }
@@ -330,7 +330,7 @@ fn evidence(place: &Place, others: &[&Place], name: &str) -> String {
 fn seen(observation: &Observation) -> String {
     let Some(object) = &observation.object else { return format!("{}: gone", observation.at) };
     let status = object.status.clone().unwrap_or_default();
-    let ready = crate::watched::ready(object).map(|ready| format!("{} {}", ready.status, ready.reason));
+    let ready = crate::storm::watched::ready(object).map(|ready| format!("{} {}", ready.status, ready.reason));
     let operation = status.operation.map(|operation| {
         let (kind, state) = (operation.operation_type, operation.state);
         format!("{kind:?} {state:?} {} seenBusy={}", operation.attempt, operation.seen_busy)

@@ -9,11 +9,11 @@ use std::time::Duration;
 use dev_server::{Fault, FaultAnswer, Options};
 use rand::RngExt;
 
-use crate::checker::Report;
-use crate::life;
-use crate::operator::Operator;
-use crate::place::Place;
-use crate::size::{self, pick};
+use crate::storm::checker::Report;
+use crate::storm::life;
+use crate::storm::operator::Operator;
+use crate::storm::place::Place;
+use crate::storm::size::{self, pick};
 
 /// Makes a process see another time of day. Only `CLOCK_REALTIME` changes: the monotonic clock does not.
 const LIBRARY: &str = r#"

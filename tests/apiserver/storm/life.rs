@@ -7,8 +7,8 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use tokio::sync::watch;
 
-use crate::place::Place;
-use crate::size;
+use crate::storm::place::Place;
+use crate::storm::size;
 
 /// Drives that many resources until `storm` is over; then deletes every second one of them.
 pub(crate) async fn lives<T>(place: &Place, number: usize, pause: Duration, storm: impl Future<Output = T>) -> T {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use dev_server::Options;
 use rand::RngExt;
 
-use crate::checker::Report;
-use crate::life;
-use crate::place::Place;
-use crate::size::{self, pick};
-use crate::watched::digest_keys;
+use crate::storm::checker::Report;
+use crate::storm::life;
+use crate::storm::place::Place;
+use crate::storm::size::{self, pick};
+use crate::storm::watched::digest_keys;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_operators_at_once_do_everything_once() {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use dev_server::{Fault, FaultAnswer, FaultEffect, Options};
 use futures::{StreamExt, stream};
 
-use crate::checker::Report;
-use crate::place::Place;
-use crate::size::pick;
+use crate::storm::checker::Report;
+use crate::storm::place::Place;
+use crate::storm::size::pick;
 
 /// Share of the calls that fail.
 const SHARE: f64 = 0.1;

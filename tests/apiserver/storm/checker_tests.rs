@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::checker::Report;
-use crate::ledger::{plain, token};
-use crate::place::Place;
+use crate::storm::checker::Report;
+use crate::storm::ledger::{plain, token};
+use crate::storm::place::Place;
 
 #[tokio::test]
 async fn the_checker_finds_each_violation() {
@@ -54,7 +54,7 @@ async fn the_checker_finds_each_violation() {
     expect("not settled", 4);
 
     let seen = place.watched.until(|latest| {
-        let lying = latest.get("lying").is_some_and(|object| crate::watched::is_ready(object));
+        let lying = latest.get("lying").is_some_and(|object| crate::storm::watched::is_ready(object));
         let stuck = latest.get("stuck").is_some_and(|object| object.metadata.deletion_timestamp.is_some());
         lying && stuck && latest.len() == 5
     });

@@ -11,17 +11,17 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams};
 use kube::{Api, Client, Resource, ResourceExt};
 use local_control_plane::LocalCluster;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cluster;
-use crate::ledger::{APPLICATION, Ledger, PLAIN, SECURED, plain, token};
-use crate::operator::Start;
-use crate::size;
-use crate::watched::Watched;
+use crate::storm::ledger::{APPLICATION, Ledger, PLAIN, SECURED, plain, token};
+use crate::storm::operator::Start;
+use crate::storm::size;
+use crate::storm::watched::Watched;
 
 /// Number of foreign deployments under their own keys, and under keys of the operator's resources.
 const STRANGERS: usize = 5;
@@ -51,11 +51,8 @@ pub(crate) struct Place {
 impl Place {
     /// Creates a place in the shared cluster, with project and credentials only.
     pub(crate) async fn open(part: &'static str, options: Options) -> Self {
-        Self::open_in(cluster::shared().await, part, options).await
-    }
-
-    pub(crate) async fn open_in(cluster: Arc<LocalCluster>, part: &'static str, options: Options) -> Self {
-        crate::print(&format!("{part}: STORM_SEED={}", size::seed()));
+        let cluster = cluster::shared().await.local.clone();
+        crate::storm::print(&format!("{part}: STORM_SEED={}", size::seed()));
         let options = Options { seed: Some(size::seed()), ..options };
         let dev = Arc::new(DevServer::start(options, Clock::system()).await.expect("a dev server"));
         let folder = Arc::new(tempfile::tempdir().unwrap());
@@ -72,8 +69,8 @@ impl Place {
         folder: Arc<TempDir>,
     ) -> Self {
         let client = cluster.client().unwrap();
-        cluster::make_namespace(&client, part).await;
-        cluster::make_namespace(&client, &home(part)).await;
+        cluster::make_namespace(&client, named(part)).await;
+        cluster::make_namespace(&client, named(&home(part))).await;
         let watched = Watched::start(client.clone(), part);
         let place =
             Self { part, client, dev, strangers: Vec::new(), ledger, watched, began: Instant::now(), cluster, folder };
@@ -287,6 +284,10 @@ impl Place {
         }
         self.settle().await;
     }
+}
+
+fn named(name: &str) -> ObjectMeta {
+    ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
 fn home(part: &str) -> String {

@@ -22,13 +22,17 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
     /// Returns what the status reports, for metrics; `None`: the object is not counted.
     fn reported_state(&self) -> Option<ReportedState>;
 
+    /// Returns whether the status records an operation or a remote record, which only the finalizer protects.
+    fn has_begun(&self) -> bool;
+
     /// Returns the install that works on the object, if one has claimed it (rule 26).
     fn controller(&self) -> Option<&str>;
 }
 
-/// Implements the trait for a kind with conditions of its own. `$note`: records its claim; `$started_at`: when the operation in its status began.
+/// Implements the trait for a kind with conditions of its own. `$note`: records its claim; `$started_at`: when the
+/// operation in its status began; `$id`: the remote record in its status.
 macro_rules! managed_kind {
-    ($kind:ident, $variant:ident, $note:expr, $started_at:expr) => {
+    ($kind:ident, $variant:ident, $note:expr, $started_at:expr, $id:expr) => {
         impl ManagedKind for $kind {
             const KIND: Kind = Kind::$variant;
 
@@ -43,6 +47,13 @@ macro_rules! managed_kind {
                 Some(ReportedState::of(&status.conditions, names::READY, started_at(status)))
             }
 
+            fn has_begun(&self) -> bool {
+                let Some(status) = &self.status else { return false };
+                let started_at: fn(&<Self as HasStatus>::Status) -> Option<Timestamp> = $started_at;
+                let id: fn(&<Self as HasStatus>::Status) -> Option<&String> = $id;
+                started_at(status).is_some() || id(status).is_some()
+            }
+
             fn controller(&self) -> Option<&str> {
                 self.status.as_ref()?.controller.as_deref()
             }
@@ -50,15 +61,23 @@ macro_rules! managed_kind {
     };
 }
 
-managed_kind!(ConnectorDeployment, Deployment, |deployment, keys| keys.saw(deployment), |status| {
-    status.operation.as_ref().map(|operation| operation.started_at.0)
-});
-managed_kind!(ConnectorStaged, Staged, |staged, keys| keys.saw(staged), |status| {
-    status.operation.as_ref().map(|operation| operation.started_at.0)
-});
-managed_kind!(ConnectProject, Project, |project, keys| keys.saw_project(project), |_| None);
+managed_kind!(
+    ConnectorDeployment,
+    Deployment,
+    |deployment, keys| keys.saw(deployment),
+    |status| status.operation.as_ref().map(|operation| operation.started_at.0),
+    |status| status.id.as_ref()
+);
+managed_kind!(
+    ConnectorStaged,
+    Staged,
+    |staged, keys| keys.saw(staged),
+    |status| status.operation.as_ref().map(|operation| operation.started_at.0),
+    |status| status.id.as_ref()
+);
+managed_kind!(ConnectProject, Project, |project, keys| keys.saw_project(project), |_| None, |_| None);
 // A check claims no key.
-managed_kind!(ActionCheck, Check, |_, _| {}, |_| None);
+managed_kind!(ActionCheck, Check, |_, _| {}, |_| None, |_| None);
 
 impl ManagedKind for MirroredProject {
     const KIND: Kind = Kind::Mirror;
@@ -70,6 +89,11 @@ impl ManagedKind for MirroredProject {
     fn reported_state(&self) -> Option<ReportedState> {
         let status = self.status.as_ref().filter(|_| self.spec.registry.is_some() || self.may_have_objects())?;
         Some(ReportedState::of(&status.conditions, names::REGISTRY_MIRRORED, None))
+    }
+
+    /// A mirror has no remote record.
+    fn has_begun(&self) -> bool {
+        false
     }
 
     fn controller(&self) -> Option<&str> {
@@ -85,9 +109,9 @@ pub fn strip<K: Resource>(object: &mut K) {
 
 /// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
 /// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody
-/// else's removal of our finalizer changes it.
+/// else's removal of our finalizer changes it, with or without the annotation: a PUT of the manifest removes both.
 #[must_use]
-pub fn user_changes<K: Resource>(object: &K) -> u64 {
+pub fn user_changes<K: ManagedKind>(object: &K) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let meta = object.meta();
     let mut hasher = DefaultHasher::new();
@@ -95,7 +119,7 @@ pub fn user_changes<K: Resource>(object: &K) -> u64 {
     (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
     let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
     // Adding the finalizer comes before there is a remote record to protect, and needs no reconcile of its own.
-    (!held && object.annotations().contains_key(names::REMOTE_ID)).hash(&mut hasher);
+    (!held && (object.has_begun() || object.annotations().contains_key(names::REMOTE_ID))).hash(&mut hasher);
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }

@@ -51,6 +51,10 @@ where
         self.0.as_ref().ok()?.reported_state()
     }
 
+    fn has_begun(&self) -> bool {
+        self.0.as_ref().is_ok_and(ManagedKind::has_begun)
+    }
+
     fn controller(&self) -> Option<&str> {
         self.0.as_ref().ok()?.controller()
     }

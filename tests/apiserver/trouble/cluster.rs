@@ -9,7 +9,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{Options, PlannedEntry, PlannedOutcome};
 use kube::ResourceExt as _;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::pace::{FINE, meanwhile, pass, stepped};
@@ -157,6 +157,27 @@ async fn a_finalizer_that_was_removed_by_hand_is_added_again_and_nothing_is_sent
     meanwhile(&shop.clock, FINE, held).await;
     until_live(&shop).await;
     left(&shop, "finalizer", 0);
+}
+
+/// `kubectl replace` of the manifest removes the finalizer and the annotation with the id in one write.
+#[tokio::test]
+async fn a_manifest_that_replaces_the_object_gets_finalizer_and_annotation_again_and_nothing_is_sent() {
+    let (shop, _) = shop().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    until_live(&shop).await;
+    let complete = |object: &ConnectorDeployment| {
+        object.annotations().contains_key(names::REMOTE_ID)
+            && object.finalizers().iter().any(|name| name == names::FINALIZER)
+    };
+    let live = meanwhile(&shop.clock, FINE, shop.until("finalizer and annotation", complete)).await;
+    let mut manifest = shop.deployment();
+    manifest["metadata"]["resourceVersion"] = json!(live.resource_version());
+    let manifest: ConnectorDeployment = serde_json::from_value(manifest).unwrap();
+    let replaced = shop.api().replace(NAME, &PostParams::default(), &manifest).await.unwrap();
+    assert!(replaced.finalizers().is_empty() && replaced.annotations().is_empty());
+    meanwhile(&shop.clock, FINE, shop.until("finalizer and annotation", complete)).await;
+    until_live(&shop).await;
+    left(&shop, "finalizer and annotation", 0);
 }
 
 #[tokio::test]

@@ -212,8 +212,13 @@ pub async fn is_still_stored<K: RemoteKind>(api: &Api<K>, object: &mut Arc<K>) -
 /// # Errors
 /// The condition that explains why there is none; `None` while the controller of the project has not reconciled it yet.
 pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<Project, Option<ConditionUpdate>> {
-    if let Some(project) = context.projects.get(&ObjectRef::project(namespace, name)) {
+    let object_ref = ObjectRef::project(namespace, name);
+    if let Some(project) = context.projects.get(&object_ref) {
         return Ok(project);
+    }
+    // At a start, every resource comes here before its project is reconciled.
+    if context.project_quota.has(&object_ref) {
+        return Err(None);
     }
     match Api::<ConnectProject>::namespaced(context.client.clone(), namespace).get_opt(name).await {
         Ok(None) => Err(Some(problem::project_missing(name))),

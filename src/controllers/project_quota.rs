@@ -146,6 +146,12 @@ impl ProjectQuota {
         Some(ConditionUpdate::new(Reason::TooManyProjects, message))
     }
 
+    /// Returns whether the project is recorded: a watch has shown it, and nothing has removed it since.
+    #[must_use]
+    pub fn has(&self, project: &ObjectRef) -> bool {
+        self.lock().created.contains_key(project)
+    }
+
     /// Returns every recorded project.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {

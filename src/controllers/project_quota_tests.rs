@@ -56,6 +56,14 @@ fn the_oldest_projects_are_admitted() {
 }
 
 #[test]
+fn a_project_is_recorded_from_its_watch_until_it_is_forgotten() {
+    let (quota, _enqueued) = quota(1, "a1 a2 a3");
+    quota.forget(&project("a2"));
+    let has = ["a1", "a2", "a3", "b1"].map(|name| quota.has(&project(name)));
+    assert_eq!(has, [true, false, true, false], "one that is not admitted too, or its resources would read it");
+}
+
+#[test]
 fn a_project_whose_admission_changes_is_enqueued_and_no_other() {
     let (quota, mut enqueued) = quota(1, "a1 a2 a3 b1 b2");
     quota.forget(&project("a2"));

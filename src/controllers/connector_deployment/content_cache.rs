@@ -5,13 +5,14 @@
 //! overtook is not kept: the reconcile that the change enqueued would use it.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use clock::later;
+use clock::{Clock, later};
 use jiff::Timestamp;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
+use tokio::sync::OwnedMutexGuard;
 
 use super::desired::Content;
 use crate::controllers::references::Named;
@@ -31,6 +32,8 @@ type Key = (Named, String, String);
 #[derive(Debug, Default)]
 struct State {
     entries: BTreeMap<Key, Entry>,
+    /// Reads in progress.
+    reads: BTreeMap<Key, Weak<tokio::sync::Mutex<()>>>,
     /// Number of changes so far, of all objects.
     changes: u64,
 }
@@ -42,34 +45,70 @@ struct Entry {
 }
 
 /// A read that has begun.
-#[derive(Clone, Copy, Debug)]
-pub struct Reading(u64);
+#[derive(Debug)]
+pub struct Reading {
+    /// [`State::changes`] when it began.
+    changes: u64,
+    /// Held by the one that others wait for.
+    _first: Option<OwnedMutexGuard<()>>,
+}
 
 impl ContentCache {
     /// Returns a content that may be used.
-    #[must_use]
-    pub fn get(&self, kind: Named, namespace: &str, name: &str, now: Timestamp) -> Option<Content> {
+    fn get(&self, kind: Named, namespace: &str, name: &str, now: Timestamp) -> Option<Content> {
         let key = (kind, namespace.to_owned(), name.to_owned());
         self.with(|state| state.entries.get(&key).filter(|entry| now < entry.until).map(|entry| entry.content.clone()))
     }
 
-    /// Notes that a read begins.
-    #[must_use]
-    pub fn begin(&self) -> Reading {
-        self.with(|state| Reading(state.changes))
+    /// Returns a content that may be used, after the read of it that is in progress, if there is one; `Err`: the caller
+    /// has to read it, and others wait for that while it holds what is returned. Nobody waits for a second read: what
+    /// cannot be read, or does not exist, must not be read by one after the other.
+    pub async fn get_or_begin(
+        &self,
+        kind: Named,
+        namespace: &str,
+        name: &str,
+        clock: &Clock,
+    ) -> Result<Content, Reading> {
+        if let Some(content) = self.get(kind, namespace, name, clock.now()) {
+            return Ok(content);
+        }
+        let read = self.read((kind, namespace.to_owned(), name.to_owned()));
+        let first = Arc::clone(&read).try_lock_owned().ok();
+        if first.is_none() {
+            drop(read.lock().await);
+        }
+        // Also for the first one: another read may have ended before it got the lock.
+        match self.get(kind, namespace, name, clock.now()) {
+            Some(content) => Ok(content),
+            None => Err(Reading { changes: self.with(|state| state.changes), _first: first }),
+        }
+    }
+
+    /// Returns the lock of the reads of one object.
+    fn read(&self, key: Key) -> Arc<tokio::sync::Mutex<()>> {
+        self.with(|state| {
+            if let Some(read) = state.reads.get(&key).and_then(Weak::upgrade) {
+                return read;
+            }
+            state.reads.retain(|_, read| read.strong_count() > 0);
+            let read = Arc::default();
+            state.reads.insert(key, Arc::downgrade(&read));
+            read
+        })
     }
 
     /// Keeps what was read, unless something has changed since the read began.
     pub fn keep(
         &self,
-        reading: Reading,
+        reading: &Reading,
         (kind, namespace, name): (Named, &str, &str),
         content: &Content,
         now: Timestamp,
     ) {
         self.with(|state| {
             state.entries.retain(|_, entry| now < entry.until);
-            if reading.0 == state.changes && state.entries.len() < MAX_COUNT {
+            if reading.changes == state.changes && state.entries.len() < MAX_COUNT {
                 let entry = Entry { content: content.clone(), until: later(now, LIFETIME) };
                 state.entries.insert((kind, namespace.to_owned(), name.to_owned()), entry);
             }
@@ -116,6 +155,7 @@ impl ContentCache {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
     use k8s_openapi::api::core::v1::Secret;
     use kube::api::ObjectMeta;
     use secrecy::SecretSlice;
@@ -129,6 +169,29 @@ mod tests {
         let source =
             Source { kind: "Secret".into(), name: "tax".into(), uid: "1".into(), resource_version: "1".into() };
         Content { source, data: [("token".to_owned(), SecretSlice::from(vec![0]))].into() }
+    }
+
+    /// Returns what a reconcile gets that need not wait.
+    fn begin(cache: &ContentCache, name: &str) -> Result<Content, Reading> {
+        let clock = Clock::stepped(NOW);
+        cache.get_or_begin(Named::Secret, "shop", name, &clock).now_or_never().expect("no read is in progress")
+    }
+
+    #[test]
+    fn others_wait_for_a_read_in_progress_but_not_for_a_second_one() {
+        for kept in [true, false] {
+            let (cache, clock) = (ContentCache::default(), Clock::stepped(NOW));
+            let first = begin(&cache, "tax").expect_err("nothing is kept yet");
+            let mut others = [0, 1].map(|_| Box::pin(cache.get_or_begin(Named::Secret, "shop", "tax", &clock)));
+            assert!(others.iter_mut().all(|other| other.now_or_never().is_none()), "they wait");
+            begin(&cache, "oms").expect_err("another object is read meanwhile");
+            if kept {
+                cache.keep(&first, (Named::Secret, "shop", "tax"), &content(), NOW);
+            }
+            drop(first);
+            let got = others.each_mut().map(|other| other.now_or_never().map(|got| got.is_ok()));
+            assert_eq!(got, [Some(kept); 2], "both go on, with the content or to read it themselves");
+        }
     }
 
     fn event(name: &str) -> Secret {
@@ -160,9 +223,9 @@ mod tests {
         ];
         for (case, during, after, at, used) in rows {
             let cache = ContentCache::default();
-            let reading = cache.begin();
+            let reading = begin(&cache, "tax").expect_err("nothing is kept yet");
             during(&cache);
-            cache.keep(reading, tax, &content(), NOW);
+            cache.keep(&reading, tax, &content(), NOW);
             after(&cache);
             assert_eq!(cache.get(tax.0, tax.1, tax.2, at).is_some(), used, "{case}");
         }
@@ -172,7 +235,9 @@ mod tests {
     fn the_memory_is_bounded_and_wiped() {
         let cache = ContentCache::default();
         for number in 0..=MAX_COUNT {
-            cache.keep(cache.begin(), (Named::Secret, "shop", &number.to_string()), &content(), NOW);
+            let name = number.to_string();
+            let reading = begin(&cache, &name).expect_err("nothing is kept yet");
+            cache.keep(&reading, (Named::Secret, "shop", &name), &content(), NOW);
         }
         let kept = |cache: &ContentCache| cache.with(|state| state.entries.len());
         assert_eq!(kept(&cache), MAX_COUNT);

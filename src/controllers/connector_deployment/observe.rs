@@ -46,11 +46,13 @@ pub async fn contents(
     let mut contents = Contents::new();
     for reference in named {
         let (kind, name) = reference;
-        if let Some(content) = context.contents.get(*kind, namespace, name, context.clock.now()) {
-            contents.insert(reference.clone(), Ok(content));
-            continue;
-        }
-        let reading = context.contents.begin();
+        let reading = match context.contents.get_or_begin(*kind, namespace, name, &context.clock).await {
+            Ok(content) => {
+                contents.insert(reference.clone(), Ok(content));
+                continue;
+            }
+            Err(reading) => reading,
+        };
         let found = match kind {
             Named::Secret => {
                 secret::named(&context.client, context.secrets, namespace, name).await?.map(|it| it.map(of_secret))
@@ -63,7 +65,7 @@ pub async fn contents(
         };
         if let Some(found) = found.transpose() {
             if let Ok(content) = &found {
-                context.contents.keep(reading, (*kind, namespace, name), content, context.clock.now());
+                context.contents.keep(&reading, (*kind, namespace, name), content, context.clock.now());
             }
             contents.insert(reference.clone(), found);
         }

@@ -60,9 +60,11 @@ impl ContentCache {
         self.with(|state| state.entries.get(&key).filter(|entry| now < entry.until).map(|entry| entry.content.clone()))
     }
 
-    /// Returns a content that may be used, after the read of it that is in progress, if there is one; `Err`: the caller
-    /// has to read it, and others wait for that while it holds what is returned. Nobody waits for a second read: what
-    /// cannot be read, or does not exist, must not be read by one after the other.
+    /// Returns a content that may be used, after the read of it that is in progress, if there is one.
+    ///
+    /// # Errors
+    /// The caller has to read it, and others wait for that while it holds what is returned. Nobody waits for a second
+    /// read: what cannot be read, or does not exist, must not be read by one after the other.
     pub async fn get_or_begin(
         &self,
         kind: Named,

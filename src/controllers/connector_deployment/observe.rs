@@ -47,8 +47,8 @@ pub async fn contents(
     for reference in named {
         let (kind, name) = reference;
         let reading = match context.contents.get_or_begin(*kind, namespace, name, &context.clock).await {
-            Ok(content) => {
-                contents.insert(reference.clone(), Ok(content));
+            Ok(known) => {
+                contents.insert(reference.clone(), Ok(known));
                 continue;
             }
             Err(reading) => reading,

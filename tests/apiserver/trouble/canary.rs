@@ -13,6 +13,7 @@ use clock::Clock;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use dev_server::{Catalogue, Fault, FaultAnswer, Options, PlannedOutcome};
 use futures::StreamExt as _;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
@@ -21,7 +22,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
-use super::pace::until_called;
+use super::pace::{FINE, meanwhile, until_called};
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
 const CLIENT_SECRET: &str = "canary-of-the-client/\"secret\"";
@@ -142,18 +143,18 @@ async fn trouble(shop: &Shop) {
     let id = shop.until("created", |object| object.status.as_ref().is_some_and(|status| status.id.is_some())).await;
     let id = id.status.and_then(|status| status.id).unwrap();
     dev.world().plan_outcome(&id, PlannedOutcome::failure("service", "It did not start", &failure), dev.now()).unwrap();
-    let failed = shop.until_reason("DeploymentFailed").await;
+    let failed = meanwhile(&shop.clock, FINE, shop.until_reason("DeploymentFailed")).await;
     assert!(!failed.status.unwrap().report.is_empty(), "the report is in the status, without the value");
 
     dev.fault(Fault::of("updateDeploymentById", html(500, &[CLIENT_SECRET, SECOND])).times(1)).unwrap();
     dev.fault(Fault::of("getDeploymentById", html(200, &[CLIENT_SECRET, SECOND])).times(1)).unwrap();
     dev.fault(Fault::of("queryDeployments", echo(502, &[CLIENT_SECRET])).times(1)).unwrap();
     apply(shop, &secret(SECRET, &json!({"token": SECOND}))).await;
-    shop.until_reason("Deployed").await;
+    meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
 
     dev.fault(Fault::of("deleteDeploymentById", echo(500, &[CLIENT_SECRET])).times(1)).unwrap();
     shop.delete().await;
-    shop.until_gone().await;
+    meanwhile(&shop.clock, FINE, shop.until_gone()).await;
 }
 
 #[tokio::test]
@@ -161,7 +162,8 @@ async fn canaries_are_found_nowhere() {
     let client = json!({"clients": [{"id": "dev-client", "secret": CLIENT_SECRET, "scopes": ["manage_project:demo"]}]});
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&client.to_string()).unwrap());
     let options = Options { catalogue, deploy_duration: Duration::from_secs(1), ..Options::default() };
-    let shop = Shop::without_operator(options, Clock::system()).await;
+    // The remote's time stands still until an outcome is planned. The operator is a process, with the time of the machine.
+    let shop = Shop::without_operator(options, Clock::stepped(Timestamp::now())).await;
     let seen = Seen::default();
     seen.watch("ConnectorDeployment", shop.api::<ConnectorDeployment>());
     seen.watch("ConnectProject", shop.api::<ConnectProject>());

@@ -324,7 +324,11 @@ fn evidence(place: &Place, others: &[&Place], name: &str) -> String {
         }
     }
     drop(world);
-    text + &last_lines(&place.log(), &format!("{}/{name}", place.part)) + "\n"
+    for log in place.logs() {
+        let lines = last_lines(&log, &format!("{}/{name}", place.part));
+        let _ = writeln!(text, "--- {}\n{lines}", log.file_name().unwrap_or_default().display());
+    }
+    text
 }
 
 fn seen(observation: &Observation) -> String {

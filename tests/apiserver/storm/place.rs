@@ -11,7 +11,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, Resource, ResourceExt};
 use local_control_plane::LocalCluster;
 use serde_json::{Value, json};
@@ -116,9 +116,18 @@ impl Place {
         Start { log, elects: true, ..self.operator() }
     }
 
-    /// Returns the log of all operators of this place.
+    /// Returns the log of all operators of this place that are no replicas.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.path().join("operator.log")
+    }
+
+    /// Returns the logs of all operators of this place, in order.
+    pub(crate) fn logs(&self) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut logs: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        logs.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+        logs.sort();
+        logs
     }
 
     pub(crate) fn api<K>(&self) -> Api<K>
@@ -234,9 +243,22 @@ impl Place {
         });
     }
 
+    /// Deletes a resource as it is now. Without the precondition the API server may delete an object although it has just
+    /// got a finalizer: it does not look again after its DELETE has read the object.
     pub(crate) async fn delete(&self, name: &str) {
         self.ledger.note(name, |asked| asked.wanted = false);
-        self.api::<ConnectorDeployment>().delete(name, &DeleteParams::default()).await.expect("the resource exists");
+        let api = self.api::<ConnectorDeployment>();
+        loop {
+            let resource_version = api.get(name).await.expect("the resource exists").resource_version();
+            let preconditions = Some(Preconditions { resource_version, uid: None });
+            match api.delete(name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                answer => {
+                    answer.expect("the resource exists");
+                    return;
+                }
+            }
+        }
     }
 
     /// Whether everything became as requested, and nothing else exists, in time.

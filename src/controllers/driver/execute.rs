@@ -60,7 +60,14 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
-        self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;
+        let reported =
+            self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await;
+        if let Err(error) = reported {
+            if K::creates(call) {
+                self.report_left_behind(&applied.persisted).await?;
+            }
+            return Err(error);
+        }
         self.annotate(&applied.persisted).await?;
         Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))))
     }

@@ -145,6 +145,23 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(Next::Gone)
     }
 
+    /// Reports the record of a create whose object was deleted without its finalizer. That needs nobody who removes it: the
+    /// API server does not look at finalizers that are added after its DELETE has read the object.
+    pub(super) async fn report_left_behind(&self, persisted: &K::Persisted) -> Result<(), kube::Error> {
+        let Some(id) = K::id(persisted) else { return Ok(()) };
+        let found = self.api.get_opt(&self.object_ref.name).await?;
+        if found.is_some_and(|found| found.meta().uid == self.object.meta().uid) {
+            return Ok(());
+        }
+        let note = format!(
+            "The object was deleted without its finalizer while its create was in progress, so {id} stays at the remote: \
+             delete it there, or create the object again with adoptionPolicy: Adopt"
+        );
+        tracing::warn!(object = %self.object_ref, id, "{note}");
+        self.context.report(&*self.object, EventType::Warning, "Orphaned", "Reconcile", &note).await;
+        Ok(())
+    }
+
     /// Whether the Ready condition is true.
     pub(in crate::controllers) fn is_ready(&self) -> bool {
         self.object.status().is_some_and(|status| conditions::is_ready(K::conditions(status)))

@@ -29,8 +29,8 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
     fn controller(&self) -> Option<&str>;
 }
 
-/// Implements the trait for a kind with conditions of its own. `$note`: records its claim; `$started_at`: when the
-/// operation in its status began; `$id`: the remote record in its status.
+/// Implements the trait for a kind that has conditions. `$note`: records the key that it claims; `$started_at`: when the
+/// operation in its status began; `$id`: the id of the remote record in its status.
 macro_rules! managed_kind {
     ($kind:ident, $variant:ident, $note:expr, $started_at:expr, $id:expr) => {
         impl ManagedKind for $kind {

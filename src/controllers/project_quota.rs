@@ -116,7 +116,7 @@ impl ProjectQuota {
     /// Returns whether the operator works with this project, which counts from now on.
     #[must_use]
     pub fn admission(&self, project: &ObjectRef, created: Timestamp) -> Admission {
-        if !self.lock().created.contains_key(project) {
+        if !self.has(project) {
             self.saw(project, created);
             self.settle();
         }

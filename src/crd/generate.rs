@@ -19,27 +19,36 @@ use super::shared::UNSEEN;
 /// Returns every CRD of the operator, in the order in which they are printed and installed.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    let kinds = [
-        ConnectProject::crd(),
-        ConnectorDeployment::crd(),
-        ConnectorStaged::crd(),
-        ActionCheck::crd(),
-        Connector::crd(),
-    ];
-    kinds.map(finished).into()
+    KINDS.map(|kind| finished((kind.crd)())).into()
 }
 
 /// Returns every kind of the operator, in the same order, without the schema that [`all`] generates at each call.
 #[must_use]
 pub fn resources() -> [ApiResource; 5] {
-    [
-        ApiResource::erase::<ConnectProject>(&()),
-        ApiResource::erase::<ConnectorDeployment>(&()),
-        ApiResource::erase::<ConnectorStaged>(&()),
-        ApiResource::erase::<ActionCheck>(&()),
-        ApiResource::erase::<Connector>(&()),
-    ]
+    KINDS.map(|kind| (kind.resource)())
 }
+
+/// What is derived of a kind.
+#[derive(Clone, Copy)]
+struct DerivedKind {
+    crd: fn() -> CustomResourceDefinition,
+    resource: fn() -> ApiResource,
+}
+
+impl DerivedKind {
+    const fn of<K: CustomResourceExt>() -> Self {
+        Self { crd: K::crd, resource: K::api_resource }
+    }
+}
+
+/// Every kind of the operator.
+const KINDS: [DerivedKind; 5] = [
+    DerivedKind::of::<ConnectProject>(),
+    DerivedKind::of::<ConnectorDeployment>(),
+    DerivedKind::of::<ConnectorStaged>(),
+    DerivedKind::of::<ActionCheck>(),
+    DerivedKind::of::<Connector>(),
+];
 
 /// Returns [`all`] as one stream of YAML documents.
 #[must_use]

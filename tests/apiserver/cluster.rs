@@ -31,20 +31,17 @@ pub(crate) async fn shared() -> &'static Cluster {
 }
 
 async fn start(definitions: Vec<CustomResourceDefinition>) -> Cluster {
-    let kubectl = assets().await.kubectl;
-    Cluster { local: fresh(definitions).await, kubectl }
+    let assets = Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
+    let kubectl = assets.kubectl.clone();
+    let options = Options::new(assets, env!("CARGO_BIN_EXE_connect-operator").into());
+    let local = LocalCluster::start(options).await.expect("a local cluster");
+    install(&local.client().unwrap(), definitions).await;
+    Cluster { local: Arc::new(local), kubectl }
 }
 
 /// Starts a cluster with nothing in it but these CRDs; it ends when it is dropped.
 pub(crate) async fn fresh(definitions: Vec<CustomResourceDefinition>) -> Arc<LocalCluster> {
-    let options = Options::new(assets().await, env!("CARGO_BIN_EXE_connect-operator").into());
-    let local = LocalCluster::start(options).await.expect("a local cluster");
-    install(&local.client().unwrap(), definitions).await;
-    Arc::new(local)
-}
-
-async fn assets() -> Assets {
-    Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl")
+    start(definitions).await.local
 }
 
 async fn install(client: &Client, definitions: Vec<CustomResourceDefinition>) {

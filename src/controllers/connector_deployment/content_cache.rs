@@ -47,6 +47,7 @@ struct Entry {
 /// A read that has begun.
 #[derive(Debug)]
 pub struct Reading {
+    key: Key,
     /// [`State::changes`] when it began.
     changes: u64,
     /// Held by the one that others wait for.
@@ -55,16 +56,15 @@ pub struct Reading {
 
 impl ContentCache {
     /// Returns a content that may be used.
-    fn get(&self, kind: Named, namespace: &str, name: &str, now: Timestamp) -> Option<Content> {
-        let key = (kind, namespace.to_owned(), name.to_owned());
-        self.with(|state| state.entries.get(&key).filter(|entry| now < entry.until).map(|entry| entry.content.clone()))
+    fn get(&self, key: &Key, now: Timestamp) -> Option<Content> {
+        self.with(|state| state.entries.get(key).filter(|entry| now < entry.until).map(|entry| entry.content.clone()))
     }
 
     /// Returns a content that may be used, after the read of it that is in progress, if there is one.
     ///
     /// # Errors
-    /// The caller has to read it, and others wait for that while it holds what is returned. Nobody waits for a second
-    /// read: what cannot be read, or does not exist, must not be read by one after the other.
+    /// The caller has to read it. Other callers wait until it drops the [`Reading`], and for no further read: an object
+    /// that cannot be read, or does not exist, must not be read by one reconcile after the other.
     pub async fn get_or_begin(
         &self,
         kind: Named,
@@ -72,47 +72,43 @@ impl ContentCache {
         name: &str,
         clock: &Clock,
     ) -> Result<Content, Reading> {
-        if let Some(content) = self.get(kind, namespace, name, clock.now()) {
+        let key = (kind, namespace.to_owned(), name.to_owned());
+        if let Some(content) = self.get(&key, clock.now()) {
             return Ok(content);
         }
-        let read = self.read((kind, namespace.to_owned(), name.to_owned()));
+        let read = self.read(&key);
         let first = Arc::clone(&read).try_lock_owned().ok();
         if first.is_none() {
             drop(read.lock().await);
         }
         // Also for the first one: another read may have ended before it got the lock.
-        match self.get(kind, namespace, name, clock.now()) {
+        match self.get(&key, clock.now()) {
             Some(content) => Ok(content),
-            None => Err(Reading { changes: self.with(|state| state.changes), _first: first }),
+            None => Err(Reading { key, changes: self.with(|state| state.changes), _first: first }),
         }
     }
 
     /// Returns the lock of the reads of one object.
-    fn read(&self, key: Key) -> Arc<tokio::sync::Mutex<()>> {
+    fn read(&self, key: &Key) -> Arc<tokio::sync::Mutex<()>> {
         self.with(|state| {
-            if let Some(read) = state.reads.get(&key).and_then(Weak::upgrade) {
+            if let Some(read) = state.reads.get(key).and_then(Weak::upgrade) {
                 return read;
             }
             state.reads.retain(|_, read| read.strong_count() > 0);
             let read = Arc::default();
-            state.reads.insert(key, Arc::downgrade(&read));
+            state.reads.insert(key.clone(), Arc::downgrade(&read));
             read
         })
     }
 
     /// Keeps what was read, unless something has changed since the read began.
-    pub fn keep(
-        &self,
-        reading: &Reading,
-        (kind, namespace, name): (Named, &str, &str),
-        content: &Content,
-        now: Timestamp,
-    ) {
+    pub fn keep(&self, reading: Reading, content: &Content, now: Timestamp) {
+        // Others wait until the end of this function.
+        let Reading { key, changes, _first } = reading;
         self.with(|state| {
             state.entries.retain(|_, entry| now < entry.until);
-            if reading.changes == state.changes && state.entries.len() < MAX_COUNT {
-                let entry = Entry { content: content.clone(), until: later(now, LIFETIME) };
-                state.entries.insert((kind, namespace.to_owned(), name.to_owned()), entry);
+            if changes == state.changes && state.entries.len() < MAX_COUNT {
+                state.entries.insert(key, Entry { content: content.clone(), until: later(now, LIFETIME) });
             }
         });
     }
@@ -188,9 +184,10 @@ mod tests {
             assert!(others.iter_mut().all(|other| other.now_or_never().is_none()), "they wait");
             begin(&cache, "oms").expect_err("another object is read meanwhile");
             if kept {
-                cache.keep(&first, (Named::Secret, "shop", "tax"), &content(), NOW);
+                cache.keep(first, &content(), NOW);
+            } else {
+                drop(first);
             }
-            drop(first);
             let got = others.each_mut().map(|other| other.now_or_never().map(|got| got.is_ok()));
             assert_eq!(got, [Some(kept); 2], "both go on, with the content or to read it themselves");
         }
@@ -204,7 +201,7 @@ mod tests {
     #[test]
     fn a_content_is_used_until_its_object_changes_and_not_for_long() {
         type Act = fn(&ContentCache);
-        let tax = (Named::Secret, "shop", "tax");
+        let tax = (Named::Secret, "shop".to_owned(), "tax".to_owned());
         let soon = later(NOW, Duration::from_secs(1));
         let none: Act = |_| {};
         let rows: [(&str, Act, Act, Timestamp, bool); 14] = [
@@ -227,9 +224,9 @@ mod tests {
             let cache = ContentCache::default();
             let reading = begin(&cache, "tax").expect_err("nothing is kept yet");
             during(&cache);
-            cache.keep(&reading, tax, &content(), NOW);
+            cache.keep(reading, &content(), NOW);
             after(&cache);
-            assert_eq!(cache.get(tax.0, tax.1, tax.2, at).is_some(), used, "{case}");
+            assert_eq!(cache.get(&tax, at).is_some(), used, "{case}");
         }
     }
 
@@ -239,7 +236,7 @@ mod tests {
         for number in 0..=MAX_COUNT {
             let name = number.to_string();
             let reading = begin(&cache, &name).expect_err("nothing is kept yet");
-            cache.keep(&reading, (Named::Secret, "shop", &name), &content(), NOW);
+            cache.keep(reading, &content(), NOW);
         }
         let kept = |cache: &ContentCache| cache.with(|state| state.entries.len());
         assert_eq!(kept(&cache), MAX_COUNT);

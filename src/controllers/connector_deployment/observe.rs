@@ -65,7 +65,7 @@ pub async fn contents(
         };
         if let Some(found) = found.transpose() {
             if let Ok(content) = &found {
-                context.contents.keep(&reading, (*kind, namespace, name), content, context.clock.now());
+                context.contents.keep(reading, content, context.clock.now());
             }
             contents.insert(reference.clone(), found);
         }

@@ -145,8 +145,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(Next::Gone)
     }
 
-    /// Reports the record of a create whose object was deleted without its finalizer. That needs nobody who removes it: the
-    /// API server does not look at finalizers that are added after its DELETE has read the object.
+    /// Reports the record of a create whose object was deleted without its finalizer. That happens also if no client removes
+    /// the finalizer: the API server ignores one that is added after its DELETE has read the object.
     pub(super) async fn report_left_behind(&self, persisted: &K::Persisted) -> Result<(), kube::Error> {
         let Some(id) = K::id(persisted) else { return Ok(()) };
         let found = self.api.get_opt(&self.object_ref.name).await?;

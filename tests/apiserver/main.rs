@@ -15,21 +15,11 @@ mod demo;
 mod ending;
 mod examples;
 mod gitops;
-#[path = "../common/go_tools.rs"]
-#[allow(dead_code, reason = "each test binary uses other parts of it")]
-mod go_tools;
-#[path = "../common/helm.rs"]
-#[allow(dead_code, reason = "each test binary uses other parts of it")]
-mod helm;
 mod leading;
-
 mod main_job;
 mod manifests;
 mod mirror;
 mod pages;
-#[path = "../common/patience.rs"]
-#[allow(dead_code, reason = "each test binary uses other parts of it")]
-mod patience;
 mod plan;
 mod rules;
 mod schema;
@@ -40,9 +30,9 @@ mod skew;
 mod staged;
 mod storm;
 mod tenants;
-#[path = "../common/tls_listener.rs"]
-mod tls_listener;
 mod trouble;
 mod unreliable;
 mod waiting;
 mod written;
+
+use test_support::{go_tools, helm, patience, tls_listener};

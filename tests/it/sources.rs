@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+/// The crate that is no part of the program.
+const FOR_TESTS: &str = "test-support";
+
 /// A file of the program.
 pub(crate) struct Source {
     /// Its path below `src/`; for another crate: the name of the crate, and its path below that crate's `src/`.
@@ -71,8 +74,10 @@ fn read() -> Vec<Source> {
     let mut sources = of_crate("", &root.join("src"));
     for entry in std::fs::read_dir(root.join("crates")).unwrap() {
         let entry = entry.unwrap();
-        let name = format!("{}/", entry.file_name().to_str().unwrap());
-        sources.extend(of_crate(&name, &entry.path().join("src")));
+        let name = entry.file_name().into_string().unwrap();
+        if name != FOR_TESTS {
+            sources.extend(of_crate(&format!("{name}/"), &entry.path().join("src")));
+        }
     }
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     sources

@@ -1,11 +1,11 @@
-//! Tests take their time limits from `tests/common/patience.rs`, and assert no duration that a slower machine exceeds.
+//! Tests take their time limits from `crates/test-support/src/patience.rs`, and assert no duration that a slower machine exceeds.
 
 use std::path::{Path, PathBuf};
 
 use crate::sources::words;
 
 /// The only place of limits.
-const ONE_PLACE: &str = "tests/common/patience.rs";
+const ONE_PLACE: &str = "crates/test-support/src/patience.rs";
 
 /// How limits of real time, or assertions on durations, are written.
 const LIMITS: [&str; 7] = [

@@ -14,10 +14,9 @@
 mod commands;
 mod installed;
 mod node;
-#[path = "../common/patience.rs"]
-#[allow(dead_code, reason = "each test binary uses other parts of it")]
-mod patience;
 mod shop;
+
+use test_support::patience;
 
 use node::Node;
 

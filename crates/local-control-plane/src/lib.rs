@@ -20,10 +20,6 @@ mod flags;
 mod guardian;
 mod identity;
 mod log;
-#[cfg(test)]
-#[path = "../../../tests/common/patience.rs"]
-#[allow(dead_code, reason = "each test binary asks other things of it")]
-mod patience;
 mod ports;
 mod protocol;
 mod running_build;
@@ -38,6 +34,8 @@ use kube::config::KubeConfigOptions;
 use kube::{Api, Client, Config};
 
 use clock::Clock;
+#[cfg(test)]
+use test_support::patience;
 
 pub use assets::Assets;
 pub use error::Error;

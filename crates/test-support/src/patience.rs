@@ -18,7 +18,8 @@ const SCALE: &str = "TEST_TIMEOUT_SCALE";
 ///
 /// # Panics
 /// If `TEST_TIMEOUT_SCALE` is not a positive number.
-pub(crate) fn patience() -> Duration {
+#[must_use]
+pub fn patience() -> Duration {
     static PATIENCE: OnceLock<Duration> = OnceLock::new();
     *PATIENCE.get_or_init(|| {
         let Ok(text) = std::env::var(SCALE) else { return LONGEST };
@@ -29,7 +30,8 @@ pub(crate) fn patience() -> Duration {
 
 /// Returns a limit for tests in which it has to expire, such as that of a call which is never answered: 3 s, unless
 /// scaled. What is expected before it must not be able to take this long on any machine.
-pub(crate) fn brief() -> Duration {
+#[must_use]
+pub fn brief() -> Duration {
     patience() / 100
 }
 
@@ -37,7 +39,7 @@ pub(crate) fn brief() -> Duration {
 ///
 /// # Errors
 /// When it has not happened after [`patience`].
-pub(crate) fn in_time<F: Future>(awaited: F) -> impl Future<Output = Result<F::Output, Hung>> {
+pub fn in_time<F: Future>(awaited: F) -> impl Future<Output = Result<F::Output, Hung>> {
     // Boxed, because the stack of a test is small.
     let awaited = Box::pin(awaited);
     async move { tokio::time::timeout(patience(), awaited).await.map_err(|_| Hung) }
@@ -47,7 +49,7 @@ pub(crate) fn in_time<F: Future>(awaited: F) -> impl Future<Output = Result<F::O
 ///
 /// # Errors
 /// When it has returned nothing after [`patience`].
-pub(crate) fn seen_in_time<T>(mut look: impl FnMut() -> Option<T>) -> Result<T, Hung> {
+pub fn seen_in_time<T>(mut look: impl FnMut() -> Option<T>) -> Result<T, Hung> {
     let start = Instant::now();
     loop {
         match look() {
@@ -58,18 +60,20 @@ pub(crate) fn seen_in_time<T>(mut look: impl FnMut() -> Option<T>) -> Result<T, 
     }
 }
 
-/// Whether the time since `start` is within [`patience`].
-pub(crate) fn is_in_time(start: Instant) -> bool {
+/// Returns whether the time since `start` is within [`patience`].
+#[must_use]
+pub fn is_in_time(start: Instant) -> bool {
     start.elapsed() <= patience()
 }
 
-/// [`patience`] as an option of `kubectl` and `helm`: `--timeout=300s`.
-pub(crate) fn timeout_option() -> String {
+/// Returns [`patience`] as an option of `kubectl` and `helm`: `--timeout=300s`.
+#[must_use]
+pub fn timeout_option() -> String {
     format!("--timeout={}s", patience().as_secs().max(1))
 }
 
 /// The error of a wait that timed out.
-pub(crate) struct Hung;
+pub struct Hung;
 
 impl fmt::Debug for Hung {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

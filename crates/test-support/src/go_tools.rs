@@ -11,13 +11,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// The folder of the module `name`.
-pub(crate) fn module(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools").join(name)
+/// Returns the folder of the module `name`.
+#[must_use]
+pub fn module(name: &str) -> PathBuf {
+    Path::new(crate::ROOT).join("tests/tools").join(name)
 }
 
-/// A `go` command in the folder of a module, without the user's settings for other builds.
-pub(crate) fn go(module: &Path) -> Command {
+/// Returns a `go` command in the folder of a module, without the user's settings for other builds.
+#[must_use]
+pub fn go(module: &Path) -> Command {
     let mut command = Command::new("go");
     command.current_dir(module).env("CGO_ENABLED", "0").env("GOWORK", "off").stdin(Stdio::null());
     for variable in ["GOFLAGS", "GOOS", "GOARCH"] {
@@ -26,8 +28,12 @@ pub(crate) fn go(module: &Path) -> Command {
     command
 }
 
-/// The path of the program `package` of the module `name`, built if it does not exist yet.
-pub(crate) fn built(name: &str, package: &str) -> PathBuf {
+/// Returns the path of the program `package` of the module `name`, built if it does not exist yet.
+///
+/// # Panics
+/// If it cannot be built.
+#[must_use]
+pub fn built(name: &str, package: &str) -> PathBuf {
     let module = module(name);
     let folder = cache().join(format!("{}-{}", name.replace('/', "-"), version(&module)));
     let program = folder.join("program");
@@ -46,7 +52,11 @@ pub(crate) fn built(name: &str, package: &str) -> PathBuf {
 }
 
 /// Returns the response of a program to a JSON document.
-pub(crate) fn ask<T: DeserializeOwned>(program: &Path, question: &Value) -> T {
+///
+/// # Panics
+/// If the program fails, or its output is not such JSON.
+#[must_use]
+pub fn ask<T: DeserializeOwned>(program: &Path, question: &Value) -> T {
     let mut command = Command::new(program);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program runs");
     let mut input = child.stdin.take().expect("it is piped");
@@ -57,8 +67,11 @@ pub(crate) fn ask<T: DeserializeOwned>(program: &Path, question: &Value) -> T {
     serde_json::from_slice(&output.stdout).expect("the output is JSON")
 }
 
-/// Returns the output of a command, which must succeed.
-pub(crate) fn succeed(command: &mut Command) -> Vec<u8> {
+/// Returns the output of a command.
+///
+/// # Panics
+/// If the command fails.
+pub fn succeed(command: &mut Command) -> Vec<u8> {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout
@@ -72,8 +85,10 @@ fn cache() -> PathBuf {
 
 /// A version that changes with every file of the module.
 fn version(module: &Path) -> String {
-    let mut files: Vec<_> =
-        std::fs::read_dir(module).expect("the module exists").map(|file| file.unwrap().path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(module)
+        .expect("the module exists")
+        .map(|file| file.expect("a file of the module").path())
+        .collect();
     files.sort();
     let mut hash = Sha256::new();
     for file in files.iter().filter(|path| path.is_file()) {

@@ -12,9 +12,11 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::server::TlsStream;
 
 /// Accepts only connections whose handshake succeeds.
-pub(crate) struct TlsListener {
-    pub(crate) listener: TcpListener,
-    pub(crate) acceptor: TlsAcceptor,
+pub struct TlsListener {
+    /// Where connections arrive.
+    pub listener: TcpListener,
+    /// Does the handshakes.
+    pub acceptor: TlsAcceptor,
 }
 
 impl axum::serve::Listener for TlsListener {
@@ -37,7 +39,11 @@ impl axum::serve::Listener for TlsListener {
 
 /// Returns an acceptor with a new self-signed certificate for 127.0.0.1 and these protocols, and the certificate in
 /// PEM.
-pub(crate) fn acceptor(protocols: &[&[u8]]) -> (TlsAcceptor, String) {
+///
+/// # Panics
+/// If no certificate can be generated.
+#[must_use]
+pub fn acceptor(protocols: &[&[u8]]) -> (TlsAcceptor, String) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     let key = signing_key.serialize_der().try_into().expect("a key");

@@ -8,13 +8,17 @@ use serde_json::Value;
 
 use crate::go_tools;
 
-/// The chart, relative to the package.
-pub(crate) const CHART: &str = "charts/connect-operator";
+/// The chart, relative to the root of the workspace.
+pub const CHART: &str = "charts/connect-operator";
 /// Name and namespace of the release in manifests and tests.
-pub(crate) const RELEASE: [&str; 2] = ["connect-operator", "connect-operator"];
+pub const RELEASE: [&str; 2] = ["connect-operator", "connect-operator"];
 
-/// The Helm of `tests/tools/helm`: the one in `PATH` if it has that version, or one that is built once.
-pub(crate) fn program() -> &'static PathBuf {
+/// Returns the Helm of `tests/tools/helm`: the one in `PATH` if it has that version, or one that is built once.
+///
+/// # Panics
+/// If it cannot be built.
+#[must_use]
+pub fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let here = Command::new("helm").args(["version", "--template", "{{.Version}}"]).stdin(Stdio::null()).output();
@@ -28,10 +32,14 @@ pub(crate) fn program() -> &'static PathBuf {
     })
 }
 
-/// Runs Helm in the folder of the package, without the user's settings.
-pub(crate) fn helm(arguments: &[&str]) -> Output {
+/// Runs Helm in the root of the workspace, without the user's settings.
+///
+/// # Panics
+/// If it cannot be started.
+#[must_use]
+pub fn helm(arguments: &[&str]) -> Output {
     let mut command = Command::new(program());
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).stdin(Stdio::null());
+    command.current_dir(crate::ROOT).args(arguments).stdin(Stdio::null());
     for variable in ["HELM_NAMESPACE", "HELM_KUBECONTEXT", "KUBECONFIG"] {
         command.env_remove(variable);
     }
@@ -42,7 +50,7 @@ pub(crate) fn helm(arguments: &[&str]) -> Output {
 ///
 /// # Errors
 /// The error output of Helm.
-pub(crate) fn text(arguments: &[&str]) -> Result<String, String> {
+pub fn text(arguments: &[&str]) -> Result<String, String> {
     text_of(RELEASE, arguments)
 }
 
@@ -50,7 +58,10 @@ pub(crate) fn text(arguments: &[&str]) -> Result<String, String> {
 ///
 /// # Errors
 /// The error output of Helm.
-pub(crate) fn text_of([release, namespace]: [&str; 2], arguments: &[&str]) -> Result<String, String> {
+///
+/// # Panics
+/// If the manifests are not text.
+pub fn text_of([release, namespace]: [&str; 2], arguments: &[&str]) -> Result<String, String> {
     // The oldest Kubernetes that the chart supports; without a cluster, Helm assumes an even older one.
     let mut all = vec!["template", release, CHART, "--namespace", namespace, "--kube-version", "1.30.0"];
     all.extend(arguments);
@@ -63,18 +74,27 @@ pub(crate) fn text_of([release, namespace]: [&str; 2], arguments: &[&str]) -> Re
 }
 
 /// Renders the manifests, and parses them.
-pub(crate) fn manifests(arguments: &[&str]) -> Vec<Value> {
+///
+/// # Panics
+/// If the chart does not render.
+#[must_use]
+pub fn manifests(arguments: &[&str]) -> Vec<Value> {
     read(&text(arguments).expect("the chart renders"))
 }
 
-/// The documents of a YAML stream, without empty ones.
-pub(crate) fn read(text: &str) -> Vec<Value> {
+/// Returns the documents of a YAML stream, without empty ones.
+///
+/// # Panics
+/// If it is not YAML.
+#[must_use]
+pub fn read(text: &str) -> Vec<Value> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).expect("manifests are YAML");
     documents.into_iter().filter(|document| !document.is_null()).collect()
 }
 
-/// `Kind/namespace/name`, by which tests name a manifest.
-pub(crate) fn identity(manifest: &Value) -> String {
+/// Returns `Kind/namespace/name`, by which tests name a manifest.
+#[must_use]
+pub fn identity(manifest: &Value) -> String {
     let part = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     format!("{}/{}/{}", part("/kind"), part("/metadata/namespace"), part("/metadata/name"))
 }

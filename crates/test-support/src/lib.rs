@@ -1,0 +1,13 @@
+//! What tests of several crates share. Nothing that is shipped depends on it.
+//!
+//! - [`patience`]: how long a test waits before it fails
+//! - [`go_tools`], [`helm`]: programs in Go that tests call, and the rendered chart
+//! - [`tls_listener`]: a TLS server
+
+pub mod go_tools;
+pub mod helm;
+pub mod patience;
+pub mod tls_listener;
+
+/// The root of the workspace.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

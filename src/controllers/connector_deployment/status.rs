@@ -380,6 +380,15 @@ pub fn ready_condition(
     record: Option<&Deployment>,
     report: &[ReportEntry],
 ) -> ConditionUpdate {
+    let condition = of_outcome(outcome, key, record, report);
+    match outcome {
+        // The Event of an operation is reported when its call was sent.
+        Outcome::Running(_) | Outcome::Changing | Outcome::Released => condition.without_event(),
+        _ => condition,
+    }
+}
+
+fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> ConditionUpdate {
     let phase = record.map_or("nothing", |record| record.status.as_str());
     match outcome {
         Outcome::Running(OperationKind::Create) => ConditionUpdate::new(Reason::Creating, running("Creating", record)),

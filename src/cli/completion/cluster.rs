@@ -29,11 +29,16 @@ pub(in crate::cli) fn projects() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| named_in::<ConnectProject>(client, &namespace).await)
 }
 
-/// Returns `deployment/NAME` for each `ConnectorDeployment` of the selected namespace.
-pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
+/// Returns `deployment/NAME` and `staged/NAME` for each such resource of the selected namespace.
+pub(in crate::cli) fn resources() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| {
-        let names = named_in::<ConnectorDeployment>(client, &namespace).await?;
-        Ok(names.into_iter().map(|name| format!("deployment/{name}")).collect())
+        let (deployments, staged) = futures::join!(
+            named_in::<ConnectorDeployment>(client.clone(), &namespace),
+            named_in::<ConnectorStaged>(client, &namespace)
+        );
+        // The user may not be allowed to list each of them.
+        let deployments = deployments.into_iter().flatten().map(|name| format!("deployment/{name}"));
+        Ok(deployments.chain(staged.into_iter().flatten().map(|name| format!("staged/{name}"))).collect())
     })
 }
 

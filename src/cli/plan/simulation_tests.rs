@@ -231,6 +231,39 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
 }
 
 #[test]
+fn a_suspended_resource_shows_the_differences_that_wait() {
+    let live = |level: &str| json!({"spec": {"suspend": true}, "status": {"id": "remote", "applied": applied(level)}});
+    let new = json!({"spec": {"suspend": true}});
+    let level = |outcome: &Projection| {
+        let found = outcome.differences.iter().find(|it| it.key.as_deref() == Some("LEVEL"));
+        found.map(|it| (it.before.clone(), it.after.clone()))
+    };
+    let text = |text: &str| Some(text.to_owned());
+    for (case, change, record, granted, held, differences) in [
+        (
+            "a new value",
+            live("info"),
+            record("Deployed", "info"),
+            &[][..],
+            Some(Action::Redeploy),
+            Some((text("info"), text("debug"))),
+        ),
+        ("nothing to send", live("debug"), record("Deployed", "debug"), &[], None, None),
+        ("not created", new.clone(), Value::Null, &[], Some(Action::Create), Some((None, text("debug")))),
+        ("not permitted", new, Value::Null, &["view_connectors:demo"], None, None),
+    ] {
+        let outcome = foreseen_with(&resource("debug", &change), &record, granted);
+        assert_eq!((outcome.action, outcome.held), (Action::None, held), "{case}: {outcome:?}");
+        assert_eq!(level(&outcome), differences, "{case}: {outcome:?}");
+        assert!(outcome.problem.is_none(), "{case}: {outcome:?}");
+        let pending = outcome.notes.iter().any(|note| note.contains("set suspend to false"));
+        assert_eq!(pending, case != "nothing to send", "{case}: {outcome:?}");
+        let refused = outcome.notes.iter().any(|note| note.contains("PermissionMissing"));
+        assert_eq!(refused, case == "not permitted", "{case}: {outcome:?}");
+    }
+}
+
+#[test]
 fn a_url_of_an_application_is_known_after_deployment() {
     let from = json!({"applicationUrl": {"application": "service", "path": "/hook", "placeholder": "https://none"}});
     let values = json!([{"key": "HOOK", "valueFrom": from}]);

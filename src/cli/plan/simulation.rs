@@ -20,7 +20,7 @@ use crate::controllers::connector_deployment::observe::{self, RecordRead};
 use crate::controllers::connector_deployment::persisted::{
     Applied, Observation, OperationKind, PersistedState, Phase, Sources,
 };
-use crate::controllers::connector_deployment::registered::{Registered, not_sent};
+use crate::controllers::connector_deployment::registered::{self, Registered, not_sent};
 use crate::controllers::connector_deployment::status::{self, DesiredIdentity};
 use crate::controllers::connector_deployment::status_conversion;
 use crate::controllers::digest::{Comparison, DigestKey};
@@ -356,19 +356,13 @@ fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Pr
         return;
     }
     let found = inputs.registered.registry_entry.as_ref().map(|registry_entry| &registry_entry.found);
+    let declared = inputs.registered.offering().is_some_and(|offering| offering.applications.is_some());
+    if let Some(found) = found.filter(|_| registered::needs_declarations(call) && !declared) {
+        outcome.problem = Some(registered::undeclared(*found == RegistryAnswer::Absent, project));
+        return;
+    }
     let running = match call {
         CallKind::Create { .. } => {
-            if found == Some(&RegistryAnswer::Unreadable) {
-                let message =
-                    "The registry cannot be read, and without the connector's declarations nothing is created";
-                outcome.problem = Some(ConditionUpdate::new(Reason::DeclarationsUnknown, message));
-                return;
-            }
-            if found == Some(&RegistryAnswer::Absent) {
-                let message = "The registry has no such connector for this project: correct spec.connector";
-                outcome.problem = Some(ConditionUpdate::new(Reason::ConnectorNotFound, message));
-                return;
-            }
             outcome.action = Action::Create;
             None
         }

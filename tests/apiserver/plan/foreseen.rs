@@ -155,3 +155,15 @@ async fn the_operator_sends_the_planned_change() {
     shop.stop_operator().await;
     assert_eq!(plan(&shop, &[changed]).await.code, Some(0), "no change is left");
 }
+
+#[tokio::test]
+async fn a_suspended_deployment_shows_what_waits_and_nothing_would_happen() {
+    let shop = live().await;
+    let planned = plan(&shop, &[with_level(&shop, "debug", &json!({"suspend": true}))]).await;
+    assert_eq!(planned.code, Some(0), "{} {}", planned.output, planned.error);
+    let planned = planned.json();
+    let deployment = &planned["deployments"][0];
+    assert_eq!((&deployment["action"], &deployment["held"]), (&json!("none"), &json!("redeploy")), "{planned:#}");
+    let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));
+    assert_eq!(deployment["differences"], json!([level]), "{planned:#}");
+}

@@ -1,5 +1,8 @@
 //! Commands that messages suggest to users. Pure.
 
+use connect_api::hosts::{AllowedHosts, UrlRefused};
+
+use super::action_factory::DEFAULT_ACTION_HOSTS;
 use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
 use super::object_ref::ObjectRef;
 use crate::names;
@@ -28,9 +31,55 @@ pub fn of_failure(condition: ConditionUpdate, object_ref: &ObjectRef) -> Conditi
     ConditionUpdate::new(condition.reason, format!("{finding}{remedy}"))
 }
 
+/// A list of hosts that may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostList {
+    /// Hosts of the Connect API, its authorization server and the HTTP API.
+    Api,
+    /// Hosts of frontends.
+    Action,
+}
+
+/// Returns the message about a URL that may not be called, with the option that would allow it. `field`: the field with
+/// the URL.
+#[must_use]
+pub fn of_host(field: &str, refused: &UrlRefused, list: HostList) -> String {
+    let (flag, value, default) = match list {
+        HostList::Api => ("--allowed-api-hosts", "allowedApiHosts", AllowedHosts::DEFAULT),
+        HostList::Action => ("--allowed-action-hosts", "allowedActionHosts", DEFAULT_ACTION_HOSTS),
+    };
+    let remedy = refused.pattern().map(|pattern| {
+        format!(". The default hosts and this one are {flag} '{default},{pattern}'; in the chart, {value} has the list")
+    });
+    format!("{field}: {refused}{}", remedy.unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_that_is_not_allowed_names_the_option_and_a_wrong_url_does_not() {
+        let hosts = AllowedHosts::parse(AllowedHosts::DEFAULT.split(',')).expect("patterns");
+        for (case, url, list, suggested) in [
+            ("a dev server", "http://127.0.0.1:8787", HostList::Api, Some("--allowed-api-hosts 'connect.")),
+            (
+                "a frontend",
+                "https://shop.example.com",
+                HostList::Action,
+                Some("--allowed-action-hosts '*.frontastic.live"),
+            ),
+            ("not a URL", "nope", HostList::Api, None),
+        ] {
+            let refused = hosts.endpoint(url).expect_err(case);
+            let message = of_host("apiUrl", &refused, list);
+            assert!(message.starts_with("apiUrl: "), "{case}: {message}");
+            assert_eq!(message.contains("--allowed"), suggested.is_some(), "{case}: {message}");
+            assert!(message.contains(suggested.unwrap_or_default()), "{case}: {message}");
+            let host = url.trim_start_matches("https://");
+            assert!(message.contains(&format!(",{host}'; in the chart")) || suggested.is_none(), "{case}: {message}");
+        }
+    }
     use crate::controllers::reason::Reason;
 
     const COMMAND: &str = "kubectl annotate connectordeployment tax --namespace shop \

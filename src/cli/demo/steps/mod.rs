@@ -7,6 +7,8 @@
 mod publishing;
 mod quickstart;
 
+pub(super) use self::quickstart::CONNECTOR;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;

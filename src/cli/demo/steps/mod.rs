@@ -7,8 +7,6 @@
 mod publishing;
 mod quickstart;
 
-pub(super) use self::quickstart::CONNECTOR;
-
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +18,8 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::sync::watch;
 
+pub(super) use self::quickstart::CONNECTOR;
+pub(super) use self::quickstart::CONNECTOR;
 use super::Error;
 use super::display::Display;
 use super::manifests::{self, Manifests};

@@ -142,7 +142,7 @@ pub(super) fn scopes(api_client: Option<&ConnectorApiClient>) -> Section {
 pub(super) fn table_of_applications(applications: &[DeclaredApplication]) -> Section {
     let rows = applications.iter().map(|application| {
         let variables = application.standard_configuration.len() + application.secured_configuration.len();
-        [application.application_name.clone(), application.application_type.to_string(), variables.to_string()]
+        [application.application_name.clone(), application.application_type.as_str().to_owned(), variables.to_string()]
     });
     Section::new(["APPLICATION", "TYPE", "VARIABLES"], rows)
 }

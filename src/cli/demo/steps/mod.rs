@@ -19,7 +19,6 @@ use serde_json::json;
 use tokio::sync::watch;
 
 pub(super) use self::quickstart::CONNECTOR;
-pub(super) use self::quickstart::CONNECTOR;
 use super::Error;
 use super::display::Display;
 use super::manifests::{self, Manifests};

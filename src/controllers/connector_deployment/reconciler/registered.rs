@@ -6,7 +6,7 @@ use std::time::Duration;
 use clock::later;
 use jiff::Timestamp;
 
-use super::super::decide::{CallKind, Decision, Outcome, Step};
+use super::super::decide::{Decision, Outcome, Step};
 use super::super::intent::{self, Target};
 use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
 use crate::controllers::conditions::ConditionUpdate;

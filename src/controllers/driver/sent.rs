@@ -71,8 +71,8 @@ mod tests {
 
     use super::*;
 
-    fn versions(record: i64, connector: i64) -> Option<Versions> {
-        Some(Versions { record, connector: Some(connector) })
+    fn versions(record: i64, connector: i64) -> Versions {
+        Versions { record, connector: Some(connector) }
     }
 
     #[test]
@@ -81,17 +81,32 @@ mod tests {
             SentCall { operation: "redeploy", record: "deployment", key: "shop_tax".into(), before: None, after: None };
         let plain = |record| Some(Versions { record, connector: None });
         for (case, before, after, expected) in [
-            ("a redeploy", versions(2, 7), versions(3, 7), "Sent the redeploy of deployment shop_tax: version 2 → 3"),
+            (
+                "a redeploy",
+                Some(versions(2, 7)),
+                Some(versions(3, 7)),
+                "Sent the redeploy of deployment shop_tax: version 2 → 3",
+            ),
             (
                 "another connector",
-                versions(2, 7),
-                versions(3, 8),
+                Some(versions(2, 7)),
+                Some(versions(3, 8)),
                 "Sent the redeploy of deployment shop_tax: version 2 → 3, connector version 7 → 8",
             ),
-            ("a new record", None, versions(1, 7), "Sent the redeploy of deployment shop_tax: version 1"),
-            ("no record in the response", versions(2, 7), None, "Sent the redeploy of deployment shop_tax: version 2"),
+            ("a new record", None, Some(versions(1, 7)), "Sent the redeploy of deployment shop_tax: version 1"),
+            (
+                "no record in the response",
+                Some(versions(2, 7)),
+                None,
+                "Sent the redeploy of deployment shop_tax: version 2",
+            ),
             ("no connector", plain(2), plain(4), "Sent the redeploy of deployment shop_tax: version 2 → 4"),
-            ("the same version", versions(2, 7), versions(2, 7), "Sent the redeploy of deployment shop_tax: version 2"),
+            (
+                "the same version",
+                Some(versions(2, 7)),
+                Some(versions(2, 7)),
+                "Sent the redeploy of deployment shop_tax: version 2",
+            ),
             ("nothing known", None, None, "Sent the redeploy of deployment shop_tax"),
         ] {
             assert_eq!(SentCall { before, after, ..redeploy.clone() }.to_string(), expected, "{case}");

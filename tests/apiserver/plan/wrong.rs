@@ -94,6 +94,12 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
     let (kubeconfig, manifest) = (shop.sandbox.kubeconfig(), [shop.deployment()]);
     let unlabelled = plan_as(&shop, &kubeconfig, &manifest, &["-o", "json", "--require-secret-label"]).await;
     assert!(unlabelled.output.contains("lacks the label connect-operator.io/use=true"), "{}", unlabelled.output);
+}
+
+#[tokio::test]
+async fn a_manifest_that_the_api_server_rejects_is_one_short_line() {
+    let shop = nothing_live().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let mut unknown = shop.deployment();
     unknown["spec"]["conector"] = json!({"key": "x"});
     let moved = with_spec(shop.deployment(), &json!({"connector": {"key": "demo-us-only"}}));

@@ -105,9 +105,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command that answers a question, with logs of warnings only.
+/// Filter of the logs of a command that answers a question: warnings only, and no line of the HTTP client about a
+/// refused request, because the command reports it.
+const COMMAND_LOGS: &str = "warn,kube_client::client::builder=off";
+
+/// Runs a command that answers a question.
 fn commands<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
-    telemetry::start(LogFormat::Text, "warn");
+    telemetry::start(LogFormat::Text, COMMAND_LOGS);
     in_runtime(command)
 }
 

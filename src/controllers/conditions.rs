@@ -17,13 +17,21 @@ pub struct ConditionUpdate {
     pub reason: Reason,
     /// The message for users.
     pub message: String,
+    /// Whether a new reason is reported by an Event.
+    pub event: bool,
 }
 
 impl ConditionUpdate {
     /// Creates an update with this reason and message.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self { reason, message: message.into(), event: true }
+    }
+
+    /// Returns the same update without an Event, for an operation whose Event is reported when its call was sent.
+    #[must_use]
+    pub fn without_event(self) -> Self {
+        Self { event: false, ..self }
     }
 }
 

@@ -7,6 +7,7 @@ use connect_api::hosts::AllowedHosts;
 use connect_api::http::{self, Credentials, HttpConnect, Limits};
 use connect_api::{CommerceApi, Rate};
 
+use super::remedy::{self, HostList};
 use super::remote::{ConnectFactory, Connection, Settings};
 
 /// Creates clients that use HTTP.
@@ -33,7 +34,7 @@ impl HttpFactory {
     /// Creates a client for the API at `url`, which comes from the field `name`.
     fn client_of(&self, name: &str, url: &str, settings: &Settings) -> Result<HttpConnect, String> {
         let endpoint = |name: &str, url: &str| {
-            self.allowed_hosts.endpoint(url).map_err(|refused| format!("{name}: {refused} (--allowed-api-hosts)"))
+            self.allowed_hosts.endpoint(url).map_err(|refused| remedy::of_host(name, &refused, HostList::Api))
         };
         let settings = http::Settings {
             api_url: endpoint(name, url)?,

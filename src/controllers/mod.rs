@@ -38,6 +38,7 @@ pub mod reason;
 mod reconciled;
 pub mod references;
 pub mod refusal;
+pub mod remedy;
 pub mod remote;
 pub mod report;
 pub mod requeue_timers;

@@ -134,7 +134,7 @@ pub async fn annotate<K: Object>(
 }
 
 /// Writes the status if it differs from the stored one, with the install that works on the object, and an Event for
-/// each new reason. Returns the stored resource; the caller continues with it also after an error.
+/// each new reason that the condition reports by one. Returns the stored resource; the caller continues with it also after an error.
 ///
 /// # Errors
 /// Those of the API server; and, with the object, that the API server pruned the operation: the served CRD is older
@@ -154,7 +154,7 @@ pub async fn write<K: RemoteKind>(
         return Ok(Written::Pruned(stored, kube::Error::Service(message.into())));
     }
     let earlier = ready_reason(K::conditions(&before));
-    if earlier != Some(condition.reason.as_str()) && condition.reason != Reason::Queued {
+    if condition.event && earlier != Some(condition.reason.as_str()) && condition.reason != Reason::Queued {
         context.event(&stored, "Reconcile", condition).await;
     }
     Ok(Written::Stored(stored))

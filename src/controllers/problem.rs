@@ -140,7 +140,7 @@ pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
         OutageKind::CredentialsRejected => Reason::CredentialsRejected,
         OutageKind::PermissionMissing => {
             let error = ApiError { correlation_id: None, ..ApiError::clone(&outage.error) };
-            let ConditionUpdate { reason, message } = condition(&error, project);
+            let ConditionUpdate { reason, message, .. } = condition(&error, project);
             return ConditionUpdate::new(
                 reason,
                 format!("{message}. If it has it, compare spec.projectKey with the key of its project"),

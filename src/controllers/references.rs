@@ -25,6 +25,21 @@ pub enum Named {
     Check,
 }
 
+impl Named {
+    /// Returns the kind as manifests spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Secret => "Secret",
+            Self::ConfigMap => "ConfigMap",
+            Self::Project => "ConnectProject",
+            Self::Deployment => "ConnectorDeployment",
+            Self::Staged => "ConnectorStaged",
+            Self::Check => "ActionCheck",
+        }
+    }
+}
+
 /// A reference: kind and name of an object in the namespace of the referring resource.
 pub type Reference = (Named, String);
 

@@ -88,6 +88,13 @@ pub async fn named(
     }
 }
 
+/// Returns the condition for a Secret that does not exist. `field`: the field that names it.
+#[must_use]
+pub fn missing(name: &str, field: &str) -> ConditionUpdate {
+    let message = format!("Secret {name} does not exist in this namespace (needed by {field})");
+    ConditionUpdate::new(Reason::SecretMissing, message)
+}
+
 /// Removes the content of an undecodable answer from an error.
 pub(super) fn without_content(error: kube::Error) -> kube::Error {
     let what = match &error {

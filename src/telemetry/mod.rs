@@ -38,10 +38,16 @@ pub fn start(format: LogFormat, default: &str) {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {
         LogFormat::Json => flat().with_writer(std::io::stderr).boxed(),
-        LogFormat::Text => fmt::layer().with_writer(std::io::stderr).boxed(),
+        LogFormat::Text => fmt::layer().with_ansi(shows_colours()).with_writer(std::io::stderr).boxed(),
     };
     // Only the first start counts, in tests too.
     let _ = tracing_subscriber::registry().with(layer.with_filter(filter(&text))).try_init();
+}
+
+/// Whether text lines have colours: on a terminal, unless the environment says otherwise (`NO_COLOR`), and never in a
+/// file or a pipe.
+fn shows_colours() -> bool {
+    anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }
 
 /// Returns the layer that formats lines as flat JSON objects.

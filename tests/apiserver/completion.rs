@@ -18,6 +18,11 @@ async fn names_of_the_cluster_are_completed() {
             vec!["deployments", "get", "--project", PROJECT, "--namespace", &namespace, "test"],
             format!("{namespace}_tax"),
         ),
+        (
+            "a connector",
+            vec!["connectors", "get", "--project", PROJECT, "--namespace", &namespace, "demo"],
+            "demo-connector".to_owned(),
+        ),
     ] {
         let asked = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
             .args(["--", "connect-operator"])

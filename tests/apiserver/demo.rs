@@ -154,6 +154,9 @@ async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
     let line = |text: &str| lines[title..].iter().find(|line| line.contains(text)).expect(text).clone();
     let commands = [
         "export KUBECONFIG=",
+        "export CTP_PROJECT_KEY=demo",
+        " connectors get demo-connector",
+        " deployments list",
         "get cdep -w",
         "get connectors",
         "get cst",
@@ -168,6 +171,8 @@ async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
     assert!(output.status.success(), "{output:?}");
     for shown in [
         "demo-connector   Deployed   True",
+        "API_TOKEN",
+        "default_tax",
         "catalogue.demo-connector ",
         "1.1.0   Published   Granted   True",
         "addToCart",

@@ -43,4 +43,14 @@ async fn wait_ends_when_ready_when_stalled_and_at_its_timeout() {
     assert_eq!(code, Some(1), "{printed}");
     assert!(printed.contains("RedeployFailed") && printed.contains("LOG_LEVEL of application service"), "{printed}");
     assert!(!printed.contains("first-token"), "{printed}");
+    assert!(printed.contains("kubectl annotate connectordeployment tax"), "{printed}");
+    let report = printed.lines().find(|line| line.starts_with("  ")).expect("a report").to_owned();
+
+    shop.change(&json!({"spec": {"configurations": [{"applicationName": "servcie"}]}})).await;
+    let (code, printed) = wait(&shop, &["deployment/tax"]).await;
+    assert!(code == Some(1) && printed.contains("ConfigurationInvalid"), "{printed}");
+    assert!(!printed.contains(&report), "the report is about the redeploy before: {printed}");
+
+    let (code, printed) = wait(&shop, &["staged/kit"]).await;
+    assert!(code == Some(1) && printed.contains("staged/kit: it does not exist in the namespace"), "{printed}");
 }

@@ -77,6 +77,16 @@ async fn the_registry_is_searched_and_shown() {
 
     let one = printed(&dev, &["connectors", "get", "demo-connector"]).await;
     assert!(one.contains("API_TOKEN") && one.contains("secured"), "{one}");
+    assert!(!one.contains("SCOPES"), "it generates no API client: {one}");
+    let plain = printed(&dev, &["connectors", "get", "demo-api-client"]).await;
+    for shown in ["service", "SCOPES OF THE GENERATED API CLIENT", "view_products,manage_orders", "manage_api_clients"]
+    {
+        assert!(plain.contains(shown), "{shown}: {plain}");
+    }
+    let pipeline = printed(&dev, &["connectors", "get", "demo-pipeline"]).await;
+    for shown in ["order-events", "event", "globalConfiguration"] {
+        assert!(pipeline.contains(shown), "{shown}: {pipeline}");
+    }
     let record: Value =
         serde_json::from_str(&printed(&dev, &["connectors", "get", "demo-connector", "-o", "json"]).await).unwrap();
     assert_eq!((&record["key"], &record["version"]), (&json!("demo-connector"), &json!(1)));
@@ -228,6 +238,7 @@ async fn an_action_is_called_once_and_its_answer_printed() {
 #[tokio::test]
 async fn errors_name_the_remedy_and_exit_with_1() {
     let dev = dev_server().await;
+    deploy(&dev, "shop_tax");
     // An empty variable counts as unset.
     for (case, arguments, (variable, value), expected) in [
         (
@@ -243,6 +254,18 @@ async fn errors_name_the_remedy_and_exit_with_1() {
             "no deployment with the id ../x",
         ),
         ("no log", &["deployments", "logs", "nope"], ("CTP_REGION", ""), "no deployment with the key nope"),
+        (
+            "the name of a resource",
+            &["deployments", "get", "tax"],
+            ("CTP_REGION", ""),
+            "no deployment with the key tax in this project; did you mean shop_tax?",
+        ),
+        (
+            "the log of the name of a resource",
+            &["deployments", "logs", "tax"],
+            ("CTP_REGION", ""),
+            "did you mean shop_tax?",
+        ),
         (
             "no project",
             &["staged", "list"],
@@ -267,4 +290,29 @@ async fn the_reader_of_an_output_may_stop_early() {
     drop(process.stdout.take());
     let output = process.wait_with_output().await.unwrap();
     assert_eq!((output.status.code(), texts(&output).1.as_str()), (Some(0), ""));
+}
+
+#[tokio::test]
+async fn logs_in_a_pipe_have_no_colours() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("config");
+    let nothing = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "none",
+        "clusters": [{"name": "none", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "contexts": [{"name": "none", "context": {"cluster": "none", "user": "none"}}],
+        "users": [{"name": "none", "user": {}}],
+    });
+    std::fs::write(&kubeconfig, nothing.to_string()).unwrap();
+    let mut operator = Command::new(PROGRAM)
+        .args(["run", "--log-format", "text", "--health-listen", "127.0.0.1:0"])
+        .env_clear()
+        .env("KUBECONFIG", &kubeconfig)
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(operator.stderr.take().unwrap()).lines();
+    let line = in_time(lines.next_line()).await.expect("it logs").unwrap().unwrap_or_default();
+    assert!(line.contains("listening") && !line.contains('\u{1b}'), "{line:?}");
 }

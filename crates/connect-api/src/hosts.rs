@@ -81,6 +81,19 @@ pub enum UrlRefused {
     },
 }
 
+impl UrlRefused {
+    /// Returns the pattern that would allow the URL; `None`: the URL itself has to be corrected.
+    #[must_use]
+    pub fn pattern(&self) -> Option<&str> {
+        match self {
+            Self::NotAllowed { pattern, .. } | Self::PlainHttp { pattern, .. } | Self::Port { pattern, .. } => {
+                Some(pattern)
+            }
+            Self::NotAUrl | Self::Scheme(_) | Self::Extra(_) => None,
+        }
+    }
+}
+
 /// Which addresses the name of a host may resolve to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {

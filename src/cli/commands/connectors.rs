@@ -1,12 +1,19 @@
 //! `connectors`: shows published connectors and the variables that they declare.
 
-use connect_api::model::{Connector, DeclaredApplication, DeclaredGlobal, IntegrationType};
+use clap_complete::engine::ArgValueCandidates;
+use connect_api::model::{Connector, ConnectorApiClient, DeclaredApplication, DeclaredGlobal, IntegrationType};
 use connect_api::registry::ConnectorQuery;
+use connect_api::scopes::MANAGE_API_CLIENTS;
 use connect_api::{ConnectApi, paging};
+
+use crate::cli::completion;
 
 use super::output::{Output, Section, list, or_dash};
 use super::project::Project;
 use super::{Failed, Get, first};
+
+/// Place of variables that belong to no application, as a spec names it.
+const GLOBAL: &str = "globalConfiguration";
 
 /// Look connectors up in the registry.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,7 +26,9 @@ pub(in crate::cli) struct Connectors {
 enum Command {
     /// Find published connectors; without a filter, all that this project may use.
     Search(Search),
-    /// Show one published connector, and the variables that it declares.
+    /// Show one published connector: its applications, the variables that they declare, and the scopes of the API client
+    /// that deploying it generates.
+    #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::connectors))))]
     Get(Get),
 }
 
@@ -78,12 +87,14 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
         Command::Get(get) => {
             let selector = get.name.selector();
             let found = get.project.client().await?.connector(&selector).await?;
-            let absent = Failed::Absent { what: "connector", selector, list: "connectors search" };
+            let absent = Failed::Absent { what: "connector", selector, list: "connectors search", meant: Vec::new() };
             let connector = found.ok_or(absent)?;
             get.output.print(&connector, || {
                 let applications = connector.configurations.as_deref().unwrap_or_default();
                 vec![
                     table(std::slice::from_ref(&connector)),
+                    scopes(connector.api_client.as_ref()),
+                    table_of_applications(applications),
                     variables(applications, connector.global_configuration.as_ref()),
                 ]
             })?;
@@ -120,6 +131,22 @@ fn table(connectors: &[Connector]) -> Section {
     Section::new(header, rows)
 }
 
+/// Returns the section with the scopes of the API client that deploying the connector generates.
+pub(super) fn scopes(api_client: Option<&ConnectorApiClient>) -> Section {
+    let needs = || format!("{MANAGE_API_CLIENTS}, in addition to the scopes for deploying");
+    let rows = api_client.into_iter().map(|client| [list(&client.scopes), needs()]);
+    Section::new(["SCOPES OF THE GENERATED API CLIENT", "DEPLOYING IT REQUIRES"], rows)
+}
+
+/// Returns the section with every application, also those that declare no variables.
+pub(super) fn table_of_applications(applications: &[DeclaredApplication]) -> Section {
+    let rows = applications.iter().map(|application| {
+        let variables = application.standard_configuration.len() + application.secured_configuration.len();
+        [application.application_name.clone(), application.application_type.as_str().to_owned(), variables.to_string()]
+    });
+    Section::new(["APPLICATION", "TYPE", "VARIABLES"], rows)
+}
+
 /// Returns the section with the variables that the applications of a connector declare.
 pub(super) fn variables(applications: &[DeclaredApplication], global: Option<&DeclaredGlobal>) -> Section {
     let none = DeclaredGlobal::default();
@@ -129,7 +156,7 @@ pub(super) fn variables(applications: &[DeclaredApplication], global: Option<&De
         let place = (application.application_name.as_str(), application.application_type.as_str());
         (place, &application.standard_configuration, &application.secured_configuration)
     });
-    let everywhere = ("(global)", "-");
+    let everywhere = (GLOBAL, "-");
     let places =
         places.chain(std::iter::once((everywhere, &global.standard_configuration, &global.secured_configuration)));
     for ((name, kind), plain, secured) in places {

@@ -93,8 +93,10 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
         }
         Command::Get(get) => {
             let selector = get.name.selector();
-            let found = get.project.client().await?.deployment(&selector).await?;
-            let deployment = found.ok_or_else(|| absent(selector))?;
+            let client = get.project.client().await?;
+            let Some(deployment) = client.deployment(&selector).await? else {
+                return Err(absent(&client, selector).await);
+            };
             get.output.print(&deployment, || {
                 vec![table(std::iter::once(&deployment)), findings(&deployment), applications(&deployment)]
             })?;
@@ -194,7 +196,8 @@ async fn read_logs(
 async fn no_log(client: &HttpConnect, selector: &Selector) -> Failed {
     match client.deployment(selector).await {
         Ok(Some(_)) => Failed::Log("the service has no log of this deployment".to_owned()),
-        Ok(None) | Err(_) => absent(selector.clone()),
+        Ok(None) => absent(client, selector.clone()).await,
+        Err(error) => Failed::Api(error),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     });
     let there: BTreeSet<&str> = found.iter().filter_map(|deployment| deployment.key.as_deref()).collect();
     if let Some(key) = arguments.keys.iter().find(|key| !there.contains(key.as_str())) {
-        return Err(super::absent(connect_api::Selector::Key(key.clone())));
+        return Err(super::absent(&client, connect_api::Selector::Key(key.clone())).await);
     }
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);

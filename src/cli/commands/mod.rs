@@ -19,8 +19,9 @@ pub(super) use deployments::{Deployments, run as deployments};
 pub(super) use staged::{Staged, run as staged};
 
 use connect_api::api::LOGS_END;
+use connect_api::http::HttpConnect;
 use connect_api::scopes::Right;
-use connect_api::{ApiError, ErrorCode, Selector};
+use connect_api::{ApiError, ErrorCode, Selector, paging};
 use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
@@ -29,6 +30,11 @@ use self::project::Project;
 
 /// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
 const LONGEST_NAME: usize = 63;
+
+/// Maximum number of deployments among which a suggestion is searched.
+const SEARCHED: usize = 500;
+/// Maximum number of suggestions.
+const SUGGESTIONS: usize = 3;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +49,7 @@ pub(super) enum Failed {
     #[error("{0}; {LOGS_END}")]
     Log(String),
     /// The requested object does not exist.
-    #[error("there is no {what} with the {} in this project; try `connect-operator {list}`", name(.selector))]
+    #[error("there is no {what} with the {} in this project; {}", name(.selector), hint(.meant, .list))]
     Absent {
         /// The kind of object.
         what: &'static str,
@@ -51,6 +57,8 @@ pub(super) enum Failed {
         selector: Selector,
         /// The command that lists the existing objects.
         list: &'static str,
+        /// Keys that the given one may stand for.
+        meant: Vec<String>,
     },
     /// An argument, or a result that follows from it, is invalid.
     #[error("{0}")]
@@ -71,6 +79,14 @@ fn name(selector: &Selector) -> String {
     match selector {
         Selector::Id(id) => format!("id {id}"),
         Selector::Key(key) => format!("key {key}"),
+    }
+}
+
+/// Returns what to try instead of a name that does not exist.
+fn hint(meant: &[String], list: &str) -> String {
+    match meant {
+        [] => format!("try `connect-operator {list}`"),
+        meant => format!("did you mean {}?", meant.join(" or ")),
     }
 }
 
@@ -111,9 +127,18 @@ async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option
     results.take(most.unwrap_or(usize::MAX)).try_collect().await
 }
 
-/// A deployment that does not exist.
-fn absent(selector: Selector) -> Failed {
-    Failed::Absent { what: "deployment", selector, list: "deployments list" }
+/// A deployment that does not exist. Without `spec.key`, a ConnectorDeployment deploys under the key `NAMESPACE_NAME`, so
+/// its name alone stands for keys with this end.
+async fn absent(client: &HttpConnect, selector: Selector) -> Failed {
+    let mut meant = Vec::new();
+    if let Selector::Key(key) = &selector {
+        let end = format!("_{key}");
+        // Without a list there is no suggestion; the error is about the key.
+        let all = first(paging::deployments(client), Some(SEARCHED)).await.unwrap_or_default();
+        let keys = all.iter().filter_map(|deployment| deployment.key.as_ref());
+        meant = keys.filter(|key| key.ends_with(&end)).take(SUGGESTIONS).cloned().collect();
+    }
+    Failed::Absent { what: "deployment", selector, list: "deployments list", meant }
 }
 
 /// Converts a key to an object name (RFC 1123 label).

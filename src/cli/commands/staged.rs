@@ -1,10 +1,13 @@
 //! `staged`: shows staged connectors.
 
+use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{ConnectorStaged, IntegrationType};
 use connect_api::registry::StagedQuery;
 use connect_api::{ConnectApi, paging};
 
-use super::connectors::variables;
+use crate::cli::completion;
+
+use super::connectors::{scopes, table_of_applications, variables};
 use super::output::{Output, Section, list, or_dash};
 use super::project::Project;
 use super::{Failed, Get, first};
@@ -20,7 +23,8 @@ pub(in crate::cli) struct Staged {
 enum Command {
     /// List the staged connectors.
     List(List),
-    /// Show one staged connector: its status, its reports, and the variables that it declares.
+    /// Show one staged connector: its status, its reports, its applications, and the variables that they declare.
+    #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::staged))))]
     Get(Get),
 }
 
@@ -60,13 +64,15 @@ pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
         Command::Get(get) => {
             let selector = get.name.selector();
             let found = get.project.client().await?.staged(&selector).await?;
-            let absent = Failed::Absent { what: "staged connector", selector, list: "staged list" };
+            let absent = Failed::Absent { what: "staged connector", selector, list: "staged list", meant: Vec::new() };
             let staged = found.ok_or(absent)?;
             get.output.print(&staged, || {
                 let applications = staged.configurations.as_deref().unwrap_or_default();
                 vec![
                     table(std::slice::from_ref(&staged)),
                     findings(&staged),
+                    scopes(staged.api_client.as_ref()),
+                    table_of_applications(applications),
                     variables(applications, staged.global_configuration.as_ref()),
                 ]
             })?;

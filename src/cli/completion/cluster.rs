@@ -1,6 +1,7 @@
 //! Completion candidates from the cluster. The user waits for them after a key press, so the timeout is short; without
 //! a cluster or the permission to list, there are no candidates and no message.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use kube::api::{ListParams, ObjectList, PartialObjectMeta};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
-use crate::crd::{ConnectProject, ConnectorDeployment};
+use crate::crd::{ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 
 /// Maximum wait after a key press.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -28,11 +29,16 @@ pub(in crate::cli) fn projects() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| named_in::<ConnectProject>(client, &namespace).await)
 }
 
-/// Returns `deployment/NAME` for each `ConnectorDeployment` of the selected namespace.
-pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
+/// Returns `deployment/NAME` and `staged/NAME` for each such resource of the selected namespace.
+pub(in crate::cli) fn resources() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| {
-        let names = named_in::<ConnectorDeployment>(client, &namespace).await?;
-        Ok(names.into_iter().map(|name| format!("deployment/{name}")).collect())
+        let (deployments, staged) = futures::join!(
+            named_in::<ConnectorDeployment>(client.clone(), &namespace),
+            named_in::<ConnectorStaged>(client, &namespace)
+        );
+        // The user may not be allowed to list each of them.
+        let deployments = deployments.into_iter().flatten().map(|name| format!("deployment/{name}"));
+        Ok(deployments.chain(staged.into_iter().flatten().map(|name| format!("staged/{name}"))).collect())
     })
 }
 
@@ -42,6 +48,32 @@ pub(in crate::cli) fn keys() -> Vec<CompletionCandidate> {
         let all = Api::<ConnectorDeployment>::namespaced(client, &namespace).list(&most()).await?;
         Ok(all.items.into_iter().filter_map(|object| object.status?.key).collect())
     })
+}
+
+/// Returns the keys of the connectors that the selected namespace mirrors, names in a deployment, or stages.
+pub(in crate::cli) fn connectors() -> Vec<CompletionCandidate> {
+    asked(async |client, namespace| {
+        let mirrored = Api::<Connector>::namespaced(client.clone(), &namespace);
+        let deployed = Api::<ConnectorDeployment>::namespaced(client.clone(), &namespace);
+        let most = most();
+        let (mirrored, deployed, staged) =
+            futures::join!(mirrored.list(&most), deployed.list(&most), staged_keys(client, &namespace));
+        // The user may not be allowed to list each of them.
+        let mirrored = mirrored.into_iter().flat_map(|list| list.items).filter_map(|object| object.status?.key);
+        let deployed = deployed.into_iter().flat_map(|list| list.items).filter_map(|object| object.spec.connector.key);
+        let keys: BTreeSet<String> = mirrored.chain(deployed).chain(staged.into_iter().flatten()).collect();
+        Ok(keys.into_iter().collect())
+    })
+}
+
+/// Returns the keys of the staged connectors that the `ConnectorStaged`s of the selected namespace manage.
+pub(in crate::cli) fn staged() -> Vec<CompletionCandidate> {
+    asked(async |client, namespace| staged_keys(client, &namespace).await)
+}
+
+async fn staged_keys(client: Client, namespace: &str) -> Result<Vec<String>, kube::Error> {
+    let all = Api::<ConnectorStaged>::namespaced(client, namespace).list(&most()).await?;
+    Ok(all.items.into_iter().map(|object| object.spec.key).collect())
 }
 
 fn most() -> ListParams {

@@ -1,11 +1,12 @@
 //! Suggestions for what to try next, as commands to copy.
 
 use super::display::Display;
-use super::place::Place;
+use super::place::{Place, program, quoted};
 use super::seen::{DEPLOYMENT, LIVE, STAGED};
+use super::steps::CONNECTOR;
 
-/// Prints commands to copy into another terminal.
-pub(super) fn print(place: &Place, display: &Display) {
+/// Prints commands to copy into another terminal. `variables`: the environment of a user who calls the remote project.
+pub(super) fn print(place: &Place, display: &Display, variables: &[(&str, String)]) {
     let (first, kubectl) = place.kubectl();
     display.title("Everything is up until Ctrl-C. In another terminal:");
     if let Some(line) = first {
@@ -22,7 +23,14 @@ pub(super) fn print(place: &Place, display: &Display) {
     let tag = |tag: &str| {
         format!(r#"{kubectl} patch cst {STAGED} --type merge -p '{{"spec": {{"repository": {{"tag": "{tag}"}}}}}}'"#)
     };
+    let words: Vec<_> = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value.as_ref()))).collect();
+    let program = program();
     for (what, lines) in [
+        ("Ask the remote project with the command line of this program", {
+            let export = format!("export {}", words.join(" "));
+            let asked = [&format!("connectors get {CONNECTOR}"), "deployments list"];
+            std::iter::once(export).chain(asked.map(|command| format!("{program} {command}"))).collect()
+        }),
         ("List the registry, the staged connectors and the action checks", {
             ["connectors", "cst", "acheck"].map(|kind| format!("{kubectl} get {kind}")).to_vec()
         }),

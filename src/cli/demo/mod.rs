@@ -215,7 +215,7 @@ async fn perform(
     if args.exit_when_ready {
         return Ok(());
     }
-    hints::print(place, display);
+    hints::print(place, display, &demo.variables());
     tokio::select! {
         biased;
         () = asked => Ok(()),

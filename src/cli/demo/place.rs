@@ -245,8 +245,15 @@ fn is_in_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+/// Returns the word with which a command of this program begins.
+pub(super) fn program() -> String {
+    const NAME: &str = env!("CARGO_PKG_NAME");
+    let path = std::env::current_exe().ok().filter(|_| !is_in_path(NAME));
+    path.map_or_else(|| NAME.to_owned(), |path| quoted(&path))
+}
+
 /// Quotes a path or name as one word of a shell.
-fn quoted(path: &std::path::Path) -> String {
+pub(super) fn quoted(path: &std::path::Path) -> String {
     let text = path.to_string_lossy();
     let plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
     if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }

@@ -8,6 +8,7 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, ValidationD
 use serde_json::{Map, Value, json};
 
 use super::manifests::Document;
+use super::refusal;
 use crate::controllers::secret;
 use crate::names;
 
@@ -213,7 +214,7 @@ fn refused(is_secret: bool, kind: &ApiResource, status: &kube::core::Status) -> 
             kind.kind
         );
     }
-    status.message.clone()
+    refusal::explain(&status.message)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod difference;
 mod dry_run;
 mod manifests;
 mod projected_cluster;
+mod refusal;
 mod remote;
 mod report;
 mod simulation;

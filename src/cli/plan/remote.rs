@@ -22,6 +22,7 @@ use crate::controllers::connector_deployment::persisted::{OperationKind, Operati
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask};
+use crate::controllers::secret;
 use crate::crd::ConnectProject;
 
 /// Restrictions on the remotes that may be called.
@@ -84,9 +85,7 @@ impl Remotes {
         let settings = match projected_cluster.secret(&object_ref.namespace, name).await? {
             Ok(Some(secret)) => connect_project::settings(project, name, &secret),
             Err(condition) => Err(condition),
-            Ok(None) => {
-                Err(ConditionUpdate::new(Reason::SecretMissing, format!("Secret {name} is missing in this namespace")))
-            }
+            Ok(None) => Err(secret::missing(name, connect_project::CREDENTIALS_FIELD)),
         };
         let client = settings.and_then(|settings| {
             let made = self.factory.client(&settings);

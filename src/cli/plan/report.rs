@@ -27,6 +27,9 @@ const WRONG: Style = AnsiColor::Red.on_default().bold();
 const TITLE: Style = Style::new().bold();
 const PLAIN: Style = Style::new();
 
+/// Introduces what a suspended resource would do.
+const HELD: &str = "nothing is sent while suspend is true; once it is false,";
+
 /// Maximum characters of a value in a line; JSON has the whole value.
 const LONGEST_VALUE: usize = 120;
 
@@ -47,6 +50,7 @@ pub(super) struct Planning {
     name: String,
     key: String,
     action: Action,
+    held: Option<Action>,
     problem: Option<Problem>,
     connector: Option<Versions>,
     differences: Vec<Difference>,
@@ -78,7 +82,7 @@ fn proof(spec: &ConnectorDeploymentSpec) -> Option<String> {
 
 impl Planning {
     pub(super) fn of(object_ref: &ObjectRef, planned: &Planned, outcome: Projection) -> Self {
-        let Projection { action, problem, connector, differences, undeclared, mut notes } = outcome;
+        let Projection { action, held, problem, connector, differences, undeclared, mut notes } = outcome;
         notes.extend(planned.unchecked.clone());
         notes.extend(proof(&planned.after.spec).filter(|_| action != Action::None));
         Self {
@@ -86,6 +90,7 @@ impl Planning {
             name: planned.after.name_any(),
             key: intent::key(&planned.after),
             action,
+            held,
             problem: problem.map(|condition| Problem { reason: condition.reason.as_str(), message: condition.message }),
             connector: connector.map(|(before, after)| Versions { before, after }),
             differences,
@@ -184,8 +189,8 @@ impl Report {
         let count = |is: fn(&Planning) -> bool| self.deployments.iter().filter(|planning| is(planning)).count();
         let staged = |is: fn(&Staging) -> bool| self.staged.iter().filter(|staging| is(staging)).count();
         let wrong = count(|planning| planning.problem.is_some()) + staged(Staging::is_wrong) + self.invalid.len();
-        let still = count(|planning| planning.action == Action::None && planning.problem.is_none())
-            + staged(|staging| !staging.changes() && !staging.is_wrong());
+        let still = count(|it| it.action == Action::None && it.held.is_none() && it.problem.is_none())
+            + staged(|staging| !staging.changes() && !staging.is_held() && !staging.is_wrong());
         let created = count(|planning| planning.action == Action::Create) + staged(Staging::creates);
         let mut parts = vec![
             format!("{created} to create"),
@@ -211,6 +216,10 @@ impl Report {
         if unknown > 0 {
             parts.push(format!("{unknown} possibly to redeploy"));
         }
+        let held = count(|planning| planning.held.is_some()) + staged(Staging::is_held);
+        if held > 0 {
+            parts.push(format!("{held} held by suspend"));
+        }
         if wrong > 0 {
             parts.push(format!("{wrong} with problems"));
         }
@@ -226,16 +235,12 @@ impl Planning {
         if let Some(Problem { reason, message }) = &self.problem {
             line(text, WRONG, &format!("! {title}: {reason}: {message}"));
         } else {
-            let (style, sign, what) = match self.action {
-                Action::None => (PLAIN, " ", "nothing to do".to_owned()),
-                Action::Create => (NEW, "+", format!("is created, with the key {key}")),
-                Action::Redeploy => (OTHER, "~", "is redeployed".to_owned()),
-                Action::Recreate => (WRONG, "-/+", "is deleted and recreated".to_owned()),
-                Action::Adopt => (NEW, "+", format!("adopts the deployment with the key {key} without changes")),
-                Action::AdoptAndRedeploy => {
-                    (OTHER, "~", format!("adopts the deployment with the key {key}, and redeploys it"))
+            let (style, sign, what) = match self.held {
+                None => words(self.action, key),
+                Some(held) => {
+                    let (_, _, what) = words(held, key);
+                    (PLAIN, " ", format!("{HELD} it {what}"))
                 }
-                Action::Unknown => (OTHER, "?", "is redeployed if a secured value has changed".to_owned()),
             };
             line(text, style, &format!("{sign} {title}: {what}"));
         }
@@ -256,6 +261,19 @@ impl Planning {
         for note in &self.notes {
             line(text, PLAIN, &format!("      {note}"));
         }
+    }
+}
+
+/// Describes an action, with its style and sign.
+fn words(action: Action, key: &str) -> (Style, &'static str, String) {
+    match action {
+        Action::None => (PLAIN, " ", "nothing to do".to_owned()),
+        Action::Create => (NEW, "+", format!("is created, with the key {key}")),
+        Action::Redeploy => (OTHER, "~", "is redeployed".to_owned()),
+        Action::Recreate => (WRONG, "-/+", "is deleted and recreated".to_owned()),
+        Action::Adopt => (NEW, "+", format!("adopts the deployment with the key {key} without changes")),
+        Action::AdoptAndRedeploy => (OTHER, "~", format!("adopts the deployment with the key {key}, and redeploys it")),
+        Action::Unknown => (OTHER, "?", "is redeployed if a secured value has changed".to_owned()),
     }
 }
 

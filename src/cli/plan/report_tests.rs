@@ -65,6 +65,7 @@ fn report() -> Report {
         planning("five", outcome(Action::None)),
         planning("six", Projection::problem(ConditionUpdate::new(Reason::SecretMissing, "Missing: Secret tax"))),
         planning("user", outcome(Action::None)),
+        planning("seven", Projection { held: Some(Action::Redeploy), ..outcome(Action::None) }),
     ];
     let moved = staged::Projection {
         actions: vec![staged::Action::Update, staged::Action::Preview],
@@ -82,7 +83,11 @@ fn report() -> Report {
         actions: vec![staged::Action::Create, staged::Action::Publish],
         ..staged::Projection::default()
     };
-    let staged = vec![staging("kit", moved), staging("taken", taken), staging("made", made)];
+    let held = staged::Projection {
+        held: vec![staged::Action::Update, staged::Action::Publish],
+        ..staged::Projection::default()
+    };
+    let staged = vec![staging("kit", moved), staging("taken", taken), staging("made", made), staging("held", held)];
     let [kind, namespace, name, message] = ["Secret", "shop", "tax", "no\nwords"].map(ToOwned::to_owned);
     Report::of(
         (deployments, staged),
@@ -104,6 +109,7 @@ fn lines_contain_no_control_characters() {
       a note
 ! ConnectorStaged shop/taken: KeyTaken: It is taken
 + ConnectorStaged shop/made: is created, with the key made, then is published with tag 2
+  ConnectorStaged shop/held: nothing is sent while suspend is true; once it is false, it is updated, then is published with tag 2
 + ConnectorDeployment shop/one: is created, with the key shop_one
 ~ ConnectorDeployment shop/two: is redeployed
     ~ version of the connector: 1 -> 2
@@ -119,8 +125,9 @@ fn lines_contain_no_control_characters() {
 + ConnectorDeployment shop/four: adopts the deployment with the key shop_four without changes
   ConnectorDeployment shop/five: nothing to do
 ! ConnectorDeployment shop/six: SecretMissing: Missing: Secret tax
+  ConnectorDeployment shop/seven: nothing is sent while suspend is true; once it is false, it is redeployed
 Note: secured values could not be compared: no key
-Plan: 2 to create, 1 to redeploy, 1 to adopt, 1 unchanged, 1 to update, 1 possibly to redeploy, 3 with problems.
+Plan: 2 to create, 1 to redeploy, 1 to adopt, 1 unchanged, 1 to update, 1 possibly to redeploy, 2 held by suspend, 3 with problems.
 "#
     );
     assert_eq!(text, expected);

@@ -20,7 +20,7 @@ use crate::controllers::connector_deployment::observe::{self, RecordRead};
 use crate::controllers::connector_deployment::persisted::{
     Applied, Observation, OperationKind, PersistedState, Phase, Sources,
 };
-use crate::controllers::connector_deployment::registered::{Registered, not_sent};
+use crate::controllers::connector_deployment::registered::{self, Registered, not_sent};
 use crate::controllers::connector_deployment::status::{self, DesiredIdentity};
 use crate::controllers::connector_deployment::status_conversion;
 use crate::controllers::digest::{Comparison, DigestKey};
@@ -37,6 +37,7 @@ use crate::names;
 const ROUNDS: usize = 64;
 
 /// The inputs of the simulation.
+#[derive(Clone, Copy)]
 pub(super) struct Inputs<'a> {
     /// The resource before applying.
     pub(super) before: Option<&'a ConnectorDeployment>,
@@ -89,6 +90,8 @@ pub(super) enum Action {
 pub(super) struct Projection {
     /// What would happen at the remote.
     pub(super) action: Action,
+    /// What would happen once `suspend` is false; `None`: nothing is held.
+    pub(super) held: Option<Action>,
     /// The condition that the operator would report because a user has to act; then nothing would happen.
     pub(super) problem: Option<ConditionUpdate>,
     /// Version of the connector before and after, if it would change.
@@ -110,6 +113,7 @@ impl Projection {
     pub(super) fn nothing() -> Self {
         Self {
             action: Action::None,
+            held: None,
             problem: None,
             connector: None,
             differences: Vec::new(),
@@ -142,10 +146,28 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
         Step::Send(call) => foresee(inputs, &call.kind, &stage, &mut outcome),
         Step::NoOp | Step::RemoveFinalizer => rest(inputs, &decision, &stage, &mut outcome),
     }
-    if let (Ok(desired), None) = (inputs.desired, &outcome.problem) {
+    if decision.outcome == Outcome::HeldBySuspend {
+        hold(inputs, &mut outcome);
+    } else if let (Ok(desired), None) = (inputs.desired, &outcome.problem) {
         outcome.notes.extend(known_later(desired));
     }
     outcome
+}
+
+/// Adds what would happen once the resource is not suspended any more.
+fn hold(inputs: &Inputs<'_>, outcome: &mut Projection) {
+    let mut after = inputs.after.clone();
+    after.spec.suspend = false;
+    let resumed = simulate(&Inputs { after: &after, ..*inputs });
+    if let Some(condition) = &resumed.problem {
+        outcome.notes.push(format!("once it is false: {}: {}", condition.reason, condition.message));
+    } else {
+        outcome.held = Some(resumed.action);
+    }
+    let Projection { action: _, held: _, problem: _, connector, differences, undeclared, notes } = resumed;
+    (outcome.connector, outcome.differences, outcome.undeclared) = (connector, differences, undeclared);
+    let new: Vec<_> = notes.into_iter().filter(|note| !outcome.notes.contains(note)).collect();
+    outcome.notes.extend(new);
 }
 
 /// Notes values that depend on the URL of the deployment itself.
@@ -334,19 +356,13 @@ fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Pr
         return;
     }
     let found = inputs.registered.registry_entry.as_ref().map(|registry_entry| &registry_entry.found);
+    let declared = inputs.registered.offering().is_some_and(|offering| offering.applications.is_some());
+    if let Some(found) = found.filter(|_| registered::needs_declarations(call) && !declared) {
+        outcome.problem = Some(registered::undeclared(*found == RegistryAnswer::Absent, project));
+        return;
+    }
     let running = match call {
         CallKind::Create { .. } => {
-            if found == Some(&RegistryAnswer::Unreadable) {
-                let message =
-                    "The registry cannot be read, and without the connector's declarations nothing is created";
-                outcome.problem = Some(ConditionUpdate::new(Reason::DeclarationsUnknown, message));
-                return;
-            }
-            if found == Some(&RegistryAnswer::Absent) {
-                let message = "The registry has no such connector for this project: correct spec.connector";
-                outcome.problem = Some(ConditionUpdate::new(Reason::ConnectorNotFound, message));
-                return;
-            }
             outcome.action = Action::Create;
             None
         }

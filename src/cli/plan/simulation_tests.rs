@@ -6,6 +6,7 @@ use super::*;
 use crate::controllers::connector_deployment::application_urls::urls;
 use crate::controllers::connector_deployment::desired::{Contents, from_spec};
 use crate::controllers::digest::KEY_LENGTH;
+use crate::controllers::remote::{RegistryConnector, RegistryEntry};
 use crate::crd::shared::RemoteIdentity;
 
 /// Case, changes of the resource, record at the remote, and the expected projection: action, problem, note.
@@ -86,6 +87,11 @@ fn foreseen(object: &ConnectorDeployment, record: &Value) -> Projection {
 }
 
 fn foreseen_with(object: &ConnectorDeployment, record: &Value, granted: &[&str]) -> Projection {
+    foreseen_in(object, record, granted, &Registered::default())
+}
+
+/// The same with this registry.
+fn foreseen_in(object: &ConnectorDeployment, record: &Value, granted: &[&str], registered: &Registered) -> Projection {
     let granted: Vec<_> = granted.iter().map(|scope| (*scope).to_owned()).collect();
     let remote = RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() };
     let wanted = intent::identity_in(object, remote, "europe-west1.gcp");
@@ -100,7 +106,7 @@ fn foreseen_with(object: &ConnectorDeployment, record: &Value, granted: &[&str])
         before: Some(object),
         after: object,
         wanted: &wanted,
-        registered: &Registered::default(),
+        registered,
         read: &read,
         desired: &desired,
         earlier: None,
@@ -133,6 +139,51 @@ fn a_missing_scope_is_reported_before_it_is_needed() {
             Some(Reason::PermissionMissing),
             "nothing would be sent"
         );
+    }
+}
+
+#[test]
+fn a_create_is_predicted_only_if_the_operator_would_send_it() {
+    let declares = |applications: Option<Value>, scopes: &[&str]| {
+        let applications = applications.map(|it| serde_json::from_value(it).expect("declarations"));
+        let api_client = scopes.iter().map(|scope| (*scope).to_owned()).collect();
+        RegistryAnswer::There(Arc::new(RegistryConnector { applications, api_client, ..RegistryConnector::default() }))
+    };
+    let service = || {
+        Some(json!([{"applicationName": "service", "applicationType": "service",
+            "standardConfiguration": [{"key": "LEVEL", "description": ""}]}]))
+    };
+    let (deploys, generates) = ("manage_connectors_deployments:demo", "manage_api_clients:demo");
+    let project = "manage_project:demo";
+    for (case, found, granted, problem, words) in [
+        ("declared", declares(service(), &[]), &[deploys][..], None, ""),
+        ("declares nothing", declares(None, &[]), &[], Some(Reason::DeclarationsUnknown), "each of them"),
+        ("not read", RegistryAnswer::Unreadable, &[], Some(Reason::DeclarationsUnknown), "view_connectors:demo"),
+        ("no such connector", RegistryAnswer::Absent, &[], Some(Reason::ConnectorNotFound), "spec.connector"),
+        (
+            "an API client, without its scope",
+            declares(service(), &["manage_orders"]),
+            &[project],
+            Some(Reason::PermissionMissing),
+            "lacks manage_api_clients:demo, which",
+        ),
+        ("an API client", declares(service(), &["manage_orders"]), &[project, generates], None, ""),
+        (
+            "another application",
+            declares(Some(json!([{"applicationName": "job"}])), &[]),
+            &[],
+            Some(Reason::ConfigurationInvalid),
+            "no application service",
+        ),
+    ] {
+        let registry_entry = Some(RegistryEntry { at: now(), found, current: true });
+        let registered = Registered { registry_entry, deployable: None };
+        let outcome = foreseen_in(&resource("info", &json!({})), &Value::Null, granted, &registered);
+        assert_eq!(outcome.problem.as_ref().map(|condition| condition.reason), problem, "{case}: {outcome:?}");
+        assert_eq!(outcome.action == Action::Create, problem.is_none(), "{case}: {outcome:?}");
+        let message = outcome.problem.map(|condition| condition.message).unwrap_or_default();
+        assert!(message.contains(words), "{case}: {message}");
+        assert!(!message.contains("manage_project") || problem != Some(Reason::PermissionMissing), "{case}: {message}");
     }
 }
 
@@ -227,6 +278,39 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
         assert_eq!(outcome.action, action, "{case}: {outcome:?}");
         assert_eq!(outcome.problem.as_ref().map(|condition| condition.reason), problem, "{case}: {outcome:?}");
         assert_eq!(outcome.notes, Vec::from_iter(notes), "{case}");
+    }
+}
+
+#[test]
+fn a_suspended_resource_shows_the_differences_that_wait() {
+    let live = |level: &str| json!({"spec": {"suspend": true}, "status": {"id": "remote", "applied": applied(level)}});
+    let new = json!({"spec": {"suspend": true}});
+    let level = |outcome: &Projection| {
+        let found = outcome.differences.iter().find(|it| it.key.as_deref() == Some("LEVEL"));
+        found.map(|it| (it.before.clone(), it.after.clone()))
+    };
+    let text = |text: &str| Some(text.to_owned());
+    for (case, change, record, granted, held, differences) in [
+        (
+            "a new value",
+            live("info"),
+            record("Deployed", "info"),
+            &[][..],
+            Some(Action::Redeploy),
+            Some((text("info"), text("debug"))),
+        ),
+        ("nothing to send", live("debug"), record("Deployed", "debug"), &[], None, None),
+        ("not created", new.clone(), Value::Null, &[], Some(Action::Create), Some((None, text("debug")))),
+        ("not permitted", new, Value::Null, &["view_connectors:demo"], None, None),
+    ] {
+        let outcome = foreseen_with(&resource("debug", &change), &record, granted);
+        assert_eq!((outcome.action, outcome.held), (Action::None, held), "{case}: {outcome:?}");
+        assert_eq!(level(&outcome), differences, "{case}: {outcome:?}");
+        assert!(outcome.problem.is_none(), "{case}: {outcome:?}");
+        let pending = outcome.notes.iter().any(|note| note.contains("set suspend to false"));
+        assert_eq!(pending, case != "nothing to send", "{case}: {outcome:?}");
+        let refused = outcome.notes.iter().any(|note| note.contains("PermissionMissing"));
+        assert_eq!(refused, case == "not permitted", "{case}: {outcome:?}");
     }
 }
 

@@ -28,6 +28,7 @@ use crate::crd::ConnectorStaged;
 const ROUNDS: usize = 64;
 
 /// The inputs of the simulation.
+#[derive(Clone, Copy)]
 pub(super) struct Inputs<'a> {
     /// The resource after applying.
     pub(super) object: &'a ConnectorStaged,
@@ -77,6 +78,8 @@ pub(super) struct Difference {
 pub(super) struct Projection {
     /// The actions, in order.
     pub(super) actions: Vec<Action>,
+    /// The actions that follow once `suspend` is false, in order.
+    pub(super) held: Vec<Action>,
     /// The condition that the operator would report because a user has to act; then no further action would happen.
     pub(super) problem: Option<ConditionUpdate>,
     /// Fields that would change.
@@ -131,12 +134,29 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
             (Step::NoOp | Step::RemoveFinalizer, _) => {
                 stage.persisted = decision.persisted;
                 rest(inputs, decision.outcome, &mut outcome);
+                if decision.outcome == Outcome::HeldBySuspend {
+                    hold(inputs, &mut outcome);
+                }
                 break;
             }
         }
     }
     outcome.not_deployable = status::deployable(&stage.persisted, stage.seen(), &inputs.object.spec).err();
     outcome
+}
+
+/// Adds what would happen once the resource is not suspended any more.
+fn hold(inputs: &Inputs<'_>, outcome: &mut Projection) {
+    let mut object = inputs.object.clone();
+    object.spec.suspend = false;
+    let resumed = simulate(&Inputs { object: &object, ..*inputs });
+    if let Some(condition) = &resumed.problem {
+        outcome.notes.push(format!("once it is false: {}: {}", condition.reason, condition.message));
+    }
+    outcome.held = resumed.actions.into_iter().filter(|action| !outcome.actions.contains(action)).collect();
+    (outcome.differences, outcome.waits) = (resumed.differences, resumed.waits);
+    let new: Vec<_> = resumed.notes.into_iter().filter(|note| !outcome.notes.contains(note)).collect();
+    outcome.notes.extend(new);
 }
 
 /// Returns what publishing would wait for after all earlier steps.

@@ -139,15 +139,7 @@ fn a_staged_connector_is_simulated_to_its_end() {
             "CannotBeChanged",
             "",
         ),
-        (
-            "suspended",
-            &json!({"suspend": true}),
-            ours(Some("1")),
-            Some(record("1", &none)),
-            vec![],
-            "",
-            "A change is pending",
-        ),
+        ("suspended", &json!({"suspend": true}), ours(Some("1")), Some(record("1", &none)), vec![], "", "tag 1 2"),
         (
             "being published",
             &none,
@@ -166,6 +158,24 @@ fn a_staged_connector_is_simulated_to_its_end() {
         let said: Vec<String> = outcome.waits.iter().chain(&outcome.notes).cloned().chain(differences).collect();
         assert!(said.iter().any(|said| said.contains(more)) || more.is_empty(), "{case}: {said:?}");
         assert!(!said.is_empty() || more.is_empty(), "{case}");
+    }
+}
+
+#[test]
+fn a_suspended_resource_shows_what_is_held() {
+    use Action::{Adopt, Preview, Publish, Update};
+    let ours = json!({"observedGeneration": 1, "id": "one", "previewedTag": "1"});
+    let adopts = json!({"suspend": true, "adoptionPolicy": "Adopt"});
+    for (case, spec, status, tag, actions, held) in [
+        ("another tag", json!({"suspend": true}), ours.clone(), "1", vec![], vec![Update, Preview, Publish]),
+        ("adopted", adopts, Value::Null, "2", vec![Adopt], vec![Preview]),
+        ("not suspended", json!({}), ours, "1", vec![Update, Preview, Publish], vec![]),
+    ] {
+        let outcome = of(&object(&spec, status), Some(&record(tag, &json!({}))));
+        assert_eq!((&outcome.actions, &outcome.held), (&actions, &held), "{case}: {outcome:?}");
+        let pending = outcome.notes.iter().any(|note| note.contains("A change is pending"));
+        assert_eq!(pending, !held.is_empty(), "{case}: {outcome:?}");
+        assert!(outcome.problem.is_none() && (!outcome.moves || held.is_empty()), "{case}: {outcome:?}");
     }
 }
 

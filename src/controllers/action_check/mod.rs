@@ -29,6 +29,7 @@ use super::object_ref::ObjectRef;
 use super::patch::write_status;
 use super::reason::Reason;
 use super::refusal::{self, Access};
+use super::remedy::{self, HostList};
 use super::tracker::ReconcileOutcome;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
@@ -149,7 +150,7 @@ impl Reconciler<'_> {
         let endpoint = match self.context.actions.endpoint(&desired.url) {
             Ok(endpoint) => endpoint,
             Err(refused) => {
-                return condition(Reason::HostNotAllowed, format!("frontend: {refused} (--allowed-action-hosts)"));
+                return condition(Reason::HostNotAllowed, remedy::of_host("frontend", &refused, HostList::Action));
             }
         };
         if let Err(wrong) = act::check(spec.expect.clone()).await {

@@ -123,7 +123,9 @@ pub(super) async fn headers(
                 Err(condition) => return Ok(Err(condition)),
             },
         };
-        let Some(secret) = secret else { return missing(format!("Secret {name} is missing in this namespace")) };
+        let Some(secret) = secret else {
+            return Ok(Err(secret::missing(name, &format!("header {} of spec.headersFrom", wanted.name))));
+        };
         let bytes = secret.data.as_ref().and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());
         let value = match bytes.map(std::str::from_utf8) {
             None | Some(Ok("")) => {

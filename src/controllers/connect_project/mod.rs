@@ -13,7 +13,7 @@ pub mod copy;
 mod observe;
 pub mod status;
 
-pub use observe::{settings, with_credentials};
+pub use observe::{CREDENTIALS_FIELD, settings, with_credentials};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,6 +18,9 @@ use crate::controllers::{secret, served_crds};
 use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged, CredentialsRef};
 use crate::names;
 
+/// The field that names the Secret with the credentials, for messages.
+pub const CREDENTIALS_FIELD: &str = "spec.credentialsSecretRef";
+
 /// The connection settings of the remote project, by their source.
 pub(super) enum Credentials {
     /// From the Secret that the project names.
@@ -47,13 +50,14 @@ pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> R
             Err(condition) => Credentials::Unusable(condition),
         });
     }
-    let missing = format!("Secret {name} is missing in this namespace");
+    let missing = secret::missing(name, CREDENTIALS_FIELD);
     if !is_deleting(context, object).await? {
-        return Ok(Credentials::Unusable(ConditionUpdate::new(Reason::SecretMissing, missing)));
+        return Ok(Credentials::Unusable(missing));
     }
     let place = context.copies.place(object);
-    let lost =
-        |why: String| Credentials::Lost(ConditionUpdate::new(Reason::SecretMissing, format!("{missing}, and {why}")));
+    let lost = |why: String| {
+        Credentials::Lost(ConditionUpdate::new(missing.reason, format!("{}, and {why}", missing.message)))
+    };
     Ok(match copy::read(context, object).await {
         Ok(Some(secret)) => match settings(object, &place, &secret) {
             Ok(settings) => Credentials::Copied(settings),

@@ -9,6 +9,7 @@ use secrecy::{SecretSlice, SecretString};
 
 use super::decide::DesiredPayload;
 use super::declared::{Declared, DeclaredKeys};
+use super::missing::Missing;
 use super::persisted::{OperationKind, Payload, PersistedState, Source, Sources};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::digest::DigestKey;
@@ -194,7 +195,7 @@ pub fn from_spec(
     let mut gather = Gather {
         contents,
         desired: Desired::default(),
-        missing: BTreeMap::new(),
+        missing: Missing::default(),
         unusable: BTreeMap::new(),
         invalid: Vec::new(),
     };
@@ -217,7 +218,7 @@ pub fn from_spec(
 struct Gather<'a> {
     contents: &'a Contents,
     desired: Desired,
-    missing: BTreeMap<Named, BTreeSet<String>>,
+    missing: Missing,
     unusable: BTreeMap<Reference, ConditionUpdate>,
     invalid: Vec<String>,
 }
@@ -231,10 +232,12 @@ impl<'a> Gather<'a> {
         declared: Option<&DeclaredKeys>,
     ) -> ApplicationValues {
         let mut values = ApplicationValues::default();
+        let place = place(application);
         for from in &spec.standard_configuration_from {
             let prefix = from.prefix.as_deref().unwrap_or_default();
             let keys = declared.map(|declared| &declared.standard);
-            for (key, text) in self.all(Named::ConfigMap, &from.config_map_ref.name, prefix, keys) {
+            let field = format!("standardConfigurationFrom of {place}");
+            for (key, text) in self.all((Named::ConfigMap, &from.config_map_ref.name), &field, prefix, keys) {
                 values.standard.insert(key, text);
             }
         }
@@ -246,17 +249,18 @@ impl<'a> Gather<'a> {
         for from in &spec.secured_configuration_from {
             let prefix = from.prefix.as_deref().unwrap_or_default();
             let keys = declared.map(|declared| &declared.secured);
-            for (key, text) in self.all(Named::Secret, &from.secret_ref.name, prefix, keys) {
+            let field = format!("securedConfigurationFrom of {place}");
+            for (key, text) in self.all((Named::Secret, &from.secret_ref.name), &field, prefix, keys) {
                 values.secured.insert(key, SecretString::from(text));
             }
         }
         for value in &spec.secured_configuration {
             let reference = &value.value_from.secret_key_ref;
-            let text = self.one(Named::Secret, &reference.name, &reference.key);
+            let field = format!("{} of {place}", value.key);
+            let text = self.one((Named::Secret, &reference.name), &reference.key, &field);
             values.secured.insert(value.key.clone(), SecretString::from(text.unwrap_or_default()));
         }
         for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
-            let place = place(application);
             self.invalid.push(format!("{place}: {key} is both plain and secured; remove one of the two"));
         }
         values
@@ -269,7 +273,10 @@ impl<'a> Gather<'a> {
         let url = from.and_then(|from| from.application_url.as_ref());
         match (&value.value, config_map, url) {
             (Some(text), _, _) => Some(text.clone()),
-            (None, Some(reference), _) => self.one(Named::ConfigMap, &reference.name, &reference.key),
+            (None, Some(reference), _) => {
+                let field = format!("{} of {}", value.key, place(application));
+                self.one((Named::ConfigMap, &reference.name), &reference.key, &field)
+            }
             (None, None, Some(url)) => {
                 let item = Item::standard(application, &value.key);
                 self.desired.url_values.push(UrlValue::of(item, url));
@@ -284,36 +291,36 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Returns an object, if it can be used.
-    fn content(&mut self, kind: Named, object: &str) -> Option<&'a Content> {
+    /// Returns an object, if it can be used. `field`: the field that needs it.
+    fn content(&mut self, kind: Named, object: &str, field: &str) -> Option<&'a Content> {
         let reference = (kind, object.to_owned());
         match self.contents.get(&reference) {
             Some(Ok(content)) => return Some(content),
             Some(Err(condition)) => drop(self.unusable.insert(reference, condition.clone())),
-            None => drop(self.missing.entry(kind).or_default().insert(object.to_owned())),
+            None => self.missing.object(kind, object, field),
         }
         None
     }
 
-    /// Returns the value of one key of an object.
-    fn one(&mut self, kind: Named, object: &str, key: &str) -> Option<String> {
-        let content = self.content(kind, object)?;
+    /// Returns the value of one key of an object. `field`: the field that needs it.
+    fn one(&mut self, (kind, object): (Named, &str), key: &str, field: &str) -> Option<String> {
+        let content = self.content(kind, object, field)?;
         let Some(value) = content.data.get(key) else {
-            self.missing.entry(kind).or_default().insert(format!("{object} (key {key})"));
+            self.missing.key(kind, object, key, field);
             return None;
         };
         self.text(kind, object, key, value)
     }
 
-    /// Returns every key of an object that the connector declares.
+    /// Returns every key of an object that the connector declares. `field`: the field that needs the object.
     fn all(
         &mut self,
-        kind: Named,
-        object: &str,
+        (kind, object): (Named, &str),
+        field: &str,
         prefix: &str,
         declared: Option<&BTreeSet<String>>,
     ) -> Vec<(String, String)> {
-        let Some(content) = self.content(kind, object) else {
+        let Some(content) = self.content(kind, object, field) else {
             // The missing object may contain any of them.
             let may = declared.into_iter().flatten().filter(|name| name.starts_with(prefix));
             return may.map(|name| (name.clone(), String::new())).collect();
@@ -322,7 +329,7 @@ impl<'a> Gather<'a> {
         for (key, value) in &content.data {
             let name = format!("{prefix}{key}");
             if declared.is_some_and(|declared| !declared.contains(&name)) {
-                self.desired.undeclared.push(format!("{name} of {} {object}", word(kind)));
+                self.desired.undeclared.push(format!("{name} of {} {object}", kind.as_str()));
             } else if let Some(text) = self.text(kind, object, key, value) {
                 found.push((name, text));
             }
@@ -334,7 +341,7 @@ impl<'a> Gather<'a> {
         use secrecy::ExposeSecret;
         let text = std::str::from_utf8(value.expose_secret()).ok().map(ToOwned::to_owned);
         if text.is_none() {
-            let kind = word(kind);
+            let kind = kind.as_str();
             self.invalid
                 .push(format!("key {key} of {kind} {object} is not UTF-8, and the API takes text only; encode it"));
         }
@@ -342,26 +349,19 @@ impl<'a> Gather<'a> {
     }
 
     fn finish(self) -> Result<Desired, Unready> {
-        let listed = |kind: Named| {
-            let names = self.missing.get(&kind)?;
-            Some(format!("{} {}", word(kind), names.iter().cloned().collect::<Vec<_>>().join(", ")))
-        };
-        let (secrets, config_maps) = (listed(Named::Secret), listed(Named::ConfigMap));
-        let refused = self.unusable.values().find(|condition| condition.reason == Reason::KubernetesError);
-        let reason = match (&secrets, &config_maps) {
+        let missing = self.missing.report();
+        let refused = self.unusable.values().any(|condition| condition.reason == Reason::KubernetesError);
+        let reason = match &missing {
             // The operator retries by itself.
-            _ if refused.is_some() => Reason::KubernetesError,
-            (Some(_), _) => Reason::SecretMissing,
-            (None, Some(_)) => Reason::ConfigMapMissing,
-            (None, None) if self.invalid.is_empty() && self.unusable.is_empty() => return Ok(self.desired),
-            (None, None) => Reason::ConfigurationInvalid,
+            _ if refused => Reason::KubernetesError,
+            Some((reason, _)) => *reason,
+            None if self.invalid.is_empty() && self.unusable.is_empty() => return Ok(self.desired),
+            None => Reason::ConfigurationInvalid,
         };
-        let missing: Vec<String> = secrets.into_iter().chain(config_maps).collect();
-        let missing = (!missing.is_empty()).then(|| format!("Missing in this namespace: {}", missing.join("; ")));
         let problems: Vec<_> =
             self.unusable.into_values().map(|condition| condition.message).chain(self.invalid).collect();
         let names = Box::new(self.desired);
-        let condition = if let Some(missing) = missing {
+        let condition = if let Some((_, missing)) = missing {
             besides(ConditionUpdate::new(reason, missing), &problems)
         } else {
             ConditionUpdate::new(reason, problems.join("; "))
@@ -373,15 +373,4 @@ impl<'a> Gather<'a> {
 /// Names an application, or the global values, in messages.
 fn place(application: &str) -> String {
     if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }
-}
-
-fn word(kind: Named) -> &'static str {
-    match kind {
-        Named::Secret => "Secret",
-        Named::ConfigMap => "ConfigMap",
-        Named::Project => "ConnectProject",
-        Named::Deployment => "ConnectorDeployment",
-        Named::Staged => "ConnectorStaged",
-        Named::Check => "ActionCheck",
-    }
 }

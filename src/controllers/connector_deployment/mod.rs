@@ -13,6 +13,7 @@ pub mod declared;
 pub mod desired;
 pub mod intent;
 mod logs;
+mod missing;
 pub mod observe;
 mod outputs;
 pub mod persisted;

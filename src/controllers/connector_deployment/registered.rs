@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use connect_api::model::{DeclaredApplication, Deployment};
-use connect_api::scopes::Right;
+use connect_api::scopes::{self, Right};
 
 use super::decide::CallKind;
 use super::declared::Declared;
 use super::desired::{Desired, Unready};
 use super::{applications, intent, observe, preflight};
 use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::reason::Reason;
 use crate::controllers::remote::{RegistryAnswer, RegistryConnector, RegistryEntry};
 use crate::crd::{ConnectorDeployment, DriftPolicy};
 
@@ -187,6 +188,28 @@ pub fn suspects(call: &CallKind, generates_api_client: bool) -> Vec<Right> {
             vec![Right::ManageDeployments]
         }
     }
+}
+
+/// Whether a call has to name every application that the connector declares.
+#[must_use]
+pub fn needs_declarations(call: &CallKind) -> bool {
+    call.creates() || matches!(call, CallKind::Redeploy { update_connector: true, .. })
+}
+
+/// Returns the condition while a call that needs the declarations cannot be sent. `absent`: the registry has no such
+/// connector; otherwise it cannot be read, or does not say what the connector declares.
+#[must_use]
+pub fn undeclared(absent: bool, project: &str) -> ConditionUpdate {
+    if absent {
+        let message = "The registry has no such connector for this project: correct spec.connector";
+        return ConditionUpdate::new(Reason::ConnectorNotFound, message);
+    }
+    let message = format!(
+        "Nothing is sent: the registry does not say which applications the connector declares, and the request has to \
+         name each of them. The registry is read again until it does. The API client needs {}",
+        scopes::explain(&[Right::ViewConnectors], project)
+    );
+    ConditionUpdate::new(Reason::DeclarationsUnknown, message)
 }
 
 /// Reports problems that were found before anything is sent.

@@ -14,9 +14,10 @@ use super::status_conversion;
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::driver::ObservedRecord;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reason::Reason;
-use crate::controllers::report;
 use crate::controllers::tags::{Item, listed};
+use crate::controllers::{remedy, report};
 use crate::crd::connector_deployment_status::{
     APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
     LOG_SIZE, REPORT_SIZE, ReportEntry, VALUES_SIZE,
@@ -28,6 +29,8 @@ use crate::names;
 /// What a reconcile knows at its end.
 #[derive(Debug)]
 pub struct DeploymentFacts<'a> {
+    /// The resource.
+    pub object_ref: &'a ObjectRef,
     /// Generation of the resource that was reconciled.
     pub generation: i64,
     /// What the decision table keeps.
@@ -192,13 +195,15 @@ pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStat
 fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Vec<Extra> {
     let unverified = facts.persisted.unverified && facts.secured;
     let (reason, message) = if unverified {
-        (
-            "NotSentFromHere",
+        let message = format!(
             "The secured values of the deployment cannot be read back, and this resource is not known to have sent \
-             them. The next redeploy sends them",
-        )
+             them. The next redeploy sends them: {}",
+            remedy::redeploy(facts.object_ref)
+        );
+        ("NotSentFromHere", message)
     } else {
-        ("NothingUnverified", "The deployment has no secured values that this resource did not send")
+        let message = "The deployment has no secured values that this resource did not send";
+        ("NothingUnverified", message.to_owned())
     };
     vec![
         drifted(facts.comparison, facts.record),
@@ -375,6 +380,15 @@ pub fn ready_condition(
     record: Option<&Deployment>,
     report: &[ReportEntry],
 ) -> ConditionUpdate {
+    let condition = of_outcome(outcome, key, record, report);
+    match outcome {
+        // The Event of an operation is reported when its call was sent.
+        Outcome::Running(_) | Outcome::Changing | Outcome::Released => condition.without_event(),
+        _ => condition,
+    }
+}
+
+fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> ConditionUpdate {
     let phase = record.map_or("nothing", |record| record.status.as_str());
     match outcome {
         Outcome::Running(OperationKind::Create) => ConditionUpdate::new(Reason::Creating, running("Creating", record)),

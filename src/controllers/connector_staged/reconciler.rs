@@ -18,7 +18,8 @@ use super::{desired, intent, observe, proof, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::driver::{
-    Decided, LocalCaches, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, StatusInputs, Unready,
+    Decided, LocalCaches, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, SentCall,
+    StatusInputs, Unready, Versions,
 };
 use crate::controllers::foreign_installs::FOREIGN_AGAIN;
 use crate::controllers::keys::ClaimRequest;
@@ -290,6 +291,23 @@ impl RemoteKind for ConnectorStaged {
 
     fn begun_condition(reconciler: &Staged<'_>, observed: &Observed, decision: &decide::Decision) -> ConditionUpdate {
         status::ready_condition(decision.outcome, &reconciler.object.spec.key, observed.record.as_ref(), &[])
+    }
+
+    fn sent_call(reconciler: &Staged<'_>, observed: &Observed, call: &CallKind, done: &Done) -> SentCall {
+        let versions = |record: &Record| Versions { record: record.version, connector: None };
+        SentCall {
+            operation: match call {
+                CallKind::Create => "create",
+                CallKind::Update { .. } => "update",
+                CallKind::Preview { .. } => "preview request",
+                CallKind::Publish { .. } => "publication",
+                CallKind::Delete { .. } => "delete",
+            },
+            record: "staged connector",
+            key: reconciler.object.spec.key.clone(),
+            before: observed.record.as_ref().map(versions),
+            after: done.record.as_ref().map(versions),
+        }
     }
 
     fn response_condition(

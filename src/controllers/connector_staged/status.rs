@@ -149,6 +149,15 @@ fn application(declared: &DeclaredApplication) -> StagedApplication {
 /// for.
 #[must_use]
 pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, details: &[String]) -> ConditionUpdate {
+    let condition = of_outcome(outcome, key, record, details);
+    match outcome {
+        // The Event of an operation is reported when its call was sent.
+        Outcome::Running(_) | Outcome::Released => condition.without_event(),
+        _ => condition,
+    }
+}
+
+fn of_outcome(outcome: Outcome, key: &str, record: Option<&Record>, details: &[String]) -> ConditionUpdate {
     let status = record.map_or_else(|| "not found".to_owned(), |record| record.status.to_string());
     match outcome {
         Outcome::Running(OperationKind::Create) => {

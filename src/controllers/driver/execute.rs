@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use kube::runtime::events::EventType;
+
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::object::Next;
 use crate::controllers::operations::{AppliedResponse, Decision, Step};
 use crate::controllers::remote::Remote;
@@ -21,12 +24,23 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             Step::NoOp => return K::no_op(self, remote, &mut observed, &decision).await,
             Step::Send(call) => call.clone(),
         };
-        let Some(operation) = self.persist_operation(&observed, &decision).await? else {
+        let condition = K::begun_condition(self, &observed, &decision);
+        let reason = condition.reason;
+        let Some(operation) = self.persist_operation(&observed, &decision, condition).await? else {
             return Ok(Next::Again(None));
         };
         // Boxed: most reconciles send nothing.
         let (result, applied) = Box::pin(K::call(self, remote, &observed, &call, &decision, operation)).await;
-        self.apply(remote, &observed, &call.kind, result, applied).await
+        let note = K::sent_call(self, &observed, &call.kind, &result).note(&result);
+        if let Some(note) = &note {
+            tracing::info!(reason = reason.as_str(), "{note}");
+        }
+        // The status comes first: it has what a restart needs.
+        let next = self.apply(remote, &observed, &call.kind, result, applied).await;
+        if let Some(note) = note {
+            self.context.report(&*self.object, EventType::Normal, reason.as_str(), "Reconcile", &note).await;
+        }
+        next
     }
 
     /// Writes the operation into the status, on the version of the resource that was read (rule 1). If that fails, nothing is
@@ -35,8 +49,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         &mut self,
         observed: &K::Observed,
         decision: &Decision<K::Persisted, K::Transient, K::CallKind, K::Outcome>,
+        condition: ConditionUpdate,
     ) -> Result<Option<PersistedOperation>, kube::Error> {
-        let condition = K::begun_condition(self, observed, decision);
         let record = K::record(observed);
         self.patch_status(observed, &decision.persisted, condition, record, K::Details::default()).await?;
         self.cache.transient = decision.transient.clone();

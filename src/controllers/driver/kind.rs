@@ -23,7 +23,7 @@ use crate::controllers::references::Reference;
 use crate::controllers::remote::Remote;
 use crate::crd::shared::RemoteIdentity;
 
-use super::{LocalCaches, Reconciler};
+use super::{LocalCaches, Reconciler, SentCall};
 
 /// A decision of the table of this kind.
 pub type DecisionOf<K> = Decision<
@@ -181,6 +181,14 @@ pub trait RemoteKind: Object + ManagedKind {
         observed: &Self::Observed,
         decision: &DecisionOf<Self>,
     ) -> ConditionUpdate;
+
+    /// Describes a call, with the record before it and the one in its response.
+    fn sent_call(
+        reconciler: &Reconciler<'_, Self>,
+        observed: &Self::Observed,
+        call: &Self::CallKind,
+        result: &CallResult<Self>,
+    ) -> SentCall;
 
     /// The condition after a response. `key_taken`: the key turned out to belong to somebody else.
     fn response_condition(

@@ -10,7 +10,7 @@
 //!
 //! - `kind`: the trait, and what its methods exchange;
 //! - `claim`: who may use a key (rule 4);
-//! - `execute`: carries out a decision;
+//! - `execute`: carries out a decision; `sent`: describes a call that was sent;
 //! - `report`: the status, Events and metadata;
 //! - `cache`: what this process keeps between reconciles.
 
@@ -19,6 +19,7 @@ mod claim;
 mod execute;
 mod kind;
 mod report;
+mod sent;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,7 @@ pub use self::kind::{
     AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,
     StatusInputs, Unready, identity_changed,
 };
+pub use self::sent::{SentCall, Versions};
 use super::backoff::Asked;
 use super::conditions;
 use super::context::{Context, Project};

@@ -7,6 +7,7 @@ use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
 use crate::controllers::conditions::{self, ConditionUpdate};
+use crate::controllers::keys::ClaimRequest;
 use crate::controllers::object::{self, Next, has_finalizer};
 use crate::controllers::refusal::{self, Access};
 use crate::names;
@@ -135,13 +136,17 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if !has_finalizer(&*self.object) {
             return Ok(Next::Gone);
         }
-        let deleted = persisted.and_then(K::deletion_event);
+        let deleted = persisted.and_then(K::deletion_event).map(|(reason, note)| (reason, note.to_owned()));
         let object = Arc::clone(&self.object);
         if let Err(error) = object::remove_finalizer(&self.api, &*object).await {
             return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
         }
-        let (reason, note) = deleted.unwrap_or(("Orphaned", "The remote, if there is one, was left as it is"));
-        self.context.report(&*object, EventType::Normal, reason, "Reconcile", note).await;
+        let (reason, note) = deleted.unwrap_or_else(|| {
+            let annotated = object.annotations().get(names::REMOTE_ID);
+            ("Orphaned", orphaned(&object.claim_request(), annotated.map(String::as_str)))
+        });
+        tracing::info!(reason, "{note}");
+        self.context.report(&*object, EventType::Normal, reason, "Reconcile", &note).await;
         Ok(Next::Gone)
     }
 
@@ -165,5 +170,56 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// Whether the Ready condition is true.
     pub(in crate::controllers) fn is_ready(&self) -> bool {
         self.object.status().is_some_and(|status| conditions::is_ready(K::conditions(status)))
+    }
+}
+
+/// Describes what stays at the remote when an object is deleted and its record is not. `annotated`: the id in the
+/// annotation of the object.
+fn orphaned(claim: &ClaimRequest, annotated: Option<&str>) -> String {
+    let key = &claim.key;
+    let place = claim.remote.as_ref().map(|remote| format!(" in project {}", remote.project_key)).unwrap_or_default();
+    match claim.id.as_deref().or(annotated) {
+        Some(id) => format!(
+            "The remote object with key {key} and id {id} stays{place}: delete it there, or manage it again with a \
+             resource that has adoptionPolicy: Adopt"
+        ),
+        None if claim.operation => format!(
+            "A create was in progress, so a remote object with key {key} may exist{place}: delete it there, or manage \
+             it again with a resource that has adoptionPolicy: Adopt"
+        ),
+        None => format!("This object created nothing with key {key}, so nothing of it stays{place}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd::shared::RemoteIdentity;
+
+    #[test]
+    fn an_orphaned_object_is_named_by_key_id_and_project() {
+        let claim = |id: Option<&str>, operation| ClaimRequest {
+            project: "shop".to_owned(),
+            key: "shop_tax".to_owned(),
+            remote: Some(RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() }),
+            id: id.map(ToOwned::to_owned),
+            operation,
+            claims: true,
+        };
+        for (case, claim, annotated, expected) in [
+            ("known", claim(Some("one"), false), None, "key shop_tax and id one stays in project demo"),
+            ("by its annotation", claim(None, false), Some("two"), "key shop_tax and id two stays in project demo"),
+            ("during its create", claim(None, true), None, "key shop_tax may exist in project demo"),
+            ("never created", claim(None, false), None, "created nothing with key shop_tax"),
+            (
+                "no project",
+                ClaimRequest { remote: None, ..claim(Some("one"), false) },
+                None,
+                "key shop_tax and id one stays: delete it",
+            ),
+        ] {
+            let note = orphaned(&claim, annotated);
+            assert!(note.contains(expected), "{case}: {note}");
+        }
     }
 }

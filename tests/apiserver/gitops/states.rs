@@ -5,6 +5,7 @@ use connect_api::mask::Masker;
 use connect_operator::controllers::conditions::{ConditionUpdate, conditions};
 use connect_operator::controllers::connector_deployment::status::Comparison;
 use connect_operator::controllers::driver::ObservedRecord;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reason::{ConditionState, Reason};
 use connect_operator::controllers::{action_check, connect_project, connector_deployment, connector_staged};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
@@ -110,7 +111,9 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 connector_deployment::status::Newer::No
             };
             let masker = Masker::new([]);
+            let object_ref = ObjectRef::deployment("shop", "tax");
             let facts = connector_deployment::status::DeploymentFacts {
+                object_ref: &object_ref,
                 generation: GENERATION,
                 persisted: &persisted,
                 condition,

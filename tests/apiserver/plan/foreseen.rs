@@ -14,7 +14,7 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
     requested["metadata"]["annotations"] = json!({names::REDEPLOY_REQUESTED_AT: "now"});
     let mut labelled = shop.deployment();
     labelled["metadata"]["labels"] = json!({"team": "tax"});
-    let rows: [Row<'_>; 10] = [
+    let rows: [Row<'_>; 9] = [
         ("unchanged", vec![shop.deployment()], 0, "none", vec![]),
         (
             "unchanged, with its Secret",
@@ -42,7 +42,6 @@ async fn a_redeploy_is_planned_with_the_values_that_differ_and_secured_ones_are_
             vec![level, token],
         ),
         ("a request", vec![requested], 2, "redeploy", vec![]),
-        ("suspended", vec![with_level(&shop, "debug", &json!({"suspend": true}))], 0, "none", vec![]),
     ];
     for (case, manifests, code, action, differences) in rows {
         let planned = plan(&shop, &manifests).await;
@@ -154,4 +153,16 @@ async fn the_operator_sends_the_planned_change() {
     assert_eq!(shop.calls("updateDeploymentById"), 1);
     shop.stop_operator().await;
     assert_eq!(plan(&shop, &[changed]).await.code, Some(0), "no change is left");
+}
+
+#[tokio::test]
+async fn a_suspended_deployment_shows_what_waits_and_nothing_would_happen() {
+    let shop = live().await;
+    let planned = plan(&shop, &[with_level(&shop, "debug", &json!({"suspend": true}))]).await;
+    assert_eq!(planned.code, Some(0), "{} {}", planned.output, planned.error);
+    let planned = planned.json();
+    let deployment = &planned["deployments"][0];
+    assert_eq!((&deployment["action"], &deployment["held"]), (&json!("none"), &json!("redeploy")), "{planned:#}");
+    let level = difference("plain", "LOG_LEVEL", "changed", &json!("info"), &json!("debug"));
+    assert_eq!(deployment["differences"], json!([level]), "{planned:#}");
 }

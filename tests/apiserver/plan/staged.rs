@@ -92,3 +92,23 @@ async fn a_new_tag_is_planned_to_its_end_and_a_deployment_follows_it() {
     assert_eq!(refused.json()["staged"][0]["problem"]["reason"], "KeyConflict");
     assert_eq!(shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap().items.len(), 1);
 }
+
+/// The examples in the order in which a new user applies them.
+#[tokio::test]
+async fn the_examples_are_planned_together() {
+    let shop = nothing_live().await;
+    let texts = [include_str!("../../../examples/quickstart.yaml"), include_str!("../../../examples/staged.yaml")];
+    let mut manifests: Vec<Value> = Vec::new();
+    for text in texts {
+        let text = text.replace("http://127.0.0.1:8787", &shop.dev.url());
+        manifests.extend(serde_saphyr::from_multiple::<Value>(&text).unwrap());
+    }
+    let planned = plan(&shop, &manifests).await;
+    assert_eq!(planned.code, Some(2), "{} {}", planned.output, planned.error);
+    let planned = planned.json();
+    assert_eq!(planned["problems"], false, "{planned:#}");
+    assert_eq!(planned["staged"][0]["actions"], json!(["create", "preview"]), "{planned:#}");
+    let deployments = planned["deployments"].as_array().unwrap();
+    let actions: Vec<_> = deployments.iter().map(|it| (it["name"].as_str(), it["action"].as_str())).collect();
+    assert_eq!(actions, [(Some("my-preview"), Some("create")), (Some("tax"), Some("create"))], "{planned:#}");
+}

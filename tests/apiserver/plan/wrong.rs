@@ -46,6 +46,18 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
             "no such connector",
         ),
         (
+            "no scope for its API client",
+            renamed(&json!({"connector": {"key": "demo-api-client"}, "configurations": []})),
+            "PermissionMissing",
+            "lacks manage_api_clients:demo, which is needed to deploy a connector whose API client is generated",
+        ),
+        (
+            "no configurations, though a value is required",
+            renamed(&json!({"configurations": []})),
+            "ConfigurationInvalid",
+            "requires a value for the secured API_TOKEN",
+        ),
+        (
             "not for this region",
             renamed(&json!({"connector": {"key": "demo-us-only"}})),
             "ConfigurationInvalid",
@@ -82,19 +94,30 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
     let (kubeconfig, manifest) = (shop.sandbox.kubeconfig(), [shop.deployment()]);
     let unlabelled = plan_as(&shop, &kubeconfig, &manifest, &["-o", "json", "--require-secret-label"]).await;
     assert!(unlabelled.output.contains("lacks the label connect-operator.io/use=true"), "{}", unlabelled.output);
+}
+
+#[tokio::test]
+async fn a_manifest_that_the_api_server_rejects_is_one_short_line() {
+    let shop = nothing_live().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
     let mut unknown = shop.deployment();
     unknown["spec"]["conector"] = json!({"key": "x"});
     let moved = with_spec(shop.deployment(), &json!({"connector": {"key": "demo-us-only"}}));
     let wrong =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "stringData": {"token": [NEXT]}});
+    let mut number = shop.deployment();
+    number["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(8080);
     for (case, manifest, words) in [
-        ("an unknown field", unknown, "conector"),
+        ("an unknown field", unknown, "spec.conector: unknown field"),
+        ("a number that is not quoted", number, "value: expected string, got 8080: put it in quotes"),
         ("what cannot change", moved, "connector.key"),
         ("a Secret that is none", wrong, "are not shown"),
     ] {
         let planned = plan(&shop, &[manifest]).await;
         assert_eq!(planned.code, Some(1), "{case}: {} {}", planned.output, planned.error);
+        assert_eq!(planned.error, "", "{case}: the plan says it, and nothing else does");
         let planned = planned.json();
-        assert!(planned["invalid"][0]["message"].as_str().unwrap().contains(words), "{case}: {planned:#}");
+        let message = planned["invalid"][0]["message"].as_str().unwrap();
+        assert!(message.contains(words) && message.len() < 300, "{case}: {planned:#}");
     }
 }

@@ -96,7 +96,8 @@ async fn rule_22_a_failed_undeploy_is_reported_and_retried_with_backoff() {
 async fn rule_22_orphan_leaves_the_remote_and_the_resource_is_deleted_at_once() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"deletionPolicy": "Orphan"})).await;
-    shop.finish("Deployed").await;
+    let live = shop.finish("Deployed").await;
+    let id = live.status.and_then(|status| status.id).expect("it is deployed");
     // It needs neither credentials nor a remote that responds.
     shop.dev.fault(Fault { answer: FaultAnswer::dropped(), ..Fault::default() }).unwrap();
     shop.api::<Secret>().delete(CREDENTIALS, &DeleteParams::default()).await.unwrap();
@@ -105,6 +106,8 @@ async fn rule_22_orphan_leaves_the_remote_and_the_resource_is_deleted_at_once() 
     assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(shop.there(), [DeploymentStatus::Deployed]);
     shop.until_event("Orphaned").await;
+    let note = shop.events("Orphaned").await.remove(0);
+    assert!(note.contains(&format!("key {} and id {id} stays in project demo", shop.key())), "{note}");
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ async fn rule_13_a_missing_key_sends_nothing() {
     shop.until_reason("Adopting").await;
     shop.pass(QUIET).await;
     let missing = shop.until_reason("SecretMissing").await;
-    assert!(message(&missing).contains("tax (key token)"));
+    assert!(message(&missing).contains("Secret tax has no key token"), "{}", message(&missing));
     shop.pass(Duration::from_mins(5)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
 }

@@ -177,6 +177,30 @@ async fn each_transition_is_an_event() {
         assert_eq!(notes.len(), 1, "{reason}: {notes:?}");
         assert!(!notes[0].is_empty(), "{reason}");
     }
+    for (reason, expected) in [
+        ("Creating", "Sent the create of deployment "),
+        ("Redeploying", "Sent the redeploy of deployment "),
+        ("Undeploying", "Sent the undeploy of deployment "),
+    ] {
+        let note = shop.events(reason).await.remove(0);
+        assert!(note.starts_with(expected) && note.contains(": version "), "{note}");
+        assert!(note.contains(" → ") || reason != "Redeploying", "{note}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_is_not_sent_is_no_event_of_a_redeploy() {
+    let shop = Leaping::live().await;
+    let service = |key: &str| json!({"configurations": [{"applicationName": "service", "standardConfiguration": [{"key": key, "value": "a"}]}]});
+    shop.change(&json!({"spec": service("LOG_LEVLE")})).await;
+    shop.until_reason("ConfigurationInvalid").await;
+    let mut held = level("debug");
+    held["suspend"] = json!(true);
+    shop.change(&json!({"spec": held})).await;
+    shop.until_reason("Suspended").await;
+    shop.until_event("Suspended").await;
+    assert_eq!(shop.events("Redeploying").await, Vec::<String>::new());
+    assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ async fn rule_17_a_missing_scope_is_named_and_other_credentials_can_provide_it()
     spec["verify"]["credentialsRef"] = json!({"name": "verifier"});
     shop.apply_deployment(&spec).await;
     let live = shop.finish("SecretMissing").await;
-    assert!(message(&live).contains("Secret verifier of verify.credentialsRef"), "{}", message(&live));
+    assert!(message(&live).contains("(needed by spec.verify.credentialsRef)"), "{}", message(&live));
 
     shop.put_secret("verifier", &[("clientId", "deployer"), ("clientSecret", "dev-secret")]).await;
     let live = shop.until_reason("PermissionMissing").await;

@@ -40,6 +40,9 @@ async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
     assert!(!record.has_changes);
     shop.until_events("Published", 2).await;
     assert_eq!(shop.events("Published").await, ["Tag 1.0.0 is published", "Tag 1.1.0 is published"]);
+    let publications = shop.events("Publishing").await;
+    let sent = |note: &String| note.starts_with("Sent the publication of staged connector kit: version ");
+    assert!(publications.len() == 2 && publications.iter().all(sent), "{publications:?}");
 }
 
 #[tokio::test]

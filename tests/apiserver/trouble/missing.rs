@@ -55,9 +55,9 @@ async fn a_secret_and_then_its_key_are_waited_for_and_named() {
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     waits(&shop, "SecretMissing", "Secret tax").await;
     shop.put_secret(SECRET, &[("other", "something else")]).await;
-    let named = shop.until("the key is named", |object| message(object).contains("tax (key token)"));
+    let named = shop.until("the key is named", |object| message(object).contains("Secret tax has no key token"));
     meanwhile(&shop.clock, HARDLY, named).await;
-    waits(&shop, "SecretMissing", "tax (key token)").await;
+    waits(&shop, "SecretMissing", "Secret tax has no key token (needed by API_TOKEN of application service)").await;
     heals(&shop, shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")])).await;
 }
 
@@ -80,7 +80,7 @@ async fn several_that_are_missing_are_named_in_one_message() {
     deployment["spec"]["configurations"][0]["standardConfigurationFrom"] =
         json!([{"configMapRef": {"name": "settings"}}]);
     shop.sandbox.apply(&deployment).await.unwrap();
-    waits(&shop, "SecretMissing", "Secret tax; ConfigMap settings").await;
+    waits(&shop, "SecretMissing", "; ConfigMap settings does not exist in this namespace").await;
 }
 
 #[tokio::test]

@@ -49,6 +49,7 @@ fn rule_17_ready_is_reported_only_of_a_live_and_applied_deployment() {
     ] {
         let condition = ready_condition(&verdict, "shop_tax", Some(&record("Deployed", &json!([]))), &report);
         assert_eq!(condition.reason, reason, "{case}");
+        assert_eq!(condition.event, verdict != Outcome::Changing, "{case}: nothing is sent yet");
         assert!(condition.message.contains(words), "{case}: {}", condition.message);
     }
 }
@@ -161,6 +162,8 @@ fn rule_19_stalled_needs_a_user_and_its_message_names_the_remedy() {
     ] {
         let condition = ready_condition(&verdict, "shop_tax", None, &[]);
         assert_eq!((condition.reason, condition.reason.state()), (reason, state), "{case}");
+        let operation = matches!(verdict, Outcome::Running(_) | Outcome::Released);
+        assert_eq!(condition.event, !operation, "{case}: the Event of an operation is that of its call");
         assert!(condition.message.contains(words), "{case}: {}", condition.message);
     }
 }

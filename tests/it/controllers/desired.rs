@@ -283,19 +283,29 @@ fn rule_19_missing_objects_may_appear_later_and_are_all_named_at_once() {
     let plain =
         |name: &str, key: &str| json!({"key": "A", "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}});
     for (case, spec, reason, named) in [
-        ("no Secret", secured(&[secret_value("T", "gone", "token")]), Reason::SecretMissing, &["Secret gone"][..]),
-        ("no key", secured(&[secret_value("T", "tax", "nope")]), Reason::SecretMissing, &["Secret tax (key nope)"]),
+        (
+            "no Secret",
+            secured(&[secret_value("T", "gone", "token")]),
+            Reason::SecretMissing,
+            &["Secret gone does not exist", "T of application service"][..],
+        ),
+        (
+            "no key",
+            secured(&[secret_value("T", "tax", "nope")]),
+            Reason::SecretMissing,
+            &["Secret tax has no key nope"],
+        ),
         (
             "two at once",
             secured(&[secret_value("T", "tax", "nope"), secret_value("U", "gone", "x")]),
             Reason::SecretMissing,
-            &["gone", "tax (key nope)"],
+            &["Secret gone does not exist", "Secret tax has no key nope (needed by T of application service)"],
         ),
         (
             "a whole Secret",
             service(&json!({"securedConfigurationFrom": [{"secretRef": {"name": "gone"}}]})),
             Reason::SecretMissing,
-            &["Secret gone"],
+            &["Secret gone", "securedConfigurationFrom of application service"],
         ),
         (
             "a ConfigMap",
@@ -307,7 +317,7 @@ fn rule_19_missing_objects_may_appear_later_and_are_all_named_at_once() {
             "a key of a ConfigMap",
             service(&json!({"standardConfiguration": [plain("settings", "Z")]})),
             Reason::ConfigMapMissing,
-            &["ConfigMap settings (key Z)"],
+            &["ConfigMap settings has no key Z (needed by A of application service)"],
         ),
         (
             "a whole ConfigMap",
@@ -326,7 +336,7 @@ fn rule_19_missing_objects_may_appear_later_and_are_all_named_at_once() {
             "global",
             json!({"globalConfiguration": {"securedConfiguration": [secret_value("T", "gone", "x")]}}),
             Reason::SecretMissing,
-            &["Secret gone"],
+            &["Secret gone", "(needed by T of globalConfiguration)"],
         ),
     ] {
         let condition = from_spec(&resource(&spec).spec, &contents(&[TAX, SETTINGS]), None).expect_err(case).condition;

@@ -1,5 +1,7 @@
 //! The status of a deployment: what it shows, what it hides, what stays, and what is bounded.
 
+use std::sync::LazyLock;
+
 use connect_api::mask::Masker;
 use connect_api::model::Deployment;
 use connect_operator::controllers::conditions::ConditionUpdate;
@@ -10,6 +12,7 @@ use connect_operator::controllers::connector_deployment::status::{
     Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, summarize,
 };
 use connect_operator::controllers::driver::ObservedRecord;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::tags::{Item, Tags};
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
@@ -34,7 +37,9 @@ fn wanted(project_key: &str) -> DesiredIdentity {
 
 /// Returns the facts of a live deployment that this reconcile did not observe.
 fn facts(persisted: &PersistedState) -> DeploymentFacts<'_> {
+    static TAX: LazyLock<ObjectRef> = LazyLock::new(|| ObjectRef::deployment("shop", "tax"));
     DeploymentFacts {
+        object_ref: &TAX,
         generation: 4,
         persisted,
         condition: ConditionUpdate::new(Reason::Deployed, "Deployed"),
@@ -235,6 +240,9 @@ fn conditions_beside_the_main_ones_are_always_there() {
                 assert_eq!(format!("{} {}", found.status, found.reason), expected, "{case}");
             }
         }
+        let unverified = status.conditions.iter().find(|condition| condition.type_ == names::SECRETS_UNVERIFIED);
+        let suggests = unverified.is_some_and(|condition| condition.message.contains("kubectl annotate"));
+        assert_eq!(suggests, case == "unverified", "{case}: {unverified:?}");
     }
 }
 

@@ -18,6 +18,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::sync::watch;
 
+pub(super) use self::quickstart::CONNECTOR;
 use super::Error;
 use super::display::Display;
 use super::manifests::{self, Manifests};

@@ -12,7 +12,7 @@ use crate::crd::ConnectorDeployment;
 use crate::names;
 
 /// The connector to deploy, and the search text for it.
-const CONNECTOR: &str = "demo-connector";
+pub(in crate::cli::demo) const CONNECTOR: &str = "demo-connector";
 const WORDS: &str = "demo";
 
 impl Demo<'_> {
@@ -32,6 +32,11 @@ impl Demo<'_> {
     }
 
     /// The environment of a user who calls this project.
+    pub(in crate::cli::demo) fn variables(&self) -> Vec<(&'static str, String)> {
+        let names = ["CTP_PROJECT_KEY", "CTP_CLIENT_ID", "CTP_CLIENT_SECRET", "CTP_API_URL", "CTP_AUTH_URL"];
+        names.into_iter().filter_map(|name| Some((name, self.variable(name)?))).collect()
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         match name {
             "CTP_PROJECT_KEY" => Some(REMOTE_PROJECT.to_owned()),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{GONE, NEW, OTHER, PLAIN, Problem, WRONG, line, quoted};
+use super::{GONE, HELD, NEW, OTHER, PLAIN, Problem, WRONG, line, quoted};
 use crate::cli::plan::projected_cluster::PlannedStaged;
 use crate::cli::plan::staged::{Action, Difference, Projection};
 use crate::controllers::object_ref::ObjectRef;
@@ -16,6 +16,7 @@ pub(in crate::cli::plan) struct Staging {
     key: String,
     tag: String,
     actions: Vec<Action>,
+    held: Vec<Action>,
     problem: Option<Problem>,
     differences: Vec<Difference>,
     waits: Vec<String>,
@@ -26,13 +27,14 @@ pub(in crate::cli::plan) struct Staging {
 
 impl Staging {
     pub(in crate::cli::plan) fn of(object_ref: &ObjectRef, planned: &PlannedStaged, outcome: Projection) -> Self {
-        let Projection { actions, problem, differences, waits, notes, moves: _, not_deployable: _ } = outcome;
+        let Projection { actions, held, problem, differences, waits, notes, moves: _, not_deployable: _ } = outcome;
         Self {
             namespace: object_ref.namespace.clone(),
             name: object_ref.name.clone(),
             key: planned.after.spec.key.clone(),
             tag: planned.after.spec.repository.tag.clone(),
             actions,
+            held,
             problem: problem.map(|condition| Problem { reason: condition.reason.as_str(), message: condition.message }),
             differences,
             waits,
@@ -50,6 +52,10 @@ impl Staging {
         !self.actions.is_empty()
     }
 
+    pub(super) fn is_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     pub(super) fn is_wrong(&self) -> bool {
         self.problem.is_some()
     }
@@ -62,20 +68,26 @@ impl Staging {
         self.actions.contains(&Action::Adopt)
     }
 
+    /// Describes the actions, in order.
+    fn words(&self, actions: &[Action]) -> Vec<String> {
+        let Self { key, tag, .. } = self;
+        let words = actions.iter().map(|action| match action {
+            Action::Create => format!("is created, with the key {key}"),
+            Action::Adopt => format!("adopts the staged connector with the key {key}"),
+            Action::Update => "is updated".to_owned(),
+            Action::Preview => format!("requests permission to deploy tag {tag}"),
+            Action::Publish => format!("is published with tag {tag}"),
+        });
+        words.collect()
+    }
+
     pub(super) fn lines(&self, text: &mut String) {
-        let Self { namespace, name, key, tag, .. } = self;
+        let Self { namespace, name, tag, .. } = self;
         let title = format!("ConnectorStaged {namespace}/{name}");
-        let steps: Vec<String> = self
-            .actions
-            .iter()
-            .map(|action| match action {
-                Action::Create => format!("is created, with the key {key}"),
-                Action::Adopt => format!("adopts the staged connector with the key {key}"),
-                Action::Update => "is updated".to_owned(),
-                Action::Preview => format!("requests permission to deploy tag {tag}"),
-                Action::Publish => format!("is published with tag {tag}"),
-            })
-            .collect();
+        let mut steps = self.words(&self.actions);
+        if self.is_held() {
+            steps.push(format!("{HELD} it {}", self.words(&self.held).join(", then ")));
+        }
         if !steps.is_empty() || self.problem.is_none() {
             let (style, sign) = match self.actions.first() {
                 None => (PLAIN, " "),

@@ -8,6 +8,7 @@ use clock::{between, later};
 use super::super::act::{self, Done};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
 use super::super::persisted::{OperationKind, OperationState, Phase};
+use super::super::registered::needs_declarations;
 use super::super::status::Comparison;
 use super::super::{applications, logs, observe, outputs, verification};
 use crate::controllers::driver::{ObservedRecord, PersistedOperation};
@@ -18,7 +19,6 @@ use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 
-use super::registered::needs_declarations;
 use super::{Deployment, Details, Inputs};
 
 /// Pause before the observation that follows a lost response to a redeploy (contract section 8.4). A busy remote proves

@@ -38,7 +38,8 @@ use super::{act, status, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::driver::{
-    Decided, LocalCaches, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, StatusInputs, Unready,
+    Decided, LocalCaches, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, SentCall,
+    StatusInputs, Unready, Versions,
 };
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::object::Next;
@@ -318,6 +319,21 @@ impl RemoteKind for ConnectorDeployment {
 
     fn begun_condition(_: &Deployment<'_>, inputs: &Inputs, decision: &Decision) -> ConditionUpdate {
         status::ready_condition(&decision.outcome, &inputs.wanted.key, None, &[])
+    }
+
+    fn sent_call(_: &Deployment<'_>, inputs: &Inputs, call: &CallKind, done: &Done) -> SentCall {
+        let versions = |record: &Record| Versions { record: record.version, connector: Some(record.connector.version) };
+        SentCall {
+            operation: match call {
+                CallKind::Create { .. } => "create",
+                CallKind::Redeploy { .. } => "redeploy",
+                CallKind::Undeploy { .. } | CallKind::Recreate { .. } => "undeploy",
+            },
+            record: "deployment",
+            key: inputs.wanted.key.clone(),
+            before: inputs.record().map(versions),
+            after: done.record.as_ref().map(versions),
+        }
     }
 
     fn response_condition(

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use clock::later;
-use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
 
-use super::super::decide::{CallKind, Decision, Outcome, Step};
+use super::super::decide::{Decision, Outcome, Step};
 use super::super::intent::{self, Target};
-use super::super::registered::{Registered, not_sent};
+use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{RegistryAnswer, RegistryEntry, Remote};
@@ -157,22 +156,8 @@ impl Deployment<'_> {
         if !absent {
             ask(later(registry_entry.at, DECLARATIONS_AGAIN));
         }
-        let (reason, message) = match &registry_entry.found {
-            // The registry cache enqueues the resource once the connector exists.
-            _ if absent => (
-                Reason::ConnectorNotFound,
-                "The registry has no such connector for this project: correct spec.connector".to_owned(),
-            ),
-            _ => (
-                Reason::DeclarationsUnknown,
-                format!(
-                    "Nothing is sent: the registry does not say which applications the connector declares, and the \
-                     request has to name each of them. The registry is read again until it does. The API client needs {}",
-                    scopes::explain(&[Right::ViewConnectors], project)
-                ),
-            ),
-        };
-        Some(Obstacle::Report(ConditionUpdate::new(reason, message)))
+        // The registry cache enqueues the resource once the connector exists.
+        Some(Obstacle::Report(undeclared(absent, project)))
     }
 
     /// Reads the registry once more, bypassing the cache, before a problem is reported to a user: once for each
@@ -190,11 +175,6 @@ impl Deployment<'_> {
         let generation = self.object.metadata.generation.unwrap_or_default();
         self.cache.own.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
     }
-}
-
-/// Whether a call has to name every application that the connector declares.
-pub(super) fn needs_declarations(call: &CallKind) -> bool {
-    call.creates() || matches!(call, CallKind::Redeploy { update_connector: true, .. })
 }
 
 fn earlier(than: Timestamp, by: Duration) -> Timestamp {

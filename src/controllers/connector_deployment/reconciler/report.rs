@@ -11,6 +11,7 @@ use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::driver::{ObservedRecord, StatusInputs};
 use crate::controllers::object;
 use crate::controllers::reason::{ConditionState, Reason};
+use crate::controllers::remedy;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -22,7 +23,7 @@ impl Deployment<'_> {
     pub(super) fn ready_condition(&self, inputs: &Inputs, decision: &Decision) -> ConditionUpdate {
         let record = inputs.record();
         let report = record.map(|record| self.report(inputs, record, &decision.persisted)).unwrap_or_default();
-        match (&decision.outcome, &inputs.desired) {
+        let condition = match (&decision.outcome, &inputs.desired) {
             (Outcome::ValuesUnknown, Err(condition)) => condition.clone(),
             (Outcome::Refused, _) => self
                 .cache
@@ -45,6 +46,11 @@ impl Deployment<'_> {
                 let desired = desired.as_ref().ok().zip(record).filter(|_| live);
                 desired.and_then(|(desired, record)| application_urls::waiting(desired, record)).unwrap_or(condition)
             }
+        };
+        // A resource that only observes sends nothing.
+        match self.object.spec.management_policy {
+            ManagementPolicy::Full => remedy::of_failure(condition, self.object_ref),
+            ManagementPolicy::ObserveOnly => condition,
         }
     }
 
@@ -99,6 +105,7 @@ impl Deployment<'_> {
         let inputs = status.observed;
         let payload = inputs.and_then(|inputs| inputs.payload.as_ref());
         let facts = DeploymentFacts {
+            object_ref: self.object_ref,
             generation: self.generation(),
             persisted: status.persisted,
             condition: status.condition.clone(),

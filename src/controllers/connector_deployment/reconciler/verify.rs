@@ -93,8 +93,7 @@ impl Deployment<'_> {
                 Err(condition) => return Ok(Err(condition)),
             };
             let Some(found) = found else {
-                let missing = format!("Secret {} of verify.credentialsRef is missing", reference.name);
-                return Ok(Err(ConditionUpdate::new(Reason::SecretMissing, missing)));
+                return Ok(Err(secret::missing(&reference.name, "spec.verify.credentialsRef")));
             };
             match connect_project::with_credentials(settings, reference, &reference.name, &found) {
                 Ok(own) => settings = own,

@@ -1,0 +1,106 @@
+//! Commands that messages suggest to users. Pure.
+
+use connect_api::hosts::{AllowedHosts, UrlRefused};
+
+use super::action_factory::DEFAULT_ACTION_HOSTS;
+use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
+use super::object_ref::ObjectRef;
+use crate::names;
+
+/// Returns the command that requests a redeploy of the resource.
+#[must_use]
+pub fn redeploy(object_ref: &ObjectRef) -> String {
+    let ObjectRef { kind, namespace, name } = object_ref;
+    format!(
+        "kubectl annotate {} {name} --namespace {namespace} {}=\"$(date +%s)\" --overwrite",
+        kind.as_str().to_lowercase(),
+        names::REDEPLOY_REQUESTED_AT
+    )
+}
+
+/// Appends the command that requests a redeploy to the message of a failed deployment. The rest of the message is cut
+/// so that the command fits.
+#[must_use]
+pub fn of_failure(condition: ConditionUpdate, object_ref: &ObjectRef) -> ConditionUpdate {
+    if !condition.reason.is_failed() {
+        return condition;
+    }
+    let remedy = format!(". To deploy the same values again: {}", redeploy(object_ref));
+    let finding = condition.message.trim_end_matches('.');
+    let finding = cut(finding, LONGEST_MESSAGE.saturating_sub(remedy.len()));
+    ConditionUpdate::new(condition.reason, format!("{finding}{remedy}"))
+}
+
+/// A list of hosts that may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostList {
+    /// Hosts of the Connect API, its authorization server and the HTTP API.
+    Api,
+    /// Hosts of frontends.
+    Action,
+}
+
+/// Returns the message about a URL that may not be called, with the option that would allow it. `field`: the field with
+/// the URL.
+#[must_use]
+pub fn of_host(field: &str, refused: &UrlRefused, list: HostList) -> String {
+    let (flag, value, default) = match list {
+        HostList::Api => ("--allowed-api-hosts", "allowedApiHosts", AllowedHosts::DEFAULT),
+        HostList::Action => ("--allowed-action-hosts", "allowedActionHosts", DEFAULT_ACTION_HOSTS),
+    };
+    let remedy = refused.pattern().map(|pattern| {
+        format!(". The default hosts and this one are {flag} '{default},{pattern}'; in the chart, {value} has the list")
+    });
+    format!("{field}: {refused}{}", remedy.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_is_not_allowed_names_the_option_and_a_wrong_url_does_not() {
+        let hosts = AllowedHosts::parse(AllowedHosts::DEFAULT.split(',')).expect("patterns");
+        for (case, url, list, suggested) in [
+            ("a dev server", "http://127.0.0.1:8787", HostList::Api, Some("--allowed-api-hosts 'connect.")),
+            (
+                "a frontend",
+                "https://shop.example.com",
+                HostList::Action,
+                Some("--allowed-action-hosts '*.frontastic.live"),
+            ),
+            ("not a URL", "nope", HostList::Api, None),
+        ] {
+            let refused = hosts.endpoint(url).expect_err(case);
+            let message = of_host("apiUrl", &refused, list);
+            assert!(message.starts_with("apiUrl: "), "{case}: {message}");
+            assert_eq!(message.contains("--allowed"), suggested.is_some(), "{case}: {message}");
+            assert!(message.contains(suggested.unwrap_or_default()), "{case}: {message}");
+            let host = url.trim_start_matches("https://");
+            assert!(message.contains(&format!(",{host}'; in the chart")) || suggested.is_none(), "{case}: {message}");
+        }
+    }
+    use crate::controllers::reason::Reason;
+
+    const COMMAND: &str = "kubectl annotate connectordeployment tax --namespace shop \
+                           connect-operator.io/redeploy-requested-at=\"$(date +%s)\" --overwrite";
+
+    #[test]
+    fn only_a_failed_deployment_suggests_a_redeploy_and_the_command_is_never_cut() {
+        let long = "x".repeat(2 * LONGEST_MESSAGE);
+        for (case, reason, message, suggests) in [
+            ("failed", Reason::DeploymentFailed, "the build failed", true),
+            ("a sentence", Reason::RedeployFailed, "The build failed.", true),
+            ("a long report", Reason::RedeployFailed, long.as_str(), true),
+            ("live", Reason::Deployed, "Deployed", false),
+            ("nothing was sent", Reason::ConfigurationInvalid, "no such key", false),
+        ] {
+            let update = of_failure(ConditionUpdate::new(reason, message), &ObjectRef::deployment("shop", "tax"));
+            assert_eq!(update.reason, reason, "{case}");
+            assert!(update.message.len() <= LONGEST_MESSAGE, "{case}");
+            assert_eq!(update.message.ends_with(COMMAND), suggests, "{case}: {}", update.message);
+            assert!(!update.message.contains(".."), "{case}: {}", update.message);
+            assert_eq!(update.message == message, !suggests, "{case}");
+        }
+    }
+}

@@ -134,6 +134,22 @@ fn each_alert_can_be_disabled() {
 }
 
 #[test]
+fn the_values_on_the_page_about_metrics_adjust_the_alerts() {
+    let page = include_str!("../../../docs/metrics.md");
+    let block = page.split("```").skip(1).step_by(2).find_map(|block| block.strip_prefix("yaml\n")).expect("values");
+    let folder = tempfile::tempdir().unwrap();
+    let values = folder.path().join("values.yaml");
+    std::fs::write(&values, block).unwrap();
+    let manifests = helm::manifests(&["--values", values.to_str().unwrap()]);
+    let rule = manifests.iter().find(|it| it["kind"] == "PrometheusRule").expect("it is enabled");
+    let alerts = rule["spec"]["groups"][0]["rules"].as_array().expect("a list");
+    assert_eq!(alerts.len(), names().len() - 1);
+    let stalled = alerts.iter().find(|alert| alert["alert"] == "ConnectResourceStalled").expect("it is rendered");
+    assert_eq!((&stalled["for"], &stalled["labels"]["severity"]), (&json!("30m"), &json!("info")));
+    assert!(stalled["expr"].as_str().expect("a text").ends_with("> 5"), "{stalled}");
+}
+
+#[test]
 fn labels_of_all_alerts_give_way_to_those_of_one() {
     for alert in alerts("@.additionalRuleLabels.team=a,@.alerts.ConnectOperatorDown.labels.team=b") {
         let expected = if alert["alert"] == "ConnectOperatorDown" { "b" } else { "a" };

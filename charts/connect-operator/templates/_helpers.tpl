@@ -31,12 +31,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $_ := set $labels "app.kubernetes.io/version" .Chart.AppVersion }}
 {{- $_ := set $labels "app.kubernetes.io/managed-by" .Release.Service }}
 {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") }}
-{{- merge $labels .Values.commonLabels (default (dict) (.Values.global).commonLabels) | toYaml }}
+{{- merge $labels (default (dict) .Values.commonLabels) (default (dict) (.Values.global).commonLabels) | toYaml }}
 {{- end }}
 
 {{/* The same with labels of one object only: a list of the context and these. */}}
 {{- define "connect-operator.labelsWith" -}}
-{{- merge (include "connect-operator.labels" (index . 0) | fromYaml) (index . 1) | toYaml }}
+{{- merge (include "connect-operator.labels" (index . 0) | fromYaml) (default (dict) (index . 1)) | toYaml }}
 {{- end }}
 
 {{- define "connect-operator.serviceAccountName" -}}
@@ -159,7 +159,7 @@ of the context, the end of its name, and its values.
 {{- $root := index . 0 }}
 {{- $values := index . 2 }}
 {{- $namespace := default $root.Release.Namespace $values.namespace }}
-{{- $elsewhere := ne $namespace $root.Release.Namespace | ternary (printf "-%s" $root.Release.Namespace) "" }}
+{{- $elsewhere := ne $namespace $root.Release.Namespace | ternary (printf "-%s" $root.Release.Namespace) "" -}}
 name: {{ include "connect-operator.fullname" $root }}{{ $elsewhere }}{{ index . 1 }}
 namespace: {{ $namespace }}
 labels:

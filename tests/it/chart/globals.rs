@@ -1,4 +1,4 @@
-//! What the chart takes over from `global`, how it adapts to OpenShift, and the chart as a part of another one.
+//! What the chart takes over from `global`, how it adapts to `OpenShift`, and the chart as a part of another one.
 
 use std::process::Command;
 

@@ -67,7 +67,7 @@ fn links_of_the_chart_lead_to_files_of_the_project() {
     let icon = chart["icon"].as_str().expect("an icon");
     let raw = REPOSITORY.replace("github.com", "raw.githubusercontent.com");
     let changes = annotation("changes");
-    let links = changes.as_array().into_iter().flatten().flat_map(|change| change["links"].as_array().cloned());
+    let links = changes.as_array().into_iter().flatten().filter_map(|change| change["links"].as_array().cloned());
     let links: Vec<_> = links.chain(annotation("links").as_array().cloned()).flatten().collect();
     assert!(links.len() > 1);
     let mut paths: Vec<_> = links.iter().map(|link| link["url"].as_str().expect("an address").to_owned()).collect();

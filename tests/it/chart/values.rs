@@ -11,9 +11,17 @@ fn file(name: &str) -> Value {
     serde_saphyr::from_str(&text).unwrap()
 }
 
+/// Checks that each `set` is refused with a message that has the place and the expectation.
+fn are_refused(rows: &[(&str, &str, &str, &str)]) {
+    for &(case, set, place, expected) in rows {
+        let refusal = helm::text(&["--set", set]).expect_err(case);
+        assert!(refusal.contains(place) && refusal.contains(expected), "{case}: {refusal}");
+    }
+}
+
 #[test]
 fn wrong_and_unknown_values_are_refused_by_name() {
-    for (case, set, place, expected) in [
+    are_refused(&[
         ("unknown", "replicas=2", "", "additional properties 'replicas' not allowed"),
         ("unknown below", "image.name=a", "image", "additional properties 'name' not allowed"),
         (
@@ -64,6 +72,24 @@ fn wrong_and_unknown_values_are_refused_by_name() {
         ("an unknown resource", "resources.limits.mem=1Gi", "", "invalid propertyName 'mem'"),
         ("ends before a call does", "terminationGracePeriodSeconds=10", "terminationGracePeriodSeconds", "want 35"),
         ("nothing may be evicted", "podDisruptionBudget.maxUnavailable=0", "podDisruptionBudget", "want 1"),
+        ("an argument without dashes", "extraArgs={run}", "extraArgs/0", "does not match pattern"),
+        ("a variable without name", "extraEnv[0].value=a", "extraEnv/0", "missing property 'name'"),
+        ("a mount without path", "extraVolumeMounts[0].name=a", "extraVolumeMounts/0", "missing property 'mountPath'"),
+        ("an interval without unit", "metrics.serviceMonitor.interval=30", "serviceMonitor/interval", "want string"),
+        ("an invalid port", "networkPolicy.apiServerPorts={70000}", "apiServerPorts/0", "want 65,535"),
+        (
+            "two without election",
+            "leaderElection.enabled=false",
+            "",
+            "replicaCount above 1 needs leaderElection.enabled",
+        ),
+        ("two bundles", "caBundle.configMapName=a,caBundle.secretName=b", "", "configMapName or secretName, not both"),
+    ]);
+}
+
+#[test]
+fn wrong_settings_of_pods_are_refused_by_name() {
+    are_refused(&[
         ("nothing may stay", "podDisruptionBudget.minAvailable=0", "podDisruptionBudget/minAvailable", "want 1"),
         ("all have to stay", "podDisruptionBudget.minAvailable=2", "", "leave one pod of replicaCount"),
         ("rounded up, all have to stay", "podDisruptionBudget.minAvailable=51%", "", "leave one pod of replicaCount"),
@@ -95,6 +121,12 @@ fn wrong_and_unknown_values_are_refused_by_name() {
             "adaptSecurityContext",
             "one of 'auto', 'force', 'disabled'",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_settings_of_the_monitoring_are_refused_by_name() {
+    are_refused(&[
         (
             "two monitors",
             "metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true",
@@ -133,22 +165,7 @@ fn wrong_and_unknown_values_are_refused_by_name() {
             "ConnectOperatorDown: this alert has no threshold",
         ),
         ("an invalid label of alerts", "metrics.prometheusRule.additionalRuleLabels.a-b=c", "", "propertyName 'a-b'"),
-        ("an argument without dashes", "extraArgs={run}", "extraArgs/0", "does not match pattern"),
-        ("a variable without name", "extraEnv[0].value=a", "extraEnv/0", "missing property 'name'"),
-        ("a mount without path", "extraVolumeMounts[0].name=a", "extraVolumeMounts/0", "missing property 'mountPath'"),
-        ("an interval without unit", "metrics.serviceMonitor.interval=30", "serviceMonitor/interval", "want string"),
-        ("an invalid port", "networkPolicy.apiServerPorts={70000}", "apiServerPorts/0", "want 65,535"),
-        (
-            "two without election",
-            "leaderElection.enabled=false",
-            "",
-            "replicaCount above 1 needs leaderElection.enabled",
-        ),
-        ("two bundles", "caBundle.configMapName=a,caBundle.secretName=b", "", "configMapName or secretName, not both"),
-    ] {
-        let refusal = helm::text(&["--set", set]).expect_err(case);
-        assert!(refusal.contains(place) && refusal.contains(expected), "{case}: {refusal}");
-    }
+    ]);
 }
 
 #[test]

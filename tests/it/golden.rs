@@ -15,11 +15,13 @@ pub(crate) fn assert_golden(path: &str, actual: &str) {
 }
 
 /// Asserts that the named parts of the page at `path` have the given contents. The rest of the page is handwritten. A
-/// part stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`.
+/// part stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`, in YAML between such comments with `#`.
 pub(crate) fn assert_golden_parts(path: &str, parts: &[(&str, String)]) {
     let mut page = std::fs::read_to_string(file(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let yaml = Path::new(path).extension().is_some_and(|extension| extension == "yaml");
+    let (open, close) = if yaml { ("#", "") } else { ("<!--", " -->") };
     for (name, content) in parts {
-        let (begin, end) = (format!("<!-- generated: {name} -->\n"), format!("<!-- end: {name} -->"));
+        let (begin, end) = (format!("{open} generated: {name}{close}\n"), format!("{open} end: {name}{close}"));
         let whole = page.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
         let (before, after) = whole.unwrap_or_else(|| panic!("{path} has no part `{name}`"));
         page = format!("{before}{begin}\n{}\n\n{end}{after}", content.trim_end());

@@ -31,12 +31,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $_ := set $labels "app.kubernetes.io/version" .Chart.AppVersion }}
 {{- $_ := set $labels "app.kubernetes.io/managed-by" .Release.Service }}
 {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") }}
-{{- merge $labels .Values.commonLabels | toYaml }}
+{{- merge $labels (default (dict) .Values.commonLabels) (default (dict) (.Values.global).commonLabels) | toYaml }}
 {{- end }}
 
 {{/* The same with labels of one object only: a list of the context and these. */}}
 {{- define "connect-operator.labelsWith" -}}
-{{- merge (include "connect-operator.labels" (index . 0) | fromYaml) (index . 1) | toYaml }}
+{{- merge (include "connect-operator.labels" (index . 0) | fromYaml) (default (dict) (index . 1)) | toYaml }}
 {{- end }}
 
 {{- define "connect-operator.serviceAccountName" -}}
@@ -52,10 +52,43 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if not (kindIs "string" $tag) }}
 {{- $tag = int64 $tag | toString }}
 {{- end }}
+{{- $repository := .Values.image.repository }}
+{{- with (.Values.global).imageRegistry }}
+{{- $parts := splitList "/" $repository }}
+{{- /* As container engines have it: the first part is a registry if it has a point or a port, or is localhost. */}}
+{{- if and (gt (len $parts) 1) (regexMatch "[.:]|^localhost$" (first $parts)) }}
+{{- $repository = rest $parts | join "/" }}
+{{- end }}
+{{- $repository = printf "%s/%s" . $repository }}
+{{- end }}
 {{- if .Values.image.digest }}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- printf "%s@%s" $repository .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion $tag) }}
+{{- printf "%s:%s" $repository (default .Chart.AppVersion $tag) }}
+{{- end }}
+{{- end }}
+
+{{/* Pull secrets of this chart and of all charts, each once. */}}
+{{- define "connect-operator.imagePullSecrets" -}}
+{{- $secrets := list }}
+{{- range concat (default (list) (.Values.global).imagePullSecrets) (default (list) .Values.imagePullSecrets) }}
+{{- $secrets = append $secrets (kindIs "string" . | ternary (dict "name" .) .) }}
+{{- end }}
+{{- with uniq $secrets }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* A security context, on OpenShift without the ids that it assigns: a list of the context and of this one. */}}
+{{- define "connect-operator.securityContext" -}}
+{{- $root := index . 0 }}
+{{- $context := default (dict) (index . 1) }}
+{{- $adapt := default "auto" ((($root.Values.global).compatibility).openshift).adaptSecurityContext }}
+{{- if or (eq $adapt "force") (and (eq $adapt "auto") ($root.Capabilities.APIVersions.Has "security.openshift.io/v1")) }}
+{{- $context = omit $context "runAsUser" "runAsGroup" "fsGroup" }}
+{{- end }}
+{{- with $context }}
+{{- toYaml . }}
 {{- end }}
 {{- end }}
 
@@ -116,4 +149,61 @@ annotations:
 {{- end }}
 labels:
   {{- include "connect-operator.labels" . | nindent 2 }}
+{{- end }}
+
+{{/*
+Metadata of an object for the monitoring, which may be in a namespace where releases of several namespaces meet: a list
+of the context, the end of its name, and its values.
+*/}}
+{{- define "connect-operator.monitoringMetadata" -}}
+{{- $root := index . 0 }}
+{{- $values := index . 2 }}
+{{- $namespace := default $root.Release.Namespace $values.namespace }}
+{{- $elsewhere := ne $namespace $root.Release.Namespace | ternary (printf "-%s" $root.Release.Namespace) "" -}}
+name: {{ include "connect-operator.fullname" $root }}{{ $elsewhere }}{{ index . 1 }}
+namespace: {{ $namespace }}
+labels:
+  {{- include "connect-operator.labelsWith" (list $root $values.labels) | nindent 2 }}
+{{- with $values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The endpoint of a ServiceMonitor or PodMonitor, from its values. */}}
+{{- define "connect-operator.metricsEndpoint" -}}
+port: metrics
+path: /metrics
+interval: {{ .interval }}
+scrapeTimeout: {{ .scrapeTimeout }}
+# Labels `namespace` and so on of a metric are those of the resource it tells of.
+honorLabels: true
+{{- with .relabelings }}
+relabelings:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .metricRelabelings }}
+metricRelabelings:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* An alert as its values adjust it: a list of the context and of the alert. */}}
+{{- define "connect-operator.alert" -}}
+{{- $values := (index . 0).Values.metrics.prometheusRule }}
+{{- $alert := index . 1 }}
+{{- $adjusted := default (dict) (index (default (dict) $values.alerts) $alert.alert) }}
+{{- if hasKey $adjusted "threshold" }}
+{{- $limit := regexFind "> [0-9]+" $alert.expr }}
+{{- if not $limit }}
+{{- fail (printf "metrics.prometheusRule.alerts.%s: this alert has no threshold" $alert.alert) }}
+{{- end }}
+{{- $parts := splitn $limit 2 $alert.expr }}
+{{- $_ := set $alert "expr" (printf "%s> %d%s" $parts._0 (int64 $adjusted.threshold) $parts._1) }}
+{{- end }}
+{{- $_ := set $alert "for" (default $alert.for $adjusted.for) }}
+{{- $labels := merge (dict) (default (dict) $adjusted.labels) (default (dict) $values.additionalRuleLabels) $alert.labels }}
+{{- $_ := set $alert "labels" $labels }}
+{{- $_ := set $alert "annotations" (merge (dict) (default (dict) $adjusted.annotations) $alert.annotations) }}
+{{- toYaml $alert }}
 {{- end }}

@@ -14,7 +14,7 @@ const ELSEWHERE: [&str; 2] = ["ServiceMonitor", "PrometheusRule"];
 /// A sandbox with the namespaces that the manifests name, one of them with the enforced standard.
 async fn place() -> Sandbox {
     let sandbox = Sandbox::new().await;
-    for name in ["connect-operator", "shop", "blog"] {
+    for name in ["connect-operator", "shop", "blog", "monitoring"] {
         let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
         let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
         sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &manifest.to_string()).await;

@@ -21,7 +21,7 @@ fn template(crd: &str) -> String {
     let (begin, rest) = escaped.split_once("metadata:\n").expect("a CRD has metadata");
     let begin = begin.strip_prefix("---\n").unwrap_or(begin);
     let metadata = "metadata:\n  {{- include \"connect-operator.crdMetadata\" . | nindent 2 }}\n";
-    format!("{{{{- if .Values.crds.install }}}}\n{begin}{metadata}{rest}{{{{- end }}}}\n")
+    format!("{{{{- if .Values.crds.enabled }}}}\n{begin}{metadata}{rest}{{{{- end }}}}\n")
 }
 
 /// Compares the templates with the code, or rewrites them, before anything is rendered from them.
@@ -71,7 +71,7 @@ fn crds_are_left_out_or_kept_as_configured() {
         let all = helm::manifests(arguments).into_iter();
         all.filter(|it| it["kind"] == "CustomResourceDefinition").collect::<Vec<Value>>()
     };
-    assert!(crds(&["--set", "crds.install=false"]).is_empty());
+    assert!(crds(&["--set", "crds.enabled=false"]).is_empty());
     let without_keep = crds(&["--set", "crds.keep=false"]);
     assert!(!without_keep.is_empty() && without_keep.iter().all(|crd| crd["metadata"]["annotations"].is_null()));
 }

@@ -3,9 +3,13 @@
 
 mod deploy;
 mod generated;
+mod globals;
 mod image;
+mod metadata;
+mod monitoring;
 mod readme;
 mod renders;
 mod rights;
 mod sbom;
+mod schema;
 mod values;

@@ -9,17 +9,17 @@ use crate::golden::assert_golden_parts;
 use crate::helm::CHART;
 
 /// A documented value: its path and its text.
-struct Documented {
-    path: Vec<String>,
-    comment: String,
+pub(super) struct Documented {
+    pub(super) path: Vec<String>,
+    pub(super) comment: String,
 }
 
-fn values_text() -> String {
+pub(super) fn values_text() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join("values.yaml")).unwrap()
 }
 
 /// Returns every key of `values.yaml` under such a comment, in order.
-fn documented(text: &str) -> Vec<Documented> {
+pub(super) fn documented(text: &str) -> Vec<Documented> {
     let (mut found, mut parents, mut comment) = (Vec::new(), Vec::<(usize, String)>::new(), None::<String>);
     for line in text.lines() {
         let trimmed = line.trim_start();

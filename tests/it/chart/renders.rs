@@ -16,7 +16,7 @@ fn the_renders_are_the_committed_ones() {
     for set in SETS {
         let values = format!("{FOLDER}/{set}.values.yaml");
         // CRDs, alerts and the dashboard have tests of their own.
-        let without = "crds.install=false,metrics.prometheusRule.enabled=false,metrics.dashboard.enabled=false";
+        let without = "crds.enabled=false,metrics.prometheusRule.enabled=false,metrics.dashboard.enabled=false";
         let render = helm::text(&["--values", &values, "--set", without]).expect(set);
         assert_golden(&format!("{FOLDER}/{set}.yaml"), &render);
     }
@@ -31,19 +31,19 @@ fn helm_lint_accepts_the_chart() {
     }
 }
 
-/// Returns the only manifest of that kind with the release's own name.
-fn only(kind: &str, set: &str) -> Value {
+/// Returns the only manifest of that kind.
+pub(super) fn only(kind: &str, set: &str) -> Value {
     let found = helm::manifests(&["--set", set]).into_iter().filter(|it| it["kind"] == kind);
     let mut found: Vec<_> = found.collect();
     assert_eq!(found.len(), 1, "{kind} with {set}");
     found.remove(0)
 }
 
-fn pod(set: &str) -> Value {
+pub(super) fn pod(set: &str) -> Value {
     only("Deployment", set)["spec"]["template"]["spec"].clone()
 }
 
-fn container(set: &str) -> Value {
+pub(super) fn container(set: &str) -> Value {
     pod(set)["containers"][0].clone()
 }
 
@@ -111,6 +111,17 @@ fn each_option_of_the_pods_arrives_where_it_belongs() {
             "/containers/0/volumeMounts/0/mountPath",
             json!("/a"),
         ),
+        ("envFrom[0].secretRef.name=proxy", "/containers/0/envFrom/0/secretRef/name", json!("proxy")),
+        ("initContainers[0].name=a,initContainers[0].image=b", "/initContainers/0/image", json!("b")),
+        ("extraContainers[0].name=a,extraContainers[0].image=b", "/containers/1/image", json!("b")),
+        ("extraContainers[0].name=a,extraContainers[0].image=b", "/containers/0/name", json!("operator")),
+        ("lifecycle.preStop.sleep.seconds=5", "/containers/0/lifecycle/preStop/sleep/seconds", json!(5)),
+        ("livenessProbe.periodSeconds=20", "/containers/0/livenessProbe/periodSeconds", json!(20)),
+        ("livenessProbe.initialDelaySeconds=5", "/containers/0/livenessProbe/initialDelaySeconds", json!(5)),
+        ("livenessProbe.periodSeconds=20", "/containers/0/livenessProbe/failureThreshold", json!(6)),
+        ("livenessProbe.periodSeconds=20", "/containers/0/livenessProbe/httpGet/path", json!("/livez")),
+        ("readinessProbe.timeoutSeconds=9", "/containers/0/readinessProbe/timeoutSeconds", json!(9)),
+        ("readinessProbe.timeoutSeconds=9", "/containers/0/readinessProbe/httpGet/path", json!("/readyz")),
         ("caBundle.configMapName=ours,caBundle.key=b", "/volumes/0/configMap/items/0/key", json!("b")),
         ("caBundle.secretName=ours", "/volumes/0/secret/secretName", json!("ours")),
         ("caBundle.secretName=ours", "/containers/0/volumeMounts/0/mountPath", json!("/etc/connect-operator/ca")),
@@ -133,7 +144,45 @@ fn with_an_election_the_next_pod_comes_first_and_without_one_it_comes_last() {
     let strategy = |set| only("Deployment", set)["spec"]["strategy"].clone();
     let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
     assert_eq!(strategy("replicaCount=2"), rolling);
-    assert_eq!(strategy("replicaCount=1,leaderElection.enabled=false"), json!({"type": "Recreate"}));
+    let recreate = json!({"type": "Recreate"});
+    assert_eq!(strategy("replicaCount=1,leaderElection.enabled=false"), recreate);
+    assert_eq!(strategy("replicaCount=1,leaderElection.enabled=false,strategy.type=Recreate"), recreate);
+    assert_eq!(strategy("strategy.type=Recreate"), recreate);
+    let half = "strategy.type=RollingUpdate,strategy.rollingUpdate.maxUnavailable=50%";
+    assert_eq!(strategy(half), json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "50%"}}));
+    for (set, expected) in [("replicaCount=2", 3), ("revisionHistoryLimit=0", 0)] {
+        assert_eq!(only("Deployment", set)["spec"]["revisionHistoryLimit"], expected, "{set}");
+    }
+}
+
+#[test]
+fn the_disruption_budget_counts_the_pods_that_go_or_those_that_stay() {
+    for (set, field, expected) in [
+        ("replicaCount=2", "maxUnavailable", json!(1)),
+        ("podDisruptionBudget.maxUnavailable=50%", "maxUnavailable", json!("50%")),
+        ("podDisruptionBudget.minAvailable=1", "minAvailable", json!(1)),
+        ("podDisruptionBudget.minAvailable=50%", "minAvailable", json!("50%")),
+        ("replicaCount=4,podDisruptionBudget.minAvailable=75%", "minAvailable", json!("75%")),
+    ] {
+        let spec = only("PodDisruptionBudget", set)["spec"].clone();
+        assert_eq!(spec[field], expected, "{set}");
+        let both = ["minAvailable", "maxUnavailable"].iter().all(|field| !spec[*field].is_null());
+        assert!(!both, "{set}: the API server accepts one of them only");
+    }
+}
+
+#[test]
+fn additional_objects_are_templates() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = folder.path().join("values.yaml");
+    let text = "extraObjects:\n\
+        - {apiVersion: v1, kind: Secret, metadata: {name: '{{ include \"connect-operator.fullname\" . }}-a'}}\n\
+        - |\n  apiVersion: v1\n  kind: Secret\n  metadata:\n    name: b\n    namespace: {{ .Release.Namespace }}\n";
+    std::fs::write(&values, text).unwrap();
+    let manifests = helm::manifests(&["--values", values.to_str().unwrap()]);
+    let secrets = manifests.iter().filter(|it| it["kind"] == "Secret").map(identity).collect::<Vec<_>>();
+    assert_eq!(secrets, ["Secret//connect-operator-a", "Secret/connect-operator/b"]);
+    assert!(helm::manifests(&[]).iter().all(|it| it["kind"] != "Secret"));
 }
 
 #[test]
@@ -144,6 +193,8 @@ fn optional_objects_exist_only_if_enabled() {
         ("ServiceAccount", "serviceAccount.create=false", "serviceAccount.name=robot"),
         ("NetworkPolicy", "networkPolicy.enabled=false", "replicaCount=2"),
         ("ServiceMonitor", "replicaCount=2", "metrics.serviceMonitor.enabled=true"),
+        ("PodMonitor", "metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true"),
+        ("PodMonitor", "metrics.enabled=false,metrics.podMonitor.enabled=true", "metrics.podMonitor.enabled=true"),
         ("PrometheusRule", "replicaCount=2", "metrics.prometheusRule.enabled=true"),
         ("ConfigMap", "replicaCount=2", "metrics.dashboard.enabled=true"),
         (
@@ -227,7 +278,7 @@ fn two_releases_share_no_name() {
             "--kube-version",
             "1.30.0",
             "--set",
-            "crds.install=false,watchNamespaces={shop}",
+            "crds.enabled=false,watchNamespaces={shop}",
         ]);
         helm::read(&String::from_utf8(output.stdout).unwrap()).iter().map(identity).collect::<Vec<_>>()
     };
@@ -257,7 +308,7 @@ fn the_notes_describe_the_next_step_of_this_install() {
         ("watchNamespaces={shop,blog}", "works in shop, blog", "all namespaces"),
         ("watchNamespaces={shop,blog}", "kubectl --namespace shop wait ctp/shop", "--namespace default"),
         ("selector=team=a", "on resources with the labels team=a", "Careful"),
-        ("crds.install=false", "are not part of this release", "Uninstalling"),
+        ("crds.enabled=false", "are not part of this release", "Uninstalling"),
         ("crds.keep=false", "Careful: uninstalling this release deletes", "leaves the Custom"),
         ("replicaCount=2", "can read every Secret of the cluster", "(secrets.requireLabel)."),
         (

@@ -124,7 +124,7 @@ fn the_rights_are_these_and_no_others() {
 
 #[test]
 fn with_named_namespaces_nothing_holds_in_the_whole_cluster() {
-    for manifest in helm::manifests(&["--set", "watchNamespaces={shop},rbac.aggregatedRoles=false,crds.install=false"])
+    for manifest in helm::manifests(&["--set", "watchNamespaces={shop},rbac.aggregatedRoles=false,crds.enabled=false"])
     {
         assert!(!manifest["kind"].as_str().unwrap().starts_with("Cluster"), "{manifest}");
         assert!(manifest["metadata"]["namespace"].is_string(), "{manifest}");

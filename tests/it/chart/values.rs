@@ -11,9 +11,17 @@ fn file(name: &str) -> Value {
     serde_saphyr::from_str(&text).unwrap()
 }
 
+/// Checks that each `set` is refused with a message that has the place and the expectation.
+fn are_refused(rows: &[(&str, &str, &str, &str)]) {
+    for &(case, set, place, expected) in rows {
+        let refusal = helm::text(&["--set", set]).expect_err(case);
+        assert!(refusal.contains(place) && refusal.contains(expected), "{case}: {refusal}");
+    }
+}
+
 #[test]
 fn wrong_and_unknown_values_are_refused_by_name() {
-    for (case, set, place, expected) in [
+    are_refused(&[
         ("unknown", "replicas=2", "", "additional properties 'replicas' not allowed"),
         ("unknown below", "image.name=a", "image", "additional properties 'name' not allowed"),
         (
@@ -25,7 +33,7 @@ fn wrong_and_unknown_values_are_refused_by_name() {
         ("a text for a number", "replicaCount=two", "replicaCount", "got string, want integer"),
         ("less than none", "replicaCount=-1", "replicaCount", "minimum: got -1, want 0"),
         ("too many", "replicaCount=11", "replicaCount", "maximum: got 11, want 10"),
-        ("a text for a switch", "crds.install=yes", "crds/install", "got string, want boolean"),
+        ("a text for a switch", "crds.enabled=yes", "crds/enabled", "got string, want boolean"),
         (
             "an odd pull policy",
             "image.pullPolicy=Sometimes",
@@ -76,16 +84,98 @@ fn wrong_and_unknown_values_are_refused_by_name() {
             "replicaCount above 1 needs leaderElection.enabled",
         ),
         ("two bundles", "caBundle.configMapName=a,caBundle.secretName=b", "", "configMapName or secretName, not both"),
-    ] {
-        let refusal = helm::text(&["--set", set]).expect_err(case);
-        assert!(refusal.contains(place) && refusal.contains(expected), "{case}: {refusal}");
-    }
+    ]);
+}
+
+#[test]
+fn wrong_settings_of_pods_are_refused_by_name() {
+    are_refused(&[
+        ("nothing may stay", "podDisruptionBudget.minAvailable=0", "podDisruptionBudget/minAvailable", "want 1"),
+        ("all have to stay", "podDisruptionBudget.minAvailable=2", "", "leave one pod of replicaCount"),
+        ("rounded up, all have to stay", "podDisruptionBudget.minAvailable=51%", "", "leave one pod of replicaCount"),
+        ("no percentage", "podDisruptionBudget.minAvailable=100%", "minAvailable", "does not match pattern"),
+        ("the former name", "crds.install=true", "crds", "additional properties 'install' not allowed"),
+        ("an unknown field of a probe", "livenessProbe.period=1", "livenessProbe", "'period' not allowed"),
+        ("a probe without end", "readinessProbe.timeoutSeconds=0", "readinessProbe/timeoutSeconds", "want 1"),
+        ("an unknown hook", "lifecycle.prestop.sleep.seconds=1", "lifecycle", "'prestop' not allowed"),
+        ("an unknown DNS setting", "dnsConfig.search={a}", "dnsConfig", "'search' not allowed"),
+        ("an unknown strategy", "strategy.type=OnDelete", "strategy/type", "one of 'Recreate', 'RollingUpdate'"),
+        ("a strategy of another kind", "strategy.partition=1", "strategy", "'partition' not allowed"),
+        (
+            "two pods without election for a while",
+            "replicaCount=1,leaderElection.enabled=false,strategy.type=RollingUpdate",
+            "",
+            "only type Recreate",
+        ),
+        ("a negative history", "revisionHistoryLimit=-1", "revisionHistoryLimit", "want 0"),
+        ("a sidecar without image", "extraContainers[0].name=a", "extraContainers/0", "missing property 'image'"),
+        ("an init container without name", "initContainers[0].image=a", "initContainers/0", "missing property 'name'"),
+        ("variables of nothing", "envFrom[0].prefix=A_", "envFrom/0", "missing property 'configMapRef'"),
+        ("an object as a number", "extraObjects={1}", "extraObjects/0", "got number, want string or object"),
+        ("a label as a number", "serviceAccount.labels.a=1", "serviceAccount/labels/a", "want string"),
+        ("a registry as a URL", "global.imageRegistry=https://a", "global/imageRegistry", "does not match pattern"),
+        ("a global Secret without name", "global.imagePullSecrets[0].nam=a", "imagePullSecrets/0", "'nam' not allowed"),
+        (
+            "an odd choice for OpenShift",
+            "global.compatibility.openshift.adaptSecurityContext=yes",
+            "adaptSecurityContext",
+            "one of 'auto', 'force', 'disabled'",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_settings_of_the_monitoring_are_refused_by_name() {
+    are_refused(&[
+        (
+            "two monitors",
+            "metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true",
+            "",
+            "serviceMonitor or podMonitor, not both",
+        ),
+        ("a namespace as a list", "metrics.podMonitor.namespace={a}", "podMonitor/namespace", "want string"),
+        (
+            "an unknown relabeling",
+            "metrics.podMonitor.metricRelabelings[0].source=a",
+            "",
+            "invalid propertyName 'source'",
+        ),
+        (
+            "an unknown alert",
+            "metrics.prometheusRule.alerts.ConnectIsDown.enabled=false",
+            "",
+            "invalid propertyName 'ConnectIsDown'",
+        ),
+        (
+            "an unknown change of an alert",
+            "metrics.prometheusRule.alerts.ConnectOperatorDown.severity=info",
+            "alerts/ConnectOperatorDown",
+            "'severity' not allowed",
+        ),
+        (
+            "a duration without unit",
+            "metrics.prometheusRule.alerts.ConnectOperatorDown.for=5",
+            "ConnectOperatorDown/for",
+            "want string",
+        ),
+        (
+            "a threshold of an alert without one",
+            "metrics.prometheusRule.enabled=true,metrics.prometheusRule.alerts.ConnectOperatorDown.threshold=5",
+            "",
+            "ConnectOperatorDown: this alert has no threshold",
+        ),
+        ("an invalid label of alerts", "metrics.prometheusRule.additionalRuleLabels.a-b=c", "", "propertyName 'a-b'"),
+    ]);
 }
 
 #[test]
 fn valid_user_values_are_accepted() {
     for set in [
-        "global.imageRegistry=example.com",
+        "global=null",
+        "global.imageRegistry=example.com,global.storageClass=fast",
+        "enabled=true",
+        "livenessProbe=null,readinessProbe=null",
+        "imagePullSecrets=null,commonLabels=null,podLabels=null",
         "image.tag=1",
         "image.tag=1.1.0",
         "allowedApiHosts={*.example.com,connect.*.example.com,http://127.0.0.1:*,http://[::1]:8080,https://connect.internal,a.internal:8443}",
@@ -109,10 +199,12 @@ fn the_schema_has_each_value_and_no_other() {
 /// Checks that wherever the schema lists members, they are those of the values, and that it accepts no others.
 fn compare(path: &str, values: &Value, schema: &Value) {
     let Some(listed) = schema["properties"].as_object().filter(|_| schema["type"] == "object") else { return };
-    assert_eq!(schema["additionalProperties"], false, "{path}");
+    // Below `global` other charts have values too.
+    assert!(schema["additionalProperties"] == false || path.starts_with(".global"), "{path}");
     let Some(values) = values.as_object() else { panic!("{path} is no map in values.yaml") };
-    // Requests, limits and claims belong to Kubernetes, and `global` to Helm.
-    let mut listed: Vec<_> = listed.keys().filter(|name| !["global", "claims"].contains(&name.as_str())).collect();
+    // Requests, limits and claims belong to Kubernetes, and `enabled` to a chart of which this one is a part.
+    let of_others = |name: &str| name == "claims" || (path.is_empty() && name == "enabled");
+    let mut listed: Vec<_> = listed.keys().filter(|name| !of_others(name)).collect();
     let mut given: Vec<_> = values.keys().collect();
     listed.sort();
     given.sort();

@@ -6,7 +6,6 @@ mod book;
 #[cfg(feature = "local-cluster")]
 mod command_line;
 mod dev_server;
-mod fields;
 mod links;
 mod metrics;
 mod reasons;

@@ -168,19 +168,6 @@ fn the_page_of_conditions_lists_every_reason_that_the_code_uses() {
 }
 
 #[test]
-fn the_page_of_each_kind_lists_its_reasons_and_links_to_their_help() {
-    for (kind, reasons) in of_kinds() {
-        let mut table = String::from("| Reason | `Ready` | kstatus |\n|---|---|---|\n");
-        for reason in reasons {
-            let [_, ready, _, kstatus] = looks(reason.state());
-            let anchor = reason.as_str().to_lowercase();
-            writeln!(table, "| [`{reason}`](../troubleshooting.md#{anchor}) | `{ready}` | `{kstatus}` |").unwrap();
-        }
-        assert_golden_parts(&format!("docs/kinds/{}.md", kind.to_lowercase()), &[("reasons", table)]);
-    }
-}
-
-#[test]
 fn every_listed_reason_is_used_by_the_code() {
     let given = given();
     for reason in PROJECT.iter().chain(MIRROR).chain(VERIFIED).chain(CHECK).chain(STAGED) {

@@ -10,6 +10,7 @@ use futures::StreamExt as _;
 use kube::Api;
 use kube::runtime::{WatchStreamExt as _, watcher};
 
+use super::cluster::Place;
 use super::completion;
 use super::printing::print;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
@@ -25,13 +26,12 @@ pub(super) struct Args {
     #[arg(value_name = "deployment/NAME", value_parser = name, add = ArgValueCandidates::new(completion::deployments))]
     deployment: String,
 
-    /// Namespace of the resource. Default: that of the current context.
-    #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
-    namespace: Option<String>,
-
     /// Maximum time to wait, such as 90s or 20m.
     #[arg(long, value_name = "DURATION", default_value = "20m", value_parser = parse_duration)]
     timeout: Duration,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Why the wait failed.
@@ -86,7 +86,7 @@ enum ObservedStatus {
 /// # Errors
 /// If the resource is not ready in the end.
 pub(super) async fn run(args: Args) -> Result<(), WaitError> {
-    let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(WaitError::Cluster)?;
+    let (client, namespace) = args.place.client().await.map_err(WaitError::Cluster)?;
     let api = Api::<ConnectorDeployment>::namespaced(client, &namespace);
     let name = format!("deployment/{}", args.deployment);
     let absent = |why: String| WaitError::Absent(name.clone(), why);

@@ -44,5 +44,6 @@ mod tenants;
 mod tls_listener;
 mod trouble;
 mod unreliable;
+mod verbs;
 mod waiting;
 mod written;

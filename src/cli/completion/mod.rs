@@ -19,7 +19,7 @@ use super::Cli;
 use super::printing::print;
 use crate::names;
 
-pub(super) use cluster::{deployments, keys, namespaces, projects};
+pub(super) use cluster::{contexts, deployments, keys, namespaces, projects, resources};
 
 /// Last line of the response to kubectl: do not complete file names (`ShellCompDirectiveNoFileComp` of Cobra, with
 /// which kubectl is built).

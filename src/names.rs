@@ -6,6 +6,8 @@ pub const GROUP: &str = "connect-operator.io";
 pub const VERSION: &str = "v1alpha1";
 /// Field manager of every write to the cluster.
 pub const FIELD_MANAGER: &str = "connect-operator";
+/// Field manager of the changes that a user makes with a command.
+pub const COMMAND_FIELD_MANAGER: &str = "connect-operator-cli";
 /// Name under which Events are reported.
 pub const EVENT_REPORTER: &str = "connect-operator";
 /// Category of every kind (`kubectl get connect`).
@@ -15,6 +17,9 @@ pub const CATEGORY: &str = "connect";
 pub const COMPLETE: &str = "CONNECT_OPERATOR_COMPLETE";
 /// Name of the executable that kubectl calls to complete the plugin `kubectl connect` (kubectl, plugin completion).
 pub const KUBECTL_COMPLETE: &str = "kubectl_complete-connect";
+
+/// Name of the executable that kubectl runs as `kubectl connect` (kubectl, plugins).
+pub const KUBECTL_PLUGIN: &str = "kubectl-connect";
 
 /// Finalizer of a `ConnectorDeployment`: the operator undeploys the remote deployment before the object is deleted.
 pub const FINALIZER: &str = "connect-operator.io/undeploy";
@@ -95,3 +100,7 @@ pub const PROJECT_NAMESPACE: &str = "connect-operator.io/project-namespace";
 pub const PROJECT_NAME: &str = "connect-operator.io/project-name";
 /// Label that names the creator of an object; its value is [`FIELD_MANAGER`].
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Label of the chart's objects: the name of the program.
+pub const APP_NAME: &str = "app.kubernetes.io/name";
+/// Label of the chart's objects: the version of the program.
+pub const APP_VERSION: &str = "app.kubernetes.io/version";

@@ -1,5 +1,6 @@
 //! The command line: one file for each command. Parses the arguments, runs the command, and reports how it ended.
 
+mod cluster;
 mod commands;
 mod completion;
 mod crds;
@@ -10,6 +11,7 @@ mod man;
 mod plan;
 mod printing;
 mod ready;
+mod resources;
 pub mod run;
 mod wait;
 
@@ -42,6 +44,15 @@ enum Command {
     /// Serve the Connect API on this machine, for trying things out.
     DevServer(dev_server::Args),
     Plan(plan::Args),
+    Status(resources::Status),
+    Tree(resources::Tree),
+    Events(resources::Events),
+    Reconcile(resources::Reconcile),
+    Redeploy(resources::Redeploy),
+    Rerun(resources::Rerun),
+    Suspend(resources::Suspend),
+    Resume(resources::Resume),
+    Wait(wait::Args),
     /// Look connectors up in the registry.
     Connectors(commands::Connectors),
     /// Show staged connectors.
@@ -50,8 +61,8 @@ enum Command {
     Deployments(commands::Deployments),
     /// Call an action of a frontend.
     Action(commands::Actions),
-    Wait(wait::Args),
     Ready(ready::Args),
+    Version(resources::Version),
     /// Print the CustomResourceDefinitions.
     Crds,
     Completion(completion::Args),
@@ -87,6 +98,15 @@ pub fn main() -> ExitCode {
         Command::Completion(args) => ended(completion::run(&args)),
         Command::Man(args) => ended(man::run(&args)),
         Command::Run(args) => in_runtime(run::run(args)),
+        Command::Status(args) => commands(resources::status(args)),
+        Command::Tree(args) => commands(resources::tree(args)),
+        Command::Events(args) => commands(resources::events(args)),
+        Command::Reconcile(args) => commands(resources::reconcile(args)),
+        Command::Redeploy(args) => commands(resources::redeploy(args)),
+        Command::Rerun(args) => commands(resources::rerun(args)),
+        Command::Suspend(args) => commands(resources::suspend(args)),
+        Command::Resume(args) => commands(resources::resume(args)),
+        Command::Version(args) => commands(resources::version(args)),
         Command::Connectors(args) => commands(commands::connectors(args)),
         Command::Staged(args) => commands(commands::staged(args)),
         Command::Deployments(args) => commands(commands::deployments(args)),
@@ -141,14 +161,6 @@ struct CaFileError {
 fn read_ca_file(path: Option<&Path>) -> Result<Option<Vec<u8>>, CaFileError> {
     let read = |path: &Path| std::fs::read(path).map_err(|source| CaFileError { path: path.to_owned(), source });
     path.map(read).transpose()
-}
-
-/// Returns a client for the cluster of the current context, and the namespace to use: the given one, or the context's.
-async fn cluster(namespace: Option<&str>) -> Result<(kube::Client, String), String> {
-    let config = kube::Config::infer().await.map_err(|error| error.to_string())?;
-    let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
-    let client = kube::Client::try_from(config).map_err(|error| error.to_string())?;
-    Ok((client, namespace))
 }
 
 fn failed(error: &impl std::fmt::Display) -> ExitCode {

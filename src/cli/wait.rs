@@ -15,6 +15,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 
+use super::cluster::Place;
 use super::completion;
 use super::printing::print;
 use crate::controllers::conditions;
@@ -28,16 +29,15 @@ use crate::names;
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
     /// The resource to wait for: deployment/NAME or staged/NAME.
-    #[arg(value_name = "TYPE/NAME", value_parser = target, add = ArgValueCandidates::new(completion::resources))]
+    #[arg(value_name = "TYPE/NAME", value_parser = target, add = ArgValueCandidates::new(completion::awaitable))]
     target: Target,
-
-    /// Namespace of the resource. Default: that of the current context.
-    #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
-    namespace: Option<String>,
 
     /// Maximum time to wait, such as 90s or 20m.
     #[arg(long, value_name = "DURATION", default_value = "20m", value_parser = parse_duration)]
     timeout: Duration,
+
+    #[command(flatten)]
+    place: Place,
 }
 
 /// The resource to wait for.
@@ -163,7 +163,7 @@ impl Waited for ConnectorStaged {
 /// # Errors
 /// If the resource is not ready in the end.
 pub(super) async fn run(args: Args) -> Result<(), WaitError> {
-    let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(WaitError::Cluster)?;
+    let (client, namespace) = args.place.client().await.map_err(WaitError::Cluster)?;
     match args.target.kind {
         Kind::Deployment => follow::<ConnectorDeployment>(client, &namespace, &args).await,
         Kind::Staged => follow::<ConnectorStaged>(client, &namespace, &args).await,

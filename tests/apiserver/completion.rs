@@ -11,6 +11,9 @@ async fn names_of_the_cluster_are_completed() {
     let namespace = shop.sandbox.namespace.clone();
     for (case, words, expected) in [
         ("a deployment", vec!["wait", "-n", &namespace, "deployment/"], "deployment/tax".to_owned()),
+        ("a bare name", vec!["status", "-n", &namespace, "t"], "tax".to_owned()),
+        ("a resource", vec!["tree", "-n", &namespace, "project/"], format!("project/{PROJECT}")),
+        ("a resource that can be suspended", vec!["suspend", "-n", &namespace, "dep"], "deployment/tax".to_owned()),
         ("a project", vec!["deployments", "list", "-n", &namespace, "--project", ""], PROJECT.to_owned()),
         ("a namespace", vec!["wait", "-n", &namespace[..namespace.len() - 1]], namespace.clone()),
         (

@@ -32,6 +32,7 @@ mod storm;
 mod tenants;
 mod trouble;
 mod unreliable;
+mod verbs;
 mod waiting;
 mod written;
 

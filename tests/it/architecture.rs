@@ -130,6 +130,16 @@ const PURE: &[&str] = &[
     "crd",
     "cli/plan/difference",
     "cli/plan/simulation",
+    "cli/resources/advice",
+    "cli/resources/argument",
+    "cli/resources/branches",
+    "cli/resources/change",
+    "cli/resources/facts",
+    "cli/resources/failure",
+    "cli/resources/output",
+    "cli/resources/page",
+    "cli/resources/progress",
+    "cli/resources/text",
 ];
 
 /// Returns the files that `rule` selects with the forbidden phrases that they contain, except for the exceptions.

@@ -14,7 +14,8 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::label;
-use crate::cli::{CaFileError, cluster, completion, read_ca_file};
+use crate::cli::cluster::Connection;
+use crate::cli::{CaFileError, completion, read_ca_file};
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::remote::Settings;
@@ -46,6 +47,9 @@ pub(super) struct Project {
     /// Certificates in PEM to trust in addition to those of the system.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     ca_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// Why no project can be called.
@@ -105,7 +109,7 @@ impl Project {
 
     async fn of_cluster(&self, name: &str) -> Result<Settings, ProjectError> {
         let failed = |why: String| ProjectError::Cluster { name: name.to_owned(), why };
-        let (client, namespace) = cluster(self.namespace.as_deref()).await.map_err(failed)?;
+        let (client, namespace) = self.connection.client(self.namespace.as_deref()).await.map_err(failed)?;
         let projects = Api::<ConnectProject>::namespaced(client.clone(), &namespace);
         let found = projects.get_opt(name).await.map_err(|error| failed(error.to_string()))?;
         let project = found.ok_or_else(|| failed(format!("it does not exist in the namespace {namespace}")))?;

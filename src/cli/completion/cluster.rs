@@ -9,9 +9,12 @@ use clap_complete::engine::CompletionCandidate;
 use clock::Clock;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, ObjectList, PartialObjectMeta};
+use kube::config::Kubeconfig;
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
+use crate::cli::cluster::{Connection, Place};
+use crate::cli::resources::ResourceType;
 use crate::crd::{ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 
 /// Maximum wait after a key press.
@@ -30,7 +33,7 @@ pub(in crate::cli) fn projects() -> Vec<CompletionCandidate> {
 }
 
 /// Returns `deployment/NAME` and `staged/NAME` for each such resource of the selected namespace.
-pub(in crate::cli) fn resources() -> Vec<CompletionCandidate> {
+pub(in crate::cli) fn awaitable() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| {
         let (deployments, staged) = futures::join!(
             named_in::<ConnectorDeployment>(client.clone(), &namespace),
@@ -39,6 +42,29 @@ pub(in crate::cli) fn resources() -> Vec<CompletionCandidate> {
         // The user may not be allowed to list each of them.
         let deployments = deployments.into_iter().flatten().map(|name| format!("deployment/{name}"));
         Ok(deployments.chain(staged.into_iter().flatten().map(|name| format!("staged/{name}"))).collect())
+    })
+}
+
+/// Returns the contexts of the kubeconfig.
+pub(in crate::cli) fn contexts() -> Vec<CompletionCandidate> {
+    let place = place_among(std::env::args_os().skip(1));
+    let read = place.connection.kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    let contexts = read.map(|kubeconfig| kubeconfig.contexts).unwrap_or_default();
+    contexts.into_iter().map(|context| CompletionCandidate::new(context.name)).collect()
+}
+
+/// Returns `TYPE/NAME` for each resource of these types in the selected namespace, and the bare names of the first type.
+pub(in crate::cli) fn resources(types: &'static [ResourceType]) -> Vec<CompletionCandidate> {
+    asked(async |client, namespace| {
+        let mut found = Vec::new();
+        for (at, resource_type) in types.iter().enumerate() {
+            let names = named(resource_type.api(client.clone(), &namespace).list_metadata(&most()).await?);
+            found.extend(names.iter().map(|name| format!("{}/{name}", resource_type.alias())));
+            if at == 0 {
+                found.extend(names);
+            }
+        }
+        Ok(found)
     })
 }
 
@@ -103,8 +129,7 @@ fn asked(question: impl AsyncFnOnce(Client, String) -> Result<Vec<String>, kube:
     let clock = Clock::system();
     let found = runtime.block_on(async {
         let answer = async {
-            let namespace = namespace_among(std::env::args_os().skip(1));
-            let (client, namespace) = crate::cli::cluster(namespace.as_deref()).await.ok()?;
+            let (client, namespace) = place_among(std::env::args_os().skip(1)).client().await.ok()?;
             question(client, namespace).await.ok()
         };
         tokio::select! {
@@ -117,12 +142,24 @@ fn asked(question: impl AsyncFnOnce(Client, String) -> Result<Vec<String>, kube:
     found.unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Returns the namespace that the words on the command line so far select.
-fn namespace_among(words: impl Iterator<Item = OsString>) -> Option<String> {
+/// Returns the cluster and namespace that the words on the command line so far select.
+fn place_among(words: impl Iterator<Item = OsString>) -> Place {
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
-    let after = words.windows(2).filter(|pair| pair[0] == "-n" || pair[0] == "--namespace").map(|pair| pair[1].clone());
-    let within = words.iter().filter_map(|word| word.strip_prefix("--namespace=").or(word.strip_prefix("-n=")));
-    after.chain(within.map(ToOwned::to_owned)).find(|name| !name.is_empty() && !name.starts_with('-'))
+    let value = |names: &[&str]| {
+        let after = words.windows(2).filter(|pair| names.contains(&pair[0].as_str())).map(|pair| pair[1].clone());
+        let within = words.iter().filter_map(|word| {
+            let (name, value) = word.split_once('=')?;
+            names.contains(&name).then(|| value.to_owned())
+        });
+        after.chain(within).find(|value| !value.is_empty() && !value.starts_with('-'))
+    };
+    let connection = Connection {
+        context: value(&["--context"]),
+        kubeconfig: value(&["--kubeconfig"]).map(Into::into),
+        user: value(&["--as"]),
+        groups: value(&["--as-group"]).into_iter().collect(),
+    };
+    Place { namespace: value(&["-n", "--namespace"]), connection }
 }
 
 #[cfg(test)]
@@ -130,16 +167,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_namespace_is_read_from_the_words() {
-        for (case, words, expected) in [
-            ("none", "wait deployment/", None),
-            ("short", "wait -n shop deployment/", Some("shop")),
-            ("long", "wait deployment/ --namespace shop", Some("shop")),
-            ("in one word", "wait --namespace=shop", Some("shop")),
-            ("flag without a value", "wait --namespace --timeout 5s", None),
+    fn cluster_and_namespace_are_read_from_the_words() {
+        for (case, words, namespace, context) in [
+            ("none", "wait deployment/", None, None),
+            ("short", "wait -n shop deployment/", Some("shop"), None),
+            ("long", "wait deployment/ --namespace shop --context test", Some("shop"), Some("test")),
+            ("in one word", "wait --namespace=shop --context=test", Some("shop"), Some("test")),
+            ("flag without a value", "wait --namespace --timeout 5s", None, None),
         ] {
-            let words = words.split(' ').map(OsString::from);
-            assert_eq!(namespace_among(words).as_deref(), expected, "{case}");
+            let place = place_among(words.split(' ').map(OsString::from));
+            let found = (place.namespace.as_deref(), place.connection.context.as_deref());
+            assert_eq!(found, (namespace, context), "{case}");
         }
     }
 }

@@ -27,6 +27,7 @@ use self::remote::Remotes;
 use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
 use self::simulation::{Action, Inputs, Projection, simulate};
+use super::cluster::Connection;
 use super::completion;
 use super::printing::print;
 use crate::controllers::connect_project;
@@ -95,6 +96,9 @@ pub(super) struct Args {
 
     #[command(flatten)]
     reach: remote::Reach,
+
+    #[command(flatten)]
+    connection: Connection,
 }
 
 /// Why no plan can be made.
@@ -137,7 +141,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
         return Err(PlanError::Nothing);
     }
     let mut remotes = Remotes::new(&args.reach, Clock::system())?;
-    let (client, namespace) = super::cluster(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?;
+    let (client, namespace) = args.connection.client(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?;
     let keys = keys(&client, &args).await?;
     let secrets = secret::Policy { require_label: args.require_secret_label };
     let projected_cluster =
@@ -171,7 +175,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
 async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
     let namespace = match &args.operator_namespace {
         Some(namespace) => namespace.clone(),
-        None => super::cluster(None).await.map_err(PlanError::Cluster)?.1,
+        None => args.connection.client(None).await.map_err(PlanError::Cluster)?.1,
     };
     let name = &args.digest_key_secret;
     let known = match digest_key::load(client, &namespace, name).await {

@@ -1,0 +1,204 @@
+//! What `reconcile`, `redeploy`, `rerun`, `suspend` and `resume` change of a resource, and what they print. Pure.
+
+use serde_json::{Value, json};
+
+use crate::crd::ManagementPolicy;
+use crate::names;
+
+use super::kind::{Resource, ResourceType};
+
+/// A change that a user requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Read the remote now.
+    Reconcile,
+    /// Send the current values once more.
+    Redeploy,
+    /// Call the action once more.
+    Rerun,
+    /// Set `spec.suspend`.
+    Suspend,
+    /// Remove `spec.suspend`.
+    Resume,
+}
+
+impl Change {
+    /// Returns what the change works on; a bare name is one of the first.
+    pub(super) fn types(self) -> &'static [ResourceType] {
+        use ResourceType::{Check, Deployment, Project, Staged};
+        match self {
+            Self::Reconcile => &[Deployment, Staged, Project],
+            Self::Redeploy => &[Deployment, Staged],
+            Self::Rerun => &[Check],
+            Self::Suspend | Self::Resume => &[Deployment, Staged, Check],
+        }
+    }
+
+    /// Returns the annotation that requests the change, if it is one that the operator handles once.
+    pub(super) fn annotation(self) -> Option<&'static str> {
+        match self {
+            Self::Reconcile => Some(names::RECONCILE_REQUESTED_AT),
+            Self::Redeploy => Some(names::REDEPLOY_REQUESTED_AT),
+            Self::Rerun => Some(names::RERUN_REQUESTED_AT),
+            Self::Suspend | Self::Resume => None,
+        }
+    }
+
+    /// Returns the merge patch; `None`: there is nothing to change. `request`: a value that no request had before.
+    /// `followed`: whether the end of the request is awaited, for which the remote is read as well. The patch applies
+    /// only to the version of the object that was read.
+    pub(super) fn patch(self, resource: &Resource, request: &str, followed: bool) -> Option<Value> {
+        let (uid, version) = (&resource.meta().uid, &resource.meta().resource_version);
+        let mut patch = json!({"metadata": {"uid": uid, "resourceVersion": version}});
+        match self {
+            Self::Suspend if resource.suspend() => return None,
+            Self::Resume if !resource.suspend() => return None,
+            Self::Suspend => patch["spec"] = json!({"suspend": true}),
+            Self::Resume => patch["spec"] = json!({"suspend": null}),
+            Self::Reconcile | Self::Redeploy | Self::Rerun => {
+                let mut annotations = json!({});
+                // A redeploy that the operator cannot send is not handled, so only a handled read proves that the
+                // conditions are newer than the request.
+                let read = followed && self == Self::Redeploy;
+                for name in self.annotation().into_iter().chain(read.then_some(names::RECONCILE_REQUESTED_AT)) {
+                    annotations[name] = json!(request);
+                }
+                patch["metadata"]["annotations"] = annotations;
+            }
+        }
+        Some(patch)
+    }
+
+    /// Returns the line that reports the change.
+    pub(super) fn reply(self, resource_type: ResourceType, name: &str, changed: bool) -> String {
+        let done = match self {
+            Self::Reconcile => "reconcile requested",
+            Self::Redeploy => "redeploy requested",
+            Self::Rerun => "rerun requested",
+            Self::Suspend => "suspended",
+            Self::Resume => "resumed",
+        };
+        let unchanged = if changed { "" } else { " (no change)" };
+        format!("{} {done}{unchanged}\n", resource_type.full_name(name))
+    }
+
+    /// Returns why the change has no effect yet, if that is so.
+    pub(super) fn caveat(self, resource: &Resource, program: &str) -> Option<String> {
+        let own = format!("{}/{}", resource.resource_type().alias(), resource.name());
+        if resource.meta().deletion_timestamp.is_some() {
+            return Some(format!("{own} is being deleted"));
+        }
+        let sends = matches!(self, Self::Redeploy | Self::Rerun);
+        if sends && resource.suspend() {
+            let resume = format!("{program} resume {own} --namespace {}", resource.namespace());
+            return Some(format!("{own} is suspended, so nothing is sent until it is resumed: {resume}"));
+        }
+        match resource {
+            Resource::Deployment(object) if sends && object.spec.management_policy == ManagementPolicy::ObserveOnly => {
+                Some(format!("{own} is only observed (managementPolicy: ObserveOnly), so nothing is sent"))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::resources::samples::{check, deployment, project, staged};
+
+    #[test]
+    fn a_change_is_a_conditional_patch_of_what_the_operator_reads() {
+        let (suspended, deployment) = (deployment(&json!({"spec": {"suspend": true}})), deployment(&json!({})));
+        let annotated = |names: &[&str]| {
+            let annotations: serde_json::Map<String, Value> =
+                names.iter().map(|name| ((*name).to_owned(), json!("now"))).collect();
+            Some(json!({"metadata": {"uid": "u-1", "resourceVersion": "7", "annotations": annotations}}))
+        };
+        let suspend = |suspend: Value| {
+            Some(json!({"metadata": {"uid": "u-1", "resourceVersion": "7"}, "spec": {"suspend": suspend}}))
+        };
+        for (case, change, resource, followed, expected) in [
+            ("reconcile", Change::Reconcile, &deployment, false, annotated(&[names::RECONCILE_REQUESTED_AT])),
+            ("redeploy", Change::Redeploy, &deployment, false, annotated(&[names::REDEPLOY_REQUESTED_AT])),
+            (
+                "redeploy, and wait",
+                Change::Redeploy,
+                &deployment,
+                true,
+                annotated(&[names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT]),
+            ),
+            ("rerun", Change::Rerun, &check(&json!({})), true, annotated(&[names::RERUN_REQUESTED_AT])),
+            ("suspend", Change::Suspend, &deployment, false, suspend(json!(true))),
+            ("suspend again", Change::Suspend, &suspended, false, None),
+            ("resume", Change::Resume, &suspended, false, suspend(Value::Null)),
+            ("resume again", Change::Resume, &deployment, false, None),
+        ] {
+            assert_eq!(change.patch(resource, "now", followed), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn each_change_is_reported_as_kubectl_reports_one() {
+        for (change, resource_type, changed, expected) in [
+            (Change::Suspend, ResourceType::Deployment, true, "connectordeployment.connect-operator.io/x suspended\n"),
+            (
+                Change::Resume,
+                ResourceType::Staged,
+                false,
+                "connectorstaged.connect-operator.io/x resumed (no change)\n",
+            ),
+            (Change::Rerun, ResourceType::Check, true, "actioncheck.connect-operator.io/x rerun requested\n"),
+            (
+                Change::Reconcile,
+                ResourceType::Project,
+                true,
+                "connectproject.connect-operator.io/x reconcile requested\n",
+            ),
+            (
+                Change::Redeploy,
+                ResourceType::Deployment,
+                true,
+                "connectordeployment.connect-operator.io/x redeploy requested\n",
+            ),
+        ] {
+            assert_eq!(change.reply(resource_type, "x", changed), expected);
+        }
+    }
+
+    #[test]
+    fn a_change_without_effect_is_explained() {
+        let held = json!({"spec": {"suspend": true}});
+        let observed = json!({"spec": {"managementPolicy": "ObserveOnly"}});
+        let deleted = json!({"metadata": {"deletionTimestamp": "2026-11-23T00:00:00Z"}});
+        for (case, change, resource, expected) in [
+            ("nothing holds it", Change::Redeploy, deployment(&json!({})), None),
+            (
+                "suspended",
+                Change::Redeploy,
+                staged(&held),
+                Some(
+                    "staged/kit is suspended, so nothing is sent until it is resumed: p resume staged/kit --namespace shop",
+                ),
+            ),
+            ("a read of a suspended one", Change::Reconcile, deployment(&held), None),
+            (
+                "a check",
+                Change::Rerun,
+                check(&held),
+                Some(
+                    "check/cart is suspended, so nothing is sent until it is resumed: p resume check/cart --namespace shop",
+                ),
+            ),
+            (
+                "observed",
+                Change::Redeploy,
+                deployment(&observed),
+                Some("deployment/tax is only observed (managementPolicy: ObserveOnly), so nothing is sent"),
+            ),
+            ("deleted", Change::Reconcile, project(&deleted), Some("project/shop is being deleted")),
+        ] {
+            assert_eq!(change.caveat(&resource, "p").as_deref(), expected, "{case}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The lines of a page that differ between the kinds: what runs, and what is wanted. Pure.
+
+use crate::crd::{
+    ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, ManagementPolicy, OperationState, Publish,
+    UpdatePolicy,
+};
+
+use super::kind::Resource;
+use super::page::{Lines, View};
+use super::text::{age, age_of};
+
+/// Adds the lines about the resource.
+pub(super) fn lines(resource: &Resource, view: &View<'_>, lines: &mut Lines) {
+    match resource {
+        Resource::Project(object) => project(object, view, lines),
+        Resource::Staged(object) => staged(object, view, lines),
+        Resource::Deployment(object) => deployment(object, view, lines),
+        Resource::Check(object) => check(object, view, lines),
+    }
+}
+
+fn deployment(object: &ConnectorDeployment, view: &View<'_>, lines: &mut Lines) {
+    let status = object.status.clone().unwrap_or_default();
+    let serves = status.deployment_status.as_deref() == Some("Deployed")
+        || status.applied.as_ref().is_some_and(|applied| applied.serves);
+    let runs = status.connector.as_ref().filter(|_| serves).map(|connector| {
+        let name = connector.key.as_deref().or(connector.id.as_deref()).unwrap_or("a connector");
+        let version = connector.version.map(|version| format!(" version {version}")).unwrap_or_default();
+        let tag = connector.tag.as_deref().map(|tag| format!(" (tag {tag})")).unwrap_or_default();
+        format!("{name}{version}{tag}")
+    });
+    lines.add("Running", runs.unwrap_or_else(|| "nothing".to_owned()));
+    lines.add("Wanted", wanted(object));
+    if let Some(key) = &status.key {
+        let id = status.id.as_deref().map(|id| format!(" (id {id})")).unwrap_or_default();
+        let state = status.deployment_status.as_deref().unwrap_or("not created");
+        let version = status.version.map(|version| format!(" version {version}")).unwrap_or_default();
+        let place = status.remote.as_ref().map(|remote| format!(" in project {}", remote.project_key));
+        let region = status.region.as_deref().map(|region| format!(", region {region}")).unwrap_or_default();
+        lines.add("Remote", format!("{key}{id}{version}{}{region}: {state}", place.unwrap_or_default()));
+    }
+    if let Some(applied) = &status.applied {
+        let outcome = applied.outcome.map(|outcome| format!("{outcome:?}, ")).unwrap_or_default();
+        let at = age_of(applied.at.as_ref(), view.now);
+        lines.add("Last applied", format!("generation {}: {outcome}{at} ago", applied.generation));
+    }
+    if let Some(operation) = &status.operation {
+        let since = age(operation.started_at.0, view.now);
+        lines.add("Operation", in_progress(operation.operation_type, operation.state, operation.attempt, &since));
+    }
+    let urls = status.applications.iter().map(|it| {
+        let place = it.url.as_deref().or(it.topic.as_deref()).or(it.schedule.as_deref()).unwrap_or("-");
+        format!("{} {place}", it.name)
+    });
+    lines.list("Applications", urls);
+}
+
+fn wanted(object: &ConnectorDeployment) -> String {
+    let connector = &object.spec.connector;
+    let named = connector.key.as_deref().or(connector.id.as_deref());
+    let by_ref = connector.staged_ref.as_ref().map(|staged| format!("the connector of staged/{}", staged.name));
+    let name = named.map(ToOwned::to_owned).or(by_ref).unwrap_or_default();
+    let version = match (connector.version, connector.update_policy) {
+        (Some(version), _) => format!(", version {version}"),
+        (None, UpdatePolicy::Latest) => ", always the latest version".to_owned(),
+        (None, UpdatePolicy::Pinned) => String::new(),
+    };
+    let only = match object.spec.management_policy {
+        ManagementPolicy::ObserveOnly => "; only observed (managementPolicy: ObserveOnly)",
+        ManagementPolicy::Full => "",
+    };
+    format!("{name}{version}, through project/{}{only}", object.spec.project_ref.name)
+}
+
+fn in_progress(what: impl std::fmt::Debug, state: OperationState, attempt: u32, since: &str) -> String {
+    let state = match state {
+        OperationState::Planned => "its call may have been sent",
+        OperationState::Accepted => "the service has accepted it",
+    };
+    format!("{what:?} for {since}, attempt {attempt}: {state}")
+}
+
+fn staged(object: &ConnectorStaged, view: &View<'_>, lines: &mut Lines) {
+    let (spec, status) = (&object.spec, object.status.clone().unwrap_or_default());
+    lines.add("Published", status.published_tag.as_deref().map_or("nothing".to_owned(), |tag| format!("tag {tag}")));
+    let preview = if spec.previewable { ", previewable" } else { "" };
+    let publish = match spec.publish {
+        Publish::Never => ", not published",
+        Publish::Private => ", published for private projects",
+        Publish::Certified => ", published after certification",
+    };
+    let repository = &spec.repository;
+    lines.add("Wanted", format!("tag {} of {}{preview}{publish}", repository.tag, repository.url));
+    if let Some(after) = &spec.publish_after {
+        let checks = after.check_refs.iter().map(|check| format!("check/{}", check.name));
+        let all: Vec<_> = std::iter::once(format!("deployment/{}", after.deployment_ref.name)).chain(checks).collect();
+        lines.add("Publish after", all.join(", "));
+    }
+    if let Some(state) = &status.connector_status {
+        let id = status.id.as_deref().map(|id| format!(" (id {id})")).unwrap_or_default();
+        let version = status.version.map(|version| format!(" version {version}")).unwrap_or_default();
+        let place = status.remote.as_ref().map(|remote| format!(" in project {}", remote.project_key));
+        let preview = status.previewable.map(|it| format!(", preview permission {it:?}")).unwrap_or_default();
+        lines.add("Remote", format!("{}{id}{version}{}: {state}{preview}", spec.key, place.unwrap_or_default()));
+    }
+    if let Some(operation) = &status.operation {
+        let since = age(operation.started_at.0, view.now);
+        lines.add("Operation", in_progress(operation.operation_type, operation.state, operation.attempt, &since));
+    }
+}
+
+fn project(object: &ConnectProject, view: &View<'_>, lines: &mut Lines) {
+    let (spec, status) = (&object.spec, object.status.clone().unwrap_or_default());
+    let remote = status.remote.as_ref();
+    lines.add("Remote", remote.map_or(String::new(), |it| format!("{} at {}", it.project_key, it.api_url)));
+    let secret = &spec.credentials_secret_ref.name;
+    lines.add("Wanted", format!("{} in {}, with the Secret {secret}", spec.project_key, spec.region));
+    lines.add(
+        "Last read",
+        status.last_look_at.as_ref().map_or(String::new(), |at| format!("{} ago", age(at.0, view.now))),
+    );
+    lines.add("Deployments", status.deployments.map_or(String::new(), |count| count.to_string()));
+    lines.add("Scopes", status.scopes.join(" "));
+    if let Some(registry) = &status.registry {
+        let count = |count: Option<u32>| count.map_or("?".to_owned(), |count| count.to_string());
+        lines.add("Registry", format!("{} of {} connectors mirrored", count(registry.objects), count(registry.found)));
+    }
+}
+
+fn check(object: &ActionCheck, view: &View<'_>, lines: &mut Lines) {
+    let (spec, status) = (&object.spec, object.status.clone().unwrap_or_default());
+    let after = spec.after.as_ref().map(|after| format!(", after deployment/{}", after.deployment_ref.name));
+    let method = serde_json::to_value(spec.method).ok().and_then(|it| it.as_str().map(ToOwned::to_owned));
+    let (method, after) = (method.unwrap_or_default(), after.unwrap_or_default());
+    lines.add("Wanted", format!("{method} {}/{}{after}", spec.action.namespace, spec.action.name));
+    if let Some(at) = &status.checked_at {
+        let http = status.http_status.map(|http| format!(", HTTP status {http}")).unwrap_or_default();
+        let took = status.duration_ms.map(|took| format!(" after {took} ms")).unwrap_or_default();
+        let outcome = status.outcome.map(|outcome| format!(": {outcome:?}")).unwrap_or_default();
+        lines.add("Last call", format!("{} ago{http}{took}{outcome}", age(at.0, view.now)));
+    }
+}

@@ -1,0 +1,46 @@
+//! Commands about the resources of the cluster: they show what the operator reports, and request changes of it.
+//!
+//! Each reads and patches objects of the cluster only, and never calls the Connect API. Next: `argument` for the
+//! resources that a user names, `selection` for reading them, `page` and `branches` for what is shown, `change` for
+//! what is patched, `progress` for `--wait`.
+
+mod advice;
+mod argument;
+mod branches;
+mod change;
+mod events;
+mod facts;
+mod failure;
+mod follow;
+mod kind;
+mod output;
+mod page;
+#[cfg(test)]
+mod pages_tests;
+mod progress;
+mod request;
+#[cfg(test)]
+mod samples;
+mod selection;
+mod status;
+mod text;
+mod tree;
+mod version;
+
+pub(super) use self::events::{Events, events};
+pub(super) use self::kind::ResourceType;
+pub(super) use self::request::{
+    Reconcile, Redeploy, Rerun, Resume, Suspend, reconcile, redeploy, rerun, resume, suspend,
+};
+pub(super) use self::status::{Status, status};
+pub(super) use self::tree::{Tree, tree};
+pub(super) use self::version::{Version, version};
+
+use crate::names;
+
+/// Returns the program as the user called it, for commands in its output.
+fn program() -> &'static str {
+    let called = std::env::args_os().next().map(std::path::PathBuf::from);
+    let plugin = called.as_deref().and_then(|path| path.file_name()).is_some_and(|name| name == names::KUBECTL_PLUGIN);
+    if plugin { "kubectl connect" } else { env!("CARGO_PKG_NAME") }
+}

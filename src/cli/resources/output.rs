@@ -1,0 +1,108 @@
+//! The output formats of commands about resources of the cluster, as those of kubectl. Pure.
+
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+
+use super::kind::ResourceType;
+
+/// Output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Form {
+    /// The usual output with more details.
+    Wide,
+    /// Type and name of each resource.
+    Name,
+    /// The resource, or a List of several, as JSON.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+/// The output option.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(super) struct Output {
+    /// Output format. Default: text for people.
+    #[arg(long = "output", short = 'o', value_enum)]
+    pub(super) form: Option<Form>,
+}
+
+impl Output {
+    /// Returns the objects in the form that was asked for; `None`: the command prints its own text.
+    ///
+    /// # Errors
+    /// If an object cannot be written as YAML.
+    pub(super) fn objects(self, objects: &[(ResourceType, DynamicObject)]) -> Result<Option<String>, String> {
+        let names =
+            || objects.iter().map(|(it, object)| it.full_name(object.metadata.name.as_deref().unwrap_or_default()));
+        Ok(match self.form {
+            None | Some(Form::Wide) => None,
+            Some(Form::Name) => Some(names().flat_map(|name| [name, "\n".to_owned()]).collect()),
+            Some(Form::Json) => Some(format!("{:#}\n", one_or_list(objects)?)),
+            Some(Form::Yaml) => Some(yaml(&one_or_list(objects)?)?),
+        })
+    }
+
+    pub(super) fn is_wide(self) -> bool {
+        self.form == Some(Form::Wide)
+    }
+}
+
+/// Returns a value as a YAML document.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn yaml(value: &Value) -> Result<String, String> {
+    serde_saphyr::to_string(value).map_err(|error| error.to_string())
+}
+
+fn one_or_list(objects: &[(ResourceType, DynamicObject)]) -> Result<Value, String> {
+    let mut items = Vec::new();
+    for (_, object) in objects {
+        let mut object = object.clone();
+        // As kubectl does: nobody reads them.
+        object.metadata.managed_fields = None;
+        items.push(serde_json::to_value(object).map_err(|error| error.to_string())?);
+    }
+    Ok(match <[Value; 1]>::try_from(items) {
+        Ok([item]) => item,
+        Err(items) => json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str) -> (ResourceType, DynamicObject) {
+        let object = json!({
+            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment",
+            "metadata": {"name": name, "managedFields": [{"manager": "kubectl"}]}, "spec": {"suspend": true},
+        });
+        (ResourceType::Deployment, serde_json::from_value(object).expect("an object"))
+    }
+
+    fn printed(form: Form, objects: &[(ResourceType, DynamicObject)]) -> Option<String> {
+        Output { form: Some(form) }.objects(objects).expect("it can be written")
+    }
+
+    #[test]
+    fn objects_are_printed_as_kubectl_does() {
+        let two = [object("tax"), object("oms")];
+        assert_eq!(Output::default().objects(&two), Ok(None));
+        assert_eq!(printed(Form::Wide, &two), None);
+        assert_eq!(
+            printed(Form::Name, &two).as_deref(),
+            Some("connectordeployment.connect-operator.io/tax\nconnectordeployment.connect-operator.io/oms\n")
+        );
+        for (form, parse) in [
+            (Form::Json, (|text| serde_json::from_str(text).expect("JSON")) as fn(&str) -> Value),
+            (Form::Yaml, |text| serde_saphyr::from_str(text).expect("YAML")),
+        ] {
+            let one = parse(&printed(form, &two[..1]).expect("a text"));
+            assert_eq!((&one["kind"], &one["metadata"]), (&json!("ConnectorDeployment"), &json!({"name": "tax"})));
+            let list = parse(&printed(form, &two).expect("a text"));
+            assert_eq!((&list["kind"], &list["items"][1]["metadata"]["name"]), (&json!("List"), &json!("oms")));
+            assert_eq!(parse(&printed(form, &[]).expect("a text"))["items"], json!([]));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How far the operator is with a request. Pure.
+
+use crate::controllers::conditions::is_true;
+use crate::controllers::reason::Reason;
+use crate::names;
+
+use super::change::Change;
+use super::kind::Resource;
+use super::page::findings;
+use super::text::plain;
+
+/// State of a request that the operator has not read yet.
+const WAITING: &str = "waiting for the operator";
+
+/// How far the operator is with a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// It has handled the request, and the resource is ready.
+    Ready(String),
+    /// It has read the request, and the resource is not ready unless a user acts.
+    Failed(String),
+    /// It has not handled the request yet, or an operation is in progress.
+    Running(String),
+}
+
+/// Returns how far the operator is. `value`: the value of the annotation that requested the change.
+pub(super) fn progress(resource: &Resource, change: Change, value: &str) -> Progress {
+    if resource.meta().deletion_timestamp.is_some() {
+        return Progress::Running("it is being deleted".to_owned());
+    }
+    let Some(ready) = resource.ready() else { return Progress::Running(WAITING.to_owned()) };
+    let text = format!("{}: {}", ready.reason, plain(&ready.message));
+    let is = |condition: &str| is_true(resource.conditions(), condition);
+    let waiting = || {
+        let before = if is(names::READY) { String::new() } else { format!(", which reported {text}") };
+        Progress::Running(format!("{WAITING}{before}"))
+    };
+    if resource.observed_generation() != resource.meta().generation {
+        return waiting();
+    }
+    let handled = |annotation: &str| resource.handled(annotation) == Some(value);
+    let done = change.annotation().is_none_or(handled);
+    // The status is newer than the request, although the request may not be handled.
+    let read = done || handled(names::RECONCILE_REQUESTED_AT);
+    if !done && resource.suspend() && ready.reason == Reason::Suspended.as_str() {
+        return Progress::Failed(text);
+    }
+    if !read || is(names::RECONCILING) {
+        return if read { Progress::Running(text) } else { waiting() };
+    }
+    if is(names::READY) {
+        return if done { Progress::Ready(text) } else { waiting() };
+    }
+    let report = Reason::parse(&ready.reason).map(|reason| report(resource, reason)).unwrap_or_default();
+    Progress::Failed(format!("{text}{report}"))
+}
+
+/// Returns the report that a reason is about, and the last log lines, one per line.
+fn report(resource: &Resource, reason: Reason) -> String {
+    let lines: Vec<String> = match resource {
+        Resource::Deployment(object) if reason.is_failed() || reason == Reason::WarningsReported => {
+            let status = object.status.as_ref();
+            let report = status.map(|status| status.report.as_slice()).unwrap_or_default();
+            let log = status.iter().flat_map(|status| &status.last_log_lines).map(|line| format!("log: {line}"));
+            findings(report).chain(log).collect()
+        }
+        Resource::Staged(object) => {
+            let status = object.status.as_ref();
+            let report = status.and_then(|status| match reason {
+                Reason::PublishingFailed => Some(&status.publishing_report),
+                Reason::PreviewRefused => Some(&status.previewable_report),
+                _ => None,
+            });
+            findings(report.map(Vec::as_slice).unwrap_or_default()).collect()
+        }
+        Resource::Deployment(_) | Resource::Project(_) | Resource::Check(_) => Vec::new(),
+    };
+    lines.iter().flat_map(|line| ["\n  ".to_owned(), plain(line)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cli::resources::samples::{check, conditions, deployment};
+
+    fn status(main: (&str, &str, &str), more: &Value) -> Value {
+        let mut status = json!({"observedGeneration": 3, "conditions": conditions(main)});
+        for (name, value) in more.as_object().expect("an object") {
+            status[name] = value.clone();
+        }
+        json!({"status": status})
+    }
+
+    #[test]
+    fn a_request_is_done_once_it_is_handled_and_the_resource_has_settled() {
+        let ready = ("True", "Deployed", "");
+        let failed = ("False", "RedeployFailed", "Stalled");
+        let both = json!({"handledRedeployRequest": "now", "handledReconcileRequest": "now"});
+        let read = json!({"handledReconcileRequest": "now"});
+        let report = json!([{"type": "Error", "title": "No", "message": "not\u{1b}so", "application": "service"}]);
+        let mut with_report = both.clone();
+        with_report["report"] = report;
+        let waiting = || Progress::Running("waiting for the operator".into());
+        for (case, resource, expected) in [
+            ("no status", deployment(&json!({"status": null})), waiting()),
+            ("ready before the request", deployment(&status(ready, &json!({}))), waiting()),
+            (
+                "failed before the request",
+                deployment(&status(failed, &json!({}))),
+                Progress::Running("waiting for the operator, which reported RedeployFailed: because".into()),
+            ),
+            ("another request", deployment(&status(ready, &json!({"handledRedeployRequest": "before"}))), waiting()),
+            ("ready, and not sent yet", deployment(&status(ready, &read)), waiting()),
+            (
+                "in progress",
+                deployment(&status(("Unknown", "Redeploying", "Reconciling"), &both)),
+                Progress::Running("Redeploying: because".into()),
+            ),
+            (
+                "it waits for a Secret",
+                deployment(&status(("False", "SecretMissing", "Reconciling"), &read)),
+                Progress::Running("SecretMissing: because".into()),
+            ),
+            (
+                "it cannot be sent",
+                deployment(&status(("False", "ConfigurationInvalid", "Stalled"), &read)),
+                Progress::Failed("ConfigurationInvalid: because".into()),
+            ),
+            (
+                "suspended",
+                deployment(
+                    &json!({"spec": {"suspend": true}, "status": status(("False", "Suspended", ""), &read)["status"]}),
+                ),
+                Progress::Failed("Suspended: because".into()),
+            ),
+            (
+                "it failed",
+                deployment(&status(failed, &with_report)),
+                Progress::Failed("RedeployFailed: because\n  Error in service: No: not so".into()),
+            ),
+            ("done", deployment(&status(ready, &both)), Progress::Ready("Deployed: because".into())),
+        ] {
+            assert_eq!(progress(&resource, Change::Redeploy, "now"), expected, "{case}");
+        }
+        let called = |request: &str, main| {
+            check(&status(main, &json!({"checkedFor": {"generation": 3, "rerunRequest": request}})))
+        };
+        let passed = ("True", "CheckPassed", "");
+        assert_eq!(progress(&called("before", passed), Change::Rerun, "now"), waiting());
+        assert_eq!(
+            progress(&called("now", passed), Change::Rerun, "now"),
+            Progress::Ready("CheckPassed: because".into())
+        );
+        let failing = progress(&called("now", ("False", "CheckFailing", "")), Change::Rerun, "now");
+        assert_eq!(failing, Progress::Failed("CheckFailing: because".into()));
+    }
+}

@@ -1,0 +1,256 @@
+//! `reconcile`, `redeploy`, `rerun`, `suspend` and `resume`: change resources, each with one conditional patch.
+
+use std::time::Duration;
+
+use clap_complete::engine::ArgValueCandidates;
+use clock::Clock;
+use kube::api::{Patch, PatchParams};
+use kube::{Client, ResourceExt as _};
+
+use crate::cli::completion;
+use crate::cli::printing::print;
+use crate::crd::parse_duration;
+use crate::names;
+
+use super::change::Change;
+use super::failure::Failed;
+use super::follow::{Followed, follow};
+use super::kind::ResourceType;
+use super::output::Output;
+use super::selection::{Found, Selection, get, read};
+
+/// How often a patch is tried that meets a newer version of the resource, which the operator writes now and then.
+const ATTEMPTS: u32 = 10;
+
+const RECONCILE_EXAMPLES: &str = "\
+Examples:
+  # Read the remote deployment now instead of at the next interval
+  connect-operator reconcile tax
+
+  # The same, and wait until the operator has done so
+  connect-operator reconcile tax --wait
+
+  # Read the registry of a project that mirrors it
+  connect-operator reconcile project/shop";
+
+const REDEPLOY_EXAMPLES: &str = "\
+Examples:
+  # Redeploy the ConnectorDeployment tax once, and wait for the result
+  connect-operator redeploy tax --wait
+
+  # Request the preview permission, or publishing, of a staged connector once more
+  connect-operator redeploy staged/kit
+
+  # Redeploy every deployment of a team
+  connect-operator redeploy --selector team=tax";
+
+const RERUN_EXAMPLES: &str = "\
+Examples:
+  # Call the action of the ActionCheck add-to-cart once more, and wait for the result
+  connect-operator rerun add-to-cart --wait";
+
+const SUSPEND_EXAMPLES: &str = "\
+Examples:
+  # Send no change of the ConnectorDeployment tax until it is resumed
+  connect-operator suspend tax
+
+  # All staged connectors of the namespace
+  connect-operator suspend staged --all";
+
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  connect-operator resume tax
+  connect-operator resume staged --all";
+
+/// Read the remote now, instead of at the next interval.
+///
+/// Sets the annotation connect-operator.io/reconcile-requested-at. For a ConnectProject, the operator reads the registry
+/// for spec.registry.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = RECONCILE_EXAMPLES)]
+#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Reconcile.types())))))]
+pub(in crate::cli) struct Reconcile {
+    #[command(flatten)]
+    request: Request,
+
+    #[command(flatten)]
+    wait: Wait,
+}
+
+/// Redeploy once with the current values.
+///
+/// Sets the annotation connect-operator.io/redeploy-requested-at. A ConnectorStaged requests the preview permission, or
+/// publishing, once more.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = REDEPLOY_EXAMPLES)]
+#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Redeploy.types())))))]
+pub(in crate::cli) struct Redeploy {
+    #[command(flatten)]
+    request: Request,
+
+    #[command(flatten)]
+    wait: Wait,
+}
+
+/// Call the action of an ActionCheck exactly once more.
+///
+/// Sets the annotation connect-operator.io/rerun-requested-at. A NAME alone is an ActionCheck.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = RERUN_EXAMPLES)]
+#[command(mut_arg("resources", |it| it
+    .help("ActionChecks as NAME or check/NAME. With --selector or --all: nothing, or the type")
+    .long_help(None)
+    .add(ArgValueCandidates::new(|| completion::resources(Change::Rerun.types())))))]
+pub(in crate::cli) struct Rerun {
+    #[command(flatten)]
+    request: Request,
+
+    #[command(flatten)]
+    wait: Wait,
+}
+
+/// Pause: the operator keeps reading, and sends nothing.
+///
+/// Sets spec.suspend. Deletion of the resource still proceeds. If the manifest is in Git, change it there instead.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = SUSPEND_EXAMPLES)]
+#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Suspend.types())))))]
+pub(in crate::cli) struct Suspend {
+    #[command(flatten)]
+    request: Request,
+}
+
+/// End a pause: the operator sends the changes that wait.
+///
+/// Removes spec.suspend. If the manifest is in Git, change it there instead.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = RESUME_EXAMPLES)]
+#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Resume.types())))))]
+pub(in crate::cli) struct Resume {
+    #[command(flatten)]
+    request: Request,
+}
+
+/// The resources to change.
+#[derive(Clone, Debug, clap::Args)]
+struct Request {
+    #[command(flatten)]
+    selection: Selection,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Whether to wait for the result.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct Wait {
+    /// Wait until the operator has handled the request, and the resource is ready or a user has to act.
+    #[arg(long)]
+    wait: bool,
+
+    /// Maximum time to wait for all resources, such as 90s or 20m.
+    #[arg(long, value_name = "DURATION", default_value = "40m", value_parser = parse_duration, requires = "wait")]
+    timeout: Duration,
+}
+
+/// Requests a read of the remote.
+///
+/// # Errors
+/// If a resource cannot be changed, or is not ready in the end.
+pub(in crate::cli) async fn reconcile(args: Reconcile) -> Result<(), Failed> {
+    change(Change::Reconcile, &args.request, Some(args.wait)).await
+}
+
+/// Requests a redeploy.
+///
+/// # Errors
+/// If a resource cannot be changed, or is not ready in the end.
+pub(in crate::cli) async fn redeploy(args: Redeploy) -> Result<(), Failed> {
+    change(Change::Redeploy, &args.request, Some(args.wait)).await
+}
+
+/// Requests a call of an action.
+///
+/// # Errors
+/// If a resource cannot be changed, or is not ready in the end.
+pub(in crate::cli) async fn rerun(args: Rerun) -> Result<(), Failed> {
+    change(Change::Rerun, &args.request, Some(args.wait)).await
+}
+
+/// Pauses resources.
+///
+/// # Errors
+/// If a resource cannot be changed.
+pub(in crate::cli) async fn suspend(args: Suspend) -> Result<(), Failed> {
+    change(Change::Suspend, &args.request, None).await
+}
+
+/// Ends the pause of resources.
+///
+/// # Errors
+/// If a resource cannot be changed.
+pub(in crate::cli) async fn resume(args: Resume) -> Result<(), Failed> {
+    change(Change::Resume, &args.request, None).await
+}
+
+async fn change(change: Change, request: &Request, wait: Option<Wait>) -> Result<(), Failed> {
+    let wait = wait.filter(|wait| wait.wait);
+    let (client, found) = request.selection.find(change.types()).await?;
+    if wait.is_some() && found.iter().any(|(resource_type, _)| *resource_type == ResourceType::Project) {
+        let why = "a ConnectProject does not record which request it has handled: leave out --wait";
+        return Err(Failed::Argument(why.to_owned()));
+    }
+    let clock = Clock::system();
+    let value = clock.now().to_string();
+    let mut changed = Vec::new();
+    for object in found {
+        let (object, reply) = patched(&client, change, object, &value, wait.is_some()).await?;
+        if request.output.form.is_none_or(|_| request.output.is_wide()) {
+            print(&reply)?;
+        }
+        changed.push(object);
+    }
+    if let Some(text) = request.output.objects(&changed).map_err(Failed::Argument)? {
+        print(&text)?;
+    }
+    if let Some(wait) = wait {
+        let followed = Followed { change, value: &value, timeout: wait.timeout };
+        follow(&client, &clock, &changed, &followed).await?;
+    }
+    Ok(())
+}
+
+/// Sends the patch; reads the object again if it was changed meanwhile. Returns the object, and what is printed.
+async fn patched(
+    client: &Client,
+    change: Change,
+    found: Found,
+    value: &str,
+    followed: bool,
+) -> Result<(Found, String), Failed> {
+    let (resource_type, mut object) = found;
+    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+    let api = resource_type.api(client.clone(), &namespace);
+    let parameters =
+        PatchParams { field_manager: Some(names::COMMAND_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let resource = read((resource_type, object.clone()))?;
+        let Some(patch) = change.patch(&resource, value, followed) else {
+            return Ok(((resource_type, object), change.reply(resource_type, &name, false)));
+        };
+        match api.patch(&name, &parameters, &Patch::Merge(patch)).await {
+            Ok(object) => {
+                if let Some(caveat) = change.caveat(&resource, super::program()) {
+                    eprintln!("{caveat}");
+                }
+                return Ok(((resource_type, object), change.reply(resource_type, &name, true)));
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 && attempt < ATTEMPTS => {
+                object = get(client, &namespace, resource_type, &name).await?;
+            }
+            Err(error) => return Err(Failed::of("patch", resource_type, Some(&namespace), error)),
+        }
+    }
+}

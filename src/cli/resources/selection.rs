@@ -1,0 +1,180 @@
+//! Reads the resources that the arguments of a command select.
+
+use kube::api::{DynamicObject, ListParams};
+use kube::{Client, ResourceExt as _};
+
+use crate::cli::cluster::Place;
+
+use super::argument::{Wanted, wanted};
+use super::failure::{Failed, hint};
+use super::kind::{Resource, ResourceType};
+
+/// An object of the cluster, with its type.
+pub(super) type Found = (ResourceType, DynamicObject);
+
+/// The arguments that select resources.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Selection {
+    /// Resources as TYPE/NAME or TYPE NAME..., such as staged/kit, cst/kit or project shop; a NAME alone is a
+    /// ConnectorDeployment. With --selector or --all: types.
+    #[arg(value_name = "TYPE/NAME")]
+    pub(super) resources: Vec<String>,
+
+    /// Select resources by their labels, written as for kubectl: team=tax,tier!=test.
+    #[arg(long, short = 'l', value_name = "LABELS")]
+    selector: Option<String>,
+
+    /// Select all resources of the types.
+    #[arg(long, conflicts_with = "selector")]
+    all: bool,
+
+    /// Look in all namespaces; with --selector or --all.
+    #[arg(long, short = 'A', conflicts_with = "namespace")]
+    all_namespaces: bool,
+
+    #[command(flatten)]
+    pub(super) place: Place,
+}
+
+impl Selection {
+    /// Returns which resources are wanted, without reading any.
+    ///
+    /// # Errors
+    /// If an argument is invalid.
+    pub(super) fn wanted(&self, types: &[ResourceType]) -> Result<Wanted, Failed> {
+        let wanted = wanted(&self.resources, self.selector.as_deref(), self.all, types).map_err(Failed::Argument)?;
+        if self.all_namespaces && matches!(wanted, Wanted::Named(_)) {
+            let why = "a resource cannot be read by its name in all namespaces: use --namespace, --selector or --all";
+            return Err(Failed::Argument(why.to_owned()));
+        }
+        Ok(wanted)
+    }
+
+    /// Returns the namespace to look in; `None`: all. `default`: that of the context.
+    pub(super) fn place<'a>(&self, default: &'a str) -> Option<&'a str> {
+        (!self.all_namespaces).then_some(default)
+    }
+
+    /// Returns a client, and the selected objects. Nothing is returned unless every named resource exists.
+    ///
+    /// # Errors
+    /// If an argument is invalid, or a resource does not exist or cannot be read.
+    pub(super) async fn find(&self, types: &[ResourceType]) -> Result<(Client, Vec<Found>), Failed> {
+        let wanted = self.wanted(types)?;
+        let (client, namespace) = self.place.client().await.map_err(Failed::Cluster)?;
+        let found = self.read(&client, &namespace, wanted).await?;
+        Ok((client, found))
+    }
+
+    async fn read(&self, client: &Client, namespace: &str, wanted: Wanted) -> Result<Vec<Found>, Failed> {
+        let mut found = Vec::new();
+        match wanted {
+            Wanted::Named(named) => {
+                for (resource_type, name) in named {
+                    found.push((resource_type, get(client, namespace, resource_type, &name).await?));
+                }
+            }
+            Wanted::Matching { types, labels } => {
+                let place = self.place(namespace);
+                for resource_type in types {
+                    found.extend(list(client, place, resource_type, labels.as_deref()).await?);
+                }
+                if found.is_empty() {
+                    eprintln!("{}", none(place));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Returns what is printed to standard error if nothing was found.
+pub(super) fn none(namespace: Option<&str>) -> String {
+    match namespace {
+        Some(namespace) => format!("No resources found in the namespace {namespace}."),
+        None => "No resources found.".to_owned(),
+    }
+}
+
+/// Reads an object.
+///
+/// # Errors
+/// If it does not exist, with what exists instead, or cannot be read.
+pub(super) async fn get(
+    client: &Client,
+    namespace: &str,
+    resource_type: ResourceType,
+    name: &str,
+) -> Result<DynamicObject, Failed> {
+    let found = resource_type.api(client.clone(), namespace).get_opt(name).await;
+    match found.map_err(|error| Failed::of("get", resource_type, Some(namespace), error))? {
+        Some(object) => Ok(object),
+        None => Err(absent(client, namespace, resource_type, name).await),
+    }
+}
+
+/// Reads the objects of a type; `namespace`: `None` for all.
+///
+/// # Errors
+/// If they cannot be listed.
+pub(super) async fn list(
+    client: &Client,
+    namespace: Option<&str>,
+    resource_type: ResourceType,
+    labels: Option<&str>,
+) -> Result<Vec<Found>, Failed> {
+    let api = match namespace {
+        Some(namespace) => resource_type.api(client.clone(), namespace),
+        None => resource_type.api_everywhere(client.clone()),
+    };
+    let parameters = ListParams { label_selector: labels.map(ToOwned::to_owned), ..ListParams::default() };
+    let listed = api.list(&parameters).await.map_err(|error| Failed::of("list", resource_type, namespace, error))?;
+    let types = listed.types.api_version.clone();
+    // The items of a list have no types of their own.
+    Ok(listed
+        .items
+        .into_iter()
+        .map(|mut object| {
+            let kind = resource_type.kind().to_owned();
+            object.types.get_or_insert(kube::api::TypeMeta { api_version: types.clone(), kind });
+            (resource_type, object)
+        })
+        .collect())
+}
+
+/// Returns the objects as the kinds of this version.
+///
+/// # Errors
+/// If an object has a value that this version does not know.
+pub(super) fn read(found: Found) -> Result<Resource, Failed> {
+    let (resource_type, object) = found;
+    let name = format!("{}/{}", resource_type.alias(), object.name_any());
+    Resource::of(resource_type, object).map_err(|error| Failed::Unreadable(name, error.to_string()))
+}
+
+/// Returns the error for an object that does not exist, with what exists instead as far as it can be listed.
+pub(super) async fn absent(client: &Client, namespace: &str, resource_type: ResourceType, name: &str) -> Failed {
+    let mut existing = Vec::new();
+    for other in ResourceType::ALL {
+        match other.api(client.clone(), namespace).list_metadata(&ListParams::default()).await {
+            Ok(listed) => existing.extend(listed.items.into_iter().map(|object| (other, object.name_any()))),
+            Err(error) if other == resource_type => match Failed::of("list", other, Some(namespace), error) {
+                missing @ Failed::NotInstalled(_) => return missing,
+                _ => {
+                    return Failed::Absent {
+                        resource: shown(resource_type, name),
+                        namespace: namespace.to_owned(),
+                        hint: String::new(),
+                    };
+                }
+            },
+            Err(_) => {}
+        }
+    }
+    let hint = hint(resource_type, name, &existing);
+    Failed::Absent { resource: shown(resource_type, name), namespace: namespace.to_owned(), hint }
+}
+
+fn shown(resource_type: ResourceType, name: &str) -> String {
+    format!("{}/{name}", resource_type.alias())
+}

@@ -1,0 +1,91 @@
+//! Pieces of text for pages and tables: ages as kubectl prints them, and texts of others without control characters. Pure.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+/// Returns how long ago a time is, as kubectl prints it: `45s`, `4m30s`, `3h`, `2d`.
+pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
+    let seconds = now.as_second().saturating_sub(since.as_second()).max(0);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
+    let pair = |large: i64, unit: char, small: i64, small_unit: char| {
+        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{small_unit}") }
+    };
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..600 => pair(minutes, 'm', seconds % 60, 's'),
+        600..10_800 => format!("{minutes}m"),
+        10_800..28_800 => pair(hours, 'h', minutes % 60, 'm'),
+        28_800..172_800 => format!("{hours}h"),
+        172_800..691_200 => pair(days, 'd', hours % 24, 'h'),
+        _ => format!("{days}d"),
+    }
+}
+
+/// Returns how long ago a time of an object is; `-` if it is absent.
+pub(super) fn age_of(since: Option<&Time>, now: Timestamp) -> String {
+    since.map_or_else(|| "-".to_owned(), |since| age(since.0, now))
+}
+
+/// Returns a text on one line and without control characters, which a terminal would obey.
+pub(super) fn plain(text: &str) -> String {
+    let text: String = text.trim().chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    text
+}
+
+/// Returns the rows with columns of equal width, without blanks at the end of a line.
+pub(super) fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(' ', (width + 3).saturating_sub(cell.chars().count())));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_as_short_as_those_of_kubectl() {
+        for (seconds, expected) in [
+            (-5, "0s"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (270, "4m30s"),
+            (600, "10m"),
+            (10_800, "3h"),
+            (15_000, "4h10m"),
+            (90_000, "25h"),
+            (172_800, "2d"),
+            (200_000, "2d7h"),
+            (8_640_000, "100d"),
+        ] {
+            let now = Timestamp::from_second(1_800_000_000).expect("a time");
+            let since = Timestamp::from_second(1_800_000_000 - seconds).expect("a time");
+            assert_eq!(age(since, now), expected, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn texts_of_others_do_not_control_the_terminal() {
+        assert_eq!(plain(" a\u{1b}[2Jb\nc\td\u{9b}1m "), "a [2Jb c d 1m");
+    }
+
+    #[test]
+    fn columns_have_the_width_of_their_longest_cell() {
+        let rows = [vec!["NAME".to_owned(), "READY".to_owned()], vec!["é├─tax".to_owned(), "True".to_owned()]];
+        assert_eq!(columns(&rows), "NAME     READY\né├─tax   True\n");
+    }
+}

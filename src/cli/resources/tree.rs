@@ -1,0 +1,116 @@
+//! `tree`: shows projects with their staged connectors, deployments and checks.
+
+use clap_complete::engine::ArgValueCandidates;
+use clock::Clock;
+use kube::ResourceExt as _;
+
+use crate::cli::cluster::Place;
+use crate::cli::completion;
+use crate::cli::printing::print;
+
+use super::argument::{Wanted, wanted};
+use super::branches::Forest;
+use super::failure::Failed;
+use super::kind::{Resource, ResourceType};
+use super::output::Output;
+use super::page::View;
+use super::selection::{Found, absent, list, none, read};
+
+/// What the command works on; a bare name is a `ConnectorDeployment`.
+const TYPES: [ResourceType; 4] =
+    [ResourceType::Deployment, ResourceType::Project, ResourceType::Staged, ResourceType::Check];
+
+const EXAMPLES: &str = "\
+Examples:
+  # All projects of the namespace, and what belongs to them
+  connect-operator tree
+
+  # One project with everything below it, with the messages of the Ready conditions
+  connect-operator tree project/shop --output wide
+
+  # What the ConnectorDeployment tax belongs to, and its checks
+  connect-operator tree tax
+
+  # All namespaces
+  connect-operator tree --all-namespaces";
+
+/// Show projects with their staged connectors, deployments and checks as a tree.
+///
+/// A deployment stands below the staged connector that it deploys, otherwise below its project; a check below the
+/// deployment that it follows, otherwise below its project.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(in crate::cli) struct Tree {
+    /// Show only these, with what is above and below them: TYPE/NAME, or the NAME of a ConnectorDeployment.
+    #[arg(value_name = "TYPE/NAME", add = ArgValueCandidates::new(|| completion::resources(&TYPES)))]
+    resources: Vec<String>,
+
+    /// Show all namespaces.
+    #[arg(long, short = 'A', conflicts_with_all = ["namespace", "resources"])]
+    all_namespaces: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Prints the tree.
+///
+/// # Errors
+/// If a named resource does not exist, or the resources cannot be listed.
+pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
+    let named = if args.resources.is_empty() {
+        Vec::new()
+    } else {
+        match wanted(&args.resources, None, false, &TYPES).map_err(Failed::Argument)? {
+            Wanted::Named(named) => named,
+            Wanted::Matching { .. } => Vec::new(),
+        }
+    };
+    let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
+    let place = (!args.all_namespaces).then_some(namespace.as_str());
+    let mut objects: Vec<Found> = Vec::new();
+    for resource_type in ResourceType::ALL {
+        objects.extend(list(&client, place, resource_type, None).await?);
+    }
+    for (resource_type, name) in &named {
+        if !objects.iter().any(|(other, object)| other == resource_type && object.name_any() == *name) {
+            return Err(absent(&client, &namespace, *resource_type, name).await);
+        }
+    }
+    let mut resources = Vec::new();
+    for object in &objects {
+        match read(object.clone()) {
+            Ok(resource) => resources.push(resource),
+            // One object hides no other.
+            Err(error) => eprintln!("skipped: {error}"),
+        }
+    }
+    let mut forest = Forest::of(&resources);
+    if !named.is_empty() {
+        forest.retain(&named);
+    }
+    let shown = forest.resources();
+    if let Some(text) = args.output.objects(&sorted(&objects, &shown)).map_err(Failed::Argument)? {
+        return Ok(print(&text)?);
+    }
+    if shown.is_empty() {
+        eprintln!("{}", none(place));
+        return Ok(());
+    }
+    let view = View { now: Clock::system().now(), program: super::program(), wide: args.output.is_wide() };
+    Ok(print(&forest.text(&view, args.all_namespaces))?)
+}
+
+/// Returns the objects in the order of the tree.
+fn sorted(objects: &[Found], shown: &[&Resource]) -> Vec<Found> {
+    let object = |resource: &&Resource| {
+        objects
+            .iter()
+            .find(|(it, object)| *it == resource.resource_type() && object.metadata == *resource.meta())
+            .cloned()
+    };
+    shown.iter().filter_map(object).collect()
+}

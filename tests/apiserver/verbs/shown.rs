@@ -1,0 +1,86 @@
+//! `status`, `tree`, `events` and `version`.
+
+use serde_json::{Value, json};
+
+use super::{printed, run};
+use crate::checks::check;
+use crate::cluster::Sandbox;
+use crate::manifests::with_spec;
+use crate::shop::{NAME, Shop};
+
+#[tokio::test]
+async fn a_live_deployment_is_shown_with_its_project_and_its_events() {
+    let shop = Shop::live().await;
+    let (sandbox, namespace) = (&shop.sandbox, shop.sandbox.namespace.clone());
+    let after = json!({"after": {"deploymentRef": {"name": NAME}}});
+    sandbox.apply(&with_spec(check(&shop), &after)).await.unwrap();
+    let page = printed(sandbox, &["status", "tax"]).await;
+    let key = format!("{namespace}_tax");
+    for expected in ["Ready:", "True (Deployed)", "demo-connector version 1", &key, "in project demo", "Nothing to do."]
+    {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    assert!(!page.contains("first-token"), "{page}");
+    let two = printed(sandbox, &["status", "cdep/tax", "project/shop", "--output", "wide"]).await;
+    assert!(two.contains(&format!("ConnectProject {namespace}/shop")) && two.contains("NotSuspended"), "{two}");
+    let object: Value = serde_json::from_str(&printed(sandbox, &["status", "tax", "-o", "json"]).await).unwrap();
+    assert_eq!((&object["kind"], &object["metadata"]["managedFields"]), (&json!("ConnectorDeployment"), &Value::Null));
+
+    let tree = printed(sandbox, &["tree"]).await;
+    let width = tree.find("READY").unwrap();
+    let lines: Vec<String> = tree.lines().map(|line| line.chars().take(width).collect()).collect();
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    let below = ["NAME", "ConnectProject/shop", "└─ ConnectorDeployment/tax", "   └─ ActionCheck/add-to-cart"];
+    assert_eq!(lines, below, "{tree}");
+    let everywhere = printed(sandbox, &["tree", "--all-namespaces", "-o", "wide"]).await;
+    assert!(everywhere.lines().any(|line| line.starts_with(&namespace) && line.contains("ConnectProject/shop")));
+    let names = printed(sandbox, &["tree", "check/add-to-cart", "-o", "name"]).await;
+    assert_eq!(names.lines().count(), 3, "{names}");
+    let list: Value = serde_json::from_str(&printed(sandbox, &["tree", "-o", "json"]).await).unwrap();
+    let kinds: Vec<_> = list["items"].as_array().unwrap().iter().map(|item| item["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["ConnectProject", "ConnectorDeployment", "ActionCheck"], "each object has its kind");
+
+    shop.until_event("Deployed").await;
+    let events = printed(sandbox, &["events", "tax"]).await;
+    assert!(events.starts_with("LAST SEEN") && events.contains("ConnectorDeployment/tax"), "{events}");
+    assert!(events.contains("Deployed"), "{events}");
+    let all = printed(sandbox, &["events", "deployments", "--all"]).await;
+    assert!(all.contains("ConnectorDeployment/tax") && !all.contains("ConnectProject/"), "{all}");
+}
+
+#[tokio::test]
+async fn a_selection_of_nothing_is_no_failure() {
+    let sandbox = Sandbox::new().await;
+    for arguments in [&["status", "--all"][..], &["suspend", "cst", "--selector", "team=tax"], &["tree"]] {
+        let (code, stdout, stderr) = run(&sandbox, arguments).await;
+        assert_eq!((code, stdout.as_str()), (Some(0), ""), "{arguments:?}");
+        assert_eq!(stderr, format!("No resources found in the namespace {}.\n", sandbox.namespace), "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn both_sides_have_a_version() {
+    let sandbox = Sandbox::new().await;
+    let client = env!("CARGO_PKG_VERSION");
+    let alone = printed(&sandbox, &["version", "--client"]).await;
+    assert_eq!(alone, format!("Client:   {client}\n"));
+    let operator = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "operator", "labels": {
+            "app.kubernetes.io/name": "connect-operator", "app.kubernetes.io/version": "0.0.9"}},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "operator", "image": "example/connect-operator:0.0.9"}]}}},
+    });
+    sandbox.succeed(&["apply", "--filename", "-"], &operator.to_string()).await;
+    let both = printed(&sandbox, &["version"]).await;
+    let place = format!("0.0.9 in {}/operator, example/connect-operator:0.0.9, 0 of 0 ready", sandbox.namespace);
+    for expected in [client, "Kubernetes:", &place, "connectordeployments.connect-operator.io, served v1alpha1"] {
+        assert!(both.contains(expected), "{expected}: {both}");
+    }
+    assert!(!both.contains("Missing:"), "{both}");
+    let found: Value = serde_json::from_str(&printed(&sandbox, &["version", "--output", "json"]).await).unwrap();
+    assert_eq!(found["crds"].as_array().map(Vec::len), Some(5), "{found}");
+    // A user without rights learns what is not readable.
+    let stranger = printed(&sandbox, &["version", "--as", "nobody"]).await;
+    assert!(stranger.contains("not readable:") && stranger.contains("nobody"), "{stranger}");
+}

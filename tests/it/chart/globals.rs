@@ -22,7 +22,7 @@ fn a_global_registry_replaces_that_of_the_image() {
             "image.tag=1,global.imageRegistry=a.example,image.repository=b/c",
             "a.example/b/c:1",
         ),
-        ("of one name", "image.tag=1,global.imageRegistry=a.example,image.repository=b", "a.example/b:1"),
+        ("of one name", "image.tag=1,global.imageRegistry=a.example,image.repository=bc", "a.example/bc:1"),
         ("of this machine", "image.tag=1,global.imageRegistry=a.example,image.repository=localhost/b", "a.example/b:1"),
     ] {
         assert_eq!(container(set)["image"], expected, "{case}");

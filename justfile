@@ -35,6 +35,10 @@ book:
     rm -rf target/book/examples
     cp -r examples target/book/examples
 
+# Compare the benchmarks of the working tree with those of another commit, side by side (Python 3; some minutes, of which most is compiling).
+bench base="HEAD":
+    scripts/bench {{base}}
+
 # Show the main job on this machine, until Ctrl-C.
 demo:
     cargo run -- demo

@@ -31,6 +31,7 @@ mod pages;
 #[allow(dead_code, reason = "each test binary uses other parts of it")]
 mod patience;
 mod plan;
+mod requests;
 mod rules;
 mod schema;
 mod security;

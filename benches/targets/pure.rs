@@ -104,9 +104,9 @@ fn decoding(criterion: &mut Criterion) {
 
     let live = Inputs::live();
     let status = live.status(&ConnectorDeploymentStatus::default(), &live.persisted, Reason::Deployed);
-    let line = live.watch_event(&status);
-    assert!(matches!(watched(&line), WatchEvent::Modified(Guarded(Ok(_)))));
-    criterion.bench_function("decode/watch_event", |bencher| bencher.iter(|| watched(black_box(&line))));
+    let event = live.watch_event(&status);
+    assert!(matches!(watched(&event), WatchEvent::Modified(Guarded(Ok(_)))));
+    criterion.bench_function("decode/watch_event", |bencher| bencher.iter(|| watched(black_box(&event))));
 }
 
 /// Decodes as a watch does: an object that cannot be deserialized must not hide the others.

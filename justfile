@@ -12,18 +12,20 @@ test:
 storm:
     STORM=full cargo test --release --test apiserver storm
 
-# The long versions, in one sitting: random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm.
+# The long versions, in one sitting: random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, each benchmark once.
 nightly: deny
     HISTORIES=10000 HISTORIES_SEED=$(date +%Y%m%d) cargo test --release --test histories whatever_happens -- --nocapture --test-threads 1
     CRASHES=full cargo test --release --test histories wherever -- --nocapture
     EXPLORE=full cargo test --release --lib explore -- --nocapture --test-threads 2
     STORM=full cargo test --release --test apiserver storm
+    cargo bench --package connect-operator-benches -- --test
 
 # Check format and lints; warnings are errors.
 lint:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
     cargo clippy --package connect-operator --no-default-features -- -D warnings
+    cargo clippy --package connect-operator-benches --all-targets -- -D warnings
 
 # Rewrite what is generated (crds/, tables of the pages, docs/cli.md, the CRDs and README of the chart, deploy/); review the diff.
 golden:
@@ -34,6 +36,10 @@ book:
     mdbook build
     rm -rf target/book/examples
     cp -r examples target/book/examples
+
+# Compare the benchmarks of the working tree with those of another commit, side by side (Python 3; some minutes, of which most is compiling).
+bench base="HEAD":
+    scripts/bench {{base}}
 
 # Show the main job on this machine, until Ctrl-C.
 demo:

@@ -10,8 +10,10 @@
 //! The first form applies DEPLOYMENTS (100) at once. After all are Ready it measures for MINUTES (3) the activity while
 //! nothing changes, with INTERVAL (5m) as the poll interval of each resource; then it restarts the operator, and
 //! deletes all. Each remote call takes 25 ms, each deployment 2 s. It prints the figures to standard output, one on
-//! each line; counts are exact, times depend on the machine. The second form measures ConnectProjects (`projects.rs`).
-//! It measures `target/release/connect-operator`, or the binary that `OPERATOR` names.
+//! each line, and at the end all of them as one line of JSON, which `scripts/bench scale` compares with that of another
+//! run (`report.rs`); counts are exact, times depend on the machine. The second form measures ConnectProjects
+//! (`projects.rs`). It measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and
+//! kube-apiserver can be profiled meanwhile (docs/operations/performance.md).
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -28,13 +30,15 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, conditions, wait, watcher};
 use kube::{Api, Client, ResourceExt};
 use local_control_plane::{self, Assets, LocalCluster};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::process::Operator;
+use crate::report::{Report, rounded};
 use crate::requests::Requests;
 
 mod process;
 mod projects;
+mod report;
 mod requests;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -50,7 +54,9 @@ async fn main() -> Outcome {
     let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
     let binary = std::env::var("OPERATOR").unwrap_or_else(|_| "target/release/connect-operator".to_owned());
     let assets = Assets::find_or_build(|step| eprintln!("{step}")).await?;
-    let cluster = LocalCluster::start(local_control_plane::Options::new(assets, binary.clone().into())).await?;
+    let options = local_control_plane::Options::new(assets, binary.clone().into());
+    let cluster = LocalCluster::start(local_control_plane::Options { profiling: true, ..options }).await?;
+    eprintln!("folder of the cluster: {}", cluster.folder().display());
     let settled = Duration::from_mins(minutes);
     let measured = if of_projects {
         projects::measure(&cluster, &binary, many, settled).await
@@ -58,7 +64,8 @@ async fn main() -> Outcome {
         measure(&cluster, &binary, many, settled, &interval).await
     };
     cluster.stop().await?;
-    measured
+    measured?.print();
+    Ok(())
 }
 
 async fn measure(
@@ -67,7 +74,9 @@ async fn measure(
     deployments: usize,
     settled: Duration,
     interval: &str,
-) -> Outcome {
+) -> Outcome<Report> {
+    let settings = json!({"deployments": deployments, "settled_seconds": settled.as_secs(), "interval": interval});
+    let mut report = Report::begin("deployments", &settings);
     let client = cluster.client()?;
     install(&client).await?;
     let slow = FaultAnswer { delay_ms: 25, ..FaultAnswer::default() };
@@ -77,55 +86,56 @@ async fn measure(
     prepare(&client, &dev.url()).await?;
     let mut operator = Operator::start(cluster, binary, &[])?;
 
+    report.phase("until_ready");
     let requests = Requests::begin(&client).await?;
     let started = Instant::now();
     apply(&client, deployments, interval).await?;
-    print("seconds to apply all", format!("{:.1}", started.elapsed().as_secs_f64()));
+    report.figure("seconds to apply all", rounded(started.elapsed().as_secs_f64(), 1));
     until_ready(&client, deployments).await?;
-    print("seconds until all are Ready", format!("{:.1}", started.elapsed().as_secs_f64()));
-    print_calls("calls until Ready", &dev, 0);
-    print("most calls for one resource in 10 s", most_in_10_seconds(&dev.calls()));
-    print_violations(&dev, deployments);
+    report.figure("seconds until all are Ready", rounded(started.elapsed().as_secs_f64(), 1));
+    report.figure("calls until Ready", calls(&dev, 0));
+    report.figure("most calls for one resource in 10 s", most_in_10_seconds(&dev.calls()));
+    violations(&mut report, &dev, deployments);
     // What follows Ready immediately (events, counts) belongs to it.
     tokio::time::sleep(Duration::from_secs(10)).await;
-    requests.print(&client, "until Ready", deployments).await?;
-    operator.print_figures(deployments)?;
+    requests.end(&client, &mut report, "until Ready", deployments).await?;
+    operator.figures(&mut report, deployments)?;
 
+    report.phase("settled");
     let requests = Requests::begin(&client).await?;
     let before = dev.calls().len();
     tokio::time::sleep(settled).await;
-    print_calls("calls while settled", &dev, before);
-    let calls = dev.calls().len() - before;
-    print("calls a minute while settled", format!("{:.1}", ratio(calls * 60, usize::try_from(settled.as_secs())?)));
-    requests.print(&client, "while settled", deployments).await?;
-    operator.print_figures(deployments)?;
+    report.figure("calls while settled", calls(&dev, before));
+    let made = dev.calls().len() - before;
+    let each_minute = ratio(made * 60, usize::try_from(settled.as_secs())?);
+    report.figure("calls a minute while settled", rounded(each_minute, 1));
+    requests.end(&client, &mut report, "while settled", deployments).await?;
+    operator.figures(&mut report, deployments)?;
 
+    report.phase("restarted");
     let requests = Requests::begin(&client).await?;
     let before = dev.calls().len();
     operator.stop().await?;
     operator = Operator::start(cluster, binary, &[])?;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    print_calls("calls after a restart", &dev, before);
-    requests.print(&client, "after a restart", deployments).await?;
-    operator.print_figures(deployments)?;
-    print_violations(&dev, deployments);
+    report.figure("calls after a restart", calls(&dev, before));
+    requests.end(&client, &mut report, "after a restart", deployments).await?;
+    operator.figures(&mut report, deployments)?;
+    violations(&mut report, &dev, deployments);
 
+    report.phase("deleted");
     let before = dev.calls().len();
     let started = Instant::now();
     let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
     api.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
     until_none(&api).await?;
-    print("seconds until all are gone", format!("{:.1}", started.elapsed().as_secs_f64()));
-    print_calls("calls of the deletion", &dev, before);
-    print("deployments left at the remote", dev.world().all(dev.now()).len());
-    operator.print_figures(deployments)?;
+    report.figure("seconds until all are gone", rounded(started.elapsed().as_secs_f64(), 1));
+    report.figure("calls of the deletion", calls(&dev, before));
+    report.figure("deployments left at the remote", dev.world().all(dev.now()).len());
+    operator.figures(&mut report, deployments)?;
     operator.stop().await?;
     dev.stop().await?;
-    Ok(())
-}
-
-fn print(what: &str, figure: impl std::fmt::Display) {
-    println!("{what}: {figure}");
+    Ok(report)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "rounded figures are sufficient")]
@@ -204,21 +214,21 @@ async fn until_none(api: &Api<ConnectorDeployment>) -> Outcome {
     Ok(())
 }
 
-/// Prints the calls by operation, from the given index on.
-fn print_calls(what: &str, dev: &DevServer, from: usize) {
+/// Counts the calls by operation, from the given index on.
+fn calls(dev: &DevServer, from: usize) -> Value {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for call in dev.calls().iter().skip(from) {
         *counts.entry(call.operation).or_default() += 1;
     }
-    print(what, json!(counts));
+    json!(counts)
 }
 
-/// Prints the violations: two deployments for one resource, and redeploys that nothing requested.
-fn print_violations(dev: &DevServer, deployments: usize) {
+/// Reports the violations: two deployments for one resource, and redeploys that nothing requested.
+fn violations(report: &mut Report, dev: &DevServer, deployments: usize) {
     let all = dev.world().all(dev.now());
-    print("duplicate creates", all.len().saturating_sub(deployments));
-    print("needless redeploys", all.iter().filter(|deployment| deployment.version != 1).count());
-    print("tokens", dev.counts().get("token").copied().unwrap_or_default());
+    report.figure("duplicate creates", all.len().saturating_sub(deployments));
+    report.figure("needless redeploys", all.iter().filter(|deployment| deployment.version != 1).count());
+    report.figure("tokens", dev.counts().get("token").copied().unwrap_or_default());
 }
 
 /// Returns the most calls to one path within 10 s; a LIST belongs to no resource.

@@ -5,7 +5,8 @@ use std::process::Stdio;
 use local_control_plane::LocalCluster;
 use tokio::process::{Child, Command};
 
-use crate::{NAMESPACE, Outcome, print, ratio};
+use crate::report::{Report, rounded};
+use crate::{NAMESPACE, Outcome, ratio};
 
 /// The operator as a separate process.
 pub(crate) struct Operator(Child);
@@ -23,15 +24,15 @@ impl Operator {
         Ok(Self(child))
     }
 
-    /// Prints memory and processor time so far, as Linux reports them.
-    pub(crate) fn print_figures(&self, resources: usize) -> Outcome {
-        print("memory now, MiB", format!("{:.1}", ratio(self.kibibytes("VmRSS:")?, 1024)));
-        print("memory at most, MiB", format!("{:.1}", ratio(self.kibibytes("VmHWM:")?, 1024)));
+    /// Reports memory and processor time so far, as Linux has them.
+    pub(crate) fn figures(&self, report: &mut Report, resources: usize) -> Outcome {
+        report.figure("memory now, MiB", rounded(ratio(self.kibibytes("VmRSS:")?, 1024), 1));
+        report.figure("memory at most, MiB", rounded(ratio(self.kibibytes("VmHWM:")?, 1024), 1));
         let stat = self.file("stat")?;
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let ticks: usize = fields[11].parse::<usize>()? + fields[12].parse::<usize>()?;
         // A tick is 10 ms on all supported Linux systems.
-        print("processor time for each resource, ms", format!("{:.2}", ratio(ticks * 10, resources)));
+        report.figure("processor time for each resource, ms", rounded(ratio(ticks * 10, resources), 2));
         Ok(())
     }
 

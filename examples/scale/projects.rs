@@ -12,12 +12,20 @@ use local_control_plane::LocalCluster;
 use serde_json::json;
 
 use crate::process::Operator;
-use crate::{NAMESPACE, Outcome, install, print, ratio};
+use crate::report::{Report, rounded};
+use crate::{NAMESPACE, Outcome, install, ratio};
 
 /// An address that refuses connections at once.
 const REFUSING: &str = "https://127.0.0.1:9";
 
-pub(crate) async fn measure(cluster: &LocalCluster, binary: &str, projects: usize, settled: Duration) -> Outcome {
+pub(crate) async fn measure(
+    cluster: &LocalCluster,
+    binary: &str,
+    projects: usize,
+    settled: Duration,
+) -> Outcome<Report> {
+    let settings = json!({"projects": projects, "settled_seconds": settled.as_secs()});
+    let mut report = Report::begin("projects", &settings);
     let client = cluster.client()?;
     install(&client).await?;
     let most = projects.to_string();
@@ -26,16 +34,20 @@ pub(crate) async fn measure(cluster: &LocalCluster, binary: &str, projects: usiz
     until_reported(&client, 1).await?;
     tokio::time::sleep(Duration::from_secs(10)).await;
     let before = operator.kibibytes("VmRSS:")?;
-    print("memory with one project, MiB", format!("{:.1}", ratio(before, 1024)));
+    report.phase("one_project");
+    report.figure("memory with one project, MiB", rounded(ratio(before, 1024), 1));
 
     stream::iter(1..projects).map(|number| apply(&client, number)).buffer_unordered(16).try_collect::<()>().await?;
     until_reported(&client, projects).await?;
-    operator.print_figures(projects)?;
+    report.phase("until_reported");
+    operator.figures(&mut report, projects)?;
     tokio::time::sleep(settled).await;
-    operator.print_figures(projects)?;
+    report.phase("settled");
+    operator.figures(&mut report, projects)?;
     let more = operator.kibibytes("VmRSS:")?.saturating_sub(before);
-    print("memory for each project, KiB", format!("{:.1}", ratio(more, projects)));
-    operator.stop().await
+    report.figure("memory for each project, KiB", rounded(ratio(more, projects), 1));
+    operator.stop().await?;
+    Ok(report)
 }
 
 async fn apply(client: &Client, number: usize) -> Outcome {

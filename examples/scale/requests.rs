@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use http::Request;
 use kube::Client;
+use serde_json::json;
 
-use crate::{Outcome, print, ratio};
+use crate::report::{Report, rounded};
+use crate::{Outcome, ratio};
 
 /// What each request is counted under: verb, resource and subresource.
 type Counts = BTreeMap<String, usize>;
@@ -19,9 +21,9 @@ impl Requests {
         Ok(Self(counts(client).await?))
     }
 
-    /// Prints the requests since the phase began, and how many reads and writes there were for each resource. The
+    /// Reports the requests since the phase began, and how many reads and writes there were for each resource. The
     /// manifests that this program applies count under `APPLY`, and in none of the two; lists and watches are left out.
-    pub(crate) async fn print(&self, client: &Client, phase: &str, deployments: usize) -> Outcome {
+    pub(crate) async fn end(&self, client: &Client, report: &mut Report, phase: &str, deployments: usize) -> Outcome {
         let now = counts(client).await?;
         let since: Counts = now
             .into_iter()
@@ -31,12 +33,10 @@ impl Requests {
         let sum = |of: fn(&str) -> bool| since.iter().filter(|(what, _)| of(what)).map(|(_, count)| count).sum();
         let reads: usize = sum(|what| what.starts_with("GET "));
         let writes: usize = sum(|what| !what.starts_with("GET ") && !what.starts_with("APPLY "));
-        print(&format!("requests to the API server {phase}"), serde_json::to_string(&since)?);
-        print(&format!("reads for each resource {phase}"), format!("{:.2}", ratio(reads, deployments)));
-        print(
-            &format!("writes for each resource {phase}, Events included"),
-            format!("{:.2}", ratio(writes, deployments)),
-        );
+        let (reads, writes) = (rounded(ratio(reads, deployments), 2), rounded(ratio(writes, deployments), 2));
+        report.figure(&format!("requests to the API server {phase}"), json!(since));
+        report.figure(&format!("reads for each resource {phase}"), reads);
+        report.figure(&format!("writes for each resource {phase}, Events included"), writes);
         Ok(())
     }
 }

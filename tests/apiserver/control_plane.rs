@@ -1,6 +1,7 @@
 //! The local cluster itself: it starts, serves, keeps its data over a restart, and leaves nothing behind.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -126,6 +127,22 @@ async fn without_credentials_nothing_is_served() {
     config.auth_info.token = None;
     let error = Client::try_from(config).expect("a client").apiserver_version().await.expect_err("no credentials");
     assert_eq!(status(error), 401);
+}
+
+#[tokio::test]
+async fn profiles_are_served_only_if_they_are_asked_for() {
+    let started = LocalCluster::start(Options { profiling: true, ..options().await }).await.expect("a local cluster");
+    for (cluster, profiling) in [(&started, true), (shared().await, false)] {
+        let request = http::Request::get("/debug/pprof/goroutine?debug=1").body(Vec::new()).unwrap();
+        let served = cluster.client().expect("a client").request_text(request).await;
+        assert_eq!(served.is_ok_and(|text| text.contains("goroutine profile")), profiling, "kube-apiserver");
+        let mut socket = UnixStream::connect(cluster.folder().join("etcd.sock")).expect("the socket of etcd");
+        socket.write_all(b"GET /debug/pprof/goroutine?debug=1 HTTP/1.0\r\nHost: localhost\r\n\r\n").expect("a request");
+        let mut response = String::new();
+        socket.read_to_string(&mut response).expect("a response");
+        assert_eq!(response.contains("goroutine profile"), profiling, "etcd: {response}");
+    }
+    started.stop().await.expect("stopped");
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ mod manifests;
 mod mirror;
 mod pages;
 mod plan;
+mod requests;
 mod rules;
 mod schema;
 mod security;

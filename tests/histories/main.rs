@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod allocations;
 mod checker;
 mod checker_tests;
 mod cluster;

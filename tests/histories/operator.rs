@@ -30,6 +30,7 @@ use kube::runtime::controller::Action;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 
+use crate::allocations::Allocations;
 use crate::cluster::{Cluster, Kind};
 use crate::informer::{Informer, Names};
 use crate::interceptor::{Interceptor, lock};
@@ -65,6 +66,8 @@ struct Running {
 /// An operator.
 pub(crate) struct Operator {
     pub(crate) context: Arc<Context>,
+    /// Those of reconciles of deployments.
+    pub(crate) allocations: Arc<Allocations>,
     reach: Reach,
     enqueued: UnboundedReceiver<ObjectRef>,
     timers_task: JoinHandle<()>,
@@ -127,6 +130,7 @@ impl Operator {
         let requeue_timers = Arc::clone(&context.requeue_timers);
         let mut operator = Self {
             context,
+            allocations: Arc::default(),
             reach: reach.clone(),
             enqueued,
             timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
@@ -268,7 +272,8 @@ impl Operator {
             ObjectKind::Deployment => self.deployments.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
-                tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
+                let reconcile = driver::reconcile(object, context).map(|(action, _)| action);
+                tokio::spawn(CALLER.scope(caller, Arc::clone(&self.allocations).count(reconcile)))
             }),
             ObjectKind::Staged => self.staged.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod architecture;
+mod bench;
 mod chart;
 mod client;
 mod commands;

@@ -6,9 +6,9 @@
 
 use super::identity::{CHECKING_KEY, SERVING_CERTIFICATE, SERVING_KEY, SIGNING_KEY, TOKENS};
 
-/// Returns the flags of etcd.
-pub(super) fn etcd() -> Vec<String> {
-    [
+/// Returns the flags of etcd. `profiling`: whether it serves profiles to who may reach its socket.
+pub(super) fn etcd(profiling: bool) -> Vec<String> {
+    let mut flags = [
         "--data-dir=etcd",
         // The data lives only as long as the cluster, so it need not survive a power failure.
         "--unsafe-no-fsync",
@@ -20,12 +20,15 @@ pub(super) fn etcd() -> Vec<String> {
         "--log-level=warn",
     ]
     .map(str::to_owned)
-    .to_vec()
+    .to_vec();
+    flags.push(format!("--enable-pprof={profiling}"));
+    flags
 }
 
-/// Returns the flags of kube-apiserver, which listens on `port` of 127.0.0.1.
-pub(super) fn api_server(port: u16) -> Vec<String> {
-    let mut flags = vec![format!("--secure-port={port}")];
+/// Returns the flags of kube-apiserver, which listens on `port` of 127.0.0.1. `profiling`: whether it serves profiles to its
+/// administrator.
+pub(super) fn api_server(port: u16, profiling: bool) -> Vec<String> {
+    let mut flags = vec![format!("--secure-port={port}"), format!("--profiling={profiling}")];
     flags.extend(
         [
             "--etcd-servers=unix://etcd.sock",
@@ -39,7 +42,6 @@ pub(super) fn api_server(port: u16) -> Vec<String> {
             "--service-account-issuer=https://kubernetes.default.svc",
             // No controller creates the service accounts that this plugin requires.
             "--disable-admission-plugins=ServiceAccount",
-            "--profiling=false",
             // Ends open watches at shutdown; otherwise kube-apiserver waits a minute for them.
             "--shutdown-watch-termination-grace-period=1s",
         ]

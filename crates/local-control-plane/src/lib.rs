@@ -68,13 +68,16 @@ pub struct Options {
     pub guardian: PathBuf,
     /// Maximum time until the API server is ready; it usually takes a few seconds.
     pub ready_within: Duration,
+    /// Whether both programs serve profiles under `/debug/pprof`: kube-apiserver to the administrator, etcd at the socket
+    /// `etcd.sock` in the folder of the cluster.
+    pub profiling: bool,
 }
 
 impl Options {
-    /// Creates options with a readiness limit of 2 minutes, which is enough for a very busy machine.
+    /// Creates options with a readiness limit of 2 minutes, which is enough for a very busy machine, and without profiles.
     #[must_use]
     pub fn new(assets: Assets, guardian: PathBuf) -> Self {
-        Self { assets, guardian, ready_within: Duration::from_mins(2) }
+        Self { assets, guardian, ready_within: Duration::from_mins(2), profiling: false }
     }
 }
 
@@ -111,7 +114,7 @@ impl LocalCluster {
     async fn start_guarded(conversation: Conversation, options: Options) -> Result<Self, Error> {
         let folder = conversation.folder().to_owned();
         let identity = Identity::create(&folder)?;
-        conversation.start(Process::Etcd, options.assets.etcd.clone(), flags::etcd()).await?;
+        conversation.start(Process::Etcd, options.assets.etcd.clone(), flags::etcd(options.profiling)).await?;
         let mut starts = 0;
         loop {
             starts += 1;
@@ -186,7 +189,9 @@ impl LocalCluster {
     /// Fails like [`start`](Self::start), and if it is already running.
     pub async fn start_apiserver(&self) -> Result<(), Error> {
         let program = self.options.assets.kube_apiserver.clone();
-        self.conversation.start(Process::ApiServer, program, flags::api_server(self.port)).await?;
+        self.conversation
+            .start(Process::ApiServer, program, flags::api_server(self.port, self.options.profiling))
+            .await?;
         let client = self.client()?;
         let limit = self.options.ready_within;
         match tokio::time::timeout(limit, self.wait_until_ready(&client)).await {
@@ -212,7 +217,9 @@ impl LocalCluster {
     /// # Errors
     /// [`Error::Guardian`], also if it is already running.
     pub async fn start_etcd(&self) -> Result<(), Error> {
-        self.conversation.start(Process::Etcd, self.options.assets.etcd.clone(), flags::etcd()).await
+        self.conversation
+            .start(Process::Etcd, self.options.assets.etcd.clone(), flags::etcd(self.options.profiling))
+            .await
     }
 
     /// Returns the process id of `process`.

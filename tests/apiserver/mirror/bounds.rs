@@ -32,7 +32,7 @@ fn large(count: usize) -> Options {
 async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_reported() {
     let mut shop = Shop::with(large(2_000), Clock::system()).await;
     shop.stop_operator().await;
-    let (counted, client) = Counted::client(&shop.sandbox.client);
+    let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client);
     let began = Instant::now();
     shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
@@ -41,7 +41,7 @@ async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_repo
         "500 of 2,000: {:?}, {} calls, {} writes",
         began.elapsed(),
         shop.calls("searchConnectors"),
-        counted.writes()
+        requests.writes(CONNECTORS)
     );
     assert_eq!(size(&project), (Some(2_000), Some(500)));
     let (status, _, message) = reported(&project, names::REGISTRY_MIRRORED).unwrap();
@@ -49,7 +49,7 @@ async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_repo
     let first: Vec<String> = (0..500).map(|number| format!("shop.connector-{number:04}")).collect();
     assert_eq!(names_of(&shop).await, first);
     assert_eq!(
-        (shop.calls("searchConnectors"), counted.writes()),
+        (shop.calls("searchConnectors"), requests.writes(CONNECTORS)),
         (20, 1_000),
         "a page of 100 a call; object and status"
     );
@@ -57,7 +57,7 @@ async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_repo
     assert_eq!(shop.events("RegistryCut").await.len(), 1);
 
     shop.stop_operator().await;
-    let (again, client) = Counted::client(&shop.sandbox.client);
+    let (again, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client);
     let before = versions(&shop).await;
     let began = Instant::now();
@@ -68,7 +68,7 @@ async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_repo
     .await;
     eprintln!("restart and one change: {:?}, {} calls", began.elapsed(), shop.calls("searchConnectors") - 20);
     shop.stop_operator().await;
-    assert_eq!(again.writes(), 1);
+    assert_eq!(again.writes(CONNECTORS), 1);
     let after = versions(&shop).await;
     let written: Vec<_> = after.iter().filter(|(name, version)| before[*name] != **version).collect();
     assert_eq!(written.len(), 1, "{written:?}");
@@ -79,7 +79,7 @@ async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_repo
 async fn hundreds_of_connectors_are_mirrored_and_fewer_once_the_limit_is_lower() {
     let mut shop = Shop::with(large(600), Clock::system()).await;
     shop.stop_operator().await;
-    let (counted, client) = Counted::client(&shop.sandbox.client);
+    let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client);
     let began = Instant::now();
     let all = json!({"private": false, "maxObjects": 10_000});
@@ -87,14 +87,14 @@ async fn hundreds_of_connectors_are_mirrored_and_fewer_once_the_limit_is_lower()
     shop.until_object("shop.connector-0300", "half of them", |_: &Connector| true).await;
     let project = until_mirrored(&shop, "Mirrored").await;
     let calls = shop.calls("searchConnectors");
-    eprintln!("600 of 600: {:?}, {calls} calls, {} writes", began.elapsed(), counted.writes());
+    eprintln!("600 of 600: {:?}, {calls} calls, {} writes", began.elapsed(), requests.writes(CONNECTORS));
     assert_eq!(size(&project), (Some(600), Some(600)));
-    assert_eq!(counted.writes(), 1_200);
+    assert_eq!(requests.writes(CONNECTORS), 1_200);
     let fewer = json!({"private": false, "maxObjects": 100});
     shop.sandbox.apply(&mirroring(&shop, PROJECT, &fewer)).await.unwrap();
     let project = until_mirrored(&shop, "RegistryCut").await;
     assert_eq!(size(&project), (Some(600), Some(100)));
-    assert_eq!(counted.writes(), 1_200 + 500);
+    assert_eq!(requests.writes(CONNECTORS), 1_200 + 500);
     let first: Vec<String> = (0..100).map(|number| format!("shop.connector-{number:04}")).collect();
     assert_eq!(names_of(&shop).await, first);
 }
@@ -114,12 +114,12 @@ async fn more_than_fits_in_memory_is_written_after_another_read() {
         })
         .collect();
     offer(&shop, &all);
-    let (counted, client) = Counted::client(&shop.sandbox.client);
+    let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client);
     let project = mirror(&shop, everything()).await;
     assert_eq!(size(&project), (Some(98), Some(98)));
     assert_eq!(
-        (shop.calls("searchConnectors"), counted.writes()),
+        (shop.calls("searchConnectors"), requests.writes(CONNECTORS)),
         (2, 196),
         "of 6 MB, at most 4 MB are in memory at once"
     );

@@ -56,13 +56,13 @@ async fn nothing_is_written_if_nothing_changed_not_even_by_another_operator() {
     let project = mirror(&shop, everything()).await;
     shop.stop_operator().await;
     let before = versions(&shop).await;
-    let (counted, client) = Counted::client(&shop.sandbox.client);
+    let (requests, client) = Requests::client(&shop.sandbox.client);
     let calls = shop.calls("searchConnectors");
     shop.start_operator_as(client);
     until_so(&shop, "another read of the registry", async || shop.calls("searchConnectors") > calls).await;
     // Reconciles that are under way end first.
     shop.stop_operator().await;
-    assert_eq!(counted.writes(), 0);
+    assert_eq!(requests.writes(CONNECTORS), 0);
     assert_eq!(versions(&shop).await, before);
     let now = shop.api::<ConnectProject>().get(PROJECT).await.unwrap();
     let of_mirror = |project: &ConnectProject| {

@@ -6,22 +6,24 @@ mod follows;
 mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use connect_operator::crd::{ConnectProject, Connector};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
-use http::{Method, Request};
+use kube::ResourceExt;
 use kube::api::ListParams;
-use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
-use tower::BoxError;
 
 use crate::manifests::with_spec;
 use crate::patience::in_time;
+use crate::requests::Requests;
 use crate::shop::{PROJECT, Shop};
+
+/// What a mirror writes, as `Requests` names it.
+const CONNECTORS: &str = "connectors";
 
 /// A ConnectProject with this name and this registry filter.
 fn mirroring(shop: &Shop, name: &str, filter: &Value) -> Value {
@@ -144,33 +146,6 @@ async fn until_so(shop: &Shop, what: &str, is: impl AsyncFn() -> bool) {
     };
     let so = in_time(so).await;
     assert!(so.is_ok(), "not in time: {what}\ncalls: {:?}", shop.dev.counts());
-}
-
-/// Counts the operator's writes of Connector objects.
-#[derive(Clone, Default)]
-struct Counted {
-    writes: Arc<AtomicU64>,
-}
-
-impl Counted {
-    /// Returns a counter, and a client whose writes it counts.
-    fn client(client: &Client) -> (Self, Client) {
-        let counted = Self::default();
-        let (inner, namespace) = (client.clone(), client.default_namespace().to_owned());
-        let writes = Arc::clone(&counted.writes);
-        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
-            let inner = inner.clone();
-            if request.uri().path().contains("/connectors") && request.method() != Method::GET {
-                writes.fetch_add(1, Ordering::Relaxed);
-            }
-            async move { Ok::<_, BoxError>(inner.send(request).await?) }
-        });
-        (counted, Client::new(service, namespace))
-    }
-
-    fn writes(&self) -> u64 {
-        self.writes.load(Ordering::Relaxed)
-    }
 }
 
 /// The object names for the connectors of the dev server's built-in catalogue.

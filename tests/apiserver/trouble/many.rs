@@ -1,8 +1,10 @@
-//! Many resources at once: exact counts of writes and calls. `examples/scale/` measures the rest.
+//! Many resources at once: counts of writes, reads and calls, and the size of a status. `examples/scale/` measures the
+//! rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use connect_operator::controllers::bounds;
 use connect_operator::crd::ConnectorDeployment;
 use dev_server::Options;
 use futures::StreamExt as _;
@@ -12,47 +14,56 @@ use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use crate::patience::in_time;
-use crate::shop::{SECRET, Shop};
+use crate::requests::{Counts, Requests};
+use crate::shop::{CREDENTIALS, SECRET, Shop};
 
 const MANY: usize = 50;
 
-/// Finalizer, planned, accepted, the annotation with the id, Deploying, and the end.
-const WRITES: usize = 6;
+/// Number of requests for each resource until it is Ready. Lower one whenever that becomes possible.
+const UNTIL_READY: [(&str, usize); 6] = [
+    // The finalizer, and the annotation with the id.
+    ("PATCH connectordeployments", 2),
+    // Planned, accepted, and the end.
+    ("PATCH connectordeployments/status", 3),
+    ("POST events", 2),
+    // The cached object is older than the last write; mostly there are none.
+    ("GET connectordeployments", 1),
+    ("GET secrets", 1),
+    // The number of its users. Changes in quick succession become one write.
+    ("PATCH connectprojects/status", 1),
+];
+/// What may come on top of each of these for all resources together: the Events of the project, and states that only some
+/// resources are observed in.
+const MORE: usize = MANY / 5;
+/// Maximum number of requests of any other kind after a start, however many resources there are: lists, watches, the project.
+const SHARED: usize = 40;
+/// Maximum number of requests in an hour in which nothing changes: the hourly write of the project.
+const IN_AN_HOUR: usize = 2;
+/// Maximum number of calls for each resource until it is Ready: two lookups of its key, and the create.
+const CALLS: [(&str, u64); 2] = [("getDeploymentByKey", 2), ("createDeployment", 1)];
+/// Maximum number of calls of any other kind: polls, the token, the registry.
+const SHARED_CALLS: u64 = 30;
+/// Maximum size of the status of a live deployment with two values, in bytes.
+const STATUS: usize = 3_000;
 
 #[tokio::test]
 async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() {
     let options = Options { deploy_duration: Duration::from_secs(5), ..Options::default() };
-    let mut shop = Shop::with(options, stepped()).await;
+    let mut shop = Shop::without_operator(options, stepped()).await;
+    let (requests, client) = Requests::client(&shop.sandbox.client);
+    shop.start_operator_as(client.clone());
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    // Resources that are applied earlier read it again and again until then.
+    shop.until_project("reconciled", |project| project.status.is_some()).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    let watched = watcher(shop.api::<ConnectorDeployment>(), watcher::Config::default());
-    let mut seen = std::pin::pin!(watched.default_backoff().applied_objects());
-    for number in 0..MANY {
-        let mut manifest = shop.deployment();
-        manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
-        shop.sandbox.apply(&manifest).await.unwrap();
-    }
-    let mut versions: BTreeMap<String, Vec<ConnectorDeployment>> = BTreeMap::new();
-    let all_ready = async {
-        while let Some(object) = seen.next().await {
-            // The watch retries after an error.
-            let Ok(object) = object else { continue };
-            versions.entry(object.name_any()).or_default().push(object);
-            let ready = versions.values().filter(|versions| versions.last().is_some_and(is_ready));
-            if ready.count() == MANY {
-                break;
-            }
-        }
-    };
-    let all_ready = meanwhile(&shop.clock, FINE, all_ready);
-    in_time(all_ready).await.expect("all become Ready");
-
-    assert_eq!(shop.calls("createDeployment"), MANY as u64);
+    let live = until_all_are_ready(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), 0);
     assert_eq!(shop.calls("token"), 1);
-    for (name, versions) in &versions {
-        // The first version may be the applied one, or already a write of the operator.
-        assert!(versions.len() <= WRITES + 1, "{name}: {} writes", versions.len() - 1);
-    }
+    check_calls(&shop.dev.counts());
+    check_requests("until Ready", &requests.take(), &UNTIL_READY, SHARED);
+    let status = live.values().map(|object| bounds::size(&object.status)).max();
+    assert!(status <= Some(STATUS), "the largest status has {status:?} bytes");
 
     let before = shop.dev.counts();
     pass(&shop.clock, COARSE, Duration::from_hours(1)).await;
@@ -61,14 +72,15 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     assert!(calls <= 30, "{calls} calls in an hour: {before:?}, then {after:?}");
     let untouched = shop.api::<ConnectorDeployment>().list(&kube::api::ListParams::default()).await.unwrap();
     for object in untouched {
-        let last = versions[&object.name_any()].last().and_then(kube::ResourceExt::resource_version);
+        let last = live[&object.name_any()].resource_version();
         assert_eq!(object.resource_version(), last, "{} was written while nothing changed", object.name_any());
     }
+    check_requests("in an hour", &requests.take(), &[], IN_AN_HOUR);
 
     // A restarted operator writes nothing.
     shop.stop_operator().await;
     let before = shop.dev.counts();
-    shop.start_operator();
+    shop.start_operator_as(client);
     shop.until_project("reconciled", |project| project.status.is_some()).await;
     pass(&shop.clock, FINE, Duration::from_mins(1)).await;
     let after = shop.dev.counts();
@@ -77,6 +89,59 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     for operation in ["createDeployment", "updateDeploymentById"] {
         assert_eq!(before.get(operation), after.get(operation), "{operation} after a restart");
     }
+    check_requests("after a restart", &requests.take(), &[], SHARED);
+}
+
+/// Applies all resources, and returns them once each is Ready and its Events are written.
+async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeployment> {
+    let watched = watcher(shop.api::<ConnectorDeployment>(), watcher::Config::default());
+    let mut seen = std::pin::pin!(watched.default_backoff().applied_objects());
+    for number in 0..MANY {
+        let mut manifest = shop.deployment();
+        manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    let mut objects = BTreeMap::new();
+    let all_ready = async {
+        while let Some(object) = seen.next().await {
+            // The watch retries after an error.
+            let Ok(object) = object else { continue };
+            objects.insert(object.name_any(), object);
+            if objects.values().filter(|object| is_ready(object)).count() == MANY {
+                break;
+            }
+        }
+    };
+    let all_ready = meanwhile(&shop.clock, FINE, all_ready);
+    in_time(all_ready).await.expect("all become Ready");
+    // An Event follows the status that it reports.
+    shop.until_events("Deployed", MANY).await;
+    objects
+}
+
+/// Checks the requests of a phase: at most so many for each resource, and few others.
+fn check_requests(phase: &str, counts: &Counts, for_each: &[(&str, usize)], shared: usize) {
+    eprintln!("requests {phase}: {counts:?}");
+    for (what, most) in for_each {
+        let count = counts.get(*what).copied().unwrap_or_default();
+        assert!(count <= most * MANY + MORE, "{phase}: {count} times {what} for {MANY} resources, of {counts:?}");
+    }
+    let others = counts.iter().filter(|(what, _)| !for_each.iter().any(|(each, _)| each == what));
+    let others: usize = others.map(|(_, count)| count).sum();
+    assert!(others <= shared, "{phase}: {others} other requests, of {counts:?}");
+}
+
+/// Checks the calls until all resources are Ready.
+fn check_calls(counts: &BTreeMap<&'static str, u64>) {
+    eprintln!("calls until Ready: {counts:?}");
+    for (operation, most) in CALLS {
+        let count = counts.get(operation).copied().unwrap_or_default();
+        assert!(count <= most * MANY as u64, "{count} times {operation} for {MANY} resources, of {counts:?}");
+    }
+    assert_eq!(counts.get("createDeployment"), Some(&(MANY as u64)));
+    let others = counts.iter().filter(|(operation, _)| !CALLS.iter().any(|(each, _)| each == *operation));
+    let others: u64 = others.map(|(_, count)| count).sum();
+    assert!(others <= SHARED_CALLS, "{others} other calls, of {counts:?}");
 }
 
 fn is_ready(object: &ConnectorDeployment) -> bool {

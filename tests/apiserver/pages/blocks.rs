@@ -86,7 +86,7 @@ fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// Few blocks are not checked, and each has a reason.
+/// Few blocks are not checked, and each has a reason. Five of them profile release builds, on one page.
 #[test]
 fn few_blocks_are_not_checked() {
     let all = in_languages(&["sh", "console", "yaml"]);
@@ -94,7 +94,7 @@ fn few_blocks_are_not_checked() {
     for block in &left_out {
         eprintln!("not checked: {}: {}", block.place(), block.not_checked.as_deref().unwrap_or_default());
     }
-    assert!(left_out.len() <= 12, "{} of {} blocks are not checked", left_out.len(), all.len());
+    assert!(left_out.len() <= 16, "{} of {} blocks are not checked", left_out.len(), all.len());
 }
 
 #[test]

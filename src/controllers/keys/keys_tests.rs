@@ -226,6 +226,17 @@ fn rule_4_the_next_reconcile_withdraws_an_announcement_without_a_write() {
 }
 
 #[test]
+fn rule_4_what_a_watch_shows_again_withdraws_no_announcement() {
+    let world = World::new();
+    let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));
+    world.keys.saw(&two);
+    assert_eq!(world.keys.begin(&two, &place(), ClaimReason::Create), ClaimStatus::Owner);
+    world.keys.saw(&two);
+    world.keys.saw(&one);
+    assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), after("two"));
+}
+
+#[test]
 fn rule_4_an_outdated_copy_is_ignored() {
     let world = World::new();
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));

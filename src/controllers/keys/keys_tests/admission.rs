@@ -49,6 +49,35 @@ fn rule_4_a_project_whose_remote_has_not_answered_claims_nothing() {
 }
 
 #[test]
+fn rule_4_a_project_that_a_watch_shows_again_stays_admitted() {
+    let world = World::new();
+    world.keys.saw_project(&project("shop", "shop", "demo"));
+    let one = resource("one", 1, &json!({}));
+    world.keys.saw(&one);
+    assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Owner);
+}
+
+#[test]
+fn rule_4_who_asked_before_the_lists_is_enqueued_once_they_are_complete_and_its_project_is_admitted() {
+    for lists_first in [true, false] {
+        let mut world = World::empty(1);
+        let one = resource("one", 1, &json!({}));
+        world.keys.saw_project(&project("shop", "shop", "demo"));
+        world.keys.saw(&one);
+        if lists_first {
+            world.keys.listed();
+        }
+        assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Unknown, "{lists_first}");
+        world.keys.saw_project(&project("shop", "shop", "other"));
+        assert!(world.enqueued().is_empty(), "{lists_first}: its remote has not answered");
+        world.admit("shop", "shop", "demo");
+        assert_eq!(world.enqueued().is_empty(), !lists_first, "{lists_first}: the lists may contain a stronger claim");
+        world.keys.listed();
+        assert_eq!(world.enqueued().is_empty(), lists_first, "{lists_first}: enqueued once");
+    }
+}
+
+#[test]
 fn rule_4_an_annotation_decides_only_over_the_deployment_that_it_names() {
     let mut world = World::new();
     let annotated = resource("two", 2, &json!({"metadata": {"annotations": {names::REMOTE_ID: "1"}}}));

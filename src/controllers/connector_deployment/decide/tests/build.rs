@@ -170,7 +170,8 @@ impl Scene {
         Self::redeploying_to(wanted("1", "other"))
     }
 
-    fn redeploying_to(wanted: DesiredPayload) -> Self {
+    /// A redeploy to these values was about to be sent.
+    pub(super) fn redeploying_to(wanted: DesiredPayload) -> Self {
         let mut scene = Self::live();
         scene.persisted.operation = Some(Operation {
             from_version: Some(5),

@@ -1,7 +1,9 @@
 //! Rule 16: visible values that differ from those that the last operation left; and rule 15, as far as this table
 //! decides it.
 
-use super::build::{Does, Row, SETTLED, Scene, Stored, ago, check, does, ignoring, stored, tags, visible, wanted};
+use super::build::{
+    Does, Row, SETTLED, Scene, Stored, ago, check, does, gathered, ignoring, stored, tags, visible, wanted,
+};
 use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Outcome, Step, Version};
 use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
 
@@ -313,6 +315,44 @@ fn a_rollback_stays_unless_drift_is_corrected() {
         if let Step::Send(call) = decision.step {
             assert!(matches!(call.kind, CallKind::Redeploy { update_connector: true, .. }), "{input}: {call:?}");
         }
+    }
+}
+
+#[test]
+fn rule_15_the_first_redeploy_after_a_rollback_resumes_following() {
+    type Case = (&'static str, fn(&mut Scene), bool);
+    let cases: [Case; 5] = [
+        ("rolled back to an older version", |_| {}, true),
+        ("pinned", |scene| scene.intent.version.follow = false, false),
+        (
+            "not rolled back: the older version was the result of the last redeploy",
+            |scene| {
+                scene.applied().connector_version = Some(1);
+                scene.transient.followed = Some(3);
+            },
+            false,
+        ),
+        (
+            "to an earlier revision of the latest version",
+            |scene| {
+                let observed = scene.sees(Phase::Deployed);
+                (observed.connector_version, observed.rollback) = (3, Some("revision".into()));
+            },
+            false,
+        ),
+        ("the registry was not read", |scene| scene.intent.version.latest = None, false),
+    ];
+    for (case, change, moves) in cases {
+        let mut scene = live();
+        scene.applied().connector_version = Some(3);
+        scene.sees(Phase::Deployed).connector_version = 1;
+        scene.intent.version = Version { wanted: None, latest: Some(3), follow: true };
+        change(&mut scene);
+        scene.wanted = Some(wanted("2", "secret"));
+        gathered(&mut scene);
+        let Step::Send(call) = scene.decide().step else { panic!("{case}: a value changed") };
+        let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{case}: {call:?}") };
+        assert_eq!(update_connector, moves, "{case}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! How an accepted redeploy ends, rule 17, and a persisted undeploy while nothing is being deleted.
 
-use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, moved, operation, visible, wanted};
+use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, moved, operation, tags, visible, wanted};
 use crate::controllers::connector_deployment::decide::Outcome;
 use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
 
@@ -119,6 +119,41 @@ fn a_redeploy_that_ended_keeps_the_version_before_it() {
     assert_eq!((applied.from_version, applied.at), (Some(5), NOW));
     assert_eq!(applied.digest, Some(wanted("2", "secret").payload.digest));
     assert_eq!(decision.transient.resting, None);
+}
+
+#[test]
+fn an_earlier_build_serves_after_a_failed_redeploy_but_not_after_a_failed_create() {
+    for (case, scene, served, phase, serves) in [
+        ("a redeploy", Scene::redeploying(), true, Phase::Deployed, true),
+        ("a failed redeploy", Scene::redeploying(), true, Phase::Failed, true),
+        ("a failed redeploy after a failed one", Scene::redeploying(), false, Phase::Failed, false),
+        ("a redeploy after a failed one", Scene::redeploying(), false, Phase::Deployed, true),
+        ("a create", Scene::creating(), false, Phase::Deployed, true),
+        ("a failed create", Scene::creating(), false, Phase::Failed, false),
+    ] {
+        let mut scene = scene;
+        if let Some(applied) = &mut scene.persisted.applied {
+            applied.serves = served;
+        }
+        scene.persisted.id = Some("id-1".into());
+        scene.accepted().aged(100).operation().seen_busy = true;
+        scene.sees(phase).version = 6;
+        let applied = scene.decide().persisted.applied.expect("the operation has ended");
+        assert_eq!((applied.outcome, applied.serves), (phase, serves), "{case}");
+    }
+}
+
+#[test]
+fn what_was_accepted_for_an_earlier_value_counts_only_for_that_value() {
+    for (case, value, accepted) in [("the same value is sent", "1", true), ("another one", "2", false)] {
+        let mut scene = Scene::redeploying_to(wanted(value, "other"));
+        scene.applied().accepted = tags(&[("A", "one")]);
+        scene.accepted().operation().seen_busy = true;
+        moved(&mut scene, 10, value);
+        let applied = scene.decide().persisted.applied.expect("the operation has ended");
+        assert_eq!(applied.accepted == tags(&[("A", "one")]), accepted, "{case}");
+        assert_eq!(applied.accepted.is_empty(), !accepted, "{case}");
+    }
 }
 
 #[test]

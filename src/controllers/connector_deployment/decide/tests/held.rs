@@ -5,7 +5,7 @@ use std::time::Duration;
 use clock::later;
 
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, cause, check, does, gathered, wanted};
-use crate::controllers::connector_deployment::decide::{Outcome, Pause, Refused, TransientState};
+use crate::controllers::connector_deployment::decide::{Deletion, Outcome, Pause, Refused, TransientState};
 use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
@@ -147,6 +147,21 @@ fn a_refusal_delays_creates_and_repeated_calls_too() {
             (Does::Rest, Stored::Planned, Outcome::Refused),
         )],
     );
+}
+
+#[test]
+fn a_refused_undeploy_does_not_delay_a_redeploy_and_the_other_way_round() {
+    let mut live = Scene::live();
+    live.wanted = Some(wanted("2", "secret"));
+    gathered(&mut live);
+    refused(&mut live, 600);
+    let mut deleted = Scene { transient: live.transient.clone(), ..live.clone() };
+    deleted.intent.deletion = Some(Deletion::Undeploy);
+    assert_eq!(does(&deleted.decide()), Does::Send(OperationKind::Undeploy));
+    live.transient.refused.as_mut().expect("a refusal").cause = None;
+    assert_eq!(does(&live.decide()), Does::Send(REDEPLOY));
+    deleted.transient.refused = live.transient.refused;
+    assert_eq!(deleted.decide().outcome, Outcome::Refused, "what was refused is the undeploy");
 }
 
 #[test]

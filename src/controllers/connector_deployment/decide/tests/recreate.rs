@@ -1,6 +1,6 @@
 //! The rows *Recreate* of the table: `removedValues: Recreate` removes values by replacing the deployment.
 
-use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible};
+use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible, wanting};
 use super::retained::{live, noted, observed, wants, without_b, without_u};
 use crate::controllers::connector_deployment::decide::{
     Call, CallKind, Deletion, Outcome, Response, Version, apply_response,
@@ -140,6 +140,15 @@ fn the_deployment_is_created_once_it_is_gone() {
             (Does::Rest, Stored::Planned, Outcome::Missing),
         ),
         (
+            "gone, and its DELETE may still arrive",
+            |scene| {
+                scene.observation = ABSENT;
+                scene.aged(89).operation().state = OperationState::Planned;
+                scene.transient.absent_since = Some(ago(60));
+            },
+            (Does::Rest, Stored::Planned, Outcome::Missing),
+        ),
+        (
             "gone for a long time, and its DELETE was not accepted",
             |scene| {
                 scene.observation = ABSENT;
@@ -209,8 +218,10 @@ fn retained_values_are_noted_even_while_nothing_may_be_sent() {
         let mut scene = asked();
         scene.intent.recreate = recreate;
         scene.intent.suspended = true;
-        wants(&mut scene, without_u());
-        let applied = scene.decide().persisted.applied.expect("something was applied");
-        assert!(applied.retained.has(&Item::secured("service", "U")), "{recreate}: {applied:?}");
+        for wanted in [without_u(), wanting(&[("A", "9"), ("B", "2")], &[("T", "secret")])] {
+            wants(&mut scene, wanted);
+            let applied = scene.decide().persisted.applied.expect("something was applied");
+            assert!(applied.retained.has(&Item::secured("service", "U")), "{recreate}: {applied:?}");
+        }
     }
 }

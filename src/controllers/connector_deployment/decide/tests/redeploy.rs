@@ -1,6 +1,6 @@
 //! The rows *Redeploy* of the table.
 
-use super::build::{Does, Row, SETTLED, Scene, Stored, check, moved, visible, wanted};
+use super::build::{ABSENT, Does, Row, SETTLED, Scene, Stored, check, does, moved, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step};
 use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 
@@ -82,6 +82,21 @@ fn a_planned_move_without_a_version_to_move_to_is_never_sent() {
     check(moving, rows);
 }
 
+/// The status was edited: nothing is known of a deployment, and none exists.
+#[test]
+fn an_operation_without_a_deployment_is_given_up() {
+    let create = OperationKind::Create;
+    for kind in [REDEPLOY, OperationKind::Recreate] {
+        for state in [OperationState::Planned, OperationState::Accepted] {
+            let mut scene = Scene { observation: ABSENT, ..Scene::redeploying() };
+            scene.persisted.id = None;
+            (scene.operation().kind, scene.operation().state) = (kind, state);
+            let decision = scene.decide();
+            assert_eq!((does(&decision), decision.outcome), (Does::Send(create), Outcome::Running(create)), "{kind:?}");
+        }
+    }
+}
+
 #[test]
 fn a_repeated_redeploy_keeps_its_starting_version_and_a_new_one_does_not() {
     let mut scene = Scene::redeploying();
@@ -102,6 +117,7 @@ fn a_repeated_redeploy_keeps_its_starting_version_and_a_new_one_does_not() {
         (2, false, Some("now"))
     );
     assert_eq!(re_evaluate.payload, Some(wanted("3", "secret").payload));
+    assert!(re_evaluate.changes_visible);
     assert_eq!(
         decision.persisted.applied.expect("the applied state is kept").digest,
         None,
@@ -221,7 +237,8 @@ fn redeploy_planned_at_another_version_and_the_visible_values_prove_nothing() {
     let decision = scene.decide();
     let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 6, update_connector: false });
-    assert_eq!(decision.persisted.operation.expect("the operation is persisted").from_version, Some(6));
+    let operation = decision.persisted.operation.expect("the operation is persisted");
+    assert_eq!((operation.from_version, operation.changes_visible), (Some(6), false));
     assert_eq!(decision.persisted.applied.expect("the applied state is kept").digest, None);
 }
 

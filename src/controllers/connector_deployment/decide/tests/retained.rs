@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, stored, visible, wanting};
 use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome};
 use crate::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
-use crate::controllers::connector_deployment::persisted::{Observation, ObservedDeployment, OperationKind, Phase};
+use crate::controllers::connector_deployment::persisted::{
+    Observation, ObservedDeployment, OperationKind, Payload, Phase,
+};
 use crate::controllers::digest::Digest;
-use crate::controllers::tags::{FOREIGN, Item, Tags, UNKNOWN};
+use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Tags, UNKNOWN};
 use crate::controllers::values::{RETRY_STRATEGY, VisibleValues};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
@@ -72,6 +74,14 @@ fn rule_8_only_a_change_that_has_an_effect_at_the_remote_is_sent() {
         ("nothing is removed", |_| {}, SETTLED),
         ("a plain value is removed", |scene| wants(scene, without_b()), SETTLED),
         ("a secured value is removed", |scene| wants(scene, without_u()), SETTLED),
+        (
+            "the values are the same, and what was sent was not",
+            |scene| {
+                let digest = wanting(&[], &[]).payload.digest;
+                wants(scene, DesiredPayload { payload: Payload { digest, ..all().payload }, ..all() });
+            },
+            SENT,
+        ),
         ("everything is removed", |scene| wants(scene, wanting(&[], &[])), SETTLED),
         ("one is removed, and another changes", |scene| wants(scene, wanting(&[("A", "9")], &[("T", "secret")])), SENT),
         ("one is removed, and a secret changes", |scene| wants(scene, wanting(&[("A", "1")], &[("T", "new")])), SENT),
@@ -145,8 +155,17 @@ fn rule_8_only_a_change_that_has_an_effect_at_the_remote_is_sent() {
 #[test]
 fn rule_8_a_retained_value_is_remembered_by_name_as_long_as_it_may_exist() {
     type Input = (&'static str, fn(&mut Scene), &'static [&'static str]);
-    let cases: [Input; 9] = [
+    let cases: [Input; 10] = [
         ("nothing is removed", |_| {}, &[]),
+        (
+            "a global value is removed",
+            |scene| {
+                scene.applied().sent.as_mut().expect("what was sent is known").set(Item::standard(GLOBAL, "G"), "tag");
+                scene.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
+                observed(scene).values.global.insert("G".into(), "shown".into());
+            },
+            &["globalConfiguration/G"],
+        ),
         ("a plain value is removed", |scene| wants(scene, without_b()), &["service/B"]),
         ("a secured value is removed", |scene| wants(scene, without_u()), &["service/U (secured)"]),
         (
@@ -249,6 +268,7 @@ fn rule_8_values_that_a_given_up_operation_may_have_sent_are_not_forgotten() {
     let applied = given_up.applied.expect("the applied state is kept");
     assert_eq!(applied.digest, None);
     assert_eq!(applied.retained.get(&Item::standard("service", "C")), Some(UNKNOWN));
+    assert!(!applied.retained.has(&b()), "it was sent before");
 }
 
 #[test]

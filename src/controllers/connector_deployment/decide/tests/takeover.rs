@@ -150,6 +150,12 @@ fn rule_13_an_adopted_deployment_is_unverified_and_its_request_is_handled() {
         assert_eq!(applied.sent, known.then_some(wanted.payload.tags), "{input}");
         assert_eq!((applied.outcome, applied.at), (Phase::Deployed, NOW), "{input}");
     }
+    for (input, phase, serves) in [("it runs", Phase::Deployed, true), ("it failed", Phase::Failed, false)] {
+        let mut scene = restored();
+        scene.sees(phase);
+        let applied = scene.rests(60).decide().persisted.applied.expect("the deployment was taken over");
+        assert_eq!(applied.serves, serves, "{input}");
+    }
     let mut scene = restored();
     scene.wanted = Some(wanted("2", "secret"));
     let mut next = Scene { persisted: scene.decide().persisted, transient: scene.decide().transient, ..scene };

@@ -13,8 +13,10 @@ fn nothing_is_concluded_from_a_stale_read() {
         ("the version before the last write", at(7, seconds(5)), "Running(Update)"),
         ("an older version", at(6, seconds(5)), "Running(Update)"),
         ("the next version", at(8, seconds(5)), "update from 8"),
+        ("for a while", at(7, seconds(89)), "Running(Update)"),
         ("for so long that the read is not stale", at(7, LAG + LIMIT), "update from 7"),
         ("not found yet", Row::of(wrote(), wish(), None).at(seconds(5)), "Running(Update)"),
+        ("not found for so long that the read is not stale", Row::of(wrote(), wish(), None).at(LAG), "Missing"),
         ("not found", Row::of(wrote(), wish(), None).at(QUIET_PERIOD), "Missing"),
     ]);
 }
@@ -39,7 +41,16 @@ fn a_create_whose_response_was_lost_is_found_or_sent_again() {
             Row::of(creating(), wish(), of_the_first_tag()).at(QUIET_PERIOD),
             "KeyTaken",
         ),
+        (
+            "another client's after the quiet period, and it may be adopted with the next observation",
+            Row::of(creating(), Intent { adopt: true, ..wish() }, of_the_first_tag()).at(QUIET_PERIOD),
+            "KeyTaken",
+        ),
     ]);
+    let third = Intent { generation: 3, tag: "3".into(), ..changed() };
+    let renewed = Row::of(creating(), third, None).at(QUIET_PERIOD).decide().persisted.operation.expect("a create");
+    let sends = (renewed.digest.as_deref(), renewed.tag.as_deref(), renewed.generation);
+    assert_eq!(sends, (Some("third"), Some("3"), 3));
     let found = Row::of(creating(), wish(), met()).at(seconds(1)).decide();
     assert_eq!((found.persisted.id.as_deref(), &found.persisted.operation), (Some(ID), &None));
 }
@@ -66,6 +77,11 @@ fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
         (
             "update, an older read",
             of(Update, wish(), ObservedConnector { version: 5, ..of_the_first_tag() }),
+            "Running(Update)",
+        ),
+        (
+            "update, another client publishes it",
+            of(Update, wish(), ObservedConnector { phase: Phase::Processing, ..of_the_first_tag() }),
             "Running(Update)",
         ),
         ("preview, not arrived", of(Asks, previewable(), same(met())), "preview from 6 again"),
@@ -115,8 +131,32 @@ fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
             "PublishingFailed",
         ),
         ("publish, another client changed it", of(Publish, published(), met()), "publish from 7"),
+        (
+            "publish, an older read for so long that it is not stale",
+            of(Publish, published(), ObservedConnector { version: 5, ..met() }).at(LAG),
+            "publish from 5",
+        ),
     ]);
+    let waits = of(Update, wish(), same(met())).at(seconds(85)).decide();
+    assert_eq!(waits.again, Some(seconds(5)), "until the update can neither arrive nor be hidden");
+    for (name, intent, digest) in [("arrived", wish(), Some("second")), ("the spec has changed", changed(), None)] {
+        let applied = of(Update, intent, met()).decide().persisted.applied.expect("the update has ended");
+        assert_eq!(applied.digest.as_deref(), digest, "{name}");
+    }
+    let working = of(Publish, published(), ObservedConnector { phase: Phase::Processing, ..met() }).decide();
+    let operation = working.persisted.operation.expect("it runs");
+    assert!(operation.accepted && operation.seen_busy, "{operation:?}");
+    let live = || ObservedConnector { phase: Phase::Published, listed: true, ..met() };
+    let once_more = Operation { from_phase: Some(Phase::Published), ..doing(Publish) };
+    let done = Row::of(with(once_more), published(), live()).at(seconds(10)).decide();
+    assert_eq!(
+        done.persisted.publication.map(|tried| tried.outcome),
+        Some(Phase::Published),
+        "the change is published"
+    );
 }
+
+const RUNS: &str = "Running(Preview)";
 
 #[test]
 fn an_accepted_operation_ends_with_the_observation_after_it() {
@@ -150,6 +190,14 @@ fn an_accepted_operation_ends_with_the_observation_after_it() {
             "Running(Publish)",
         ),
     ]);
+    let elsewhere = || ObservedConnector { preview: Preview::Pending, ..of_the_first_tag() };
+    let for_tag = |tag: &str| Operation { accepted: true, tag: Some(tag.into()), ..doing(Asks) };
+    let stale = ObservedConnector { version: 6, ..elsewhere() };
+    check(vec![
+        ("another client set another tag", Row::of(with(for_tag("2")), previewable(), elsewhere()), "Busy"),
+        ("a stale read of another tag", Row::of(with(for_tag("2")), previewable(), stale).at(seconds(10)), RUNS),
+        ("the spec moved on", Row::of(with(for_tag("1")), previewable(), elsewhere()).at(seconds(10)), RUNS),
+    ]);
     for (name, accepted, expected) in [("the response was read", true, true), ("the response was lost", false, false)] {
         let operation = Operation { accepted, ..doing(Asks) };
         let worked = Row::of(with(operation), previewable(), pending()).at(seconds(10)).decide();
@@ -178,6 +226,11 @@ fn rule_5_a_connector_is_gone_after_two_absences() {
         ("once", missing(None), "Missing"),
         ("twice, too soon", missing(Some(seconds(29))), "Missing"),
         ("twice", missing(Some(seconds(30))), "Disappeared"),
+        (
+            "twice, while an update runs",
+            Row { persisted: with(doing(OperationKind::Update)), ..missing(Some(seconds(30))) },
+            "Disappeared",
+        ),
     ]);
 }
 
@@ -221,6 +274,7 @@ fn a_response_decides_the_result_of_a_call() {
         ("another version, sent again", of(Update, false, Response::Retryable), Some(false), false, false),
         ("lost", of(Publish, true, Response::Unknown), Some(false), false, false),
         ("gone", of(Update, true, Response::NotFound), None, false, true),
+        ("a value that is taken", of(Update, true, Response::Duplicate), None, true, false),
         ("the key exists, when it was sent again", of(Create, false, Response::Duplicate), Some(false), false, false),
     ] {
         assert_eq!(status_conversion(&outcome), operation, "{name}");
@@ -230,8 +284,28 @@ fn a_response_decides_the_result_of_a_call() {
     }
     assert!(of(Create, true, Response::Duplicate).key_taken, "created between lookup and POST: another client's");
     assert!(of(Delete, true, Response::NotFound).remove_finalizer, "a 404 is the end");
+    for (name, phase, busy) in [("it is being published", Phase::Processing, true), ("idle", Phase::Draft, false)] {
+        let shown = ObservedConnector { phase, ..met() };
+        let operation = of(Publish, true, Response::Accepted(shown)).persisted.operation.expect("it continues");
+        assert_eq!(operation.seen_busy, busy, "{name}");
+    }
     let applied = of(Update, true, Response::Accepted(met())).persisted.applied.expect("it was applied");
     assert_eq!((applied.digest.as_deref(), applied.from_version), (Some("second"), Some(6)));
+}
+
+#[test]
+fn nothing_is_sent_during_a_pause_which_a_clock_that_was_set_back_does_not_extend() {
+    let paused = |left: Duration| {
+        let row = Row::of(ours(), wish(), of_the_first_tag());
+        let pause = Some(Pause { until: later(row.now, left), times: 1 });
+        Row { transient: TransientState { pause, ..TransientState::default() }, ..row }
+    };
+    check(vec![
+        ("before its end", paused(seconds(1)), "Running(Update)"),
+        ("after its end", paused(seconds(0)), "update from 7"),
+    ]);
+    assert_eq!(paused(seconds(1)).decide().again, Some(seconds(1)));
+    assert_eq!(paused(Duration::from_hours(24)).decide().again, Some(PASSING_AT_MOST));
 }
 
 #[test]

@@ -23,6 +23,18 @@ fn rules_1_2_and_13_who_owns_a_key() {
         Row::of(PersistedState::default(), adopts(), ObservedConnector { preview: Preview::Granted, ..met() }).decide();
     assert_eq!(adopted.persisted.id.as_deref(), Some(ID));
     assert_eq!(adopted.persisted.previewed, None, "the tag for which a permission was granted cannot be read");
+    let applied = adopted.persisted.applied.expect("it was taken over");
+    assert_eq!((applied.generation, applied.at), (2, after(Duration::from_hours(1))));
+    let live = || ObservedConnector { listed: true, ..met() };
+    for (name, observed, published) in [
+        ("the tag is published", live(), Some("2")),
+        ("it was never published", met(), None),
+        ("it was changed since", ObservedConnector { changed: true, ..live() }, None),
+        ("another tag is published", ObservedConnector { listed: true, ..of_the_first_tag() }, None),
+    ] {
+        let adopted = Row::of(PersistedState::default(), adopts(), observed).decide();
+        assert_eq!(adopted.persisted.published.as_deref(), published, "{name}");
+    }
     let wants = || Intent { adopt: true, ..previewable() };
     let granted = || ObservedConnector { preview: Preview::Granted, ..met() };
     check(vec![(
@@ -124,6 +136,11 @@ fn a_tag_passes_its_steps_in_order() {
             "Certifying",
         ),
         (
+            "in certification, and not to be published",
+            Row::of(ours(), wish(), ObservedConnector { phase: Phase::Certifying, ..met() }),
+            "Settled(Staged)",
+        ),
+        (
             "changed while in certification",
             Row::of(ours(), certified(), ObservedConnector { phase: Phase::Certifying, ..of_the_first_tag() }),
             "update from 7",
@@ -162,8 +179,15 @@ fn a_tag_can_be_deployed_since_the_version_in_which_its_permission_was_observed(
         Row::of(old, previewable(), granted(12)).decide().persisted.deployable.map(|known| known.version),
         Some(12)
     );
-    let too_early = Row::of(ours(), previewable(), granted(12)).decide();
-    assert_eq!(too_early.persisted.deployable, None, "the permission may be that of an earlier tag");
+    for suspended in [false, true] {
+        let too_early = Row::of(ours(), Intent { suspended, ..previewable() }, granted(12)).decide();
+        assert_eq!(too_early.persisted.deployable, None, "the permission may be that of an earlier tag");
+    }
+    let by_others = Row::of(ours(), wish(), granted(12)).decide();
+    assert_eq!(by_others.persisted.deployable.map(|known| known.version), Some(12), "no permission is requested");
+    let lost = PersistedState { deployable: known, ..asked() };
+    let again = Row::of(lost, previewable(), ObservedConnector { version: 12, ..met() }).decide();
+    assert_eq!(again.persisted.deployable, None, "another client removed the permission");
 }
 
 #[test]
@@ -214,6 +238,8 @@ fn rules_22_and_23_deleting() {
     let deleting = |accepted| with(Operation { accepted, from_version: None, ..doing(OperationKind::Delete) });
     let creating = || PersistedState { operation: Some(doing(OperationKind::Create)), ..PersistedState::default() };
     let publishing = || ObservedConnector { phase: Phase::Processing, ..met() };
+    let published_just_now = || with(Operation { accepted: true, ..doing(OperationKind::Publish) });
+    let without_id = || PersistedState { id: None, ..with(doing(OperationKind::Update)) };
     check(vec![
         ("orphan", Row::of(ours(), lets_go(), met()), "released"),
         ("orphan, while it is created", Row::of(creating(), lets_go(), None).at(seconds(1)), "released"),
@@ -229,10 +255,18 @@ fn rules_22_and_23_deleting() {
         ("absent, after an accepted DELETE", Row::of(deleting(true), deletes(), None), "released"),
         (
             "absent, after a DELETE whose response was lost",
-            Row::of(deleting(false), deletes(), None).at(seconds(7)),
+            Row::of(deleting(false), deletes(), None).at(seconds(6)),
             "delete again",
         ),
-        ("still exists", Row::of(deleting(true), deletes(), met()).at(seconds(1)), "Running(Delete)"),
+        (
+            "absent, and a DELETE whose response was lost may still arrive",
+            Row::of(deleting(false), deletes(), None).at(seconds(5)),
+            "Running(Delete)",
+        ),
+        ("still exists", Row::of(deleting(true), deletes(), met()).at(seconds(11)), "Running(Delete)"),
+        ("still exists after the pause", Row::of(deleting(true), deletes(), met()).at(seconds(12)), "delete again"),
+        ("published meanwhile", Row::of(published_just_now(), deletes(), met()).at(seconds(1)), "delete"),
+        ("an update without an id", Row::of(without_id(), deletes(), None).at(seconds(1)), "released"),
         ("exists again", Row::of(deleting(true), deletes(), met()), "delete again"),
         ("never created", Row::of(PersistedState::default(), deletes(), None), "released"),
         ("another client's", Row::of(PersistedState::default(), deletes(), met()), "released"),

@@ -1,8 +1,11 @@
 //! What a resource asks for, computed from the objects of the cluster by code of its own: the operator's computation is
 //! what is under test.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use connect_operator::crd::ConnectorDeployment;
 use serde_json::Value;
 
 use crate::checker::TOKEN;
@@ -24,6 +27,14 @@ pub(crate) fn values(cluster: &Cluster, namespace: &str, object: &Value) -> Opti
     put(&mut values, cluster, namespace, (GLOBAL, &object["spec"]["globalConfiguration"]))?;
     // The connector requires it.
     values.secured.contains_key(TOKEN).then(|| values.with_defaults())
+}
+
+/// Returns the plain values that the spec of a resource names one by one, also those that it sets to their defaults.
+pub(crate) fn named(object: &ConnectorDeployment) -> BTreeSet<String> {
+    let configurations = object.spec.configurations.iter();
+    let keys =
+        configurations.flat_map(|of| of.standard_configuration.iter().map(|entry| (&of.application_name, &entry.key)));
+    keys.map(|(application, key)| Values::key(application, key)).collect()
 }
 
 fn put(values: &mut Values, cluster: &Cluster, namespace: &str, (application, of): (&str, &Value)) -> Option<()> {

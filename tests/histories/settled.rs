@@ -241,7 +241,8 @@ fn resource(
     let recreates = object.spec.removed_values == RemovedValues::Recreate;
     let life = object.uid().and_then(|uid| checker.lives.get(&uid));
     let sent = |key: &str| life.is_some_and(|life| life.ever_sent.contains(key));
-    if let Some(text) = retained(&status, state, wanted, (recreates && !state.foreign_visible, &sent)) {
+    let named = desired::named(object);
+    if let Some(text) = retained(&status, state, (wanted, &named), (recreates && !state.foreign_visible, &sent)) {
         return Some(text);
     }
     (!(plain && secured && reported)).then(|| format!("expected {wanted:?}, and the remote has {state:?}"))
@@ -251,7 +252,7 @@ fn resource(
 fn retained(
     status: &ConnectorDeploymentStatus,
     state: &State,
-    wanted: &Values,
+    (wanted, named): (&Values, &BTreeSet<String>),
     (recreates, sent): (bool, &dyn Fn(&str) -> bool),
 ) -> Option<String> {
     let of_type = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
@@ -259,7 +260,7 @@ fn retained(
     let unwanted = state.plain.iter().filter(|(key, value)| {
         // A default that was never sent is in effect only where no client sent another value.
         let due = |wanted: &String| sent(key) || !Values::is_default(key, wanted) || wanted == *value;
-        let known = wanted.plain.get(*key).is_some_and(due) || Values::is_default(key, value);
+        let known = named.contains(*key) || wanted.plain.get(*key).is_some_and(due) || Values::is_default(key, value);
         // A retry policy that was not sent may be the connector's own.
         !known && (!key.ends_with("retryPolicy") || sent(key))
     });

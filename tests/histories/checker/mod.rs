@@ -380,8 +380,12 @@ impl Checker {
         let any_plain = observed || has(names::DRIFTED) || object.spec.drift.policy == DriftPolicy::Ignore;
         let any_secured = observed || has(names::SECRETS_UNVERIFIED);
         let asks = life.asked_of(status.observed_generation, began);
-        let wanted: Vec<(&Values, Option<i64>)> =
+        let mut wanted: Vec<(&Values, Option<i64>)> =
             asks.filter_map(|ask| Some((ask.values.as_ref()?, ask.version))).collect();
+        // A value that is required and no longer given stays, which is reported.
+        if wanted.is_empty() && has(names::VALUES_RETAINED) && life.asks.last().is_some_and(|ask| !ask.edited) {
+            wanted.extend(life.asks.iter().rev().find_map(|ask| Some((ask.values.as_ref()?, ask.version))));
+        }
         let id = match (&status.id, observed) {
             (Some(id), _) => id.clone(),
             (None, true) => return,

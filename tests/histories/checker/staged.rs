@@ -138,8 +138,18 @@ impl StagedRecords {
     }
 
     fn was_asked_at(&self, id: &str, row: &Row) -> bool {
-        self.asked.keys().any(|(other, tag, ..)| other == id && *tag == row.tag)
-            || self.taken_over.contains(&(id.to_owned(), row.tag))
+        let rows = self.rows.get(id).map(Vec::as_slice).unwrap_or_default();
+        let before = rows.iter().rev().skip_while(|other| (other.at, other.tag) > (row.at, row.tag));
+        let repository = |row: &Row| row.record.as_ref().map(|record| record.repository.clone());
+        let never =
+            |row: &Row| row.record.as_ref().is_none_or(|record| record.is_previewable == IsPreviewable::NeverAsked);
+        // A request that is pending survives that another client sets another tag, and then this one again.
+        let visits = before.take_while(|other| !never(other)).filter(|other| repository(other) == repository(row));
+        let mut tags = visits.map(|visit| visit.tag).chain([row.tag]);
+        tags.any(|tag| {
+            self.asked.keys().any(|(other, asked, ..)| other == id && *asked == tag)
+                || self.taken_over.contains(&(id.to_owned(), tag))
+        })
     }
 
     fn since(&self, id: &str, since: Timestamp) -> impl Iterator<Item = &Row> {
@@ -299,6 +309,8 @@ impl Checker {
                 let life = self.staged.lives.get(uid);
                 let written = life.is_some_and(|life| life.written.contains_key(&("Create".to_owned(), None)));
                 match object {
+                    // With `Orphan` the finalizer is removed at once, also while a create may still arrive.
+                    None if life.is_some_and(|life| life.may_leave) => Ok("stagings whose resource was deleted"),
                     None => Err(format!("{object_ref} does not exist any more, and {id} was created for it")),
                     Some(_) if !written => Err(format!("{id} was created without a persisted operation")),
                     Some(_) => Ok("stagings"),

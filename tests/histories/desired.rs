@@ -32,8 +32,8 @@ pub(crate) fn values(cluster: &Cluster, namespace: &str, object: &Value) -> Opti
 /// Returns the plain values that the spec of a resource names one by one, also those that it sets to their defaults.
 pub(crate) fn named(object: &ConnectorDeployment) -> BTreeSet<String> {
     let configurations = object.spec.configurations.iter();
-    let keys =
-        configurations.flat_map(|of| of.standard_configuration.iter().map(|entry| (&of.application_name, &entry.key)));
+    let keys = configurations
+        .flat_map(|of| of.values.standard_configuration.iter().map(|entry| (&of.application_name, &entry.key)));
     keys.map(|(application, key)| Values::key(application, key)).collect()
 }
 

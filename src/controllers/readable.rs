@@ -18,7 +18,7 @@ use super::conditions::cut;
 use super::context::Context;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
-use super::managed_kind::ManagedKind;
+use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
 use super::object_ref::Kind;
 
@@ -39,10 +39,11 @@ where
 {
     const KIND: Kind = K::KIND;
 
-    /// An object that cannot be deserialized keeps its key.
+    /// An object that cannot be deserialized keeps its key. After a restart its key is not known, so nothing is taken over.
     fn note(&self, keys: &KeyOwnership) {
-        if let Ok(object) = &self.0 {
-            object.note(keys);
+        match &self.0 {
+            Ok(object) => object.note(keys),
+            Err(_) => keys.unreadable(&object_ref(self)),
         }
     }
 

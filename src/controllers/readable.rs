@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::conditions::cut;
 use super::context::Context;
+use super::guarded::Guarded;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
 use super::managed_kind::{ManagedKind, object_ref};
@@ -29,9 +30,6 @@ const LONGEST_TEXT: usize = 512;
 
 /// Maximum number of such objects that wait for their Event; further ones are only logged.
 pub const WAITING: usize = 64;
-
-/// An object from the API server: deserialized, or the error.
-pub use kube::core::DeserializeGuard as Guarded;
 
 impl<K: ManagedKind> ManagedKind for Guarded<K>
 where

@@ -25,7 +25,8 @@ impl Rate {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what fits")]
     pub fn of(requests: f64) -> Self {
         // A NaN stays one here, and becomes 0.
-        let thousandths = (requests * f64::from(THOUSAND)).round().clamp(f64::from(THOUSAND), f64::from(u32::MAX)) as u32;
+        let thousandths =
+            (requests * f64::from(THOUSAND)).round().clamp(f64::from(THOUSAND), f64::from(u32::MAX)) as u32;
         Self(thousandths.max(THOUSAND))
     }
 

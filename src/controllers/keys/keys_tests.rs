@@ -140,7 +140,8 @@ fn many_claims_on_one_key_cost_little_each() {
     const MANY: usize = 400;
     let world = World::new();
     let annotated = |number: usize| json!({"metadata": {"annotations": {names::REMOTE_ID: number.to_string()}}});
-    let resources = |version| (0..MANY).map(move |number| resource(&format!("tax-{number}"), version, &annotated(number)));
+    let resources =
+        |version| (0..MANY).map(move |number| resource(&format!("tax-{number}"), version, &annotated(number)));
     resources(1).for_each(|object| world.keys.saw(&object));
     let ranked = || claim::RANKED.replace(0);
     ranked();

@@ -380,7 +380,11 @@ async fn a_project_that_cannot_be_reached_is_refused() {
             ("another scheme", json!({"authUrl": "file:///etc/passwd"}), "spec.authUrl in body should match"),
             ("no requests", json!({"requestsPerSecond": 0}), "should be greater than or equal to 1"),
             ("less than one request", json!({"requestsPerSecond": 0.5}), "should be greater than or equal to 1"),
-            ("no requests, written as a fraction", json!({"requestsPerSecond": 0.0}), "should be greater than or equal to 1"),
+            (
+                "no requests, written as a fraction",
+                json!({"requestsPerSecond": 0.0}),
+                "should be greater than or equal to 1",
+            ),
             (
                 "an empty key",
                 json!({"credentialsSecretRef": {"name": "shop", "clientIdKey": ""}}),

@@ -2,6 +2,8 @@
 
 /// API group of every kind.
 pub const GROUP: &str = "connect-operator.io";
+/// What the names of the operator's annotations begin with.
+pub const PREFIX: &str = "connect-operator.io/";
 /// API version of every kind.
 pub const VERSION: &str = "v1alpha1";
 /// Field manager of every write to the cluster.

@@ -9,10 +9,10 @@ use std::fmt;
 use super::object_ref::{Kind, ObjectRef};
 
 /// Number of objects in one page of a list. etcd accepts objects of up to 1.5 MiB as JSON, and the schema of a kind
-/// does not bound annotations and labels, so a page has [`LARGEST_PAGE`] bytes at most. kube's default of 500 objects
-/// would allow 750 MiB.
-pub const PAGE: u32 = 50;
-/// Maximum size of one page of a list, in bytes: 75 MiB.
+/// does not bound annotations and labels, so a page has [`LARGEST_PAGE`] bytes at most, of which two
+/// copies exist while it is parsed. kube's default of 500 objects would allow 750 MiB.
+pub const PAGE: u32 = 25;
+/// Maximum size of one page of a list, in bytes: 37.5 MiB.
 pub const LARGEST_PAGE: usize = PAGE as usize * LARGEST_OBJECT;
 /// Maximum size of one object as JSON, in bytes: `--max-request-bytes` of etcd, 1.5 MiB.
 const LARGEST_OBJECT: usize = 3 << 19;

@@ -101,12 +101,6 @@ impl ManagedKind for MirroredProject {
     }
 }
 
-/// Removes what no reconcile needs before an object is stored: managed fields, and kubectl's copy of the manifest.
-pub fn strip<K: Resource>(object: &mut K) {
-    object.managed_fields_mut().clear();
-    object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
-}
-
 /// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
 /// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody
 /// else's removal of our finalizer changes it, with or without the annotation: a PUT of the manifest removes both.

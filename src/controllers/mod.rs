@@ -20,6 +20,7 @@ pub mod events;
 pub mod fair_queue;
 pub mod foreign_installs;
 mod foreign_leases;
+pub mod guarded;
 pub mod inventory;
 pub mod keys;
 pub mod lists;

@@ -99,13 +99,13 @@ pub fn key_conflict(kind: &str, winner: &ObjectRef, key: &str) -> ConditionUpdat
     ConditionUpdate::new(Reason::KeyConflict, message)
 }
 
-/// Rule 4: the record under the key may belong to a resource that this operator cannot list.
+/// Rule 4: the record under the key may belong to a resource that this operator cannot list or deserialize.
 #[must_use]
 pub fn unlisted(key: &str) -> ConditionUpdate {
     let message = format!(
-        "What exists under the key {key} is not taken over while the API server refuses to list a namespace to watch: \
-         it may belong to a resource there. The operator's /readyz and its log name the refused list; the operator \
-         continues once it is granted"
+        "What exists under the key {key} is not taken over while the API server refuses to list a namespace to watch, or \
+         while this version does not understand a resource of the same kind: it may belong to such a resource. The \
+         operator's log names it, and /readyz a refused list; the operator continues by itself"
     );
     ConditionUpdate::new(Reason::InternalError, message)
 }

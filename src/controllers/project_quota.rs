@@ -62,6 +62,8 @@ struct Index {
     early: BTreeSet<ObjectRef>,
     created: HashMap<ObjectRef, Timestamp>,
     by_age: BTreeSet<(Timestamp, ObjectRef)>,
+    /// Whether a project came or went since the last comparison. Most events concern only a status.
+    changed: bool,
     /// Projects that are not admitted, and why.
     out: BTreeMap<ObjectRef, Admission>,
 }
@@ -77,17 +79,22 @@ impl ProjectQuota {
     /// Records a project that counts. [`ProjectQuota::settle`] applies it, so that a whole list costs one comparison.
     pub fn saw(&self, project: &ObjectRef, created: Timestamp) {
         let mut index = self.lock();
-        let before = index.created.insert(project.clone(), created);
-        if let Some(before) = before.filter(|before| *before != created) {
+        match index.created.insert(project.clone(), created) {
+            Some(before) if before == created => return,
             // The project was deleted and created again.
-            index.by_age.remove(&(before, project.clone()));
-        }
+            Some(before) => index.by_age.remove(&(before, project.clone())),
+            None => false,
+        };
         index.by_age.insert((created, project.clone()));
+        index.changed = true;
     }
 
     /// Enqueues the projects whose admission changes because of recorded projects.
     pub fn settle(&self) {
         let mut index = self.lock();
+        if !mem::take(&mut index.changed) {
+            return;
+        }
         let out = out(&index.by_age, self.limits);
         let before = mem::replace(&mut index.out, out);
         let turned = |object_ref: &&ObjectRef| before.get(*object_ref) != index.out.get(*object_ref);
@@ -176,6 +183,7 @@ impl Index {
     fn remove(&mut self, project: &ObjectRef) -> bool {
         self.early.remove(project);
         let Some(created) = self.created.remove(project) else { return false };
+        self.changed = true;
         self.by_age.remove(&(created, project.clone()))
     }
 }

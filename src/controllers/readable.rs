@@ -16,9 +16,10 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::conditions::cut;
 use super::context::Context;
+use super::guarded::Guarded;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
-use super::managed_kind::ManagedKind;
+use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
 use super::object_ref::Kind;
 
@@ -30,19 +31,17 @@ const LONGEST_TEXT: usize = 512;
 /// Maximum number of such objects that wait for their Event; further ones are only logged.
 pub const WAITING: usize = 64;
 
-/// An object from the API server: deserialized, or the error.
-pub use kube::core::DeserializeGuard as Guarded;
-
 impl<K: ManagedKind> ManagedKind for Guarded<K>
 where
     Self: Resource<DynamicType = ()>,
 {
     const KIND: Kind = K::KIND;
 
-    /// An object that cannot be deserialized keeps its key.
+    /// An object that cannot be deserialized keeps its key. After a restart its key is not known, so nothing is taken over.
     fn note(&self, keys: &KeyOwnership) {
-        if let Ok(object) = &self.0 {
-            object.note(keys);
+        match &self.0 {
+            Ok(object) => object.note(keys),
+            Err(_) => keys.unreadable(&object_ref(self)),
         }
     }
 

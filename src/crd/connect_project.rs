@@ -116,13 +116,12 @@ pub struct ConnectProjectSpec {
     pub http_api_url: Option<String>,
     /// Secret in the same namespace that holds the API client.
     pub credentials_secret_ref: CredentialsRef,
-    /// Maximum number of requests per second to this project: more than 0, at most 1000, in steps of 0.001; 0.1 is one
-    /// request in ten seconds. If several ConnectProjects name the same project and API client, the lowest number
+    /// Maximum number of requests per second to this project: 1 to 1000, in steps of 0.001. At a low rate, few resources of
+    /// the project are reconciled at once. If several ConnectProjects name the same project and API client, the lowest number
     /// applies to all of them. Default: 10.
     #[serde(default = "default_requests_per_second", skip_serializing_if = "is_default_requests_per_second")]
     #[serde(serialize_with = "whole_if_it_is")]
-    // The API server compares an integer with the integer part of a bound, so a minimum of 0.01 would accept 0.
-    #[schemars(range(max = 1000.0), extend("minimum" = 0, "exclusiveMinimum" = true))]
+    #[schemars(range(min = 1.0, max = 1000.0))]
     pub requests_per_second: f64,
     /// Form of the URL paths for creating and updating deployments. Project: with the project key. Unscoped: without
     /// it. Default: Project.
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(registry.effective_interval(), Duration::from_mins(10));
         assert_eq!(registry.effective_max_objects(), 500);
         assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
-        for rate in [json!(3), json!(0.25)] {
+        for rate in [json!(3), json!(2.5)] {
             let mut manifest = manifest.clone();
             manifest["requestsPerSecond"] = rate;
             let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use connect_operator::controllers::changes::Changes;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::events::{self, KnownObjects};
-use connect_operator::controllers::managed_kind::{ManagedKind, object_ref, strip};
+use connect_operator::controllers::guarded::Guarded;
+use connect_operator::controllers::managed_kind::{ManagedKind, object_ref};
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::sources::Sources;
@@ -136,10 +137,9 @@ where
     }
 }
 
-fn parse<K: Resource + DeserializeOwned>(value: &Value) -> K {
-    let mut object = K::deserialize(value).expect("a stored object has its kind");
-    strip(&mut object);
-    object
+fn parse<K: DeserializeOwned>(value: &Value) -> K {
+    let Guarded(object) = Guarded::deserialize(value).expect("it has metadata");
+    object.expect("a stored object has its kind")
 }
 
 /// The metadata watch of Secrets or of ConfigMaps.

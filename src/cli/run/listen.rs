@@ -16,7 +16,7 @@ use axum::routing::get;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -27,6 +27,9 @@ use crate::metrics::Metrics;
 
 /// Maximum life of a connection, from its start to the end of the response.
 const LONGEST: Duration = Duration::from_secs(10);
+/// Maximum time from the start of a connection to the end of the head of its request. Who sends nothing must not hold the
+/// places that a probe needs.
+const LONGEST_HEAD: Duration = Duration::from_secs(2);
 /// Maximum open connections of one listener; further clients wait.
 const CONNECTIONS: usize = 64;
 /// Pause after a connection could not be accepted, for example because the process has no file descriptors left.
@@ -122,7 +125,9 @@ async fn serve(listener: TcpListener, router: Router) {
 /// Serves one request. Errors are ignored: they concern only the client, which observes them.
 async fn connection(stream: TcpStream, router: Router) {
     let service = TowerToHyperService::new(router);
-    let answered = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(LONGEST_HEAD).keep_alive(false);
+    let answered = server.serve_connection(TokioIo::new(stream), service);
     let _ = tokio::time::timeout(LONGEST, answered).await;
 }
 

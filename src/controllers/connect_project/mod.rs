@@ -88,7 +88,6 @@ async fn reconcile_project(
         forget(context, object_ref);
         return Ok(ReconcileOutcome::Gone);
     }
-    context.tracker.inventory.used(object_ref);
     let secret = object.spec.credentials_secret_ref.name.clone();
     context.references.set(object_ref, [(Named::Secret, secret)].into());
     let admission = context.project_quota.admission(object_ref, created(&*object));
@@ -110,9 +109,13 @@ async fn reconcile_project(
     let access = match context.project_quota.condition(admission) {
         Some(condition) => {
             context.remotes.release(object_ref);
+            context.tracker.inventory.unused(object_ref);
             Access { remote: Err(condition), unkept: None, gone: false }
         }
-        None => access(&object, context, object_ref).await?,
+        None => {
+            context.tracker.inventory.used(object_ref);
+            access(&object, context, object_ref).await?
+        }
     };
     publish(&object, context, object_ref, &access.remote);
     let again = [

@@ -1,6 +1,7 @@
 //! Which of several resources owns a remote key (rule 4). Pure: selects one of the given claims.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -26,6 +27,8 @@ impl Claim {
     /// Returns the rank; a smaller rank is stronger. The order is: owns the deployment, may have sent an operation,
     /// owned `existing` before a backup was restored, is older, has the smaller namespace and name.
     fn rank(&self, existing: Option<&str>) -> (Reverse<bool>, Reverse<bool>, Reverse<bool>, Timestamp, &ObjectRef) {
+        #[cfg(test)]
+        RANKED.set(RANKED.get() + 1);
         let owns = self.id.is_some();
         let owned = existing.is_some() && self.annotated.as_deref() == existing;
         (Reverse(owns), Reverse(self.operation), Reverse(owned), self.created, &self.object_ref)
@@ -43,6 +46,27 @@ pub(super) fn strongest<'a>(all: impl IntoIterator<Item = &'a Claim>, existing: 
     all.into_iter().min_by(|one, other| one.rank(existing).cmp(&other.rank(existing)))
 }
 
+/// Returns the owner of a key: without a remote record, and for each remote record that an annotation names. In one pass,
+/// because any user can create many resources with one key.
+pub(super) fn owners<'a>(all: impl IntoIterator<Item = &'a Claim>) -> BTreeMap<Option<&'a str>, &'a ObjectRef> {
+    let mut first: Option<&Claim> = None;
+    let mut annotated: BTreeMap<&str, &Claim> = BTreeMap::new();
+    for claim in all {
+        first = strongest(first.into_iter().chain([claim]), None);
+        if let Some(record) = claim.annotated.as_deref() {
+            let before = annotated.get(record).copied();
+            annotated.extend(strongest(before.into_iter().chain([claim]), Some(record)).map(|claim| (record, claim)));
+        }
+    }
+    let of_record = |(record, claim)| {
+        let owner = strongest(first.into_iter().chain([claim]), Some(record));
+        owner.map(|owner| (Some(record), &owner.object_ref))
+    };
+    let mut owners: BTreeMap<_, _> = annotated.into_iter().filter_map(of_record).collect();
+    owners.extend(first.map(|first| (None, &first.object_ref)));
+    owners
+}
+
 /// Returns the strongest of the claims that keep `mine` from the key; `None`: there is none.
 pub fn rival<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>, existing: Option<&str>) -> Option<&'a Claim> {
     let before = |other: &&Claim| other.rank(existing) < mine.rank(existing) && !mine.is_apart_from(other);
@@ -54,6 +78,12 @@ pub fn rival<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>, existin
 pub fn rival_unseen<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim> + Clone) -> Option<&'a Claim> {
     let rival_if_there = rival(mine, all.clone(), mine.annotated.as_deref());
     rival_if_there.and(rival(mine, all, None))
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many claims were ranked in this thread.
+    pub(super) static RANKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 #[cfg(test)]
@@ -172,5 +202,26 @@ mod tests {
             Some(&same),
             "the one that owns the same deployment"
         );
+    }
+
+    /// All kinds of claims, with the annotations 1 and 2: the owners are those that each record by itself would have.
+    #[test]
+    fn rule_4_the_owners_of_all_records_are_found_in_one_pass() {
+        let mut all = Vec::new();
+        for number in 0..96_u8 {
+            let mut claim = claim(&format!("{}-{number}", number % 5), |_| {});
+            claim.annotated = [None, Some("1"), Some("2")][usize::from(number) % 3].map(str::to_owned);
+            claim.operation = number % 7 == 0;
+            claim.id = (number % 11 == 0).then(|| "1".to_owned());
+            if number % 4 == 0 {
+                older(&mut claim);
+            }
+            all.push(claim);
+        }
+        for few in (0..all.len()).map(|first| &all[first..]).chain((0..all.len()).map(|last| &all[..last])) {
+            let records = few.iter().map(|claim| claim.annotated.as_deref()).chain([None]);
+            let one_by_one = records.filter_map(|record| Some((record, &strongest(few, record)?.object_ref)));
+            assert_eq!(owners(few), one_by_one.collect(), "{}", few.len());
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::crd::shared::RemoteIdentity;
 use crate::names;
 
 /// What is kept of a resource.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) uid: String,
     /// Resource version, if it is a number: of two copies, the one with the higher version is newer.
@@ -101,6 +101,11 @@ impl Entry {
             (Some(version), Some(before)) => version > before,
             _ => true,
         }
+    }
+
+    /// Whether the two copies of a resource claim the same.
+    pub(super) fn claims_as(&self, newer: &Self) -> bool {
+        *self == Self { version: self.version, ..newer.clone() }
     }
 
     /// Returns the key that it claims, if any.

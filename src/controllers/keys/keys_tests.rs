@@ -134,6 +134,24 @@ fn rule_4_a_single_claimant_is_the_owner_and_is_not_enqueued_for_it() {
     assert!(empty && index.projects.is_empty(), "nothing is kept of deleted objects: {index:?}");
 }
 
+/// Any user can create many resources with one key, and the watches wait while each event is recorded.
+#[test]
+fn many_claims_on_one_key_cost_little_each() {
+    const MANY: usize = 400;
+    let world = World::new();
+    let annotated = |number: usize| json!({"metadata": {"annotations": {names::REMOTE_ID: number.to_string()}}});
+    let resources =
+        |version| (0..MANY).map(move |number| resource(&format!("tax-{number}"), version, &annotated(number)));
+    resources(1).for_each(|object| world.keys.saw(&object));
+    let ranked = || claim::RANKED.replace(0);
+    ranked();
+    resources(2).for_each(|object| world.keys.saw(&object));
+    assert_eq!(ranked(), 0, "another version alone changes no claim");
+    world.keys.saw(&resource("one-more", 3, &annotated(MANY)));
+    let (ranked, most) = (ranked(), 2 * 6 * (MANY + 1));
+    assert!((MANY..=most).contains(&ranked), "{ranked}");
+}
+
 /// One of two lists is complete, and a resource of it has asked for its claim status.
 fn half_listed() -> (World, ConnectorDeployment) {
     let world = World::empty(2);
@@ -156,6 +174,40 @@ fn rule_4_a_refused_list_allows_creating_but_not_taking_over() {
     world.keys.listed_at_last();
     assert_eq!(world.enqueued(), ["two"], "the one that could not take over");
     assert_eq!(world.keys.begin(&one, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner);
+}
+
+/// After a rollback: the newer version wrote what this one does not understand.
+#[test]
+fn rule_4_nothing_is_taken_over_while_a_resource_is_not_understood_that_may_own_it() {
+    for (case, recorded, of_kind, end) in [
+        ("it is valid again", false, Kind::Deployment, true),
+        ("it is deleted", false, Kind::Deployment, false),
+        ("its key is known from before", true, Kind::Deployment, true),
+        ("another kind", false, Kind::Staged, true),
+    ] {
+        let mut world = World::new();
+        let (one, other) = (resource("two", 1, &json!({})), json!({"spec": {"key": "other"}}));
+        world.keys.saw(&one);
+        let unreadable = ObjectRef { kind: of_kind, ..object_ref("one") };
+        if recorded {
+            world.keys.saw(&resource("one", 2, &other));
+        }
+        world.keys.unreadable(&unreadable);
+        let begin = || world.keys.begin(&one, &place(), ClaimReason::TakeOver("1"));
+        if recorded || of_kind == Kind::Staged {
+            assert_eq!(begin(), ClaimStatus::Owner, "{case}");
+            continue;
+        }
+        assert_eq!(begin(), ClaimStatus::Unlisted, "{case}");
+        world.enqueued();
+        if end {
+            world.keys.saw(&resource("one", 3, &other));
+        } else {
+            world.keys.gone(&unreadable);
+        }
+        assert_eq!(world.enqueued(), ["two"], "{case}");
+        assert_eq!(world.keys.begin(&one, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner, "{case}");
+    }
 }
 
 #[test]

@@ -14,7 +14,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use kube::ResourceExt;
 use tokio::sync::mpsc::UnboundedSender;
 
-use self::claim::strongest;
 pub use self::claim::{Claim, rival, rival_unseen};
 pub use self::entry::ClaimRequest;
 use self::entry::Entry;
@@ -44,8 +43,8 @@ pub enum ClaimStatus {
     /// Unknown: the initial lists are incomplete, and their completion enqueues the resource; or the reconcile has an
     /// outdated copy, and the watch delivers the new one.
     Unknown,
-    /// Unknown, because the API server refuses a list: what exists at the remote may belong to a resource in that list.
-    /// Its completion enqueues the resource.
+    /// Unknown, because the API server refuses a list, or this version cannot deserialize a resource: what exists at the
+    /// remote may belong to a resource that is not known. The end of that enqueues the resource.
     Unlisted,
 }
 
@@ -71,6 +70,8 @@ struct Index {
     missing_lists: usize,
     /// Number of lists that the API server refuses.
     refused_lists: usize,
+    /// Resources that this version cannot deserialize, and whose keys are not known from before.
+    unreadable: BTreeSet<ObjectRef>,
     /// Resources that asked too early: before these lists, or before the remote answered for their project.
     early: BTreeSet<ObjectRef>,
     entries: BTreeMap<ObjectRef, Entry>,
@@ -82,7 +83,7 @@ struct Index {
 }
 
 /// The remote project that a `ConnectProject` names.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     remote: RemoteIdentity,
     /// Whether the remote has answered with the credentials of the project.
@@ -164,7 +165,18 @@ impl KeyOwnership {
     pub fn listed_at_last(&self) {
         self.change(|index| {
             index.refused_lists = index.refused_lists.saturating_sub(1);
-            if index.refused_lists == 0 { std::mem::take(&mut index.early) } else { BTreeSet::new() }
+            index.known_in_part_less()
+        });
+    }
+
+    /// Records a resource from a watch that this version cannot deserialize. If an earlier version of it was recorded, it
+    /// keeps that claim; otherwise nothing is taken over ([`ClaimStatus::Unlisted`]), because it may be the owner.
+    pub fn unreadable(&self, object_ref: &ObjectRef) {
+        self.change(|index| {
+            if matches!(object_ref.kind, Kind::Deployment | Kind::Staged) && !index.entries.contains_key(object_ref) {
+                index.unreadable.insert(object_ref.clone());
+            }
+            BTreeSet::new()
         });
     }
 
@@ -208,7 +220,7 @@ impl KeyOwnership {
         let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {
             let existing = match what {
-                ClaimReason::TakeOver(_) if index.refused_lists > 0 => {
+                ClaimReason::TakeOver(_) if index.is_known_in_part(place.kind) => {
                     index.early.insert(object_ref);
                     claim_status = ClaimStatus::Unlisted;
                     return BTreeSet::new();
@@ -251,6 +263,20 @@ impl Index {
         if self.missing_lists == 0 { std::mem::take(&mut self.early) } else { BTreeSet::new() }
     }
 
+    /// Whether resources of the kind may exist whose keys are not known.
+    fn is_known_in_part(&self, kind: Kind) -> bool {
+        self.refused_lists > 0 || self.unreadable.iter().any(|object_ref| object_ref.kind == kind)
+    }
+
+    /// Returns who waited for resources that were not known, once all are.
+    fn known_in_part_less(&mut self) -> BTreeSet<ObjectRef> {
+        if self.refused_lists == 0 && self.unreadable.is_empty() {
+            std::mem::take(&mut self.early)
+        } else {
+            BTreeSet::new()
+        }
+    }
+
     fn put<K: RemoteKind>(&mut self, object: &K, appears: bool) -> BTreeSet<ObjectRef> {
         let entry = Entry::of(object);
         let object_ref = entry.claim.object_ref.clone();
@@ -259,13 +285,25 @@ impl Index {
             None if !appears => return BTreeSet::new(),
             _ => {}
         }
+        let understood = if self.unreadable.remove(&object_ref) { self.known_in_part_less() } else { BTreeSet::new() };
         let entry = entry.naming(self.projects.get(&entry.project));
-        self.replace(&object_ref, Some(entry))
+        if let Some(before) = self.entries.get_mut(&object_ref).filter(|before| before.claims_as(&entry)) {
+            // Most writes concern only the status.
+            *before = entry;
+            return BTreeSet::new();
+        }
+        let mut enqueued = self.replace(&object_ref, Some(entry));
+        enqueued.extend(understood);
+        enqueued
     }
 
     fn remove(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
         self.early.remove(object_ref);
-        self.replace(object_ref, None)
+        let mut enqueued = self.replace(object_ref, None);
+        if self.unreadable.remove(object_ref) {
+            enqueued.extend(self.known_in_part_less());
+        }
+        enqueued
     }
 
     fn announce(&mut self, object_ref: &ObjectRef, announced: bool) -> BTreeSet<ObjectRef> {
@@ -338,12 +376,10 @@ impl Index {
         entries.filter(|entry| entry.counts()).map(|entry| &entry.claim)
     }
 
-    /// Returns the strongest claims: without a remote record, and for each remote record that an annotation names.
-    fn owners(&self, place: &RemoteKey) -> BTreeMap<Option<String>, Option<ObjectRef>> {
-        let annotated = self.claims(place).map(|claim| claim.annotated.clone());
-        let first =
-            |existing: Option<&str>| strongest(self.claims(place), existing).map(|claim| claim.object_ref.clone());
-        annotated.chain([None]).map(|existing| (existing.clone(), first(existing.as_deref()))).collect()
+    /// Returns the owners of a key, for each remote record that may have it.
+    fn owners(&self, place: &RemoteKey) -> BTreeMap<Option<String>, ObjectRef> {
+        let owners = claim::owners(self.claims(place));
+        owners.into_iter().map(|(record, owner)| (record.map(str::to_owned), owner.clone())).collect()
     }
 
     fn claim_status(&self, entry: &Entry) -> ClaimStatus {

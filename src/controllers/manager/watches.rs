@@ -15,11 +15,12 @@ use tokio::sync::mpsc::{self, Receiver};
 use super::Scope;
 use crate::controllers::changes::Changes;
 use crate::controllers::events::{self, KnownObjects};
+use crate::controllers::guarded::Guarded;
 use crate::controllers::lists::{List, PAGE};
-use crate::controllers::managed_kind::{ManagedKind, strip};
+use crate::controllers::managed_kind::ManagedKind;
 use crate::controllers::object::Object;
 use crate::controllers::object_ref::Kind;
-use crate::controllers::readable::{self, Guarded, only_readable};
+use crate::controllers::readable::{self, only_readable};
 use crate::controllers::references::Named;
 use crate::controllers::refusal;
 use crate::controllers::sources::Sources;
@@ -57,7 +58,7 @@ impl Scope {
             Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => config().labels(&self.selector),
         };
         let watcher = watcher(self.api::<Guarded<K>>(), config).default_backoff();
-        let events = watcher.modify(strip).inspect(self.note_known_objects::<K>());
+        let events = watcher.inspect(self.note_known_objects::<K>());
         let stream =
             only_readable(events, store.clone(), unreadable_sender).reflect(writer).filter_map(self.enqueue_changes());
         Watched { stream: stream.boxed(), store, unreadable }

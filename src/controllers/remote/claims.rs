@@ -66,6 +66,7 @@ impl RemoteState {
     fn reconnect(&mut self, settings: &Settings, client: Arc<dyn Connection>, now: Timestamp) {
         self.client = client;
         self.settings = settings.clone();
+        self.concurrency_limiter.set_rate(settings.requests_per_second);
         self.circuit_breaker.renew();
         self.registry_cache.distrust(now);
         // An outdated count makes the poller try the new credentials at once.
@@ -78,6 +79,7 @@ impl RemoteState {
         let lowest = self.claims.values().map(|claim| claim.requests_per_second).min();
         if let Some(rate) = lowest.filter(|rate| *rate != self.settings.requests_per_second) {
             self.client.set_rate(rate);
+            self.concurrency_limiter.set_rate(rate);
             self.settings.requests_per_second = rate;
         }
     }

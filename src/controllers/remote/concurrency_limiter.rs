@@ -9,16 +9,22 @@ use std::mem;
 use std::time::Duration;
 
 use clock::later;
+use connect_api::Rate;
 use jiff::Timestamp;
 
 use crate::controllers::object_ref::ObjectRef;
 
 /// How long a permit is reserved for an object that was enqueued.
 pub(super) const RESERVATION: Duration = Duration::from_secs(2);
+/// Permits for each request per second. A call rarely takes longer than 2 s, so that more reconciles would only wait for
+/// the rate limiter, with their slots, and leave too late.
+const PERMITS_PER_REQUEST: usize = 2;
 
 /// The permits of one remote.
 #[derive(Debug)]
 pub(super) struct ConcurrencyLimiter {
+    /// Permits for any rate.
+    most: usize,
     limit: usize,
     active: usize,
     queue: VecDeque<ObjectRef>,
@@ -30,15 +36,22 @@ pub(super) struct ConcurrencyLimiter {
 }
 
 impl ConcurrencyLimiter {
-    pub(super) fn new(limit: usize) -> Self {
+    /// `most`: permits that no rate exceeds.
+    pub(super) fn new(most: usize, rate: Rate) -> Self {
         Self {
-            limit,
+            most,
+            limit: permits(most, rate),
             active: 0,
             queue: VecDeque::new(),
             queued: HashSet::new(),
             unaware: HashSet::new(),
             reserved: HashMap::new(),
         }
+    }
+
+    /// Adapts the number of permits to a new rate. Permits beyond it end with their reconciles.
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.limit = permits(self.most, rate);
     }
 
     fn room(&self) -> usize {
@@ -127,6 +140,10 @@ impl ConcurrencyLimiter {
             self.queue.retain(|queued| queued != object_ref);
         }
     }
+}
+
+fn permits(most: usize, rate: Rate) -> usize {
+    most.min(rate.whole().saturating_mul(PERMITS_PER_REQUEST)).max(1)
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 use super::*;
 use crate::controllers::remote::testing::{START, at, object_ref};
 
+/// A rate that limits nothing.
+const FAST: Rate = Rate::per_second(1_000);
+
 fn full(limit: usize) -> ConcurrencyLimiter {
-    let mut concurrency_limiter = ConcurrencyLimiter::new(limit);
+    let mut concurrency_limiter = ConcurrencyLimiter::new(limit, FAST);
     for number in 0..limit {
         assert!(concurrency_limiter.enter(&object_ref(number), START));
     }
@@ -65,7 +68,7 @@ fn a_forgotten_object_passes_its_reservation_to_the_next() {
 
 #[test]
 fn no_more_than_the_limit_get_permits_and_all_do_in_order() {
-    let mut concurrency_limiter = ConcurrencyLimiter::new(4);
+    let mut concurrency_limiter = ConcurrencyLimiter::new(4, FAST);
     let mut running = Vec::new();
     for number in 0..100 {
         if concurrency_limiter.enter(&object_ref(number), START) {
@@ -85,4 +88,25 @@ fn no_more_than_the_limit_get_permits_and_all_do_in_order() {
         }
     }
     assert_eq!(order, (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_low_rate_leaves_few_permits() {
+    for (most, rate, expected) in
+        [(16, 1, 2), (16, 2, 4), (16, 10, 16), (16, 1_000, 16), (1, 1, 1), (1, 1_000, 1), (0, 1, 1)]
+    {
+        let limiter = ConcurrencyLimiter::new(most, Rate::per_second(rate));
+        assert_eq!(limiter.limit, expected, "{most} at {rate} a second");
+    }
+    let mut concurrency_limiter = full(4);
+    concurrency_limiter.set_rate(Rate::per_second(1));
+    assert!(!concurrency_limiter.enter(&object_ref(4), START));
+    for permits in [3, 2] {
+        concurrency_limiter.leave();
+        assert_eq!(concurrency_limiter.admit_next(START), [], "{permits} are left, of 2");
+    }
+    concurrency_limiter.leave();
+    assert_eq!(concurrency_limiter.admit_next(START), [object_ref(4)]);
+    concurrency_limiter.set_rate(FAST);
+    assert!(concurrency_limiter.enter(&object_ref(5), START), "the rate was raised");
 }

@@ -128,7 +128,7 @@ impl Remote {
     ) -> Self {
         let state = RemoteState {
             circuit_breaker: CircuitBreaker::default(),
-            concurrency_limiter: ConcurrencyLimiter::new(concurrency),
+            concurrency_limiter: ConcurrencyLimiter::new(concurrency, settings.requests_per_second),
             view: View::default(),
             registry_cache: RegistryCache::default(),
             lookups: Lookups::default(),

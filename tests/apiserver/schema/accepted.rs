@@ -62,7 +62,7 @@ async fn valid_specs_are_accepted() {
         ("an unknown region", json!({"region": "asia-northeast-1.azure"})),
         ("an address with port and path", json!({"apiUrl": "https://[::1]:8787/connect/api"})),
         ("a slow project", json!({"requestsPerSecond": 1})),
-        ("a very slow project", json!({"requestsPerSecond": 0.05})),
+        ("a rate that is no integer", json!({"requestsPerSecond": 2.5})),
         ("keys of its own", json!({"credentialsSecretRef": {"name": "ctp", "clientIdKey": "CTP_CLIENT_ID", "clientSecretKey": "CTP_CLIENT_SECRET"}})),
     ]
     .into_iter()

@@ -378,9 +378,13 @@ async fn a_project_that_cannot_be_reached_is_refused() {
             ("a slash at the end", json!({"apiUrl": "http://127.0.0.1:8787/"}), "spec.apiUrl in body should match"),
             ("a password in the address", json!({"apiUrl": "https://user:password@example.com"}), "should match"),
             ("another scheme", json!({"authUrl": "file:///etc/passwd"}), "spec.authUrl in body should match"),
-            ("no requests", json!({"requestsPerSecond": 0}), "should be greater than 0"),
-            ("less than no requests", json!({"requestsPerSecond": -0.5}), "should be greater than 0"),
-            ("no requests, written as a fraction", json!({"requestsPerSecond": 0.0}), "should be greater than 0"),
+            ("no requests", json!({"requestsPerSecond": 0}), "should be greater than or equal to 1"),
+            ("less than one request", json!({"requestsPerSecond": 0.5}), "should be greater than or equal to 1"),
+            (
+                "no requests, written as a fraction",
+                json!({"requestsPerSecond": 0.0}),
+                "should be greater than or equal to 1",
+            ),
             (
                 "an empty key",
                 json!({"credentialsSecretRef": {"name": "shop", "clientIdKey": ""}}),

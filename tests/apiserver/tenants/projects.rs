@@ -147,6 +147,10 @@ async fn rule_28_the_oldest_projects_of_a_namespace_are_used_and_a_newer_one_con
     make(&shop, "dd", newest).await;
     until_reason(&shop, "dd", "TooManyProjects").await;
     assert_eq!(clients(&made).0, ["bb", "cc"], "no client was made for the others, and so no call");
+    let page = shop.tracker.as_ref().unwrap().metrics().encode();
+    let aged =
+        page.lines().filter(|line| line.starts_with("connect_operator_project_") && line.contains("project=\"aa\""));
+    assert_eq!(aged.collect::<Vec<_>>(), Vec::<&str>::new(), "no series for a project that is not worked with");
 
     // Another process selects the same projects.
     shop.stop_operator().await;

@@ -129,17 +129,6 @@ mod tests {
         assert_eq!(turns(&pace), 1);
     }
 
-    #[test]
-    fn less_than_one_request_a_second_is_a_longer_pause() {
-        let (clock, pace) = pace(1);
-        pace.set_rate(Rate::of(0.1));
-        assert_eq!(turns(&pace), 1);
-        clock.step(Duration::from_millis(9_999));
-        assert_eq!(turns(&pace), 0);
-        clock.step(Duration::from_millis(1));
-        assert_eq!(turns(&pace), 1);
-    }
-
     #[tokio::test]
     async fn a_pause_ends_by_the_clock_and_rejects_waiting_callers() {
         let (clock, pace) = pace(1);

@@ -12,8 +12,10 @@ test:
 storm:
     STORM=full cargo test --release --test apiserver storm
 
-# The long versions, in one sitting: random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, each benchmark once.
+# The long versions, in one sitting: a dry run of a release, the book, random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, each benchmark once.
 nightly: deny
+    scripts/release --dry-run
+    mdbook build
     HISTORIES=10000 HISTORIES_SEED=$(date +%Y%m%d) cargo test --release --test histories whatever_happens -- --nocapture --test-threads 1
     CRASHES=full cargo test --release --test histories wherever -- --nocapture
     EXPLORE=full cargo test --release --lib explore -- --nocapture --test-threads 2
@@ -61,6 +63,10 @@ deny:
 image arch="amd64":
     scripts/image {{arch}} "$(scripts/static-binary {{arch}})" target/image/connect-operator-{{arch}}.tar
     scripts/sbom {{arch}} target/image/connect-operator-{{arch}}.cdx.json
+
+# Make every file of a release from a clean tree, into target/dist (CONTRIBUTING.md, section Releasing).
+release version:
+    scripts/release {{version}}
 
 # What CI does.
 ci:

@@ -16,6 +16,7 @@ mod documentation;
 mod golden;
 mod hostile_checks;
 mod official_client;
+mod release;
 mod reliability;
 mod secrecy;
 mod seen;

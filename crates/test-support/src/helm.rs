@@ -12,6 +12,8 @@ use crate::go_tools;
 pub const CHART: &str = "charts/connect-operator";
 /// Name and namespace of the release in manifests and tests.
 pub const RELEASE: [&str; 2] = ["connect-operator", "connect-operator"];
+/// The oldest Kubernetes that the chart supports; without a cluster, Helm assumes an even older one.
+pub const KUBE_VERSION: &str = "1.30.0";
 
 /// Returns the Helm of `tests/tools/helm`: the one in `PATH` if it has that version, or one that is built once.
 ///
@@ -62,8 +64,7 @@ pub fn text(arguments: &[&str]) -> Result<String, String> {
 /// # Panics
 /// If the manifests are not text.
 pub fn text_of([release, namespace]: [&str; 2], arguments: &[&str]) -> Result<String, String> {
-    // The oldest Kubernetes that the chart supports; without a cluster, Helm assumes an even older one.
-    let mut all = vec!["template", release, CHART, "--namespace", namespace, "--kube-version", "1.30.0"];
+    let mut all = vec!["template", release, CHART, "--namespace", namespace, "--kube-version", KUBE_VERSION];
     all.extend(arguments);
     let output = helm(&all);
     if output.status.success() {

@@ -106,7 +106,7 @@ fn the_chart_can_be_a_part_of_another_one() {
     std::fs::write(folder.path().join("Chart.yaml"), chart).unwrap();
     let rendered = |set: &str| {
         let path = folder.path().to_str().unwrap();
-        let output = helm::helm(&["template", "platform", path, "--kube-version", "1.30.0", "--set", set]);
+        let output = helm::helm(&["template", "platform", path, "--kube-version", helm::KUBE_VERSION, "--set", set]);
         assert!(output.status.success(), "{set}: {}", String::from_utf8_lossy(&output.stderr));
         helm::read(&String::from_utf8(output.stdout).unwrap())
     };

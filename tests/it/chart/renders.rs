@@ -26,7 +26,7 @@ fn the_renders_are_the_committed_ones() {
 fn helm_lint_accepts_the_chart() {
     for set in SETS {
         let values = format!("{FOLDER}/{set}.values.yaml");
-        let lint = helm::helm(&["lint", "--strict", "--kube-version", "1.30.0", "--values", &values, CHART]);
+        let lint = helm::helm(&["lint", "--strict", "--kube-version", helm::KUBE_VERSION, "--values", &values, CHART]);
         assert!(lint.status.success(), "{set}: {}", String::from_utf8_lossy(&lint.stdout));
     }
 }
@@ -276,7 +276,7 @@ fn two_releases_share_no_name() {
             "--namespace",
             namespace,
             "--kube-version",
-            "1.30.0",
+            helm::KUBE_VERSION,
             "--set",
             "crds.enabled=false,watchNamespaces={shop}",
         ]);
@@ -325,7 +325,8 @@ fn the_notes_describe_the_next_step_of_this_install() {
         ("networkPolicy.enabled=false", "outputs.enabled is false", "name your Prometheus"),
         ("rbac.create=false", "bind them to the service account connect-operator", "Careful"),
     ] {
-        let arguments = ["template", "connect-operator", chart, "--namespace", "operators", "--kube-version", "1.30.0"];
+        let arguments =
+            ["template", "connect-operator", chart, "--namespace", "operators", "--kube-version", helm::KUBE_VERSION];
         let output = helm::helm(&[&arguments[..], &["--show-only", "templates/notes.yaml", "--set", set]].concat());
         assert!(output.status.success(), "{set}: {}", String::from_utf8_lossy(&output.stderr));
         let document = helm::read(&String::from_utf8(output.stdout).unwrap()).remove(0);

@@ -1,0 +1,42 @@
+//! The workflow that makes a release on its tag, and the commands that `just nightly` runs before one.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::ROOT;
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
+}
+
+#[test]
+fn the_workflow_calls_just_release_and_may_change_nothing() {
+    let workflow: Value = serde_saphyr::from_str(&read(".github/workflows/release.yml")).unwrap();
+    assert_eq!(workflow["on"], json!({"push": {"tags": ["v*"]}}));
+    assert_eq!(workflow["permissions"], json!({"contents": "read"}));
+    let jobs = workflow["jobs"].as_object().unwrap();
+    let steps: Vec<_> = jobs.values().flat_map(|job| job["steps"].as_array().unwrap()).collect();
+    assert!(steps.iter().all(|step| step["uses"].is_null()), "an action would have to be pinned to a commit");
+    assert_eq!(steps.last().unwrap()["run"], "just release \"${GITHUB_REF_NAME#v}\"");
+}
+
+/// Returns the lines of a recipe after those of the recipes that it depends on, as a person would type them.
+fn commands(justfile: &str, recipe: &str) -> Vec<String> {
+    let mut lines = justfile.lines().skip_while(|line| !line.starts_with(&format!("{recipe}:")));
+    let depends_on = lines.next().and_then(|line| line.split_once(':')).expect(recipe).1;
+    let body = lines.take_while(|line| line.starts_with(' ')).map(|line| line.trim().to_owned());
+    depends_on.split_whitespace().flat_map(|other| commands(justfile, other)).chain(body).collect()
+}
+
+#[test]
+fn contributing_lists_the_commands_of_the_nightly_run() {
+    let (justfile, page) = (read("justfile"), read("CONTRIBUTING.md"));
+    let section = page.split("\n## ").find(|section| section.starts_with("The long versions\n")).expect("a section");
+    let block = section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
+    let listed: Vec<_> = block.lines().collect();
+    assert_eq!(listed, commands(&justfile, "nightly"));
+    for needed in ["scripts/release --dry-run", "mdbook build"] {
+        assert!(listed.contains(&needed), "{needed}");
+    }
+}

@@ -3,9 +3,7 @@
 //!
 //! The operation stays persisted until the create that follows takes its place, so that a restart continues it.
 
-use super::super::persisted::{
-    Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
-};
+use super::super::persisted::{Observation, ObservedDeployment, Operation, OperationKind, OperationState};
 use super::taking_down::{self, Purpose};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, starting};
 use crate::controllers::operations::Gone;
@@ -29,25 +27,14 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
         Observation::Absent { key_held_by: Some(_) } => input.no_op(Outcome::KeyTaken, None),
         Observation::Present(observed) => taking_down::present(input, &observed.id, observed, &purpose(input, wanted)),
         // One 404 is enough after the service accepted a DELETE.
-        Observation::Absent { .. } if operation.state == OperationState::Accepted => create(input, wanted),
+        Observation::Absent { .. } if operation.state == OperationState::Accepted => starting::create(input),
         Observation::Absent { .. } => match input.gone(LAG + LIMIT) {
             Gone::NotYet { since } => input.missing(since),
-            Gone::Proven => create(input, wanted),
+            Gone::Proven => starting::create(input),
         },
     }
 }
 
 fn purpose(input: &Input<'_>, wanted: &DesiredPayload) -> Purpose {
     Purpose { kind: OperationKind::Recreate, call: |id| CallKind::Recreate { id }, cause: Some(input.cause(wanted)) }
-}
-
-fn create(input: &Input<'_>, wanted: &DesiredPayload) -> Decision {
-    if let Some(other) = starting::other_version(input) {
-        return input.no_op(other, None);
-    }
-    if let Some(held) = input.held(Some(&input.cause(wanted))) {
-        return held;
-    }
-    let persisted = PersistedState { operation: None, ..input.persisted.clone() };
-    starting::create(&Input { persisted: &persisted, ..*input })
 }

@@ -13,7 +13,6 @@ struct Selector {
     matchers: Vec<(String, Operator, String)>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
 enum Operator {
     Is,
     IsNot,

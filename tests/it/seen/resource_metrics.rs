@@ -77,7 +77,7 @@ struct Info {
     labels_from_path: BTreeMap<String, Path>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct StateSet {
     label_name: String,
@@ -99,8 +99,7 @@ pub(crate) struct ResourceMetric {
     pub(crate) help: String,
     /// Fields that it is made from.
     paths: Vec<Path>,
-    /// Field and values of a state set.
-    states: Option<(Path, Vec<String>)>,
+    states: Option<StateSet>,
 }
 
 fn configuration() -> Configuration {
@@ -117,29 +116,22 @@ pub(crate) fn resource_metrics() -> Vec<ResourceMetric> {
 }
 
 fn metric(resource: &Resource, entry: &Entry) -> ResourceMetric {
-    let mut labels: BTreeMap<_, _> = resource.labels_from_path.clone();
+    let mut labels = resource.labels_from_path.clone();
     labels.extend(entry.labels_from_path.clone());
-    let mut states = None;
-    let (metric, path) = match &entry.each {
-        Each::Gauge { gauge } => ("gauge", Some(gauge.path.clone())),
+    let (metric, path, states) = match &entry.each {
+        Each::Gauge { gauge } => ("gauge", Some(gauge.path.clone()), None),
         Each::Info { info } => {
             labels.extend(info.labels_from_path.clone());
-            ("info", None)
+            ("info", None, None)
         }
-        Each::StateSet { state_set } => {
-            states = Some((state_set.path.clone(), state_set.list.clone()));
-            ("stateset", Some(state_set.path.clone()))
-        }
+        Each::StateSet { state_set } => ("stateset", Some(state_set.path.clone()), Some(state_set.clone())),
     };
-    let mut names: BTreeSet<_> = labels.keys().cloned().collect();
-    if let Each::StateSet { state_set } = &entry.each {
-        names.insert(state_set.label_name.clone());
-    }
+    let state = states.iter().map(|states| states.label_name.clone());
     ResourceMetric {
         name: format!("{}_{}", resource.metric_name_prefix, entry.name),
         kind: resource.group_version_kind.kind.clone(),
         metric,
-        labels: names,
+        labels: labels.keys().cloned().chain(state).collect(),
         help: entry.help.clone(),
         paths: labels.into_values().chain(path).collect(),
         states,
@@ -237,7 +229,7 @@ fn state_sets_have_every_known_value() {
     let schemas = schemas();
     let mut found = 0;
     for ResourceMetric { name, kind, states, .. } in resource_metrics() {
-        let Some((path, list)) = states else { continue };
+        let Some(StateSet { path, list, .. }) = states else { continue };
         let field = field(&schemas[&kind], &path).expect("it is in the schema");
         let known: BTreeSet<String> = match field["enum"].as_array() {
             Some(words) => words.iter().map(|word| word.as_str().expect("a word").to_owned()).collect(),

@@ -196,7 +196,8 @@ metricRelabelings:
 {{- if hasKey $adjusted "threshold" }}
 {{- $limit := regexFind "> [0-9]+" $alert.expr }}
 {{- if not $limit }}
-{{- fail (printf "metrics.prometheusRule.alerts.%s: this alert has no threshold" $alert.alert) }}
+{{- $why := contains "customresource_kind" $alert.expr | ternary ", because it fires for each resource (metrics.kubeStateMetrics)" "" }}
+{{- fail (printf "metrics.prometheusRule.alerts.%s: this alert has no threshold%s" $alert.alert $why) }}
 {{- end }}
 {{- $parts := splitn $limit 2 $alert.expr }}
 {{- $_ := set $alert "expr" (printf "%s> %d%s" $parts._0 (int64 $adjusted.threshold) $parts._1) }}

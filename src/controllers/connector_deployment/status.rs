@@ -107,7 +107,7 @@ pub enum Newer {
 }
 
 /// How the visible values of the remote deployment compare with those that were applied (rule 16).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// They were not compared in this reconcile: nothing was read, or an operation runs.
     None,
@@ -115,8 +115,11 @@ pub enum Comparison {
     Ignored,
     /// They are the same.
     Same,
-    /// They differ.
-    Different,
+    /// They differ, or an older version of the connector runs.
+    Different {
+        /// The values that differ.
+        values: Vec<Item>,
+    },
 }
 
 /// How much of the service's texts may be shown.
@@ -206,7 +209,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Vec
         ("NothingUnverified", message.to_owned())
     };
     vec![
-        drifted(facts.comparison, facts.record),
+        drifted(facts),
         update_available(before, &facts.newer),
         values_retained(facts),
         Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
@@ -251,28 +254,37 @@ fn values_retained(facts: &DeploymentFacts<'_>) -> Extra {
     Extra::new(type_, Some(true), "NotInSpec", message)
 }
 
-fn drifted(comparison: Comparison, seen: ObservedRecord<'_, Deployment>) -> Extra {
-    if let (Comparison::Different, ObservedRecord::Present(Deployment { rollback_revision: Some(revision), .. })) =
-        (comparison, seen)
-    {
-        let message = format!(
-            "Somebody rolled the deployment back to revision {}: its connector or values differ from those that were \
-             applied; see drift.policy",
-            cut(revision, 256)
-        );
-        return Extra::new(names::DRIFTED, Some(true), "RolledBack", message);
-    }
-    let (holds, reason, message) = match comparison {
+fn drifted(facts: &DeploymentFacts<'_>) -> Extra {
+    let (holds, reason, message) = match &facts.comparison {
         Comparison::None => (None, "NotCompared", "Visible values were not compared with those that were applied"),
         Comparison::Ignored => (Some(false), "Ignored", "drift.policy is Ignore"),
         Comparison::Same => (Some(false), "ValuesMatch", "Visible values match those that were applied"),
-        Comparison::Different => (
-            Some(true),
-            "ValuesDiffer",
-            "Visible values or the connector differ from those that were applied; see drift.policy",
-        ),
+        Comparison::Different { values } => return differs(facts, values),
     };
     Extra::new(names::DRIFTED, holds, reason, message)
+}
+
+/// Reports what another client changed, by name only: a plain value may be confidential, too.
+fn differs(facts: &DeploymentFacts<'_>, values: &[Item]) -> Extra {
+    let record = match facts.record {
+        ObservedRecord::Present(record) => Some(record),
+        ObservedRecord::Absent | ObservedRecord::NotRead => None,
+    };
+    let applied = facts.persisted.applied.as_ref().and_then(|applied| applied.connector_version);
+    let older = applied.zip(record).is_some_and(|(applied, record)| record.connector.version < applied);
+    let version = older.then(|| "the connector version".to_owned());
+    let names = Some(listed(values.iter())).filter(|names| !names.is_empty());
+    let parts: Vec<String> = version.into_iter().chain(names).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let (reason, what) = match record.and_then(|record| record.rollback_revision.as_deref()) {
+        Some(revision) => {
+            let revision = cut(revision, 256);
+            ("RolledBack", format!("Another client rolled the deployment back to revision {revision}, which"))
+        }
+        None => ("ValuesDiffer", "The deployment".to_owned()),
+    };
+    let message = format!("{what} differs from what was applied{parts}; see drift.policy");
+    Extra::new(names::DRIFTED, Some(true), reason, message)
 }
 
 fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Extra {

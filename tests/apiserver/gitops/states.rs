@@ -117,7 +117,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 generation: GENERATION,
                 persisted: &persisted,
                 condition,
-                comparison: if beside { Comparison::Different } else { Comparison::Same },
+                comparison: if beside { Comparison::Different { values: Vec::new() } } else { Comparison::Same },
                 secured: beside,
                 suspended: beside,
                 newer,

@@ -67,7 +67,9 @@ async fn rule_16_drift_is_reported_and_not_corrected_by_default() {
     let shop = Leaping::under("Detect", Options::default()).await;
     shop.set_level_elsewhere("debug");
     shop.reconcile_again().await;
-    shop.until("drifted", is_drifted).await;
+    let reported = shop.until("drifted", is_drifted).await;
+    let message = &condition(&reported, names::DRIFTED).expect("it is reported").message;
+    assert!(message.contains(": service/LOG_LEVEL;") && !message.contains("debug"), "{message}");
     shop.pass(INTERVAL).await;
 
     shop.change(&json!({"spec": drift("Ignore")})).await;

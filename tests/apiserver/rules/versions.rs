@@ -205,6 +205,7 @@ async fn rule_16_a_foreign_rollback_is_reported_and_not_corrected_by_detect() {
     let drifted = condition(&reported, names::DRIFTED).unwrap();
     assert_eq!(drifted.reason, "RolledBack");
     assert!(drifted.message.contains("rolled the deployment back to revision"), "{}", drifted.message);
+    assert!(drifted.message.contains("the connector version"), "{}", drifted.message);
     assert_eq!(ready(&reported), ("True", "Deployed"));
     assert!(is(&reported, names::SECRETS_UNVERIFIED), "secured values of the revision cannot be read");
     shop.stop_operator().await;

@@ -5,11 +5,12 @@
 
 mod counted;
 mod hanging;
+mod kube_state_metrics;
 mod prometheus;
 mod traced;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use connect_operator::controllers::tracker::ReconcileTracker;
@@ -46,6 +47,11 @@ pub(crate) async fn until(
         }
     };
     in_time(wanted).await.unwrap_or_else(|_| panic!("not in time: {what}\n{:#?}", scrape(work)))
+}
+
+/// Returns an address of this machine with a free port.
+pub(crate) fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
 }
 
 /// Returns the raw response of a server to a GET.

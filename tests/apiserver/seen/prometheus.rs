@@ -1,7 +1,7 @@
 //! A real Prometheus scrapes a real operator: every query of the dashboard and of the alerts is evaluated on the
 //! result.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use dev_server::{Fault, FaultAnswer, Options};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
-use super::{get, traced};
+use super::kube_state_metrics::KubeStateMetrics;
+use super::{free_address, get, traced};
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
 
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
-}
-
-/// Starts Prometheus; `None`: it is not installed, which is printed, and fails with `REQUIRE_PROMETHEUS`.
-fn prometheus(folder: &Path, address: SocketAddr, target: SocketAddr) -> Option<Child> {
-    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files/alerts.yaml");
+/// Starts Prometheus, which scrapes the operator and kube-state-metrics; `None`: it is not installed, which is printed,
+/// and fails with `REQUIRE_PROMETHEUS`.
+fn prometheus(folder: &Path, address: SocketAddr, operator: SocketAddr, resources: SocketAddr) -> Option<Child> {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files");
     let config = format!(
         "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
-         rule_files: ['{}']\n\
-         scrape_configs: [{{job_name: operator, honor_labels: true, static_configs: [{{targets: ['{target}']}}]}}]\n",
-        rules.display()
+         rule_files: ['{rules}/alerts.yaml', '{rules}/alerts-by-resource.yaml']\n\
+         scrape_configs:\n\
+         - {{job_name: operator, honor_labels: true, static_configs: [{{targets: ['{operator}']}}]}}\n\
+         - {{job_name: resources, honor_labels: true, static_configs: [{{targets: ['{resources}']}}]}}\n",
+        rules = files.display()
     );
     std::fs::write(folder.join("prometheus.yml"), config).unwrap();
     let started = Command::new("prometheus")
@@ -90,11 +90,11 @@ fn dashboard() -> Vec<String> {
 
 #[tokio::test]
 async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_operator() {
-    let (target, address) = (free_address(), free_address());
-    let folder = tempfile::tempdir().unwrap();
-    let Some(_prometheus) = prometheus(folder.path(), address, target) else { return };
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let shop = Shop::without_operator(options, Clock::system()).await;
+    let (target, address, folder) = (free_address(), free_address(), tempfile::tempdir().unwrap());
+    let resources = KubeStateMetrics::start(&shop.sandbox).await;
+    let Some(_prometheus) = prometheus(folder.path(), address, target, resources.address) else { return };
     let log = tempfile::NamedTempFile::new().unwrap();
     let listen = target.to_string();
     let _operator = traced::start(&shop, log.as_file(), &["--metrics-listen", &listen, "--health-listen", &listen]);
@@ -107,7 +107,9 @@ async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_oper
     assert!(ready.contains(" 200 ") && ready.ends_with("readyz check passed\n"), "{ready}");
     until(address, "connect_operator_leader == 1").await;
 
-    for expression in dashboard() {
+    let (by_resource, of_operator): (Vec<_>, Vec<_>) =
+        dashboard().into_iter().partition(|expression| expression.contains("kube_connect"));
+    for expression in of_operator {
         until(address, &expression).await;
     }
     let live = until(address, "connect_operator_resources{kind=\"ConnectorDeployment\"}").await;
@@ -116,14 +118,16 @@ async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_oper
     let look = until(address, "connect_operator_project_seconds_since_look").await;
     assert_eq!(look[0]["metric"]["namespace"], namespace, "honor_labels keeps the operator's label");
 
-    let rules = ask(address, "/api/v1/rules").await;
-    let rules = rules["data"]["groups"][0]["rules"].as_array().expect("rules").clone();
-    assert!(rules.len() >= 6, "{rules:?}");
-    for rule in rules {
-        let name = &rule["name"];
+    until(address, &format!("kube_connectordeployment_status_ready{{namespace=\"{namespace}\"}} == 1")).await;
+    let groups = ask(address, "/api/v1/rules").await;
+    let groups = groups["data"]["groups"].as_array().expect("groups").clone();
+    assert_eq!(groups.len(), 2, "{groups:?}");
+    for rule in groups.iter().flat_map(|group| group["rules"].as_array().expect("rules")) {
         assert_eq!(rule["health"], "ok", "{rule}");
-        assert_eq!(rule["state"], "inactive", "{name} although everything works: {rule}");
     }
+    // Other tests have objects in the same cluster.
+    let alerts = format!("ALERTS{{customresource_kind=\"\"}} or ALERTS{{namespace=\"{namespace}\"}}");
+    until(address, &format!("absent({alerts})")).await;
     // An alert that becomes pending: the remote refuses the credentials.
     shop.dev.revoke_tokens();
     let refused = FaultAnswer {
@@ -133,6 +137,15 @@ async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_oper
     };
     shop.dev.fault(Fault::of("token", refused)).unwrap();
     shop.annotate(connect_operator::names::RECONCILE_REQUESTED_AT, "now").await;
-    let pending = until(address, "ALERTS{alertname=\"ConnectProjectFailing\",alertstate=\"pending\"}").await;
-    assert_eq!(pending[0]["metric"]["reason"], "CredentialsRejected", "{pending:?}");
+    let pending = "ALERTS{alertname=\"ConnectProjectFailing\",alertstate=\"pending\"";
+    let of_kind = until(address, &format!("{pending},customresource_kind=\"\"}}")).await;
+    assert_eq!(of_kind[0]["metric"]["reason"], "CredentialsRejected", "{of_kind:?}");
+    let named = until(address, &format!("{pending},namespace=\"{namespace}\"}}")).await;
+    assert_eq!(named[0]["metric"]["name"], PROJECT, "{named:?}");
+    assert_eq!(named[0]["metric"]["reason"], "CredentialsRejected", "{named:?}");
+    let not_ready = by_resource.iter().find(|expression| expression.contains("_status_ready_time")).expect("a table");
+    until(address, not_ready).await;
+    for expression in by_resource {
+        query(address, &expression).await;
+    }
 }

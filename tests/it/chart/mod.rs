@@ -5,6 +5,7 @@ mod deploy;
 mod generated;
 mod globals;
 mod image;
+mod kube_state_metrics;
 mod metadata;
 mod monitoring;
 mod readme;

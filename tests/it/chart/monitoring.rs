@@ -8,9 +8,13 @@ use serde_json::{Value, json};
 use super::renders::only;
 use crate::helm::{self, CHART, identity};
 
+/// Returns the text of a file of the chart.
+pub(super) fn text_of(name: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join(name)).unwrap()
+}
+
 fn file(name: &str) -> Value {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART).join(name)).unwrap();
-    serde_saphyr::from_str(&text).unwrap()
+    serde_saphyr::from_str(&text_of(name)).unwrap()
 }
 
 #[test]
@@ -67,7 +71,7 @@ fn objects_of_the_monitoring_have_the_configured_namespace_labels_and_annotation
 }
 
 /// Returns the rendered alerts; each `@` in `set` stands for the values of the rule.
-fn alerts(set: &str) -> Vec<Value> {
+pub(super) fn alerts(set: &str) -> Vec<Value> {
     let set = set.replace('@', "metrics.prometheusRule");
     let rule = only("PrometheusRule", &format!("metrics.prometheusRule.enabled=true,{set}"));
     let groups = rule["spec"]["groups"].as_array().unwrap().clone();
@@ -164,7 +168,9 @@ fn the_schema_names_every_alert() {
     let pointer = "/properties/metrics/properties/prometheusRule/properties/alerts/propertyNames/enum";
     let listed = schema.pointer(pointer).and_then(Value::as_array).expect("a list");
     let listed: BTreeSet<_> = listed.iter().map(|name| name.as_str().unwrap().to_owned()).collect();
-    assert_eq!(listed, names().into_iter().collect());
+    let by_resource = alerts("metrics.kubeStateMetrics.enabled=true");
+    let by_resource = by_resource.iter().map(|alert| alert["alert"].as_str().unwrap().to_owned());
+    assert_eq!(listed, names().into_iter().chain(by_resource).collect());
 }
 
 #[test]

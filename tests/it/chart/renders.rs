@@ -15,9 +15,11 @@ const SETS: [&str; 3] = ["default", "one-namespace", "everything"];
 fn the_renders_are_the_committed_ones() {
     for set in SETS {
         let values = format!("{FOLDER}/{set}.values.yaml");
-        // CRDs, alerts and the dashboard have tests of their own.
-        let without = "crds.enabled=false,metrics.prometheusRule.enabled=false,metrics.dashboard.enabled=false";
-        let render = helm::text(&["--values", &values, "--set", without]).expect(set);
+        // CRDs and what shows metrics have tests of their own.
+        let monitoring = ["prometheusRule", "dashboard", "kubeStateMetrics"];
+        let monitoring = monitoring.map(|values| format!("metrics.{values}.enabled=false"));
+        let without = format!("crds.enabled=false,{}", monitoring.join(","));
+        let render = helm::text(&["--values", &values, "--set", &without]).expect(set);
         assert_golden(&format!("{FOLDER}/{set}.yaml"), &render);
     }
 }

@@ -38,7 +38,7 @@ const OWN: [&str; 3] = [
 ];
 
 /// Formats the rules of a role.
-fn words(rules: &Value) -> BTreeSet<String> {
+pub(super) fn words(rules: &Value) -> BTreeSet<String> {
     let list = |value: &Value| -> BTreeSet<String> {
         value.as_array().into_iter().flatten().map(|it| it.as_str().unwrap().to_owned()).collect()
     };

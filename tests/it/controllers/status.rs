@@ -207,7 +207,7 @@ fn conditions_beside_the_main_ones_are_always_there() {
                 "Unknown NotCompared",
             ],
         ),
-        ("drifted", compared(Comparison::Different), ["True ValuesDiffer", "", "", "", ""]),
+        ("drifted", compared(Comparison::Different { values: Vec::new() }), ["True ValuesDiffer", "", "", "", ""]),
         ("ignored", compared(Comparison::Ignored), ["False Ignored", "", "", "", ""]),
         ("not compared", compared(Comparison::None), ["Unknown NotCompared", "", "", "", ""]),
         ("a newer version", DeploymentFacts { newer, ..facts(&known) }, ["", "True NewerVersion", "", "", ""]),
@@ -244,6 +244,66 @@ fn conditions_beside_the_main_ones_are_always_there() {
         let suggests = unverified.is_some_and(|condition| condition.message.contains("kubectl annotate"));
         assert_eq!(suggests, case == "unverified", "{case}: {unverified:?}");
     }
+}
+
+#[test]
+fn rule_16_the_message_about_drift_names_what_differs() {
+    let (same, newer) = (applied(&[]), applied_version(8));
+    let settings = [Item::standard("service", "LOG_LEVEL"), Item::standard("", "REGION")];
+    let others = [Item::schedule("sync"), Item::retry_policy("listener", "maxAttempts")];
+    let many: Vec<_> = (0..100).map(|number| Item::standard("service", &format!("KEY_{number:02}"))).collect();
+    for (case, persisted, revision, values, expected) in [
+        (
+            "plain values",
+            &same,
+            None,
+            &settings[..],
+            "ValuesDiffer: applied: service/LOG_LEVEL, globalConfiguration/REGION; see",
+        ),
+        (
+            "schedule and policy",
+            &same,
+            None,
+            &others,
+            "ValuesDiffer: applied: sync (schedule), listener (retryPolicy.maxAttempts); see",
+        ),
+        ("an older version", &newer, None, &[], "ValuesDiffer: applied: the connector version; see"),
+        ("both", &newer, None, &settings[..1], "ValuesDiffer: applied: the connector version, service/LOG_LEVEL; see"),
+        ("many", &same, None, &many, " and 63 more; see"),
+        (
+            "rolled back",
+            &same,
+            Some("r-1"),
+            &settings[..1],
+            "RolledBack: revision r-1, which differs from what was applied: service/LOG_LEVEL; see",
+        ),
+        (
+            "rolled back, and nothing visible differs",
+            &same,
+            Some("r-1"),
+            &[],
+            "RolledBack: revision r-1, which differs from what was applied; see",
+        ),
+    ] {
+        let mut record = record("Deployed", &json!([]));
+        record.rollback_revision = revision.map(str::to_owned);
+        let comparison = Comparison::Different { values: values.to_vec() };
+        let record = ObservedRecord::Present(&record);
+        let status = after(&DeploymentFacts { comparison, record, ..facts(persisted) });
+        let drifted = status.conditions.iter().find(|condition| condition.type_ == names::DRIFTED).expect("it exists");
+        let (reason, end) = expected.split_once(": ").unwrap_or(("ValuesDiffer", expected));
+        assert_eq!((drifted.status.as_str(), drifted.reason.as_str()), ("True", reason), "{case}");
+        assert!(drifted.message.ends_with(&format!("{end} drift.policy")), "{case}: {}", drifted.message);
+        assert!(drifted.message.len() < 1024, "{case}: {}", drifted.message.len());
+    }
+}
+
+/// Returns a state in which this version of the connector was applied.
+fn applied_version(version: i64) -> PersistedState {
+    let mut state = applied(&[]);
+    let applied = state.applied.as_mut().expect("something was applied");
+    applied.connector_version = Some(version);
+    state
 }
 
 /// Returns a state in which something was applied, and these plain values are retained.

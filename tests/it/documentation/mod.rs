@@ -8,7 +8,7 @@ mod command_line;
 mod dev_server;
 mod links;
 mod metrics;
-mod reasons;
+pub(crate) mod reasons;
 mod reference;
 mod rules;
 mod scopes;

@@ -26,7 +26,7 @@ const PROJECT: &[Reason] = &[
 ];
 
 /// Reasons that the condition `RegistryMirrored` of a `ConnectProject` can have.
-const MIRROR: &[Reason] = &[
+pub(crate) const MIRROR: &[Reason] = &[
     Reason::Mirrored,
     Reason::RegistryCut,
     Reason::RegistryReadInPart,
@@ -143,7 +143,7 @@ const NO_DEPLOYMENT: &[Reason] = &[
 ];
 
 /// Returns each kind that users write, with its possible reasons.
-pub(super) fn of_kinds() -> [(&'static str, Vec<Reason>); 4] {
+pub(crate) fn of_kinds() -> [(&'static str, Vec<Reason>); 4] {
     let given = given();
     let deployment = Reason::ALL.iter().filter(|reason| given.contains(reason.as_str())).copied();
     let deployment = deployment.filter(|reason| !NO_DEPLOYMENT.contains(reason)).collect();
@@ -208,7 +208,7 @@ fn not_given(given: &BTreeSet<String>) -> String {
 
 /// Returns what a condition state looks like: `Ready`, the condition beside it, and what kstatus makes of the two
 /// (kstatus reads `Reconciling` and `Stalled` first, then `Ready`).
-pub(super) fn looks(state: ConditionState) -> [&'static str; 4] {
+pub(crate) fn looks(state: ConditionState) -> [&'static str; 4] {
     match state {
         ConditionState::Ready => ["it is as wanted", "True", "", "Current"],
         ConditionState::Running => ["something runs", "Unknown", "Reconciling", "InProgress"],

@@ -1,9 +1,11 @@
-//! The tools of operators on duty: alerts, dashboard and runbooks, which use only served metrics; and the listener that
-//! serves them.
+//! The tools of operators on duty: alerts, dashboard and runbooks, which use only metrics of the operator and of
+//! kube-state-metrics; and the listener that serves those of the operator.
 
+mod by_resource;
 mod listener;
 mod promtool;
 mod queries;
+pub(crate) mod resource_metrics;
 
 use std::path::{Path, PathBuf};
 

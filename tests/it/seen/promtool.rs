@@ -5,6 +5,9 @@ use std::process::Command;
 
 use super::chart;
 
+/// The files with alerts; each has a file with tests.
+const FILES: [&str; 2] = ["alerts.yaml", "alerts-by-resource.yaml"];
+
 /// Runs promtool. If it is not installed, the test is skipped with a notice; with `REQUIRE_PROMETHEUS` it fails.
 fn promtool(arguments: &[&str]) {
     let output = match Command::new("promtool").args(arguments).output() {
@@ -21,18 +24,23 @@ fn promtool(arguments: &[&str]) {
 
 #[test]
 fn the_alert_rules_are_valid() {
-    promtool(&["check", "rules", chart("alerts.yaml").to_str().expect("text")]);
+    for file in FILES {
+        promtool(&["check", "rules", chart(file).to_str().expect("text")]);
+    }
 }
 
 #[test]
 fn each_alert_fires_when_it_should_and_is_silent_when_it_should() {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts/alerts-test.yaml");
-    let text = std::fs::read_to_string(&tests).unwrap();
-    let rules = std::fs::read_to_string(chart("alerts.yaml")).unwrap();
-    for name in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
-        assert!(text.contains(&format!("name: {name}")), "{name} has no test");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/alerts");
+    for file in FILES {
+        let tests = folder.join(file.replace(".yaml", "-test.yaml"));
+        let text = std::fs::read_to_string(&tests).unwrap();
+        let rules = std::fs::read_to_string(chart(file)).unwrap();
+        for name in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+            assert!(text.contains(&format!("name: {name}")), "{file}: {name} has no test");
+        }
+        promtool(&["test", "rules", tests.to_str().expect("text")]);
     }
-    promtool(&["test", "rules", tests.to_str().expect("text")]);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Each metric and label in alerts and dashboard is in the table of families, and each alert has its runbook.
+//! Each metric and label in alerts and dashboard is served by the operator, or by kube-state-metrics with the
+//! configuration of the chart; and each alert has its runbook.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,6 +8,7 @@ use connect_operator::metrics::families::{ALL, Family, Type};
 use serde_json::Value;
 
 use super::chart;
+use super::resource_metrics::{KIND, resource_metrics};
 
 /// Labels that scraping adds, and that of the bounds of a histogram.
 const OTHER_LABELS: &[&str] = &["job", "instance", "namespace", "le"];
@@ -22,7 +24,8 @@ fn family(name: &str) -> Option<&'static Family> {
 /// Returns the names of metrics in an expression.
 fn metrics(expression: &str) -> Vec<&str> {
     let words = expression.split(|sign: char| !(sign.is_ascii_alphanumeric() || sign == '_'));
-    words.filter(|word| word.starts_with("connect_operator_") || word.starts_with("process_")).collect()
+    let ours = |word: &&str| ["connect_operator_", "process_", "kube_"].iter().any(|prefix| word.starts_with(prefix));
+    words.filter(ours).collect()
 }
 
 /// Returns the names of labels in an expression: those that it matches, and those by which it groups.
@@ -37,18 +40,27 @@ fn labels(expression: &str) -> BTreeSet<&str> {
 fn check(what: &str, expression: &str) {
     let names = metrics(expression);
     assert!(!names.is_empty(), "{what} uses no metric: {expression}");
+    let of_resources = resource_metrics();
     let mut allowed: BTreeSet<&str> = OTHER_LABELS.iter().copied().collect();
     for name in names {
-        let family = family(name).unwrap_or_else(|| panic!("{what}: {name} is not served"));
-        allowed.extend(family.labels);
+        if let Some(metric) = of_resources.iter().find(|metric| metric.name == name) {
+            allowed.extend(metric.labels.iter().map(String::as_str).chain([KIND]));
+        } else {
+            allowed.extend(family(name).unwrap_or_else(|| panic!("{what}: {name} is not served")).labels);
+        }
     }
     let unknown: Vec<_> = labels(expression).into_iter().filter(|label| !allowed.contains(label)).collect();
     assert!(unknown.is_empty(), "{what}: {unknown:?} in {expression}");
 }
 
-/// Returns the alerts, with expression and annotations.
+/// Returns the alerts of both files.
 fn alerts() -> Vec<Value> {
-    let text = std::fs::read_to_string(chart("alerts.yaml")).unwrap();
+    ["alerts.yaml", "alerts-by-resource.yaml"].into_iter().flat_map(alerts_of).collect()
+}
+
+/// Returns the alerts of a file of the chart, with expression and annotations.
+pub(super) fn alerts_of(file: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(chart(file)).unwrap();
     let file: Value = serde_saphyr::from_str(&text).expect("YAML");
     let groups = file["groups"].as_array().expect("groups");
     groups.iter().flat_map(|group| group["rules"].as_array().expect("rules").clone()).collect()
@@ -113,6 +125,8 @@ fn a_query_with_an_unknown_metric_or_label_is_found() {
         "connect_operator_resources{status=\"Ready\"}",
         "sum by (code) (connect_operator_resources)",
         "connect_operator_sent_to_live_seconds",
+        "kube_connectordeployment_status_failed",
+        "kube_connectordeployment_info{reason=\"Deployed\"}",
     ] {
         assert!(std::panic::catch_unwind(|| check("test", wrong)).is_err(), "{wrong}");
     }

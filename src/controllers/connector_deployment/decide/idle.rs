@@ -287,6 +287,16 @@ fn drift(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &Desi
     drift
 }
 
+/// Returns the values that another client changed since the last operation of this resource ended.
+#[must_use]
+pub fn changed_by_others(
+    applied: Option<&Applied>,
+    observed: &ObservedDeployment,
+    wanted: &DesiredPayload,
+) -> Vec<Item> {
+    drift(applied, observed, wanted).by_others
+}
+
 /// Returns the values that the remote showed differently already when the last operation of this resource ended.
 #[must_use]
 pub fn not_applied(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Vec<Item> {

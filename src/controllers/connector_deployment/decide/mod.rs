@@ -24,7 +24,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use answer::{Accepted, AppliedResponse, Response, apply_response};
-pub use idle::not_applied;
+pub use idle::{changed_by_others, not_applied};
 pub use retained::holds;
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 

@@ -41,7 +41,7 @@ impl Deployment<'_> {
         let record = inputs.record();
         let before = self.status();
         let log = logs::wanted(&self.object, &before, record, &decision.outcome, self.context.clock.now());
-        let comparison = self.comparison(decision);
+        let comparison = self.comparison(inputs, decision);
         let mut condition = self.ready_condition(inputs, decision);
         if matches!(decision.outcome, Outcome::Settled { .. } | Outcome::NotApplied { .. })
             && let Some(record) = record
@@ -56,7 +56,7 @@ impl Deployment<'_> {
         condition = verification::ready(condition, self.object.spec.ready_when, findings, verified);
         let reason = condition.reason;
         // The lines of an earlier failure do not belong to this one, so they are removed until the new ones are read.
-        let details = Details { lines: log.as_ref().map(|_| Vec::new()), comparison };
+        let details = Details { lines: log.as_ref().map(|_| Vec::new()), comparison: comparison.clone() };
         self.patch_status(inputs, &decision.persisted, condition.clone(), ObservedRecord::of(record), details).await?;
         self.note_settled(&before, inputs, decision, reason);
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
@@ -73,14 +73,14 @@ impl Deployment<'_> {
         Ok(Next::Again(again))
     }
 
-    fn comparison(&self, decision: &Decision) -> Comparison {
+    fn comparison(&self, inputs: &Inputs, decision: &Decision) -> Comparison {
         let drifted = match decision.outcome {
             Outcome::Settled { drifted, .. } | Outcome::NotApplied { drifted } => Some(drifted),
             _ => None,
         };
         match drifted {
             _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Ignored,
-            Some(true) => Comparison::Different,
+            Some(true) => Comparison::Different { values: self.compared(inputs, decision, decide::changed_by_others) },
             Some(false) => Comparison::Same,
             None => Comparison::None,
         }

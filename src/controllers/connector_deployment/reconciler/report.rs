@@ -3,8 +3,8 @@
 use connect_api::model::Deployment as Record;
 
 use super::super::application_urls;
-use super::super::decide::{self, Decision, Outcome};
-use super::super::persisted::{Applied, PersistedState};
+use super::super::decide::{self, Decision, DesiredPayload, Outcome};
+use super::super::persisted::{Applied, ObservedDeployment, PersistedState};
 use super::super::status::{self, DeploymentFacts, Newer, Release, Texts};
 use super::super::{desired, intent, observe};
 use crate::controllers::conditions::{self, ConditionUpdate};
@@ -12,6 +12,7 @@ use crate::controllers::driver::{ObservedRecord, StatusInputs};
 use crate::controllers::object;
 use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remedy;
+use crate::controllers::tags::Item;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -56,11 +57,21 @@ impl Deployment<'_> {
 
     /// Names the values that the remote does not show as they were sent.
     fn not_applied_condition(&self, inputs: &Inputs, decision: &Decision) -> ConditionUpdate {
-        let record = inputs.record();
-        let seen = record.map(|record| observe::of_record(record, &intent::ignored(&self.object)));
+        status::not_applied(&self.compared(inputs, decision, decide::not_applied))
+    }
+
+    /// Returns the values that `compare` finds to differ between what was applied, what the remote shows, and what is
+    /// desired.
+    pub(super) fn compared(
+        &self,
+        inputs: &Inputs,
+        decision: &Decision,
+        compare: impl Fn(Option<&Applied>, &ObservedDeployment, &DesiredPayload) -> Vec<Item>,
+    ) -> Vec<Item> {
+        let seen = inputs.record().map(|record| observe::of_record(record, &intent::ignored(&self.object)));
         let applied = decision.persisted.applied.as_ref();
-        let items = seen.zip(inputs.payload.as_ref()).map(|(seen, wanted)| decide::not_applied(applied, &seen, wanted));
-        status::not_applied(&items.unwrap_or_default())
+        let items = seen.zip(inputs.payload.as_ref()).map(|(seen, wanted)| compare(applied, &seen, wanted));
+        items.unwrap_or_default()
     }
 
     pub(super) fn report(

@@ -1,0 +1,131 @@
+//! The alerts that name the resource fire for the same resources as those of a kind.
+
+use std::collections::BTreeMap;
+
+use connect_operator::controllers::reason::Reason;
+
+use super::queries::alerts_of;
+use crate::documentation::reasons::{MIRROR, looks, of_kinds};
+
+/// A metric in a query, with the labels that it must have.
+struct Selector {
+    name: String,
+    matchers: Vec<(String, Operator, String)>,
+}
+
+enum Operator {
+    Is,
+    IsNot,
+    IsOneOf,
+}
+
+impl Selector {
+    /// Returns the selectors in an expression whose selectors contain no blanks.
+    fn of(expression: &str) -> Vec<Self> {
+        let words = expression.split_whitespace().map(|word| word.trim_matches(['(', ')']));
+        words
+            .filter(|word| word.starts_with("connect_operator_") || word.starts_with("kube_"))
+            .map(Self::parse)
+            .collect()
+    }
+
+    fn parse(word: &str) -> Self {
+        let (name, matchers) = word.split_once('{').unwrap_or((word, ""));
+        let matchers = matchers.trim_end_matches('}').split("\",").filter(|matcher| !matcher.is_empty());
+        let matchers = matchers.map(|matcher| {
+            let (label, value) = matcher.split_once('"').expect("a quoted value");
+            let (label, operator) = [("=~", Operator::IsOneOf), ("!=", Operator::IsNot), ("=", Operator::Is)]
+                .into_iter()
+                .find_map(|(sign, operator)| Some((label.strip_suffix(sign)?, operator)))
+                .expect("an operator");
+            (label.to_owned(), operator, value.trim_end_matches('"').to_owned())
+        });
+        Self { name: name.to_owned(), matchers: matchers.collect() }
+    }
+
+    fn selects(&self, name: &str, labels: &BTreeMap<&str, &str>) -> bool {
+        let holds = |(label, operator, value): &(String, Operator, String)| {
+            let found = labels.get(label.as_str()).copied().unwrap_or_default();
+            match operator {
+                Operator::Is => found == value,
+                Operator::IsNot => found != value,
+                Operator::IsOneOf => value.split('|').any(|value| value == found),
+            }
+        };
+        self.name == name && self.matchers.iter().all(holds)
+    }
+}
+
+/// Returns the selectors of an alert in a file of the chart.
+fn selectors(file: &str, alert: &str) -> Vec<Selector> {
+    let alerts = alerts_of(file);
+    let found = alerts.iter().find(|it| it["alert"] == alert).unwrap_or_else(|| panic!("{file} has no {alert}"));
+    Selector::of(found["expr"].as_str().expect("an expression"))
+}
+
+/// Returns the metrics of kube-state-metrics for a resource that reports `reason`.
+fn shown(kind: &str, reason: Reason) -> Vec<(String, BTreeMap<&'static str, &'static str>)> {
+    let [_, status, beside, _] = looks(reason.state());
+    let labels = |status| BTreeMap::from([("status", status), ("reason", reason.as_str())]);
+    if kind == "Connector" {
+        return vec![("kube_connectproject_status_registry_mirrored".to_owned(), labels(status))];
+    }
+    let prefix = format!("kube_{}_status", kind.to_lowercase());
+    let mut shown = vec![(format!("{prefix}_ready"), labels(status))];
+    if !beside.is_empty() {
+        shown.push((format!("{prefix}_{}", beside.to_lowercase()), labels("True")));
+    }
+    shown
+}
+
+#[test]
+fn both_kinds_of_alerts_fire_for_the_same_reasons() {
+    let of_kinds = of_kinds().into_iter().chain([("Connector", MIRROR.to_vec())]);
+    let states: Vec<_> =
+        of_kinds.flat_map(|(kind, reasons)| reasons.into_iter().map(move |reason| (kind, reason))).collect();
+    for alert in ["ConnectDeploymentStuck", "ConnectResourceStalled", "ConnectProjectFailing"] {
+        let by_kind = selectors("alerts.yaml", alert);
+        let mut by_resource = selectors("alerts-by-resource.yaml", alert);
+        // Those without a reason are about the age of an operation.
+        by_resource.retain(|selector| alert != "ConnectDeploymentStuck" || !selector.matchers.is_empty());
+        let mut fires = 0;
+        for (kind, reason) in &states {
+            let labels = [("kind", *kind), ("state", reason.state().as_str()), ("reason", reason.as_str())].into();
+            let expected = by_kind.iter().any(|selector| selector.selects("connect_operator_resources", &labels));
+            let shown = shown(kind, *reason);
+            let found = shown.iter().any(|(name, labels)| by_resource.iter().any(|it| it.selects(name, labels)));
+            assert_eq!(found, expected, "{alert}: {kind} {reason}");
+            fires += usize::from(found);
+        }
+        assert!(fires > 2, "{alert} fires for {fires} of {} states", states.len());
+    }
+}
+
+#[test]
+fn an_alert_by_resource_names_the_resource_and_the_reason() {
+    for alert in alerts_of("alerts-by-resource.yaml") {
+        let name = alert["alert"].as_str().expect("a name");
+        for annotation in ["summary", "description"] {
+            let text = alert["annotations"][annotation].as_str().expect("a text");
+            for label in ["namespace", "name", "reason"] {
+                let named = text.contains(&format!("{{{{ $labels.{label} }}}}"));
+                assert!(named || name == "ConnectResourceMetricsMissing", "{name}, {annotation}: {label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn selectors_are_read_with_their_labels() {
+    let expression = "max by (name) ( kube_a{b=~\"c|d\",e!=\"f\"} or (kube_g) )";
+    let found = Selector::of(expression);
+    assert_eq!(found.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["kube_a", "kube_g"]);
+    for (labels, expected) in [
+        (&[("b", "c")][..], true),
+        (&[("b", "d"), ("e", "g")], true),
+        (&[("b", "x")], false),
+        (&[("b", "c"), ("e", "f")], false),
+    ] {
+        assert_eq!(found[0].selects("kube_a", &labels.iter().copied().collect()), expected, "{labels:?}");
+    }
+}

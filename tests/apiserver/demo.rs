@@ -223,7 +223,12 @@ async fn unusable_arguments_are_named() {
     for (case, arguments, assets, expected) in [
         ("assets that are none", &[][..], folder.path(), "which has no etcd, kube-apiserver, kubectl"),
         ("no such context", &["--context", "moon"], Path::new(""), "--context moon: "),
-        ("no such repositories", &["--repositories", "no/such"], Path::new(""), "--repositories: no/such is not a folder"),
+        (
+            "no such repositories",
+            &["--repositories", "no/such"],
+            Path::new(""),
+            "--repositories: no/such is not a folder",
+        ),
     ] {
         let mut command = Command::new(PROGRAM);
         command.arg("demo").args(arguments).env("KUBEBUILDER_ASSETS", assets).env("KUBECONFIG", folder.path());

@@ -71,8 +71,9 @@ struct Snapshot<'a> {
 
 /// Returns the routes below `/_console`.
 pub(super) fn router() -> Router<Arc<Shared>> {
-    let mut router =
-        Router::new().route("/_console/state", get(snapshot)).route("/_console/logs/{deployment}", get(deployment_logs));
+    let mut router = Router::new()
+        .route("/_console/state", get(snapshot))
+        .route("/_console/logs/{deployment}", get(deployment_logs));
     for (path, media_type, content) in FILES {
         router = router.route(path, get(move || async move { file(media_type, content) }));
     }
@@ -80,11 +81,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
 }
 
 /// Answers `GET /`: with the page to browsers, and to others as the API does.
-pub(super) async fn root(
-    shared: State<Arc<Shared>>,
-    connection: ConnectInfo<Scissors>,
-    request: Request,
-) -> Response {
+pub(super) async fn root(shared: State<Arc<Shared>>, connection: ConnectInfo<Scissors>, request: Request) -> Response {
     let accepted = request.headers().get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
     if !accepted.is_some_and(|accepted| accepted.contains("text/html")) {
         return answer(shared, connection, request).await;

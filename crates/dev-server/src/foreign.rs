@@ -2,7 +2,7 @@
 //!
 //! A site can let its own name point to this machine (DNS rebinding), and its pages can then read every response. Their
 //! requests still have the name of the site as `Host`. A page of any site can write without reading; such a request has
-//! the site as `Origin`. Pure.
+//! the site as `Origin`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

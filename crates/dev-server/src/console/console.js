@@ -104,18 +104,18 @@ async function readLogs(id) {
   row?.querySelector("ul").replaceChildren(...logList(id));
 }
 
+/** Makes a button that changes one object. */
+function button(key, named, label, path, body) {
+  const click = () => change("POST", path, body, `${label}: ${named}`);
+  const attributes = { type: "button", "data-focus": `${key}/${label}`, "aria-label": `${label}: ${named}`, click };
+  return element("button", attributes, label);
+}
+
 /** Makes the buttons of one object: [label, path below /_dev, body]. */
-function switches(key, title, named, choices) {
+function outcomes(id, named, choices) {
   if (!control) return [];
-  const buttons = choices.map(([label, path, body]) =>
-    element("button", {
-      type: "button",
-      "data-focus": `${key}/${label}`,
-      "aria-label": `${label}: ${named}`,
-      click: () => change("POST", path, body, `${label}: ${named}`),
-    }, label),
-  );
-  return [details(key, "switches", title, [element("p", { class: "buttons" }, ...buttons)])];
+  const buttons = choices.map((choice) => button(id, named, ...choice));
+  return [details(`${id}/outcomes`, "outcomes", "Outcomes", [element("p", { class: "buttons" }, ...buttons)])];
 }
 
 const failure = (title) => ({ fails: true, entries: [{ type: "Error", title, message: "Planned in the console." }] });
@@ -142,7 +142,7 @@ function deployment(one) {
     details(`${one.id}/applications`, "applications", `Applications (${one.applications.length})`,
       [element("ul", {}, ...addresses)]),
     details(`${one.id}/logs`, "logs", "Log", [log], () => readLogs(one.id).catch(unreachable)),
-    ...switches(`${one.id}/switches`, "Outcomes", named, [
+    ...outcomes(one.id, named, [
       ["Fail the build", path, { action: "planOutcome", outcome: failure("Application build failed") }],
       ["Finish now", path, { action: "finish" }],
       ["Fail undeploying", path, { action: "failUndeploy" }],
@@ -166,7 +166,7 @@ function stagedConnector(one) {
     ...(comments.length === 0 ? [] : [
       details(`${one.id}/comments`, "comments", `Comments (${comments.length})`, [element("ul", {}, ...comments)]),
     ]),
-    ...switches(`${one.id}/switches`, "Outcomes", named, [
+    ...outcomes(one.id, named, [
       ["Fail the preview", path, plan("preview", "The preview was refused")],
       ["Fail publishing", path, plan("publishing", "Publishing failed")],
       ["Fail certification", path, plan("certification", "Certification was refused")],
@@ -178,13 +178,12 @@ function stagedConnector(one) {
 
 function connector(one) {
   const properties = [one.private ? "private" : "public", ...(one.certified ? ["certified"] : [])];
-  const more = one.key ? switches(`${one.id}/versions`, "Versions", one.key, [
-    ["Add a version", `connectors/${encodeURIComponent(one.key)}/versions`, {}],
-  ]) : [];
+  const path = `connectors/${encodeURIComponent(one.key)}/versions`;
+  const more = control && one.key ? [" ", button(one.id, one.key, "Add a version", path, {})] : [];
   return group([
-    cell(text(one.key ?? one.id)), cell(text(one.name)), short(String(one.version)),
+    cell(text(one.key ?? one.id)), cell(text(one.name)), short(String(one.version), ...more),
     cell(text(one.applications.join(", "))), short(properties.join(", ")),
-  ], 5, more);
+  ], 5, []);
 }
 
 function fault(one) {

@@ -145,8 +145,10 @@ impl Page {
     /// Waits until the text of the elements that a CSS selector matches contains `text`.
     pub(super) async fn until_shown(&mut self, selector: &str, text: &str) {
         let (selector, text) = (json!(selector), json!(text));
-        self.until(&format!("[...document.querySelectorAll({selector})].some((one) => one.textContent.includes({text}))"))
-            .await;
+        self.until(&format!(
+            "[...document.querySelectorAll({selector})].some((one) => one.textContent.includes({text}))"
+        ))
+        .await;
     }
 
     /// Focuses the first element that a CSS selector matches, and presses Enter.

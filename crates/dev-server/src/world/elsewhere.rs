@@ -14,7 +14,7 @@ use connect_api::model::{Deployment, DeploymentStatus, LogSeverity, LogType, Red
 use connect_api::{ErrorCode, Selector};
 
 impl World {
-    pub(super) fn by_id(&mut self, id: &str, now: Timestamp) -> Result<&mut Record, Refusal> {
+    fn by_id(&mut self, id: &str, now: Timestamp) -> Result<&mut Record, Refusal> {
         self.advance(now);
         self.kept.records.get_mut(id).ok_or_else(|| Refusal::not_found(&Selector::Id(id.to_owned())))
     }

@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::World;
 use crate::connector::newest;
 use crate::record::Record;
-use crate::refusal::Refusal;
 use crate::staged::StagedRecord;
 use connect_api::model::{
     CertificationInfoComment, ConnectorStatus, DeploymentStatus, DeploymentType, IsPreviewable, LogEntry, ReportEntry,
@@ -120,12 +119,11 @@ impl World {
         }
     }
 
-    /// Returns the last `count` entries of the log of a deployment, oldest first, regardless of `logs` of the variant.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub(crate) fn log_tail(&mut self, id: &str, count: usize, now: Timestamp) -> Result<Vec<LogEntry>, Refusal> {
-        Ok(self.by_id(id, now)?.log.tail(id, count))
+    /// Returns the last `count` entries of the log of a deployment, oldest first, regardless of `logs` of the variant. A
+    /// deployment that is gone has none.
+    pub(crate) fn log_tail(&mut self, id: &str, count: usize, now: Timestamp) -> Vec<LogEntry> {
+        self.advance(now);
+        self.kept.records.get(id).map_or_else(Vec::new, |record| record.log.tail(id, count))
     }
 
     fn deployment(&self, record: &Record) -> Deployment {

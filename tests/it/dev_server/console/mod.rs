@@ -1,8 +1,8 @@
 //! The console in a real browser, and over HTTP. Tests without Chromium are skipped with a notice, or fail if
 //! `REQUIRE_CHROMIUM` is set.
 //!
-//! Each browser test leaves a picture of the page in the folder of Cargo for temporary files; with `UPDATE_PICTURES`, the
-//! one of `docs/images/` is rewritten.
+//! One test leaves pictures of the page in the folder of Cargo for temporary files; with `UPDATE_PICTURES`, it rewrites
+//! the one in `docs/images/`.
 
 mod chromium;
 mod http;

@@ -212,9 +212,9 @@ async fn click(page: &mut Page, table: &str, name: &str) {
 async fn the_page_can_be_read_in_light_and_dark_on_small_screens_and_by_screen_readers() {
     let Some((caller, mut page)) = opened(with_control()).await else { return };
     scene(&caller, &mut page).await;
-    let size = |width: u64| json!({"width": width, "height": 1100, "deviceScaleFactor": 1, "mobile": false});
+    let size = |width: u64| json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
     page.call("Emulation.setTimezoneOverride", json!({"timezoneId": "UTC"})).await;
-    page.call("Emulation.setDeviceMetricsOverride", size(1180)).await;
+    page.call("Emulation.setDeviceMetricsOverride", size(1100)).await;
     let mut backgrounds = Vec::new();
     for scheme in ["light", "dark"] {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
@@ -265,7 +265,7 @@ async fn scene(caller: &Caller, page: &mut Page) {
     caller.get("/demo/deployments").await;
     caller.post("/demo/deployments", &draft("tax-next")).await;
     page.until_shown("#deployments", "tax-next").await;
-    page.evaluate("document.querySelector('details.report').open = true").await;
+    page.evaluate("document.querySelector('tbody:has(.bad) details.report').open = true").await;
 }
 
 /// Returns the number of different colours of a picture.

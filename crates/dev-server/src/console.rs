@@ -1,4 +1,4 @@
-//! The console: a page for browsers that shows connectors, staged connectors, deployments, their logs, and recent calls.
+//! The console: a page for browsers that shows connectors, staged connectors, deployments, logs and recent calls.
 //!
 //! The page polls a [`Snapshot`]. It needs no token, so it shows no configuration values. With `--control` it also has
 //! switches, which call `/_dev`. Its requests are not counted among the calls, and faults do not affect them. Next:

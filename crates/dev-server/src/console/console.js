@@ -86,7 +86,8 @@ function report(key, title, entries) {
 function logLine(line) {
   const { message, requestMethod, requestUrl, status: answered } = line.details ?? {};
   const content = message ?? `${requestMethod} ${requestUrl} ${answered}`;
-  return element("li", {}, time(line.timestamp), " ", text(line.applicationName), " ", text(line.severity), " ", text(content));
+  const from = [text(line.applicationName), " ", text(line.severity)];
+  return element("li", {}, time(line.timestamp), " ", ...from, " ", text(content));
 }
 
 function logList(id) {
@@ -132,7 +133,8 @@ function deployment(one) {
   const named = one.key ?? one.id;
   const addresses = one.applications.map((application) =>
     element("li", {}, text(application.name), ": ", application.address ? text(application.address) : "no address"));
-  const log = element("ul", { tabindex: "0", "data-focus": `${one.id}/log`, "aria-label": `Log of ${named}` }, ...logList(one.id));
+  const ofLog = { tabindex: "0", "data-focus": `${one.id}/log`, "aria-label": `Log of ${named}` };
+  const log = element("ul", ofLog, ...logList(one.id));
   const connector = withVersion(one.connector.key ?? one.connector.name, one.connector.version);
   return group([
     cell(text(one.project)), cell(text(named)), short(status(one.status)), short(time(one.changedAt)),
@@ -188,7 +190,9 @@ function connector(one) {
 
 function fault(one) {
   const answer = Object.entries(one.answer).filter(([, value]) => value && JSON.stringify(value) !== "{}");
-  const calls = [one.operation ?? "all", ...(one.path ? [`with ${one.path}`] : []), ...(one.skip ? [`after ${one.skip}`] : [])];
+  const calls = [one.operation ?? "all"];
+  if (one.path) calls.push(`with ${one.path}`);
+  if (one.skip) calls.push(`after ${one.skip}`);
   const left = [one.count ?? "all", ...(one.share ? [`a share of ${one.share}`] : [])];
   return group([
     cell(text(calls.join(", "))), cell(text(JSON.stringify(Object.fromEntries(answer)).slice(0, 300))),
@@ -198,14 +202,15 @@ function fault(one) {
 
 function call(one) {
   const failed = one.status === 0 || one.status >= 400;
-  const answered = element("span", { class: failed ? "status bad" : "status" }, one.status === 0 ? "closed" : String(one.status));
+  const shown = one.status === 0 ? "closed" : String(one.status);
+  const answered = element("span", { class: failed ? "status bad" : "status" }, shown);
   return element("tr", {}, short(time(one.at)), short(text(one.method)), cell(text(one.path)), short(answered),
     short(`${one.durationMs} ms`), short(text(one.operation)), cell(text(one.correlationId)));
 }
 
 // Rendering
 
-/** Puts one group of rows for each item into a table. Those whose item did not change stay, with focus and selection. */
+/** Puts a group of rows for each item into a table. Those whose item did not change stay, with their focus. */
 function table(id, { items, total }, keyOf, build) {
   setText(`${id}-count`, total > items.length ? `${items.length} of ${total}` : String(total));
   byId(`${id}-empty`).hidden = total > 0;
@@ -239,7 +244,8 @@ function announce(state) {
   const changes = [];
   for (const one of [...state.deployments.items, ...state.staged.items]) {
     now.set(one.id, one.status);
-    if (statuses && statuses.get(one.id) !== one.status) changes.push(`${one.key ?? one.name ?? one.id}: ${one.status}`);
+    if (!statuses || statuses.get(one.id) === one.status) continue;
+    changes.push(`${one.key ?? one.name ?? one.id}: ${one.status}`);
   }
   if (changes.length > 0) byId("changes").textContent = changes.slice(0, 5).join(", ");
   statuses = now;

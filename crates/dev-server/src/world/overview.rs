@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    /// Returns the last `count` entries of the log of a deployment, oldest first, regardless of `logs` of the variant. A
+    /// Returns the last `count` entries of the log of a deployment, oldest first, whatever `logs` of the variant is. A
     /// deployment that is gone has none.
     pub(crate) fn log_tail(&mut self, id: &str, count: usize, now: Timestamp) -> Vec<LogEntry> {
         self.advance(now);

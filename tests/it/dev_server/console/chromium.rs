@@ -1,7 +1,9 @@
-//! A headless Chromium that a test drives over the [DevTools protocol](https://chromedevtools.github.io/devtools-protocol/).
+//! A headless Chromium that a test drives over the [DevTools protocol].
 //!
 //! It speaks the protocol on two pipes (`--remote-debugging-pipe`): each message is JSON, followed by a zero byte. This
 //! needs neither a port nor a WebSocket.
+//!
+//! [DevTools protocol]: https://chromedevtools.github.io/devtools-protocol/
 
 use std::io::Write as _;
 use std::process::Stdio;

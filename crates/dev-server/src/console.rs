@@ -1,6 +1,6 @@
 //! The console: a page for browsers that shows connectors, staged connectors, deployments, logs and recent calls.
 //!
-//! The page polls a [`Snapshot`]. It needs no token, so it shows no configuration values. With `--control` it also has
+//! The page polls a [`Snapshot`]. It needs no token, so configuration values are left out. With `--control` it also has
 //! switches, which call `/_dev`. Its requests are not counted among the calls, and faults do not affect them. Next:
 //! `console/console.js` for the page, `world/overview.rs` for what it shows, `foreign.rs` for who may read it.
 

@@ -5,7 +5,9 @@
 
 mod counted;
 mod hanging;
+mod log_filter;
 mod prometheus;
+mod spans;
 mod traced;
 
 use std::collections::BTreeMap;

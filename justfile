@@ -27,6 +27,7 @@ lint:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
     cargo clippy --package connect-operator --no-default-features -- -D warnings
+    cargo clippy --package connect-operator --no-default-features --features otlp -- -D warnings
     cargo clippy --package connect-operator-benches --all-targets -- -D warnings
 
 # Rewrite what is generated (crds/, tables of the pages, docs/cli.md, the CRDs and README of the chart, deploy/); review the diff.

@@ -5,10 +5,13 @@
 
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use kube::client::Body;
 use kube::{Client, Config};
 use tower::BoxError;
+use tracing::Instrument as _;
+
+use super::spans;
 
 /// Time limits, in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +51,14 @@ pub fn client(mut config: Config, limits: Limits) -> Result<Client, kube::Error>
             if is_watch(&request) {
                 return inner.send(request).await.map_err(BoxError::from);
             }
-            match tokio::time::timeout(limits.answer, inner.send(request)).await {
+            let span = spans::cluster_request(&request);
+            let answer = tokio::time::timeout(limits.answer, inner.send(request)).instrument(span.clone()).await;
+            let answer = match answer {
                 Ok(answer) => answer.map_err(BoxError::from),
                 Err(_) => Err(NoAnswer(limits.answer).into()),
-            }
+            };
+            spans::cluster_answered(&span, answer.as_ref().ok().map(Response::status));
+            answer
         }
     });
     Ok(Client::new(service, namespace))

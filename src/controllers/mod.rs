@@ -48,6 +48,7 @@ pub mod secret;
 pub mod series;
 pub mod served_crds;
 pub mod sources;
+pub mod spans;
 pub mod staged_connectors;
 pub mod tags;
 pub mod tracker;

@@ -24,6 +24,7 @@ use super::inventory::Inventory;
 use super::lists::{List, Lists};
 use super::object_ref::{Kind, ObjectRef};
 use super::reason::{ConditionState, Reason};
+use super::spans;
 use crate::metrics::{AtScrape, Metrics};
 
 /// Time after which a reconcile that was not polled, or events of a kind of which nothing reconciles, count as hung.
@@ -60,7 +61,9 @@ impl ReconcileOutcome {
         }
     }
 
-    fn label(self) -> &'static str {
+    /// Returns the name of the result in metrics, logs and traces: the reason, if there is one.
+    #[must_use]
+    pub fn label(self) -> &'static str {
         match self {
             Self::Reported(reason) => reason.map_or("None", Reason::as_str),
             Self::Gone => "Gone",
@@ -348,13 +351,16 @@ impl Began {
         let ObjectRef { namespace, name, .. } = &self.object_ref;
         let trace_id = trace::Id::random();
         let span = tracing::info_span!("reconcile", kind = kind.as_str(), namespace, name, %trace_id);
+        let exported = spans::reconcile(&self.object_ref);
         let run = async {
             let (value, ended) = run.await;
+            spans::reconciled(&exported, ended);
             let duration = tracker.clock.elapsed().saturating_sub(began);
             tracing::debug!(reason = ended.label(), duration_ms = millis(duration), "the reconcile ended");
             (value, ended)
         };
-        let run = trace::within(trace_id, run).instrument(span);
+        // The exported span begins within the trace, whose id it takes.
+        let run = trace::within(trace_id, run.instrument(exported.clone())).instrument(span);
         let (value, ended) =
             tracker.watched(|| format!("the reconcile of {} {}", kind.as_str(), self.object_ref), run).await;
         drop(self);

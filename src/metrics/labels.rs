@@ -47,10 +47,7 @@ pub fn operation(name: &str) -> &'static str {
 pub fn code(end: RequestEnd) -> &'static str {
     match end {
         RequestEnd::Status(status) => self::status(status),
-        RequestEnd::Timeout => "timeout",
-        RequestEnd::Connection => "connection",
-        RequestEnd::Broken => "broken",
-        RequestEnd::Undecodable => "undecodable",
+        failed => failed.failure().unwrap_or(OTHER),
     }
 }
 

@@ -1,10 +1,15 @@
-//! Logs: to standard error, as text or JSON, without secrets.
+//! Logs: to standard error, as text or JSON, without secrets. Traces: to a collector, if one is set (`otlp`).
 //!
-//! The filter in `RUST_LOG` decides what is logged, except that libraries that would print headers or bodies are capped
-//! whatever it says.
+//! The filter in `RUST_LOG`, or in a file that is followed (`log_filter`), decides what is logged, except that libraries
+//! that would print headers or bodies are capped whatever it says.
 
 mod json;
 
+pub mod log_filter;
+#[cfg(feature = "otlp")]
+pub mod otlp;
+
+use connect_api::trace;
 use tracing::Level;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
@@ -13,9 +18,10 @@ use tracing_subscriber::fmt::format::JsonFields;
 use tracing_subscriber::layer::{Filter, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, fmt};
+use tracing_subscriber::{Layer, fmt};
 
 use self::json::Flat;
+use self::log_filter::LogFilter;
 
 /// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -33,15 +39,26 @@ const CAPPED: [&str; 5] = ["hyper", "hyper_util", "h2", "rustls", "tower"];
 /// response may be a Secret, so this target is disabled; the caller gets the error.
 const SILENT: &str = "kube_client::client";
 
+/// Receives the spans that may be exported.
+pub type TraceLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
 /// Starts logging; `default` is the filter if `RUST_LOG` is not set. A second start changes nothing.
 pub fn start(format: LogFormat, default: &str) {
+    start_with(format, default, None);
+}
+
+/// Starts logging like [`start`], and passes spans to `traces`. Returns the filter of the log, which can be changed.
+pub fn start_with(format: LogFormat, default: &str, traces: Option<TraceLayer>) -> LogFilter {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {
         LogFormat::Json => flat().with_writer(std::io::stderr).boxed(),
         LogFormat::Text => fmt::layer().with_ansi(shows_colours()).with_writer(std::io::stderr).boxed(),
     };
+    let (filter, changes) = log_filter::new(text);
+    let layers: Vec<_> = std::iter::once(layer.with_filter(capped(filter)).boxed()).chain(traces).collect();
     // Only the first start counts, in tests too.
-    let _ = tracing_subscriber::registry().with(layer.with_filter(filter(&text))).try_init();
+    let _ = tracing_subscriber::registry().with(layers).try_init();
+    changes
 }
 
 /// Whether text lines have colours: on a terminal, unless the environment says otherwise (`NO_COLOR`), and never in a
@@ -58,13 +75,14 @@ where
     fmt::layer().fmt_fields(JsonFields::new()).event_format(Flat)
 }
 
-/// Returns the filter for `text`, in the form of `RUST_LOG`, with the caps applied.
-fn filter(text: &str) -> impl Filter<Registry> + 'static {
-    let capped = filter_fn(|event| {
+/// Returns the filter with the caps applied, and without the spans of traces.
+fn capped(filter: impl Filter<Registry> + 'static) -> impl Filter<Registry> + 'static {
+    let caps = filter_fn(|event| {
         let library = event.target().split("::").next().unwrap_or_default();
-        event.target() != SILENT && (*event.level() < Level::TRACE || !CAPPED.contains(&library))
+        let allowed = *event.level() < Level::TRACE || !CAPPED.contains(&library);
+        allowed && ![SILENT, trace::EXPORTED].contains(&event.target())
     });
-    EnvFilter::builder().parse_lossy(text).and(capped.with_max_level_hint(LevelFilter::TRACE))
+    filter.and(caps.with_max_level_hint(LevelFilter::TRACE))
 }
 
 #[cfg(test)]
@@ -91,14 +109,20 @@ mod tests {
         let page = Page::default();
         let writer = page.clone();
         let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer.with_filter(filter(text))), || {
-            tracing::info!(target: "connect_operator::cli", "operator-info");
-            tracing::trace!(target: "connect_operator::cli", "operator-trace");
-            tracing::debug!(target: "hyper_util::client", "library-debug");
-            tracing::trace!(target: "hyper_util::client", "library-trace");
-            tracing::warn!(target: "kube_client::client", "a-response");
-            tracing::debug!(target: "kube_client::client::builder", "a-request");
-        });
+        let (filter, _) = log_filter::new(text.to_owned());
+        tracing::subscriber::with_default(
+            tracing_subscriber::registry().with(layer.with_filter(capped(filter))),
+            || {
+                let _exported =
+                    tracing::info_span!(target: trace::EXPORTED, "exported", field = "of-a-trace").entered();
+                tracing::info!(target: "connect_operator::cli", "operator-info");
+                tracing::trace!(target: "connect_operator::cli", "operator-trace");
+                tracing::debug!(target: "hyper_util::client", "library-debug");
+                tracing::trace!(target: "hyper_util::client", "library-trace");
+                tracing::warn!(target: "kube_client::client", "a-response");
+                tracing::debug!(target: "kube_client::client::builder", "a-request");
+            },
+        );
         String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text")
     }
 
@@ -137,8 +161,15 @@ mod tests {
             ("hyper_util=trace", &["library-debug"]),
         ] {
             let log = logged(text);
-            for word in ["operator-info", "operator-trace", "library-debug", "library-trace", "a-response", "a-request"]
-            {
+            for word in [
+                "operator-info",
+                "operator-trace",
+                "library-debug",
+                "library-trace",
+                "a-response",
+                "a-request",
+                "of-a-trace",
+            ] {
                 assert_eq!(log.contains(word), expected.contains(&word), "{text}: {log}");
             }
         }

@@ -12,7 +12,7 @@ type Exception = (&'static str, &'static str);
 /// those crates are in their `Cargo.toml`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("names", &[]),
-    ("telemetry", &[]),
+    ("telemetry", &["clock", "connect_api"]),
     ("crd", &["names"]),
     ("leader", &["names", "clock", "connect_api"]),
     ("metrics", &["clock", "connect_api"]),

@@ -35,6 +35,20 @@ pub enum RequestEnd {
     Undecodable,
 }
 
+impl RequestEnd {
+    /// Returns a word for a failure without a usable response; `None` for a response.
+    #[must_use]
+    pub fn failure(self) -> Option<&'static str> {
+        match self {
+            Self::Status(_) => None,
+            Self::Timeout => Some("timeout"),
+            Self::Connection => Some("connection"),
+            Self::Broken => Some("broken"),
+            Self::Undecodable => Some("undecodable"),
+        }
+    }
+}
+
 /// How a token request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenEnd {

@@ -130,6 +130,40 @@ pub const OPERATIONS: [&str; 32] = [
     "writeFrontasticActionPut",
 ];
 
+/// Returns the path template of an operation, as the description of the API has it; empty for an unknown operation.
+#[must_use]
+pub fn template(operation: &str) -> &'static str {
+    match operation {
+        "token" => TOKEN,
+        "searchConnectors" => CONNECTOR_SEARCH,
+        "getConnectorById" => "/connectors/{id}",
+        "getConnectorByKey" => "/connectors/key={key}",
+        "createConnectorStaged" | "queryConnectorsStaged" => CONNECTORS_STAGED,
+        "getConnectorStagedById" | "updateConnectorStagedById" | "deleteConnectorStagedById" => {
+            "/connectors/drafts/{id}"
+        }
+        "getConnectorStagedByKey" | "updateConnectorStagedByKey" | "deleteConnectorStagedByKey" => {
+            "/connectors/drafts/key={key}"
+        }
+        "createDeployment" | "queryDeployments" => "/{projectKey}/deployments",
+        "createDeploymentUnscoped" => "/deployments",
+        "getDeploymentById" | "updateDeploymentById" | "deleteDeploymentById" => "/{projectKey}/deployments/{id}",
+        "getDeploymentByKey" | "updateDeploymentByKey" | "deleteDeploymentByKey" => {
+            "/{projectKey}/deployments/key={key}"
+        }
+        "updateDeploymentByKeyUnscoped" => "/deployments/key={key}",
+        "getDeploymentLogsById" => "/{projectKey}/deployments/{id}/logs",
+        "getDeploymentLogsByKey" => "/{projectKey}/deployments/key={key}/logs",
+        "getExtensionByKey" => "/{projectKey}/extensions/key={key}",
+        "getSubscriptionByKey" => "/{projectKey}/subscriptions/key={key}",
+        "readAction" | "writeActionPost" | "writeActionPut" => "/service/action/{namespace}/{action_name}",
+        "readFrontasticAction" | "writeFrontasticActionPost" | "writeFrontasticActionPut" => {
+            "/frontastic/action/{namespace}/{action}"
+        }
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -291,6 +291,9 @@ fn operator(place: &Place) -> run::Args {
         operator_namespace: Some(place.namespace.clone()),
         digest_key_secret: names::DIGEST_KEY_SECRET.to_owned(),
         log_format: LogFormat::Text,
+        log_filter_file: None,
+        #[cfg(feature = "otlp")]
+        otlp_endpoint: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `run`: runs the controllers until the process is asked to end; with `--leader-elect` only while this process leads.
 
 mod leadership;
+mod telemetry;
 
 pub mod health;
 pub mod listen;
@@ -30,9 +31,12 @@ use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
 use crate::names;
-use crate::telemetry::{self, LogFormat};
+use crate::telemetry::LogFormat;
+#[cfg(feature = "otlp")]
+use crate::telemetry::otlp;
 
 use self::leadership::Leadership;
+use self::telemetry::Telemetry;
 use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
 /// Pause between two checks for the CRDs while they are missing.
@@ -118,6 +122,20 @@ pub(in crate::cli) struct Args {
     /// Format of the log.
     #[arg(long, value_enum, default_value = "json", env = "LOG_FORMAT")]
     pub log_format: LogFormat,
+
+    /// File with the filter of the log, in the syntax of RUST_LOG; a change applies within seconds, without a restart.
+    /// RUST_LOG applies if the file is empty.
+    #[allow(clippy::doc_markdown, reason = "it is printed verbatim")]
+    #[arg(long, value_name = "FILE", env = "LOG_FILTER_FILE")]
+    pub log_filter_file: Option<PathBuf>,
+
+    /// Base URL of an OpenTelemetry collector that receives traces over OTLP (HTTP with protobuf), such as
+    /// http://otel-collector.monitoring.svc.cluster.local:4318. Default: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
+    /// OTEL_EXPORTER_OTLP_ENDPOINT; without these, no traces are exported.
+    #[cfg(feature = "otlp")]
+    #[allow(clippy::doc_markdown, reason = "it is printed verbatim")]
+    #[arg(long, value_name = "URL", value_parser = otlp::base_url)]
+    pub otlp_endpoint: Option<String>,
 }
 
 /// A deletion policy, written as in a spec.
@@ -177,11 +195,14 @@ pub(in crate::cli) enum RunError {
 /// # Errors
 /// If the operator cannot start, or stops leading.
 pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
-    // Each reconcile has a span of ours; the span of the library would repeat it.
-    telemetry::start(args.log_format, "info,kube_runtime::controller=warn");
+    let telemetry = Telemetry::start(&args).await?;
     panics::log_places();
-    let config = kube::Config::infer().await.map_err(|error| RunError::Cluster(error.to_string()))?;
-    run_with(args, config, asked_to_end()).await
+    let ended = match kube::Config::infer().await {
+        Ok(config) => run_with(args, config, asked_to_end()).await,
+        Err(error) => Err(RunError::Cluster(error.to_string())),
+    };
+    telemetry.end().await;
+    ended
 }
 
 /// Runs with the given cluster and shutdown signal.

@@ -14,6 +14,7 @@ use tracing::Instrument as _;
 
 use super::plan::{PAGE, Plan, Read};
 use super::{PolledRecord, RegistryAnswer, RegistryConnector, RegistryKey, Remote};
+use crate::controllers::spans;
 
 /// Reads by id in flight at once.
 const READS_AT_ONCE: usize = 4;
@@ -58,8 +59,17 @@ impl Remote {
 
     /// Executes one plan; returns until when there is nothing to do, if so.
     pub(super) async fn round(self: &Arc<Self>) -> Option<Timestamp> {
-        match self.plan() {
-            Plan::Rest(until) => return Some(until),
+        let plan = self.plan();
+        if let Plan::Rest(until) = plan {
+            return Some(until);
+        }
+        self.execute(plan).instrument(spans::round("poll", &self.project_key())).await;
+        None
+    }
+
+    async fn execute(self: &Arc<Self>, plan: Plan) {
+        match plan {
+            Plan::Rest(_) => {}
             Plan::Count => {
                 self.read_page(0, 1).await;
             }
@@ -67,7 +77,6 @@ impl Remote {
             Plan::RegistryCache(names) => self.read_registry(names).await,
             Plan::List(due) => self.list(due).await,
         }
-        None
     }
 
     async fn read(self: &Arc<Self>, reads: Vec<Read>) {

@@ -17,6 +17,7 @@ use tracing::Instrument as _;
 use super::lookups::{Cadence, Found, Lookup, LookupResult};
 use super::{Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::spans;
 
 /// Deployments looked up at once.
 const LOOKUPS_AT_ONCE: usize = 4;
@@ -110,6 +111,7 @@ impl Remote {
             .for_each_concurrent(LOOKUPS_AT_ONCE, |(object_ref, lookup)| async move {
                 self.look_up_one(&object_ref, &lookup).await;
             })
+            .instrument(spans::round("lookup", &self.project_key()))
             .await;
         None
     }

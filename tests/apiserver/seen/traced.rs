@@ -7,23 +7,45 @@ use dev_server::Options;
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
+use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
 /// Starts an operator as a process, whose log goes to a file.
 pub(crate) fn start(shop: &Shop, log: &File, more: &[&str]) -> Child {
+    command(shop, log).args(more).spawn().expect("the operator starts")
+}
+
+/// Returns the command that starts it.
+pub(super) fn command(shop: &Shop, log: &File) -> Command {
     let namespace = &shop.sandbox.namespace;
-    Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
+    command
         .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
         .args(["--allowed-api-hosts", "http://127.0.0.1:*"])
-        .args(more)
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
         .env("RUST_LOG", "info,connect_operator=debug,connect_api=debug")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log.try_clone().unwrap())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("the operator starts")
+        .kill_on_drop(true);
+    command
+}
+
+/// Ends an operator by SIGTERM. Returns once it has ended.
+pub(super) async fn end(mut operator: Child) {
+    let id = operator.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let ended = in_time(operator.wait()).await.expect("it ends").unwrap();
+    assert!(ended.success(), "{ended}");
+}
+
+/// Creates everything that a deployment needs, with this value of its Secret, and returns once it is live.
+pub(super) async fn deploy(shop: &Shop, value: &str) {
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", value)]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
 }
 
 #[tokio::test]
@@ -32,18 +54,14 @@ async fn all_log_lines_and_calls_of_a_reconcile_have_its_trace_id() {
     let shop = Shop::without_operator(options, clock::Clock::system()).await;
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut operator = start(&shop, log.as_file(), &[]);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
-    shop.sandbox.apply(&shop.deployment()).await.unwrap();
-    shop.until_reason("Deployed").await;
+    deploy(&shop, "first-token-of-the-shop").await;
     operator.kill().await.unwrap();
 
     let text = std::fs::read_to_string(log.path()).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     let create = lines.iter().find(|line| line["operation"] == "createDeployment").expect("the call is logged");
     let trace_id = create["trace_id"].as_str().expect("the reconcile has a trace id");
-    assert!(trace_id.len() == 16 && trace_id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{trace_id}");
+    assert!(trace_id.len() == 32 && trace_id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{trace_id}");
     let run: Vec<_> = lines.iter().filter(|line| line["trace_id"] == trace_id).collect();
     assert!(run.len() > 2, "{run:#?}");
     for line in &run {

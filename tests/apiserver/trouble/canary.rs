@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
 use super::pace::{FINE, meanwhile, until_called};
+use crate::collector::{Collector, HEADERS};
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
 
 const CLIENT_SECRET: &str = "canary-of-the-client/\"secret\"";
@@ -98,13 +99,14 @@ fn credentials(scopes: &str) -> Value {
 }
 
 /// The output goes to a file: a pipe that is not read would block the process.
-fn start(shop: &Shop, output: &File) -> Child {
+fn start(shop: &Shop, collector: &Collector, output: &File) -> Child {
     let namespace = &shop.sandbox.namespace;
     Command::new(env!("CARGO_BIN_EXE_connect-operator"))
         .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
         .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
         .env("RUST_LOG", "trace")
+        .envs([("OTEL_EXPORTER_OTLP_ENDPOINT", &*collector.url), HEADERS])
         .stdin(Stdio::null())
         .stdout(output.try_clone().unwrap())
         .stderr(output.try_clone().unwrap())
@@ -168,7 +170,8 @@ async fn canaries_are_found_nowhere() {
     seen.watch("ConnectorDeployment", shop.api::<ConnectorDeployment>());
     seen.watch("ConnectProject", shop.api::<ConnectProject>());
     let output = tempfile::NamedTempFile::new().unwrap();
-    let mut operator = start(&shop, output.as_file());
+    let collector = Collector::start().await;
+    let mut operator = start(&shop, &collector, output.as_file());
     trouble(&shop).await;
 
     for event in shop.api::<Event>().list(&ListParams::default()).await.unwrap() {
@@ -183,6 +186,8 @@ async fn canaries_are_found_nowhere() {
     let written = std::fs::read_to_string(output.path()).unwrap();
     assert!(written.contains("TRACE"), "the log level is trace");
     seen.add("output", written);
+    assert!(collector.spans().iter().any(|span| span.is_error), "failed calls were exported");
+    collector.bytes().iter().for_each(|body| seen.add("traces", String::from_utf8_lossy(body)));
 
     let seen = seen.0.lock().unwrap();
     for kind in ["ConnectorDeployment", "ConnectProject", "Event", "output"] {

@@ -33,10 +33,17 @@ fn helm_lint_accepts_the_chart() {
     }
 }
 
+/// Returns all manifests but the ConfigMap with the filter of the log, which every render has.
+pub(super) fn without_log_filter(set: &str) -> Vec<Value> {
+    let mut manifests = helm::manifests(&["--set", set]);
+    manifests.retain(|it| it["data"]["filter"].is_null());
+    manifests
+}
+
 /// Returns the only manifest of that kind.
 pub(super) fn only(kind: &str, set: &str) -> Value {
-    let found = helm::manifests(&["--set", set]).into_iter().filter(|it| it["kind"] == kind);
-    let mut found: Vec<_> = found.collect();
+    let mut found = without_log_filter(set);
+    found.retain(|it| it["kind"] == kind);
     assert_eq!(found.len(), 1, "{kind} with {set}");
     found.remove(0)
 }
@@ -61,6 +68,8 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("maxProjectsPerNamespace=5", "--max-projects-per-namespace=5"),
         ("maxProjects=100000", "--max-projects=100000"),
         ("logFormat=text", "--log-format=text"),
+        ("replicaCount=1", "--log-filter-file=/etc/connect-operator/log/filter"),
+        ("tracing.otlp.endpoint=http://a.example:4318", "--otlp-endpoint=http://a.example:4318"),
         ("digestKeySecret=key", "--digest-key-secret=key"),
         ("leaderElection.leaseName=blue", "--lease-name=blue"),
         ("fullnameOverride=blue", "--lease-name=blue"),
@@ -82,6 +91,7 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("replicaCount=1", "--require-secret-label"),
         ("replicaCount=1,leaderElection.enabled=false", "--leader-elect"),
         ("metrics.enabled=false", "--metrics-listen"),
+        ("replicaCount=1", "--otlp-endpoint"),
     ] {
         let arguments = container(set)["args"].to_string();
         assert!(!arguments.contains(absent), "{set}: {arguments}");
@@ -104,7 +114,8 @@ fn each_option_of_the_pods_arrives_where_it_belongs() {
         ("terminationGracePeriodSeconds=90", "/terminationGracePeriodSeconds", json!(90)),
         ("serviceAccount.name=robot", "/serviceAccountName", json!("robot")),
         ("serviceAccount.create=false", "/serviceAccountName", json!("default")),
-        ("logFilter=debug", "/containers/0/env/0", json!({"name": "RUST_LOG", "value": "debug"})),
+        ("logFilter=debug", "/volumes/0/configMap/name", json!("connect-operator-log")),
+        ("logFilter=debug", "/containers/0/volumeMounts/0/mountPath", json!("/etc/connect-operator/log")),
         ("proxy.noProxy=a\\,b", "/containers/0/env/0", json!({"name": "NO_PROXY", "value": "a,b"})),
         ("extraEnv[0].name=A,extraEnv[0].value=b", "/containers/0/env/0", json!({"name": "A", "value": "b"})),
         ("extraVolumes[0].name=a", "/volumes/0/name", json!("a")),
@@ -205,7 +216,7 @@ fn optional_objects_exist_only_if_enabled() {
             "metrics.serviceMonitor.enabled=true",
         ),
     ] {
-        assert!(helm::manifests(&["--set", without]).iter().all(|it| it["kind"] != kind), "{kind} with {without}");
+        assert!(without_log_filter(without).iter().all(|it| it["kind"] != kind), "{kind} with {without}");
         only(kind, with);
     }
 }
@@ -232,6 +243,26 @@ fn the_network_policy_admits_only_the_named_sources_and_restricts_calls_only_if_
     let ports =
         restricted["egress"][1]["ports"].as_array().unwrap().iter().map(|it| it["port"].as_u64()).collect::<Vec<_>>();
     assert_eq!(ports, [Some(16443), Some(443)]);
+    for (endpoint, port) in [
+        ("http://a.example:4318", json!(4318)),
+        ("http://[fd00::1]:4318/otlp", json!(4318)),
+        ("http://[fd00::1]", json!(80)),
+        ("https://a.example/otlp", json!(443)),
+        ("", Value::Null),
+    ] {
+        let restricted = spec(&format!("networkPolicy.egress=true,tracing.otlp.endpoint={endpoint}"));
+        assert_eq!(restricted["egress"][2]["ports"][0]["port"], port, "{endpoint}");
+    }
+}
+
+#[test]
+fn another_log_filter_changes_no_pod() {
+    let filters = |set: &str| {
+        let all = helm::manifests(&["--set", set]).into_iter().map(|it| it["data"]["filter"].clone());
+        all.filter(|filter| !filter.is_null()).collect::<Vec<_>>()
+    };
+    assert_eq!((filters("replicaCount=2"), filters("logFilter=debug")), (vec![json!("")], vec![json!("debug")]));
+    assert_eq!(pod("replicaCount=2"), pod("logFilter=debug"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod actions;
 mod certificates;
+mod exported;
 mod fence;
 mod limits;
 mod observed;

@@ -132,7 +132,7 @@ async fn a_call_carries_the_trace_id_of_its_reconcile() {
     read(&api).await;
     let [traced, plain] = &remote.seen()[..] else { panic!("two requests") };
     let start = format!("connect-operator-{id}-");
-    assert_eq!(id.to_string().len(), 16);
+    assert_eq!(id.to_string().len(), 32);
     assert!(traced.header("x-correlation-id").starts_with(&start), "{}", traced.header("x-correlation-id"));
     assert!(remote.tokens()[0].header("x-correlation-id").starts_with(&start), "the token was requested for it");
     assert!(!plain.header("x-correlation-id").contains(&id.to_string()), "a call outside of a reconcile has none");

@@ -64,7 +64,7 @@ fn routes_and_described_paths_are_the_same() {
         _ => None,
     };
     let mut public: BTreeSet<_> = source.words.windows(4).filter_map(public).collect();
-    for parameter in ["LARGEST_PAGE", "DEFAULT_PAGE", "LARGEST_OFFSET", "KEY_PREFIX", "OPERATIONS"] {
+    for parameter in ["LARGEST_PAGE", "DEFAULT_PAGE", "LARGEST_OFFSET", "KEY_PREFIX", "OPERATIONS", "template"] {
         assert!(public.remove(parameter), "{parameter}");
     }
     let named: BTreeSet<_> = made.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -76,6 +76,17 @@ fn operations_are_those_that_faults_can_name() {
     let described: BTreeSet<_> = description().operations.iter().map(|operation| operation.name.as_str()).collect();
     assert_eq!(described.len(), description().operations.len(), "names are unique");
     assert_eq!(described, OPERATIONS.into_iter().collect());
+}
+
+#[test]
+fn templates_are_the_paths_of_the_description() {
+    for (path, methods) in description().document["paths"].as_object().expect("paths") {
+        let names = methods.as_object().expect("operations").values().filter_map(|it| it["operationId"].as_str());
+        for name in names {
+            assert_eq!(routes::template(name), path, "{name}");
+        }
+    }
+    assert_eq!(routes::template("unknown"), "");
 }
 
 #[test]

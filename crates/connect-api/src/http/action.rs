@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::{Body, Client, Request, Response};
+use tracing::Instrument as _;
 
 use super::connection::{self, Sent};
 use super::settings::BuildError;
+use super::span;
 use super::wire::NOT_PERMITTED;
 use crate::action::{ActionAnswer, ActionApi, ActionRequest};
 use crate::api::Answer;
@@ -103,10 +105,12 @@ impl ActionClient {
             return Err(lost(Failure::NotSent, NOT_PERMITTED.to_owned()));
         }
         let start = self.clock.elapsed();
+        let span = span::of(operation, &request);
         let observe = |end| {
+            span::ended(&span, end);
             self.observer.request(operation, end, self.clock.elapsed().saturating_sub(start));
         };
-        let answered = self.client.execute(request).await;
+        let answered = self.client.execute(request).instrument(span.clone()).await;
         let mut response = answered.map_err(|error| {
             let (sent, end, why) = connection::why(&error, connect, call, || masker);
             observe(end);
@@ -116,7 +120,7 @@ impl ActionClient {
             }
         })?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
-        let (body, whole) = beginning(response, largest).await.map_err(|error| {
+        let (body, whole) = beginning(response, largest).instrument(span.clone()).await.map_err(|error| {
             let broken = format!("status {}, but the body is incomplete", status.as_u16());
             observe(if error.is_timeout() { RequestEnd::Timeout } else { RequestEnd::Broken });
             let slow = || format!("status {}, but the body was incomplete after {call:?}", status.as_u16());

@@ -70,7 +70,10 @@ impl HttpConnect {
             Masker::new(own.chain(call.secrets.iter().copied()))
         };
         let start = self.clock.elapsed();
-        let outcome = self.wire.exchange(request, call.send_before, call.largest_body, call.optional, masker).await;
+        let outcome = self
+            .wire
+            .exchange(call.operation, request, call.send_before, call.largest_body, call.optional, masker)
+            .await;
         let duration_ms = u64::try_from(self.clock.elapsed().saturating_sub(start).as_millis()).unwrap_or(u64::MAX);
         let operation = call.operation;
         match outcome {

@@ -51,6 +51,20 @@ pub(super) fn builder(
     Ok(builder)
 }
 
+/// Creates a client for a collector of telemetry, whose address an administrator has set. `timeout` is the time of one
+/// request, to the end of the body.
+///
+/// # Errors
+/// Fails if TLS cannot be set up, or if the extra certificates cannot be read.
+pub fn collector_client(
+    endpoint: &Endpoint,
+    timeout: Duration,
+    extra_ca_pem: Option<&[u8]>,
+) -> Result<Client, BuildError> {
+    let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/x-protobuf"))]);
+    Ok(builder(&[endpoint], timeout, extra_ca_pem)?.default_headers(accept).timeout(timeout).build()?)
+}
+
 /// Returns whether the request may have been sent, how it ended, and a message for users. `masker` hides secrets in the
 /// message.
 pub(super) fn why(

@@ -14,6 +14,7 @@ mod connection;
 mod pace;
 mod registry;
 mod settings;
+mod span;
 mod token;
 mod trust;
 mod wire;
@@ -26,6 +27,7 @@ use secrecy::ExposeSecret;
 
 pub use action::{ActionClient, ActionLimits, ActionSettings};
 pub use answer::ASSUMED_LIFE;
+pub use connection::collector_client;
 pub use settings::{BuildError, Credentials, Limits, Settings};
 
 use self::call::{Call, page};

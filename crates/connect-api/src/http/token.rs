@@ -178,7 +178,7 @@ impl Tokens {
     }
 
     async fn fetch(&self) -> Result<Grant, Lost> {
-        let reply = self.wire.exchange(self.request(), None, LARGEST_ANSWER, false, || self.masker()).await;
+        let reply = self.wire.exchange("token", self.request(), None, LARGEST_ANSWER, false, || self.masker()).await;
         let outcome = reply.and_then(|reply| self.read(&reply));
         self.wire.observer.token(match &outcome {
             Ok(_) => TokenEnd::Issued,

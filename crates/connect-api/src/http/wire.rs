@@ -8,12 +8,14 @@ use http::header::AUTHORIZATION;
 use http::{HeaderValue, StatusCode};
 use jiff::Timestamp;
 use reqwest::{Client, Request, Response};
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::answer::{self, CORRELATION_ID};
 use super::connection::{self, Sent};
 use super::pace::Pace;
 use super::settings::{BuildError, Limits, Settings};
+use super::span;
 use crate::client_context::ClientContext;
 use crate::error::Failure;
 use crate::fence::Fence;
@@ -98,12 +100,13 @@ impl Wire {
         Ok(Self { client, clock, limits: settings.limits, fence, pace, observer })
     }
 
-    /// Sends a request once, if it may still leave, and reads the response. `send_before` is set for changing calls,
+    /// Sends a request of `operation` once, if it may still leave, and reads the response. `send_before` is set for changing calls,
     /// which also need the permission of the fence. `largest_body` limits the body of a success. `masker` hides secrets
     /// in the correlation id and in error messages. `optional`: a pause that the response asks for does not delay other
     /// calls.
     pub(super) async fn exchange(
         &self,
+        operation: &'static str,
         mut request: Request,
         send_before: Option<Timestamp>,
         largest_body: usize,
@@ -129,10 +132,32 @@ impl Wire {
         if send_before.is_some() && !self.fence.holds() {
             return Err(Lost::not_sent(NOT_PERMITTED));
         }
+        let span = span::of(operation, &request);
+        let outcome = self.send(request, &sent, largest_body, optional, &masker).instrument(span.clone()).await;
+        let (end, correlation_id) = match &outcome {
+            Ok(reply) => (Some(RequestEnd::Status(reply.status.as_u16())), &reply.correlation_id),
+            Err(lost) => (lost.ended.map(|(end, _)| end), lost.correlation_id.as_ref().unwrap_or(&sent)),
+        };
+        if let Some(end) = end {
+            span::ended(&span, end);
+        }
+        span::correlated(&span, correlation_id);
+        outcome
+    }
+
+    /// Sends the request, whose correlation id is `sent`, and reads the response.
+    async fn send(
+        &self,
+        request: Request,
+        sent: &str,
+        largest_body: usize,
+        optional: bool,
+        masker: &impl Fn() -> Masker,
+    ) -> Result<Reply, Lost> {
         let start = self.clock.elapsed();
         let duration = || self.clock.elapsed().saturating_sub(start);
         let answered = self.client.execute(request).await;
-        let response = answered.map_err(|error| self.lost(&error, duration(), &sent, &masker))?;
+        let response = answered.map_err(|error| self.lost(&error, duration(), sent, masker))?;
         let status = response.status();
         let retry_after =
             if status.is_success() { None } else { answer::retry_after(response.headers(), self.clock.now()) };
@@ -142,7 +167,7 @@ impl Wire {
         if retry_after.is_some() || status == StatusCode::TOO_MANY_REQUESTS {
             self.observer.throttled();
         }
-        let correlation_id = answer::correlation_id(response.headers(), &sent, &masker);
+        let correlation_id = answer::correlation_id(response.headers(), sent, masker);
         let largest_body = if status.is_success() { largest_body } else { self.limits.small_body };
         match self.body(response, largest_body).await {
             Ok(body) => Ok(Reply { status, body, correlation_id, retry_after, duration: duration() }),

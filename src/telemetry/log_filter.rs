@@ -1,0 +1,159 @@
+//! The filter of the log, and the file that may hold it: a change of the file applies within [`INTERVAL`], without a
+//! restart. Kubernetes updates a mounted ConfigMap by replacing links, so the content is compared, not watched.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clock::Clock;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::layer::Filter;
+use tracing_subscriber::registry::Registry;
+use tracing_subscriber::reload::{self, Handle};
+
+/// Pause between two reads of the file.
+pub const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The filter of the log, for changing it.
+pub struct LogFilter {
+    handle: Handle<EnvFilter, Registry>,
+    /// The filter if the file has none.
+    initial: String,
+    applied: String,
+}
+
+/// Returns a filter with this text, in the form of `RUST_LOG`, and the means to change it. Invalid parts of the text are
+/// ignored.
+pub(super) fn new(text: String) -> (impl Filter<Registry> + 'static, LogFilter) {
+    let (filter, handle) = reload::Layer::new(EnvFilter::builder().parse_lossy(&text));
+    (filter, LogFilter { handle, initial: text.clone(), applied: text })
+}
+
+/// A file with the filter of the log, in the form of `RUST_LOG`.
+pub struct LogFilterFile {
+    path: PathBuf,
+    filter: LogFilter,
+    /// The content that was read last.
+    known: Option<Result<String, ErrorKind>>,
+}
+
+impl LogFilterFile {
+    /// Takes over the filter; nothing is read yet.
+    #[must_use]
+    pub fn new(path: PathBuf, filter: LogFilter) -> Self {
+        Self { path, filter, known: None }
+    }
+
+    /// Reads the file, and applies its filter if the content has changed.
+    pub async fn refresh(&mut self) {
+        let content = tokio::fs::read_to_string(&self.path).await;
+        self.take(content.map_err(|error| error.kind()));
+    }
+
+    /// Applies each change. Never ends.
+    pub async fn follow(&mut self, clock: &Clock) {
+        loop {
+            clock.sleep(INTERVAL).await;
+            self.refresh().await;
+        }
+    }
+
+    /// Applies a content that is new. An empty one stands for the initial filter; an invalid one changes nothing.
+    fn take(&mut self, content: Result<String, ErrorKind>) {
+        if self.known.as_ref() == Some(&content) {
+            return;
+        }
+        let file = self.path.display();
+        match &content {
+            Ok(text) => {
+                if let Err(error) = self.filter.apply(text.trim()) {
+                    tracing::warn!(
+                        %file, %error,
+                        "the log filter in the file is invalid, and the current one stays: write it like RUST_LOG, \
+                         such as info,connect_operator=debug"
+                    );
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%file, %error, "the file with the log filter cannot be read, and the current filter stays");
+            }
+        }
+        self.known = Some(content);
+    }
+}
+
+impl LogFilter {
+    fn apply(&mut self, text: &str) -> Result<(), ParseError> {
+        let (text, filter) = if text.is_empty() {
+            (&*self.initial, EnvFilter::builder().parse_lossy(&self.initial))
+        } else {
+            (text, EnvFilter::builder().parse(text)?)
+        };
+        if text != self.applied {
+            // It fails only if the process logs elsewhere, which happens in tests.
+            let _ = self.handle.reload(filter);
+            tracing::info!(filter = text, "the log has another filter");
+            self.applied = text.to_owned();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+
+    use super::*;
+
+    /// Collects the messages of events that pass the filter.
+    #[derive(Clone, Default)]
+    struct Messages(Arc<Mutex<Vec<String>>>);
+
+    impl Layer<Registry> for Messages {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, Registry>) {
+            let mut text = String::new();
+            event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+                if field.name() == "message" {
+                    text = format!("{value:?}");
+                }
+            });
+            self.0.lock().expect("no holder of the lock panics").push(text);
+        }
+    }
+
+    #[test]
+    fn each_new_content_applies_and_an_invalid_one_is_reported_once() {
+        let messages = Messages::default();
+        let (filter, changes) = new("warn".to_owned());
+        let subscriber = tracing_subscriber::registry().with(messages.clone().with_filter(filter));
+        let mut file = LogFilterFile::new("filter".into(), changes);
+        let (applied, invalid, unreadable) = ("another filter", "is invalid", "cannot be read");
+        tracing::subscriber::with_default(subscriber, || {
+            for (case, content, debug, expected) in [
+                ("the initial filter", Ok(""), false, None),
+                ("debug", Ok("debug\n"), true, Some(applied)),
+                ("the same", Ok("debug\n"), true, None),
+                ("an unknown level", Ok("connect_operator=loud"), true, Some(invalid)),
+                ("the same again", Ok("connect_operator=loud"), true, None),
+                ("removed", Err(ErrorKind::NotFound), true, Some(unreadable)),
+                ("still removed", Err(ErrorKind::NotFound), true, None),
+                ("as before", Ok("debug"), true, None),
+                ("less", Ok("info"), false, Some(applied)),
+                // The line about it is below this filter.
+                ("empty again", Ok(" "), false, None),
+            ] {
+                messages.0.lock().expect("no holder of the lock panics").clear();
+                file.take(content.map(str::to_owned));
+                tracing::debug!("a line for debugging");
+                let logged = messages.0.lock().expect("no holder of the lock panics").clone();
+                assert_eq!(logged.iter().any(|line| line == "a line for debugging"), debug, "{case}: {logged:?}");
+                let about = logged.iter().find(|line| *line != "a line for debugging");
+                assert_eq!(about.is_some(), expected.is_some(), "{case}: {logged:?}");
+                assert!(about.is_none_or(|line| line.contains(expected.unwrap_or_default())), "{case}: {logged:?}");
+            }
+        });
+    }
+}

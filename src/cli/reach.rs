@@ -61,10 +61,7 @@ impl Reach {
     ///
     /// # Errors
     /// If a host or another option is invalid.
-    pub(super) fn factory_for<'a>(
-        &self,
-        hosts: impl IntoIterator<Item = &'a str>,
-    ) -> Result<HttpFactory, ReachError> {
+    pub(super) fn factory_for<'a>(&self, hosts: impl IntoIterator<Item = &'a str>) -> Result<HttpFactory, ReachError> {
         let allowed_hosts = AllowedHosts::parse(hosts)?;
         let around = ClientContext::plain(Clock::system());
         let extra_ca_pem = read_ca_file(self.ca_file.as_deref())?;

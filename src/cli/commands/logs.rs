@@ -95,7 +95,8 @@ pub(super) async fn follow(client: &HttpConnect, selector: &Selector, wanted: &E
     let clock = Clock::system();
     let now = clock.now();
     let since = wanted.since.map(|since| now.saturating_sub(since).unwrap_or(Timestamp::MIN));
-    let mut request = LogRequest { application_name: wanted.application.clone(), start: since, ..LogRequest::default() };
+    let mut request =
+        LogRequest { application_name: wanted.application.clone(), start: since, ..LogRequest::default() };
     let mut printed = HashSet::new();
     loop {
         let started = clock.now();

@@ -29,7 +29,7 @@ impl Target {
             documents.push(serde_saphyr::to_string(manifest).map_err(|error| io::Error::other(error.to_string()))?);
         }
         let Some(folder) = &self.output_dir else {
-            let all = documents.iter().flat_map(|document| ["---\n", document]).collect::<String>();
+            let all = documents.iter().flat_map(|document| ["---\n", document.as_str()]).collect::<String>();
             return Ok(print(&all)?);
         };
         let failed = |path: &Path, error: io::Error| Failed::Argument(format!("{}: {error}", path.display()));

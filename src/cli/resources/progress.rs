@@ -206,7 +206,8 @@ mod tests {
 
     #[test]
     fn only_the_status_of_the_current_generation_counts() {
-        let reports = |title: &str| json!([{"type": "Error", "title": title, "message": "not so", "application": "service"}]);
+        let reports =
+            |title: &str| json!([{"type": "Error", "title": title, "message": "not so", "application": "service"}]);
         let with = |generation: i64, main| {
             let more = json!({"observedGeneration": generation, "lastLogLines": ["why"], "report": reports("No")});
             status(main, &more)
@@ -242,9 +243,7 @@ mod tests {
             (
                 "the report is about warnings",
                 deployment(&with(3, ("False", "WarningsReported", "Stalled"))),
-                Progress::Failed(
-                    "WarningsReported: because\n  Error in service: No: not so\n  log: why".into(),
-                ),
+                Progress::Failed("WarningsReported: because\n  Error in service: No: not so\n  log: why".into()),
             ),
             (
                 "the report is that of an earlier operation",
@@ -259,7 +258,11 @@ mod tests {
                 )),
                 Progress::Failed("PublishingFailed: because\n  Error in service: Publishing: not so".into()),
             ),
-            ("a project", project(&status(("True", "Available", ""), &json!({}))), Progress::Ready(reason("Available"))),
+            (
+                "a project",
+                project(&status(("True", "Available", ""), &json!({}))),
+                Progress::Ready(reason("Available")),
+            ),
             (
                 "a check that is repeated",
                 check(&status(("False", "CheckFailing", ""), &json!({}))),

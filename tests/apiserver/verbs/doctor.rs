@@ -20,7 +20,8 @@ async fn findings(sandbox: &Sandbox, check: &str, more: &[&str]) -> (Option<i32>
 }
 
 fn operator(sandbox: &Sandbox) -> Value {
-    let arguments = ["run", "--leader-elect", "--lease-name=operator", "--allowed-api-hosts=connect.*.commercetools.com"];
+    let arguments =
+        ["run", "--leader-elect", "--lease-name=operator", "--allowed-api-hosts=connect.*.commercetools.com"];
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "operator", "labels": {
@@ -50,7 +51,8 @@ async fn a_live_shop_has_no_problem() {
     let shop = Shop::live().await;
     let (code, stdout, stderr) = run(&shop.sandbox, &["doctor", "--operator-namespace", &shop.sandbox.namespace]).await;
     assert_eq!(code, Some(0), "{stdout}{stderr}");
-    let project = format!("ok       Project: {}/shop: demo answers, and its API client has the scopes", shop.sandbox.namespace);
+    let project =
+        format!("ok       Project: {}/shop: demo answers, and its API client has the scopes", shop.sandbox.namespace);
     for expected in [
         "ok       CRDs: every kind is served",
         "ok       Clock: ",

@@ -26,13 +26,18 @@ async fn plan(shop: &Shop, manifests: &str) -> (Option<i32>, String, String) {
 #[tokio::test]
 async fn what_is_scaffolded_is_accepted_by_plan_and_deployed() {
     let shop = Shop::open().await;
-    for (connector, name) in [("demo-connector", "demo-connector"), ("demo-pipeline", "pipe"), ("demo-failing", "demo-failing")] {
+    for (connector, name) in
+        [("demo-connector", "demo-connector"), ("demo-pipeline", "pipe"), ("demo-failing", "demo-failing")]
+    {
         let arguments = ["scaffold", connector, "--name", name, "--project", "shop"];
         let text = printed(&shop.sandbox, &arguments).await;
         assert!(text.contains(&format!("connector: {{key: {connector}}}")), "{text}");
         let (code, stdout, stderr) = plan(&shop, &text).await;
         assert_eq!(code, Some(0), "{connector}: {stdout}{stderr}\n{text}");
-        assert!(stdout.contains(&format!("{}_{name}", shop.sandbox.namespace)) && stdout.contains("is created"), "{stdout}");
+        assert!(
+            stdout.contains(&format!("{}_{name}", shop.sandbox.namespace)) && stdout.contains("is created"),
+            "{stdout}"
+        );
         assert!(!stdout.contains("problem"), "{stdout}");
     }
     let text = printed(&shop.sandbox, &["scaffold", "demo-connector", "--name", "tax", "--project", "shop"]).await;

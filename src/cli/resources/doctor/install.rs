@@ -103,7 +103,12 @@ mod tests {
         let held = |renewed: &str| json!({"holderIdentity": "pod-1", "leaseDurationSeconds": 15, "renewTime": renewed});
         for (case, spec, level, expected) in [
             ("held", held("2026-11-23T09:09:57.000000Z"), Level::Ok, "pod-1 leads, and renewed it 3s ago"),
-            ("expired", held("2026-11-23T09:05:00.000000Z"), Level::Problem, "renewed it 5m ago, and holds it no longer"),
+            (
+                "expired",
+                held("2026-11-23T09:05:00.000000Z"),
+                Level::Problem,
+                "renewed it 5m ago, and holds it no longer",
+            ),
             ("renewed by a clock that is ahead", held("2026-11-23T09:11:00.000000Z"), Level::Ok, "0s ago"),
             ("released", json!({"holderIdentity": ""}), Level::Problem, "nobody holds it"),
             ("never renewed", json!({"holderIdentity": "pod-1"}), Level::Problem, "never renewed"),

@@ -120,7 +120,10 @@ async fn server_time(client: &Client) -> Result<Option<Timestamp>, kube::Error> 
 fn crds(missing: &[String]) -> Finding {
     const CHECK: &str = "CRDs";
     if missing.is_empty() {
-        return Finding::ok(CHECK, format!("every kind is served with the version and fields of {}", env!("CARGO_PKG_VERSION")));
+        return Finding::ok(
+            CHECK,
+            format!("every kind is served with the version and fields of {}", env!("CARGO_PKG_VERSION")),
+        );
     }
     // A missing CRD or field stops the operator, so a few of them say enough.
     let some = missing.iter().take(5).cloned().collect::<Vec<_>>().join(", ");

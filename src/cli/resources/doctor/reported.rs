@@ -42,7 +42,10 @@ fn project(resource: &Resource, resources: &[Resource], program: &str) -> Findin
     let granted = |right: &Right| right.is_granted(scopes.iter().map(String::as_str), key);
     let missing: Vec<Right> = needed(object, resources).into_iter().filter(|right| !granted(right)).collect();
     if missing.is_empty() {
-        return Finding::ok(PROJECT, format!("{name}: {key} answers, and its API client has the scopes that are needed"));
+        return Finding::ok(
+            PROJECT,
+            format!("{name}: {key} answers, and its API client has the scopes that are needed"),
+        );
     }
     let purposes: Vec<_> = missing.iter().map(|right| right.purpose()).collect();
     let scopes: Vec<_> = missing.iter().map(|right| right.needed(key)).collect();
@@ -90,7 +93,12 @@ pub(super) fn not_ready(resource_type: ResourceType, resources: &[Resource], pro
         Some(match reason {
             None => unobserved(check, &count, first, program),
             Some(reason) => {
-                let show = format!("{program} status {}/{} --namespace {}", resource_type.alias(), first.name(), first.namespace());
+                let show = format!(
+                    "{program} status {}/{} --namespace {}",
+                    resource_type.alias(),
+                    first.name(),
+                    first.namespace()
+                );
                 let known = Reason::parse(reason);
                 let sentence = known.map(|reason| format!("{}\n", reason.sentence().replace('`', "")));
                 let level = known.map_or(Level::Warning, level);
@@ -153,13 +161,43 @@ mod tests {
         let (full, kit) = (deployment(&json!({})), staged(&json!({})));
         for (case, project, used_by, level, expected) in [
             ("not observed", project(&json!({})), None, Level::Problem, "no operator has observed it"),
-            ("rejected", with(("False", "CredentialsRejected", "Stalled"), &[]), None, Level::Problem, "CredentialsRejected: because"),
-            ("unreachable", with(("False", "Unreachable", "Reconciling"), &[]), None, Level::Warning, "Unreachable: because"),
+            (
+                "rejected",
+                with(("False", "CredentialsRejected", "Stalled"), &[]),
+                None,
+                Level::Problem,
+                "CredentialsRejected: because",
+            ),
+            (
+                "unreachable",
+                with(("False", "Unreachable", "Reconciling"), &[]),
+                None,
+                Level::Warning,
+                "Unreachable: because",
+            ),
             ("unknown scopes", with(available, &[]), Some(&full), Level::Ok, "are not known"),
             ("all scopes", with(available, &["manage_project:my-shop"]), Some(&kit), Level::Ok, "has the scopes"),
-            ("of another project", with(available, &["manage_project:other"]), Some(&kit), Level::Problem, "lacks the scopes to create, update and delete staged"),
-            ("to observe", with(available, &["view_connectors_deployments:my-shop"]), Some(&observed), Level::Ok, "has the scopes"),
-            ("only to observe", with(available, &["view_connectors_deployments:my-shop"]), Some(&full), Level::Problem, "to read connectors and to create, redeploy"),
+            (
+                "of another project",
+                with(available, &["manage_project:other"]),
+                Some(&kit),
+                Level::Problem,
+                "lacks the scopes to create, update and delete staged",
+            ),
+            (
+                "to observe",
+                with(available, &["view_connectors_deployments:my-shop"]),
+                Some(&observed),
+                Level::Ok,
+                "has the scopes",
+            ),
+            (
+                "only to observe",
+                with(available, &["view_connectors_deployments:my-shop"]),
+                Some(&full),
+                Level::Problem,
+                "to read connectors and to create, redeploy",
+            ),
             ("a reason of another version", with(("False", "Later", ""), &[]), None, Level::Warning, "Later: because"),
         ] {
             let all: Vec<Resource> = std::iter::once(project).chain(used_by.cloned()).collect();

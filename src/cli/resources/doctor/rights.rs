@@ -157,13 +157,16 @@ async fn allowed(client: &Client, subject: Subject<'_>, attributes: ResourceAttr
     let attributes = Some(attributes);
     let status = match subject {
         Subject::User => {
-            let spec =
-                SelfSubjectAccessReviewSpec { resource_attributes: attributes, ..SelfSubjectAccessReviewSpec::default() };
+            let spec = SelfSubjectAccessReviewSpec {
+                resource_attributes: attributes,
+                ..SelfSubjectAccessReviewSpec::default()
+            };
             let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
             Api::all(client.clone()).create(&PostParams::default(), &review).await?.status
         }
         Subject::ServiceAccount { namespace, name } => {
-            let groups = ["system:serviceaccounts", &format!("system:serviceaccounts:{namespace}"), "system:authenticated"];
+            let groups =
+                ["system:serviceaccounts", &format!("system:serviceaccounts:{namespace}"), "system:authenticated"];
             let spec = SubjectAccessReviewSpec {
                 user: Some(format!("system:serviceaccount:{namespace}:{name}")),
                 groups: Some(groups.map(ToOwned::to_owned).to_vec()),
@@ -259,9 +262,7 @@ mod tests {
     #[test]
     fn a_missing_right_is_named_with_its_purpose() {
         let missing = ["list connectprojects.connect-operator.io".to_owned()];
-        let of = |subject, missing: &[String]| {
-            findings(subject, Some("shop"), [(&OF_USER[0], missing)].into_iter())
-        };
+        let of = |subject, missing: &[String]| findings(subject, Some("shop"), [(&OF_USER[0], missing)].into_iter());
         let found = of(Subject::User, &missing);
         assert_eq!((found.len(), found[0].level), (1, Level::Problem));
         assert_eq!(

@@ -39,7 +39,7 @@ impl Target {
             let path = folder.join(file_name(manifest));
             let file = OpenOptions::new().write(true).create_new(true).open(&path);
             file.and_then(|mut file| file.write_all(document.as_bytes())).map_err(|error| failed(&path, error))?;
-            written += &format!("{}\n", path.display());
+            written.extend([path.display().to_string().as_str(), "\n"]);
         }
         Ok(print(&written)?)
     }

@@ -2,6 +2,8 @@
 //!
 //! Texts of the registry become comments of one line and quoted scalars, so that they cannot add anything to a manifest.
 
+use std::fmt::Write as _;
+
 use connect_api::model::{ApplicationType, Connector, DeclaredApplication, DeclaredGlobal, SecuredKey, StandardKey};
 use connect_api::scopes::MANAGE_API_CLIENTS;
 
@@ -182,7 +184,10 @@ fn quoted(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => quoted.extend(['\\', letter]),
-            letter if breaks(letter) => quoted.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            letter if breaks(letter) => {
+                // Writing to a string does not fail.
+                let _ = write!(quoted, "\\u{:04x}", u32::from(letter));
+            }
             letter => quoted.push(letter),
         }
     }

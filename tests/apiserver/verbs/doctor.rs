@@ -19,7 +19,8 @@ async fn findings(sandbox: &Sandbox, check: &str, more: &[&str]) -> (Option<i32>
     (code, of_check.map(|it| (text(it, "level"), text(it, "message"), text(it, "remedy"))).collect())
 }
 
-fn operator(sandbox: &Sandbox) -> Value {
+/// Returns the Deployment of an operator that watches this namespace, and may call the hosts of commercetools only.
+pub(super) fn operator(sandbox: &Sandbox) -> Value {
     let arguments =
         ["run", "--leader-elect", "--lease-name=operator", "--allowed-api-hosts=connect.*.commercetools.com"];
     json!({

@@ -2,7 +2,7 @@
 //!
 //! A test compares the operator's rights with the rules of the chart.
 
-use futures::future::try_join_all;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
     SubjectAccessReviewSpec,
@@ -12,6 +12,9 @@ use kube::{Api, Client};
 
 use super::finding::{Finding, Level};
 use crate::names;
+
+/// Maximum number of questions to the API server at once.
+const AT_ONCE: usize = 8;
 
 /// Rights on some resources.
 #[derive(Clone, Copy, Debug)]
@@ -122,15 +125,15 @@ pub(super) async fn check(
     needs: &[Need],
     namespace: Option<&str>,
 ) -> Result<Vec<Finding>, kube::Error> {
-    let all = needs.iter().map(|need| async move {
-        let answers = need.each().map(|(resource, verb)| async move {
-            let allowed = allowed(client, subject, attributes(need.group, resource, verb, namespace)).await?;
-            Ok::<_, kube::Error>((!allowed).then(|| format!("{verb} {}", full(resource, need.group))))
-        });
-        let missing: Vec<String> = try_join_all(answers).await?.into_iter().flatten().collect();
-        Ok::<_, kube::Error>((need, missing))
+    let rights = needs.iter().enumerate().flat_map(|(at, need)| need.each().map(move |right| (at, need.group, right)));
+    let answers = rights.map(|(at, group, (resource, verb))| async move {
+        let allowed = allowed(client, subject, attributes(group, resource, verb, namespace)).await?;
+        Ok::<_, kube::Error>((at, (!allowed).then(|| format!("{verb} {}", full(resource, group)))))
     });
-    let missing = try_join_all(all).await?;
+    let answers: Vec<(usize, Option<String>)> = stream::iter(answers).buffered(AT_ONCE).try_collect().await?;
+    let of = |at: usize| answers.iter().filter(move |(it, _)| *it == at).filter_map(|(_, missing)| missing.clone());
+    let missing: Vec<(&Need, Vec<String>)> =
+        needs.iter().enumerate().map(|(at, need)| (need, of(at).collect())).collect();
     Ok(findings(subject, namespace, missing.iter().map(|(need, missing)| (*need, missing.as_slice()))))
 }
 

@@ -84,8 +84,7 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let before = clock.now();
     let server = server_time(&client).await.map_err(|error| Failed::Cluster(error.to_string()))?;
     let after = clock.now();
-    let mut findings = vec![clock::finding(server, (before, after))];
-    findings.push(crds(&served_crds::missing(&client).await?));
+    let mut findings = vec![crds(&served_crds::missing(&client).await?), clock::finding(server, (before, after))];
     let your = "Your permissions";
     findings.extend(known(your, rights::check(&client, Subject::User, &rights::OF_USER, namespace).await)?);
     let (resources, unreadable) = resources(&client, namespace).await?;

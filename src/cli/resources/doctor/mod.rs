@@ -88,13 +88,15 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let your = "Your permissions";
     findings.extend(known(your, rights::check(&client, Subject::User, &rights::OF_USER, namespace).await)?);
     let (resources, unreadable) = resources(&client, namespace).await?;
-    let operators = installs::list(&client, args.operator_namespace.as_deref()).await;
+    let (operators, unknown) = match installs::list(&client, args.operator_namespace.as_deref()).await {
+        Ok(operators) if operators.is_empty() => (operators, vec![install::none()]),
+        Ok(operators) => (operators, Vec::new()),
+        Err(error) => (Vec::new(), known(install::DEPLOYMENT, Err(error))?),
+    };
+    findings.extend(unknown);
     // The holder of a Lease writes the time of its own clock, which is nearer to the API server's than to ours.
     let now = server.unwrap_or(after);
-    match operators {
-        Ok(operators) => findings.extend(operators_of(&client, namespace, &operators, &resources, now).await?),
-        Err(error) => findings.extend(known(install::DEPLOYMENT, Err(error))?),
-    }
+    findings.extend(operators_of(&client, namespace, &operators, &resources, now).await?);
     findings.extend(unreadable);
     findings.extend(reported::projects(&resources, super::program()));
     for resource_type in ResourceType::ALL.into_iter().filter(|it| *it != ResourceType::Project) {
@@ -180,9 +182,6 @@ async fn operators_of(
     let mut leases: BTreeSet<LeaseName> =
         resources.iter().filter_map(|resource| resource.controller()?.parse().ok()).collect();
     let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
-    if installs.is_empty() {
-        findings.push(install::none());
-    }
     leases.extend(installs.iter().filter_map(Install::lease));
     for name in leases {
         let found = Api::<Lease>::namespaced(client.clone(), &name.namespace).get_opt(&name.name).await;

@@ -1,4 +1,5 @@
-//! Formats a plan: lines for a terminal, Markdown for a pull request, JSON for programs. Pure, except that it asks whether the output is a terminal.
+//! Formats a plan: lines for a terminal, Markdown for a pull request, JSON for programs. Pure, except that it asks whether
+//! the output is a terminal.
 //!
 //! `docs/plan.md` describes the members of the JSON; members are only added.
 

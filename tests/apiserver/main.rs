@@ -31,6 +31,7 @@ mod shop;
 mod skew;
 mod staged;
 mod storm;
+mod tasks;
 mod tenants;
 mod trouble;
 mod unreliable;

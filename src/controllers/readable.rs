@@ -21,6 +21,7 @@ use super::keys::KeyOwnership;
 use super::managed_kind::ManagedKind;
 use super::object::Object;
 use super::object_ref::Kind;
+use crate::crd::AllowedNamespaces;
 
 /// Reason of the Event. The status stays as it was, with its observedGeneration.
 const NOT_UNDERSTOOD: &str = "NotUnderstood";
@@ -58,6 +59,11 @@ where
     fn controller(&self) -> Option<&str> {
         self.0.as_ref().ok()?.controller()
     }
+
+    /// A project that cannot be deserialized keeps the permissions that it had.
+    fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+        self.0.as_ref().ok()?.allowed_namespaces()
+    }
 }
 
 /// Returns the events of the objects that can be deserialized. Any other object is removed from `store`, so that no
@@ -93,7 +99,8 @@ where
 /// Returns the event that removes an object from the store, if the store contains it.
 fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watcher::Event<K>> {
     let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
-    let before = store.get(&name.within(invalid.metadata.namespace.as_deref().unwrap_or_default()))?;
+    let namespace = invalid.metadata.namespace.as_deref();
+    let before = store.get(&namespace.map_or(name.clone(), |namespace| name.within(namespace)))?;
     Some(watcher::Event::Delete(K::clone(&before)))
 }
 

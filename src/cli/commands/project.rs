@@ -117,7 +117,7 @@ impl Project {
         let found = secret::read(&client, &namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
         let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
         secret::Policy::default().check(&secret).map_err(|told| failed(told.message))?;
-        connect_project::settings(&project, secret_name, &secret).map_err(|told| failed(told.message))
+        connect_project::settings(&project.spec, secret_name, &secret).map_err(|told| failed(told.message))
     }
 }
 

@@ -30,6 +30,17 @@ const WATCHED: [&str; 14] = [
 const OUTPUTS: [&str; 2] =
     ["connect-operator.io/connectordeployments/finalizers: update", "core/configmaps: create patch"];
 
+/// The additional rights for `ClusterConnectProject`s, in the whole cluster, for Events, and in the operator's own namespace.
+const SHARED: [&str; 5] = [
+    "connect-operator.io/clusterconnectprojects: get list patch watch",
+    "connect-operator.io/clusterconnectprojects/status: patch",
+    "connect-operator.io/connectordeployments: list",
+    "connect-operator.io/connectorstageds: list",
+    "core/namespaces: list watch",
+];
+const SHARED_EVENTS: [&str; 1] = ["events.k8s.io/events: create patch"];
+const SHARED_SECRETS: [&str; 1] = ["core/secrets: watch"];
+
 /// The rights in the operator's own namespace.
 const OWN: [&str; 3] = [
     "coordination.k8s.io/leases connect-operator: update",
@@ -109,6 +120,17 @@ fn the_rights_are_these_and_no_others() {
             "watchNamespaces={shop},outputs.enabled=true",
             vec![at("shop", &WATCHED), at("shop", &OUTPUTS), own.clone()],
         ),
+        (
+            "shared projects in one namespace",
+            "watchNamespaces={shop},clusterProjects.enabled=true",
+            vec![
+                at("shop", &WATCHED),
+                at("everywhere", &SHARED),
+                at("default", &SHARED_EVENTS),
+                at("connect-operator", &SHARED_SECRETS),
+                own.clone(),
+            ],
+        ),
         ("one namespace", "watchNamespaces={shop}", vec![at("shop", &WATCHED), own.clone()]),
         (
             "two and its own",
@@ -156,9 +178,16 @@ fn users_get_the_kinds_and_never_the_status() {
 fn the_page_about_security_has_the_same_rights() {
     let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
     let roles: Vec<_> = fenced.flat_map(helm::read).filter(|it| !it["rules"].is_null()).collect();
-    assert_eq!(roles.len(), 3, "one for watched namespaces, one for its own, one for outputs");
+    assert_eq!(
+        roles.len(),
+        6,
+        "one for watched namespaces, one for its own, one for outputs, three for shared projects"
+    );
     let expected = |rights: &[&str]| -> BTreeSet<String> { rights.iter().map(|right| (*right).to_owned()).collect() };
     assert_eq!(words(&roles[0]["rules"]), expected(&WATCHED));
     assert_eq!(words(&roles[1]["rules"]), expected(&OWN));
     assert_eq!(words(&roles[2]["rules"]), expected(&OUTPUTS));
+    assert_eq!(words(&roles[3]["rules"]), expected(&SHARED));
+    assert_eq!(words(&roles[4]["rules"]), expected(&SHARED_EVENTS));
+    assert_eq!(words(&roles[5]["rules"]), expected(&SHARED_SECRETS));
 }

@@ -130,6 +130,25 @@ mod tests {
     }
 
     #[test]
+    fn an_object_without_a_namespace_is_in_the_scope_of_installs_with_shared_projects() {
+        let names = ["a".to_owned()];
+        for (case, shares, selector, has, expected) in [
+            ("with shared projects", true, "", "", true),
+            ("without", false, "", "", false),
+            ("with its label", true, "team=tax", "team=tax", true),
+            ("with another label", true, "team=tax", "team=cart", false),
+        ] {
+            let scope = Scope::new(&names, selector).expect("a selector").with_cluster_projects(shares);
+            assert_eq!(scope.works_on("", &labels(has)), expected, "{case}");
+            assert_eq!(
+                Scope::told_by(&scope.annotations()).works_on("", &labels(has)),
+                expected,
+                "{case}, by its Lease"
+            );
+        }
+    }
+
+    #[test]
     fn a_lease_whose_annotations_cannot_be_parsed_means_everything() {
         assert!(Scope::told_by(&BTreeMap::new()).works_on("a", &Labels::new()));
         let strange = BTreeMap::from([

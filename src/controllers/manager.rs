@@ -38,7 +38,7 @@ use super::fair_queue::FairQueue;
 use super::foreign_installs::ForeignInstalls;
 use super::foreign_leases;
 use super::keys::KeyOwnership;
-use super::lists::List;
+use super::lists;
 use super::managed_kind::object_ref;
 use super::namespace_permissions::NamespacePermissions;
 use super::object::Object;
@@ -161,7 +161,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let (requeue_timers, tracker) = (Arc::clone(&context.requeue_timers), Arc::clone(&context.tracker));
     let foreign_installs = foreign_leases::follow(Arc::clone(&context));
     let shares = options.scope.has_cluster_projects();
-    tracker.start(lists(&scopes, shares));
+    tracker.start(lists::initial(&scopes, shares));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let wipe = wipe(Arc::clone(&context));
     let (stop, _) = tokio::sync::watch::channel(false);
@@ -222,17 +222,6 @@ async fn wipe(context: Arc<Context>) {
         context.clock.sleep(content_cache::LIFETIME).await;
         context.contents.expire(context.clock.now());
     }
-}
-
-/// Returns the initial lists of all watches. `shares`: whether there are shared projects.
-fn lists(scopes: &[Option<String>], shares: bool) -> Vec<List> {
-    let of_kind = |kind: Kind| -> Vec<List> {
-        if kind.is_cluster_scoped() {
-            return shares.then_some(List { kind, namespace: None }).into_iter().collect();
-        }
-        scopes.iter().map(|namespace| List { kind, namespace: namespace.clone() }).collect()
-    };
-    Kind::ALL.into_iter().flat_map(of_kind).collect()
 }
 
 /// The channels to the controllers of one namespace, by kind.

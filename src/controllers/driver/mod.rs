@@ -132,9 +132,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
             return self.remove_finalizer(None).await;
         }
         // Rule 29, before rule 4: a conflict names a resource of another namespace.
-        let project_ref = self.project();
-        let permission = self.context.permissions.permission(&project_ref, &self.object_ref.namespace);
-        if let Permission::Denied(condition) = permission {
+        if let Permission::Denied(condition) = self.permission() {
             return self.report_not_allowed(condition).await;
         }
         // Rule 4, before a finalizer is added and before the remote is asked.
@@ -148,7 +146,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
                 Err(error) => return self.report_kubernetes_error(refusal::FINALIZERS, error).await,
             }
         }
-        let project = match object::project(self.context, &project_ref, &self.object_ref.namespace).await {
+        let project = match object::project(self.context, &self.project(), &self.object_ref.namespace).await {
             Ok(project) => project,
             Err(Some(condition)) => return self.report_and_wait(None, condition, Some(PROJECT_AGAIN)).await,
             Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
@@ -220,6 +218,10 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
             Decided::Decision(decision) => decision,
             Decided::Ended(next) => return Ok(next),
         };
+        // Rule 29 again: the permission may have been withdrawn since.
+        if let Permission::Denied(condition) = self.permission() {
+            return self.report_not_allowed(condition).await;
+        }
         // Rule 4 again, atomically with announcing it: another resource may have begun since, or have appeared.
         match self.claim(remote, &observed, &decision) {
             ClaimStatus::Owner => {}
@@ -244,6 +246,11 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     /// Returns a reference to the project that the resource names.
     pub(in crate::controllers) fn project(&self) -> ObjectRef {
         ObjectRef::of_project(&self.object_ref.namespace, self.object.project())
+    }
+
+    /// Returns whether the namespace of the resource may use the project that the resource names.
+    fn permission(&self) -> Permission {
+        self.context.permissions.permission(&self.project(), &self.object_ref.namespace)
     }
 
     /// Rules 22 and 23: what was never created, and what is orphaned, goes without asking the remote.

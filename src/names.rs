@@ -40,6 +40,8 @@ pub const LEASE: &str = "connect-operator";
 pub const WATCH_NAMESPACES: &str = "connect-operator.io/watch-namespaces";
 /// Annotation of that Lease: the label selector of the resources that its install reconciles; empty or absent: all.
 pub const SELECTOR: &str = "connect-operator.io/selector";
+/// Annotation of a Lease: whether its install works with `ClusterConnectProject`s.
+pub const CLUSTER_PROJECTS: &str = "connect-operator.io/cluster-projects";
 
 /// Condition: the deployment is live with the desired state.
 pub const READY: &str = "Ready";

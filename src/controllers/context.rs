@@ -21,6 +21,7 @@ use super::digest::DigestKey;
 use super::driver::LocalCaches;
 use super::foreign_installs::ForeignInstalls;
 use super::keys::KeyOwnership;
+use super::namespace_permissions::NamespacePermissions;
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
 use super::project_quota::ProjectQuota;
@@ -64,11 +65,13 @@ pub struct Context {
     pub contents: ContentCache,
     /// Which resources claim which key in which remote project.
     pub keys: KeyOwnership,
-    /// Which `ConnectProject`s may be used.
+    /// Which namespaces may use which `ClusterConnectProject`.
+    pub permissions: NamespacePermissions,
+    /// Which projects may be used.
     pub project_quota: ProjectQuota,
-    /// The last result of each `ConnectProject`.
+    /// The last result of each project.
     pub projects: ObjectMap<Project>,
-    /// Copies of the credentials of each `ConnectProject`.
+    /// Copies of the credentials of each project.
     pub copies: Copies,
     /// What is kept between reconciles of a `ConnectorDeployment`.
     pub deployment_caches:
@@ -107,6 +110,11 @@ impl Context {
         }
     }
 
+    /// Enqueues the resources that name this project.
+    pub fn enqueue_users_of_project(&self, project: &ObjectRef) {
+        self.references.users_of_project(project).into_iter().for_each(|user| self.enqueue(user));
+    }
+
     /// Returns every resource that this process keeps anything for, in order, so that tests can compare it with what
     /// exists.
     #[must_use]
@@ -119,7 +127,10 @@ impl Context {
             self.mirrors.object_refs(),
         ]);
         let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);
-        let kept = kept.chain([Kind::Deployment, Kind::Staged, Kind::Project].map(|kind| self.keys.object_refs(kind)));
+        let kept = kept.chain(
+            [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject]
+                .map(|kind| self.keys.object_refs(kind)),
+        );
         kept.chain([
             self.tracker.object_refs(),
             self.given.object_refs(),
@@ -163,7 +174,7 @@ impl Context {
     }
 }
 
-/// A `ConnectProject` as its controller found it.
+/// A project as its controller found it.
 #[derive(Clone)]
 pub struct Project {
     /// The remote project that it names.

@@ -9,6 +9,7 @@ use kube::{Resource, ResourceExt};
 
 use super::context::Context;
 use super::managed_kind::{ManagedKind, created, object_ref};
+use super::namespace_permissions::Changes;
 use super::object_ref::{Kind, ObjectRef};
 use super::references::Named;
 use super::sources::Sources;
@@ -27,7 +28,7 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
             context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
         }
         Kind::Staged => driver::gone::<ConnectorStaged>(context, object_ref),
-        Kind::Project => connect_project::gone(context, object_ref),
+        Kind::Project | Kind::ClusterProject => connect_project::gone(context, object_ref),
         Kind::Check => {
             action_check::gone(context, object_ref);
             context.enqueue_users(Named::Check, &object_ref.namespace, &object_ref.name);
@@ -39,6 +40,9 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
 /// Forgets a resource that an event reports as deleted. From now on another resource can own its key (rule 4).
 pub fn ended(context: &Context, object_ref: &ObjectRef) {
     context.keys.gone(object_ref);
+    if object_ref.kind == Kind::ClusterProject {
+        context.permissions.forget(object_ref);
+    }
     gone(context, object_ref);
     // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
     context.enqueue(object_ref.clone());
@@ -54,6 +58,42 @@ pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &wa
     }
     // Nothing is sent while the object is missing, so this does not count as a change that waits to be sent.
     users.missing.into_iter().for_each(|user| context.enqueue(user));
+}
+
+/// Handles an event of a namespace: enqueues the resources in it whose permission to use a project has changed.
+pub fn namespace<K: Resource>(context: &Context, event: &watcher::Event<K>) {
+    let was_listed = context.permissions.is_listed();
+    permitted(context, context.permissions.note(event));
+    if !was_listed && context.permissions.is_listed() {
+        namespaces_listed(context);
+    }
+}
+
+/// Handles that the API server refuses to list the namespaces.
+pub fn namespaces_refused(context: &Context, why: &str) {
+    let was_listed = context.permissions.is_listed();
+    context.permissions.refused(why);
+    if !was_listed {
+        namespaces_listed(context);
+    }
+}
+
+/// Releases what waits for the first list of namespaces.
+fn namespaces_listed(context: &Context) {
+    context.keys.listed();
+    for (_, name) in context.references.named(Named::ClusterProject, None) {
+        context.enqueue_users_of_project(&ObjectRef::cluster_project(&name));
+    }
+}
+
+/// Applies changed permissions, and enqueues the resources concerned and the projects, which count them.
+fn permitted(context: &Context, changes: Changes) {
+    for (project, namespaces) in changes {
+        context.keys.allow(&project, context.permissions.namespaces(&project));
+        let users = context.references.users_of_project(&project);
+        users.into_iter().filter(|user| namespaces.contains(&user.namespace)).for_each(|user| context.enqueue(user));
+        context.enqueue(project);
+    }
 }
 
 /// Handles a Connector object that was written or removed, by this operator or by others. Enqueues its mirror if the
@@ -118,7 +158,7 @@ impl KnownObjects {
                 known.extend(match K::KIND {
                     Kind::Deployment => context.deployment_caches.object_refs(),
                     Kind::Staged => context.staged_caches.object_refs(),
-                    Kind::Project => context.projects.object_refs(),
+                    Kind::Project | Kind::ClusterProject => context.projects.object_refs(),
                     Kind::Mirror => context.mirrors.object_refs(),
                     Kind::Check => context.references.object_refs().into_iter().filter(is_check).collect(),
                 });
@@ -131,10 +171,7 @@ impl KnownObjects {
                 self.here.retain(|object_ref| listed.contains(object_ref));
                 self.later.drain(..).for_each(|object_ref| context.enqueue(object_ref));
                 settle::<K>(context);
-                return known
-                    .into_iter()
-                    .filter(|object_ref| here(object_ref) && !listed.contains(object_ref))
-                    .collect();
+                return known.into_iter().filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it)).collect();
             }
             watcher::Event::Delete(object) => {
                 self.here.remove(&object_ref(object));
@@ -157,7 +194,7 @@ impl KnownObjects {
             if wants_keys::<K>() {
                 context.keys.refused();
             }
-            if K::KIND == Kind::Project {
+            if K::KIND.is_project() {
                 context.project_quota.listed();
             }
         }
@@ -169,17 +206,20 @@ impl KnownObjects {
     fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
         object.note(&context.keys);
         let object_ref = object_ref(object);
+        if let Some(allowed) = object.allowed_namespaces() {
+            permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
+        }
         context.tracker.inventory.seen(&object_ref, object.reported_state());
         let named = match K::KIND {
             Kind::Deployment => Some(Named::Deployment),
             Kind::Check => Some(Named::Check),
-            Kind::Staged | Kind::Project | Kind::Mirror => None,
+            Kind::Staged | Kind::Project | Kind::ClusterProject | Kind::Mirror => None,
         };
         if let Some(named) = named {
             context.enqueue_users(named, &object_ref.namespace, &object_ref.name);
         }
-        if K::KIND == Kind::Project {
-            let users = context.references.users(Named::Project, &object_ref.namespace, &object_ref.name);
+        if K::KIND.is_project() {
+            let users = context.references.users_of_project(&object_ref);
             users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
             if context.foreign_installs.selects(object.labels()) {
                 context.project_quota.saw(&object_ref, created(object));
@@ -201,13 +241,13 @@ fn listed<K: ManagedKind>(context: &Context) {
     if wants_keys::<K>() {
         context.keys.listed();
     }
-    if K::KIND == Kind::Project {
+    if K::KIND.is_project() {
         context.project_quota.listed();
     }
 }
 
 fn settle<K: ManagedKind>(context: &Context) {
-    if K::KIND == Kind::Project {
+    if K::KIND.is_project() {
         context.project_quota.settle();
     }
 }

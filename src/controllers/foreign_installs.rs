@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use tokio::sync::Notify;
 
 use super::managed_kind::ManagedKind;
-use super::object_ref::{Kind, ObjectRef};
+use super::object_ref::ObjectRef;
 use crate::leader::other_installs::{Availability, Object, OtherInstalls};
 use crate::leader::scope::Labels;
 use crate::leader::{LeaseName, Scope};
@@ -72,7 +72,7 @@ impl ForeignInstalls {
         if lock(&self.other_installs).relabelled(object_ref, labels) {
             return true;
         }
-        if !self.is_shard() || object_ref.kind != Kind::Project {
+        if !self.is_shard() || !object_ref.kind.is_project() {
             return false;
         }
         let selected = self.selects(labels);

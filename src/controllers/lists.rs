@@ -99,6 +99,19 @@ impl Lists {
     }
 }
 
+/// Returns the initial lists of all watches. `scopes`: the watched namespaces, `None` for all; `shares`: whether the install
+/// works with `ClusterConnectProject`s.
+#[must_use]
+pub fn initial(scopes: &[Option<String>], shares: bool) -> Vec<List> {
+    let of_kind = |kind: Kind| -> Vec<List> {
+        if kind.is_cluster_scoped() {
+            return shares.then_some(List { kind, namespace: None }).into_iter().collect();
+        }
+        scopes.iter().map(|namespace| List { kind, namespace: namespace.clone() }).collect()
+    };
+    Kind::ALL.into_iter().flat_map(of_kind).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +137,21 @@ mod tests {
         assert_eq!(refused_names, ["ConnectorDeployment in namespace yard"]);
         assert!(lists.there(&list("yard")));
         assert_eq!((lists.refused_lists().count(), lists.progress()), (0, (2, 2)));
+    }
+
+    #[test]
+    fn shared_projects_have_one_list_whatever_is_watched() {
+        let scopes = ["shop", "yard"].map(|name| Some(name.to_owned()));
+        for (shares, expected) in [(false, 0), (true, 1)] {
+            let all = initial(&scopes, shares);
+            let shared = all.iter().filter(|list| list.kind == Kind::ClusterProject);
+            assert_eq!((shared.count(), all.len()), (expected, 2 * (Kind::ALL.len() - 1) + expected));
+            let lists = Lists::awaiting(all);
+            assert!(!lists.is_listed(&ObjectRef::cluster_project("demo")));
+        }
+        let mut lists = Lists::awaiting(initial(&scopes, true));
+        assert!(lists.there(&List { kind: Kind::ClusterProject, namespace: None }));
+        assert!(lists.is_listed(&ObjectRef::cluster_project("demo")));
     }
 
     #[test]

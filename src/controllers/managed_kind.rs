@@ -8,7 +8,9 @@ use super::connector::project::MirroredProject;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
 use super::object_ref::{Kind, ObjectRef};
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{
+    ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
+};
 use crate::names;
 
 /// A kind that is watched and reconciled.
@@ -27,12 +29,18 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
 
     /// Returns the install that works on the object, if one has claimed it (rule 26).
     fn controller(&self) -> Option<&str>;
+
+    /// Returns the namespaces whose resources may use a cluster-scoped project (rule 29); `None` for every other kind.
+    fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+        None
+    }
 }
 
 /// Implements the trait for a kind that has conditions. `$note`: records the key that it claims; `$started_at`: when the
-/// operation in its status began; `$id`: the id of the remote record in its status.
+/// operation in its status began; `$id`: the id of the remote record in its status; `$allowed`: the namespaces that may use
+/// it.
 macro_rules! managed_kind {
-    ($kind:ident, $variant:ident, $note:expr, $started_at:expr, $id:expr) => {
+    ($kind:ident, $variant:ident, $note:expr, $started_at:expr, $id:expr $(, $allowed:expr)?) => {
         impl ManagedKind for $kind {
             const KIND: Kind = Kind::$variant;
 
@@ -57,6 +65,11 @@ macro_rules! managed_kind {
             fn controller(&self) -> Option<&str> {
                 self.status.as_ref()?.controller.as_deref()
             }
+
+            $(fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+                let allowed: fn(&Self) -> AllowedNamespaces = $allowed;
+                Some(allowed(self))
+            })?
         }
     };
 }
@@ -76,6 +89,14 @@ managed_kind!(
     |status| status.id.as_ref()
 );
 managed_kind!(ConnectProject, Project, |project, keys| keys.saw_project(project), |_| None, |_| None);
+managed_kind!(
+    ClusterConnectProject,
+    ClusterProject,
+    |project, keys| keys.saw_project(project),
+    |_| None,
+    |_| None,
+    |project| project.spec.allowed_namespaces.clone().unwrap_or_default()
+);
 // A check claims no key.
 managed_kind!(ActionCheck, Check, |_, _| {}, |_| None, |_| None);
 

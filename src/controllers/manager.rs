@@ -38,13 +38,14 @@ use super::fair_queue::FairQueue;
 use super::foreign_installs::ForeignInstalls;
 use super::foreign_leases;
 use super::keys::KeyOwnership;
-use super::lists::List;
+use super::lists;
 use super::managed_kind::object_ref;
+use super::namespace_permissions::NamespacePermissions;
 use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
 use super::project_quota::{ProjectLimits, ProjectQuota};
-use super::readable;
+use super::readable::{self, Guarded};
 use super::reconciled::{self, Reconciled};
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
@@ -53,7 +54,9 @@ use super::resync::{self, resync};
 use super::secret;
 use super::series::Series;
 use super::tracker::ReconcileTracker;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy};
+use crate::crd::{
+    ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy,
+};
 use crate::leader::{LeaseName, Scope as Works};
 use crate::names;
 
@@ -71,7 +74,7 @@ const LONGEST_END: Duration = Duration::from_secs(45);
 pub struct Options {
     /// Client of the cluster.
     pub client: Client,
-    /// Namespaces and labels that this install selects.
+    /// Namespaces and labels that this install selects, and whether it works with `ClusterConnectProject`s.
     pub scope: Works,
     /// Lease of this install, with which it claims objects; `None`: it claims nothing.
     pub install: Option<LeaseName>,
@@ -81,7 +84,8 @@ pub struct Options {
     pub project_limits: ProjectLimits,
     /// Clock of all timers.
     pub clock: Clock,
-    /// Namespace for the operator's own objects: the copies of credentials (rule 24).
+    /// Namespace for the operator's own objects, the copies of credentials (rule 24), and for the credentials of
+    /// `ClusterConnectProject`s.
     pub operator_namespace: String,
     /// Deletion policy of `ConnectorDeployment`s that set none; `None`: it depends on their type.
     pub default_deletion_policy: Option<DeletionPolicy>,
@@ -104,6 +108,7 @@ pub struct Options {
 #[must_use]
 pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<ObjectRef>) -> Arc<Context> {
     let clock = &options.clock;
+    let shares = options.scope.has_cluster_projects();
     let remotes = Remotes::new(
         clock.clone(),
         Arc::clone(&options.factory),
@@ -124,8 +129,10 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         digest_key: options.digest_key.clone(),
         references: References::default(),
         // Each scope has a list of deployments, one of staged connectors and one of projects.
-        keys: KeyOwnership::new(3 * scopes, enqueue.clone()),
-        project_quota: ProjectQuota::new(options.project_limits, scopes, enqueue.clone()),
+        // With shared projects, there is one list of these, and one of the namespaces that may use them.
+        keys: KeyOwnership::new(3 * scopes + if shares { 2 } else { 0 }, enqueue.clone()),
+        permissions: NamespacePermissions::new(shares),
+        project_quota: ProjectQuota::new(options.project_limits, scopes + usize::from(shares), enqueue.clone()),
         projects: ObjectMap::default(),
         contents: ContentCache::default(),
         copies: Copies::new(options.operator_namespace.clone()),
@@ -153,19 +160,35 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let clock = options.clock.clone();
     let (requeue_timers, tracker) = (Arc::clone(&context.requeue_timers), Arc::clone(&context.tracker));
     let foreign_installs = foreign_leases::follow(Arc::clone(&context));
-    tracker
-        .start(scopes.iter().flat_map(|namespace| Kind::ALL.map(|kind| List { kind, namespace: namespace.clone() })));
+    let shares = options.scope.has_cluster_projects();
+    tracker.start(lists::initial(&scopes, shares));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
     let wipe = wipe(Arc::clone(&context));
     let (stop, _) = tokio::sync::watch::channel(false);
     let mut routes = BTreeMap::new();
-    let mut running = Vec::new();
-    for namespace in scopes {
-        let selector = options.scope.selector().to_string();
-        let (context, jitter_seed) = (Arc::clone(&context), options.jitter_seed);
-        let scope = Scope { context, namespace, selector, jitter_seed, done: done.clone(), stop: stop.subscribe() };
+    let mut running: Vec<BoxFuture<'static, ()>> = Vec::new();
+    let scope = |namespace: Option<String>| Scope {
+        context: Arc::clone(&context),
+        namespace,
+        selector: options.scope.selector().to_string(),
+        jitter_seed: options.jitter_seed,
+        done: done.clone(),
+        stop: stop.subscribe(),
+    };
+    if shares {
         let mut route = Route::new();
-        running.push(scope.run(&mut route));
+        running.push(scope(None).run_cluster_scoped(&mut route).boxed());
+        // Resources without a namespace have an empty one.
+        routes.insert(Some(String::new()), route);
+        let operators = Some(options.operator_namespace.clone());
+        if !scopes.iter().any(|watched| watched.is_none() || *watched == operators) {
+            running.push(scope(operators).sources::<Secret>(Named::Secret, secrets_of_interest()));
+        }
+    }
+    for namespace in scopes {
+        let scope = scope(namespace);
+        let mut route = Route::new();
+        running.push(scope.run(&mut route).boxed());
         routes.insert(scope.namespace, route);
     }
     let mut running = pin!(future::join_all(running));
@@ -213,7 +236,7 @@ async fn dispatch(
 ) {
     let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(reconciled::slots(kind)))));
     let route = |object_ref: &ObjectRef| {
-        let route = routes.get(&None).or_else(|| routes.get(&Some(object_ref.namespace.clone())))?;
+        let route = routes.get(&Some(object_ref.namespace.clone())).or_else(|| routes.get(&None))?;
         route.get(&object_ref.kind)
     };
     loop {
@@ -260,11 +283,11 @@ impl Scope {
     /// Runs all watches and controllers of the scope. Adds the channel of each controller to `route`.
     fn run(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
         let controllers = [
-            self.controller::<ConnectorDeployment>(route),
-            self.controller::<ConnectorStaged>(route),
-            self.controller::<ConnectProject>(route),
-            self.controller::<ActionCheck>(route),
-            self.controller::<MirroredProject>(route),
+            self.controller::<ConnectorDeployment>(self.api(), route),
+            self.controller::<ConnectorStaged>(self.api(), route),
+            self.controller::<ConnectProject>(self.api(), route),
+            self.controller::<ActionCheck>(self.api(), route),
+            self.controller::<MirroredProject>(self.api(), route),
             self.mirrored(),
             self.sources::<Secret>(Named::Secret, secrets_of_interest()),
             self.sources::<ConfigMap>(Named::ConfigMap, watches::config()),
@@ -272,11 +295,18 @@ impl Scope {
         future::join_all(controllers).map(|_| ())
     }
 
+    /// Runs the controller of shared projects, and the watch of the namespaces that may use them.
+    fn run_cluster_scoped(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
+        let controllers =
+            [self.controller::<ClusterConnectProject>(Api::all(self.context.client.clone()), route), self.namespaces()];
+        future::join_all(controllers).map(|_| ())
+    }
+
     /// Runs the controller of one kind until it is stopped.
-    fn controller<K: Reconciled>(&self, route: &mut Route) -> BoxFuture<'static, ()> {
+    fn controller<K: Reconciled>(&self, api: Api<Guarded<K>>, route: &mut Route) -> BoxFuture<'static, ()> {
         let (sender, events) = mpsc::unbounded_channel();
         route.insert(K::KIND, sender);
-        let Watched { stream, store, unreadable } = self.objects::<K>();
+        let Watched { stream, store, unreadable } = self.objects::<K>(api);
         let unlisted = self.stopped_before_the_first_list(store.clone());
         let seed = self.jitter_seed.wrapping_add(K::KIND as u64);
         let resync = resync(store.clone(), Arc::clone(&self.context), seed);
@@ -368,7 +398,10 @@ fn observed<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> impl Future
 fn receive<K: Object>(
     mut events: UnboundedReceiver<ObjectRef>,
 ) -> impl Stream<Item = reflector::ObjectRef<K>> + Send + 'static {
-    let named = |object_ref: ObjectRef| reflector::ObjectRef::new(&object_ref.name).within(&object_ref.namespace);
+    let named = |object_ref: ObjectRef| {
+        let named = reflector::ObjectRef::new(&object_ref.name);
+        if object_ref.kind.is_cluster_scoped() { named } else { named.within(&object_ref.namespace) }
+    };
     futures::stream::poll_fn(move |task| events.poll_recv(task)).map(named)
 }
 

@@ -17,13 +17,14 @@ use serde_json::json;
 use super::conditions::{ConditionUpdate, ready_reason};
 use super::context::{Context, Project};
 use super::driver::RemoteKind;
+use super::namespace_permissions::Permission;
 use super::object_ref::ObjectRef;
 use super::patch::{patch_metadata, write_status};
 use super::problem;
 use super::reason::Reason;
 use super::refusal::{self, Access};
 use super::tracker::ReconcileOutcome;
-use crate::crd::ConnectProject;
+use crate::crd::{ClusterConnectProject, ConnectProject};
 use crate::names;
 
 /// Requeue delay after a write that met a newer version of the resource (409).
@@ -39,29 +40,22 @@ pub enum Next {
     Again(Option<Duration>),
 }
 
-/// A kind that can be watched and written: namespaced, and known at compile time.
-pub trait Object:
-    Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
-{
-}
+/// A kind that can be watched and written, and is known at compile time.
+pub trait Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
 
-impl<K> Object for K where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Send
-        + Sync
-        + 'static
-{
-}
+impl<K> Object for K where K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+
+/// Such a kind with a namespace.
+pub trait NamespacedObject: Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> {}
+
+impl<K> NamespacedObject for K where K: Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> {}
 
 /// Returns the current resource; `None`: it no longer exists. Reads it from the API server only if `cached` may be
 /// older than our last write. `written`: the resource version of that write; cleared once the cache shows it.
 ///
 /// # Errors
 /// Those of the API server.
-pub async fn current<K: Object>(
+pub async fn current<K: NamespacedObject>(
     client: &Client,
     cached: Arc<K>,
     written: &mut Option<String>,
@@ -207,24 +201,37 @@ pub async fn is_still_stored<K: RemoteKind>(api: &Api<K>, object: &mut Arc<K>) -
     Ok(true)
 }
 
-/// Returns the project that a resource names.
+/// Returns the project that a resource of `namespace` names, if that namespace may use it (rule 29).
 ///
 /// # Errors
 /// The condition that explains why there is none; `None` while the controller of the project has not reconciled it yet.
-pub async fn project(context: &Context, namespace: &str, name: &str) -> Result<Project, Option<ConditionUpdate>> {
-    let object_ref = ObjectRef::project(namespace, name);
-    if let Some(project) = context.projects.get(&object_ref) {
+pub async fn project(
+    context: &Context,
+    object_ref: &ObjectRef,
+    namespace: &str,
+) -> Result<Project, Option<ConditionUpdate>> {
+    let permission = context.permissions.permission(object_ref, namespace);
+    if let Permission::Denied(condition) = permission {
+        return Err(Some(condition));
+    }
+    if let (Permission::Granted, Some(project)) = (permission, context.projects.get(object_ref)) {
         return Ok(project);
     }
     // At a start, every resource comes here before its project is reconciled.
-    if context.project_quota.has(&object_ref) {
+    if context.project_quota.has(object_ref) {
         return Err(None);
     }
-    match Api::<ConnectProject>::namespaced(context.client.clone(), namespace).get_opt(name).await {
-        Ok(None) => Err(Some(problem::project_missing(name))),
+    let (client, name) = (context.client.clone(), &object_ref.name);
+    let found = if object_ref.kind.is_cluster_scoped() {
+        Api::<ClusterConnectProject>::all(client).get_metadata_opt(name).await.map(|found| found.is_some())
+    } else {
+        Api::<ConnectProject>::namespaced(client, namespace).get_metadata_opt(name).await.map(|found| found.is_some())
+    };
+    match found {
+        Ok(false) => Err(Some(problem::project_missing(object_ref))),
         // Its controller enqueues the resources that name it once it knows the project.
-        Ok(Some(_)) => Err(None),
-        Err(error) => Err(Some(unreadable(&format!("ConnectProject {name}"), error))),
+        Ok(true) => Err(None),
+        Err(error) => Err(Some(unreadable(&format!("{} {name}", object_ref.kind.as_str()), error))),
     }
 }
 

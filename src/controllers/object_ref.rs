@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::crd::{ProjectKind, ProjectRef};
+
 /// Kind of a resource that a controller reconciles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -15,11 +17,26 @@ pub enum Kind {
     Check,
     /// The mirror of the registry of a `ConnectProject`.
     Mirror,
+    /// A `ClusterConnectProject`.
+    ClusterProject,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Project, Self::Deployment, Self::Staged, Self::Check, Self::Mirror];
+    pub const ALL: [Self; 6] =
+        [Self::Project, Self::Deployment, Self::Staged, Self::Check, Self::Mirror, Self::ClusterProject];
+
+    /// Returns whether its resources have no namespace.
+    #[must_use]
+    pub fn is_cluster_scoped(self) -> bool {
+        self == Self::ClusterProject
+    }
+
+    /// Returns whether its resources are projects, which other resources name in `projectRef`.
+    #[must_use]
+    pub fn is_project(self) -> bool {
+        matches!(self, Self::Project | Self::ClusterProject)
+    }
 
     /// Returns the name of the kind in metrics and logs; a mirror has the name of the kind that it writes.
     #[must_use]
@@ -30,6 +47,7 @@ impl Kind {
             Self::Staged => "ConnectorStaged",
             Self::Check => "ActionCheck",
             Self::Mirror => "Connector",
+            Self::ClusterProject => "ClusterConnectProject",
         }
     }
 }
@@ -39,7 +57,7 @@ impl Kind {
 pub struct ObjectRef {
     /// Kind of the resource.
     pub kind: Kind,
-    /// Namespace of the resource.
+    /// Namespace of the resource; empty for one that is cluster-scoped.
     pub namespace: String,
     /// Name of the resource.
     pub name: String,
@@ -50,6 +68,21 @@ impl ObjectRef {
     #[must_use]
     pub fn project(namespace: &str, name: &str) -> Self {
         Self { kind: Kind::Project, namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// Returns a reference to the `ClusterConnectProject` of that name.
+    #[must_use]
+    pub fn cluster_project(name: &str) -> Self {
+        Self { kind: Kind::ClusterProject, namespace: String::new(), name: name.to_owned() }
+    }
+
+    /// Returns a reference to the project that a resource of this namespace names.
+    #[must_use]
+    pub fn of_project(namespace: &str, reference: &ProjectRef) -> Self {
+        match reference.kind {
+            ProjectKind::ConnectProject => Self::project(namespace, &reference.name),
+            ProjectKind::ClusterConnectProject => Self::cluster_project(&reference.name),
+        }
     }
 
     /// Returns a reference to the `ConnectorDeployment` of that name.
@@ -79,6 +112,9 @@ impl ObjectRef {
 
 impl fmt::Display for ObjectRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            return formatter.write_str(&self.name);
+        }
         write!(formatter, "{}/{}", self.namespace, self.name)
     }
 }

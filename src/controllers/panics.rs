@@ -86,7 +86,11 @@ pub(super) async fn report<K: Object + ManagedKind>(
 ) -> Result<(), kube::Error> {
     let object_ref = object_ref(object);
     let kind = ApiResource::erase::<K>(&());
-    let api: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), &object_ref.namespace, &kind);
+    let client = context.client.clone();
+    let api: Api<DynamicObject> = match object.meta().namespace.as_deref() {
+        Some(namespace) => Api::namespaced_with(client, namespace, &kind),
+        None => Api::all_with(client, &kind),
+    };
     // The reconcile may have written the object before it panicked, so its own copy may be outdated.
     let Some(found) = api.get_opt(&object_ref.name).await? else { return Ok(()) };
     let status = &found.data["status"];

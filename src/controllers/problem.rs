@@ -112,8 +112,10 @@ pub fn unlisted(key: &str) -> ConditionUpdate {
 
 /// Returns the condition when the project that a resource names does not exist.
 #[must_use]
-pub fn project_missing(name: &str) -> ConditionUpdate {
-    ConditionUpdate::new(Reason::ProjectMissing, format!("ConnectProject {name} is missing in this namespace"))
+pub fn project_missing(project: &ObjectRef) -> ConditionUpdate {
+    let (kind, name) = (project.kind.as_str(), &project.name);
+    let place = if project.kind.is_cluster_scoped() { "" } else { " in this namespace" };
+    ConditionUpdate::new(Reason::ProjectMissing, format!("{kind} {name} is missing{place}"))
 }
 
 /// Returns the condition for a failed call that changes something; `None`: the error is transient, and the next
@@ -160,8 +162,14 @@ pub fn condition_of_outage(outage: &Outage, project: &str) -> ConditionUpdate {
 
 /// Returns the condition for a resource whose project cannot be used.
 #[must_use]
-pub fn of_project(condition: &ConditionUpdate) -> ConditionUpdate {
+pub fn of_project(project: &ObjectRef, condition: &ConditionUpdate) -> ConditionUpdate {
     match condition.reason {
+        // Users of a namespace need not be allowed to read the project, and its message names objects of the operator's
+        // namespace.
+        reason if project.kind.is_cluster_scoped() => ConditionUpdate::new(
+            Reason::ProjectNotReady,
+            format!("{} {project} cannot be used ({reason}): see its conditions", project.kind.as_str()),
+        ),
         // The same person has to act.
         Reason::CredentialsRejected | Reason::PermissionMissing | Reason::ProjectNotFound => condition.clone(),
         _ => ConditionUpdate::new(
@@ -275,9 +283,12 @@ mod tests {
             (Reason::ServiceUnavailable, Reason::ProjectNotReady),
             (Reason::SecretMissing, Reason::ProjectNotReady),
         ] {
-            let condition = of_project(&ConditionUpdate::new(reason, "why"));
+            let condition = of_project(&ObjectRef::project("shop", "demo"), &ConditionUpdate::new(reason, "why"));
             assert_eq!(condition.reason, expected, "{reason:?}");
             assert!(condition.message.ends_with("why"), "{}", condition.message);
+            let shared = of_project(&ObjectRef::cluster_project("demo"), &ConditionUpdate::new(reason, "why"));
+            let message = format!("ClusterConnectProject demo cannot be used ({reason}): see its conditions");
+            assert_eq!((shared.reason, shared.message), (Reason::ProjectNotReady, message));
         }
     }
 

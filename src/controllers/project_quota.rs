@@ -146,7 +146,7 @@ impl ProjectQuota {
                  them: delete one that is not needed, or have --max-projects-per-namespace raised"
             ),
             Admission::Full => format!(
-                "The operator works with the {total} oldest ConnectProjects of all namespaces, and this is not one of them: \
+                "The operator works with the {total} oldest projects of all namespaces, and this is not one of them: \
                  delete one that is not needed, or have --max-projects raised"
             ),
         };
@@ -195,7 +195,8 @@ fn out(by_age: &BTreeSet<(Timestamp, ObjectRef)>, limits: ProjectLimits) -> BTre
     let mut out = BTreeMap::new();
     for (_, project) in by_age {
         let here = of_namespace.entry(&project.namespace).or_default();
-        if *here >= limits.per_namespace {
+        // A cluster-scoped project has no namespace whose limit it could use up.
+        if *here >= limits.per_namespace && !project.kind.is_cluster_scoped() {
             out.insert(project.clone(), Admission::NamespaceFull);
         } else if total >= limits.total {
             out.insert(project.clone(), Admission::Full);

@@ -6,9 +6,9 @@ use super::*;
 
 const LIMITS: ProjectLimits = ProjectLimits { per_namespace: 2, total: 3 };
 
-/// Returns a project; `a1` is one of namespace `a`.
+/// Returns a project; `a1` is one of namespace `a`, and `s1` has none.
 fn project(name: &str) -> ObjectRef {
-    ObjectRef::project(&name[..1], name)
+    if name.starts_with('s') { ObjectRef::cluster_project(name) } else { ObjectRef::project(&name[..1], name) }
 }
 
 fn second(second: i64) -> Timestamp {
@@ -46,6 +46,7 @@ fn the_oldest_projects_are_admitted() {
         ("fewer than the bounds", "a1 a2 b1", vec![("a1", Admitted), ("a2", Admitted), ("b1", Admitted)]),
         ("a full namespace", "a1 a2 a3 b1", vec![("a2", Admitted), ("a3", NamespaceFull), ("b1", Admitted)]),
         ("all full", "a1 a2 b1 b2 c1", vec![("b1", Admitted), ("b2", Full), ("c1", Full)]),
+        ("no namespace to fill", "s1 s2 s3 s4", vec![("s2", Admitted), ("s3", Admitted), ("s4", Full)]),
         ("one that is new", "a1 a2", vec![("a9", NamespaceFull), ("b1", Admitted), ("c1", Full), ("a2", Admitted)]),
     ] {
         let (quota, _woken) = quota(1, names);

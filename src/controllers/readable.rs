@@ -22,6 +22,7 @@ use super::keys::KeyOwnership;
 use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
 use super::object_ref::Kind;
+use crate::crd::AllowedNamespaces;
 
 /// Reason of the Event. The status stays as it was, with its observedGeneration.
 const NOT_UNDERSTOOD: &str = "NotUnderstood";
@@ -56,6 +57,11 @@ where
 
     fn controller(&self) -> Option<&str> {
         self.0.as_ref().ok()?.controller()
+    }
+
+    /// A project that cannot be deserialized keeps the permissions that it had.
+    fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+        self.0.as_ref().ok()?.allowed_namespaces()
     }
 }
 
@@ -92,7 +98,8 @@ where
 /// Returns the event that removes an object from the store, if the store contains it.
 fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watcher::Event<K>> {
     let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
-    let before = store.get(&name.within(invalid.metadata.namespace.as_deref().unwrap_or_default()))?;
+    let namespace = invalid.metadata.namespace.as_deref();
+    let before = store.get(&namespace.map_or(name.clone(), |namespace| name.within(namespace)))?;
     Some(watcher::Event::Delete(K::clone(&before)))
 }
 

@@ -102,13 +102,14 @@ reasons! {
     Deleting, Running, "The staged connector is being deleted.";
     Adopting, Running, "The operator adopts an existing deployment once it has not changed for a minute.";
     Queued, Running, "The resource waits for a free slot at the remote project, or for the first observation of the remote.";
-    InUse, Running, "The ConnectProject is being deleted, and stays until no ConnectorDeployment and no ConnectorStaged refers to it: delete those that the message counts, or change their `spec.projectRef`.";
+    InUse, Running, "The project is being deleted, and stays until no ConnectorDeployment and no ConnectorStaged refers to it: delete those that the message counts, or change their `spec.projectRef`.";
     NotChecked, Running, "The resources in `spec.verify` were not looked up since the deployment last changed, or cannot be read: the message says which. The operator retries by itself.";
     Suspended, Paused, "A change is not sent because `suspend` is true: set it to false to send the change.";
     SecretMissing, Waiting, "A Secret, or a key in it, does not exist: create it, and the operator continues within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap, or a key in it, does not exist: create it, and the operator continues within seconds.";
-    ProjectMissing, Waiting, "The ConnectProject in `spec.projectRef` does not exist: create it.";
-    ProjectNotReady, Waiting, "The ConnectProject cannot be used: see its own conditions.";
+    ProjectMissing, Waiting, "The project in `spec.projectRef` does not exist: create it, or correct the kind and name of the reference.";
+    ProjectNotAllowed, Stalled, "The namespace may not use the ClusterConnectProject in `spec.projectRef`, or this install works with no ClusterConnectProjects: the message says which. Nothing is read or sent, also if the resource is deleted. Have the namespace added to `spec.allowedNamespaces` of the project, or set its labels, and the operator continues within seconds; to delete the resource and leave what it deployed, set `deletionPolicy: Orphan`.";
+    ProjectNotReady, Waiting, "The project in `spec.projectRef` cannot be used: see its own conditions.";
     CredentialsNotKept, Waiting, "The operator cannot keep the copy of the credentials with which it deletes deployments when the namespace is deleted: grant the rights that the message names. Everything else continues.";
     ServiceUnavailable, Waiting, "The Connect API does not answer, or reports an internal error: the operator retries with exponential backoff.";
     Throttled, Waiting, "The Connect API asked for a pause: the operator continues after it.";

@@ -17,7 +17,7 @@ use super::object::Object;
 use super::object_ref::Kind;
 use super::tracker::ReconcileOutcome;
 use super::{action_check, connect_project, connector, driver, panics, problem};
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
 /// Reconciles of this kind at once, in all namespaces together; [`super::fair_queue`] says whose.
 #[must_use]
@@ -28,7 +28,7 @@ pub(super) fn slots(kind: Kind) -> usize {
         Kind::Deployment => 128,
         // Each reads a Secret of up to 1 MiB and writes its copy, and makes no call of its own: more would only wait for the
         // API server, with their Secrets in memory.
-        Kind::Project => 32,
+        Kind::Project | Kind::ClusterProject => 32,
         // Makers have few staged connectors. Each check waits for a frontend, and keeps its answer in memory for a moment.
         Kind::Staged | Kind::Check => 16,
         // Each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
@@ -71,6 +71,7 @@ reconciled!(
     ConnectorDeployment by driver,
     ConnectorStaged by driver,
     ConnectProject by connect_project,
+    ClusterConnectProject by connect_project,
     ActionCheck by action_check
 );
 

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use super::object_ref::ObjectRef;
+use super::object_ref::{Kind, ObjectRef};
+use crate::crd::{ProjectKind, ProjectRef};
 
 /// Kind of a referenced object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +24,8 @@ pub enum Named {
     Staged,
     /// An `ActionCheck`.
     Check,
+    /// A `ClusterConnectProject`.
+    ClusterProject,
 }
 
 impl Named {
@@ -36,12 +39,27 @@ impl Named {
             Self::Deployment => "ConnectorDeployment",
             Self::Staged => "ConnectorStaged",
             Self::Check => "ActionCheck",
+            Self::ClusterProject => "ClusterConnectProject",
         }
+    }
+
+    /// Returns the reference to the project that a spec names.
+    #[must_use]
+    pub fn project(reference: &ProjectRef) -> Reference {
+        let named = match reference.kind {
+            ProjectKind::ConnectProject => Self::Project,
+            ProjectKind::ClusterConnectProject => Self::ClusterProject,
+        };
+        (named, reference.name.clone())
     }
 }
 
-/// A reference: kind and name of an object in the namespace of the referring resource.
+/// A reference: kind and name of an object, which is in the namespace of the referring resource unless the kind is
+/// cluster-scoped.
 pub type Reference = (Named, String);
+
+/// Kind, namespace and name of a referenced object.
+type Target = (Named, String, String);
 
 /// The index of references.
 #[derive(Debug, Default)]
@@ -49,21 +67,30 @@ pub struct References(Mutex<Index>);
 
 #[derive(Debug, Default)]
 struct Index {
-    users: BTreeMap<(Named, String, String), BTreeSet<ObjectRef>>,
-    uses: BTreeMap<ObjectRef, BTreeSet<Reference>>,
+    users: BTreeMap<Target, BTreeSet<ObjectRef>>,
+    uses: BTreeMap<ObjectRef, BTreeSet<Target>>,
 }
 
 impl References {
     /// Replaces the references of `object_ref`.
     pub fn set(&self, object_ref: &ObjectRef, uses: BTreeSet<Reference>) {
+        self.set_in(object_ref, &object_ref.namespace, uses);
+    }
+
+    /// Replaces the references of `object_ref`, whose targets are in another namespace than itself.
+    pub fn set_in(&self, object_ref: &ObjectRef, namespace: &str, uses: BTreeSet<Reference>) {
+        let target = |(kind, name): Reference| {
+            let namespace = if kind == Named::ClusterProject { "" } else { namespace };
+            (kind, namespace.to_owned(), name)
+        };
+        let uses: BTreeSet<Target> = uses.into_iter().map(target).collect();
         let mut index = self.lock();
         if index.uses.get(object_ref) == Some(&uses) {
             return;
         }
         index.remove(object_ref);
-        for (kind, name) in &uses {
-            let key = (*kind, object_ref.namespace.clone(), name.clone());
-            index.users.entry(key).or_default().insert(object_ref.clone());
+        for target in &uses {
+            index.users.entry(target.clone()).or_default().insert(object_ref.clone());
         }
         if !uses.is_empty() {
             index.uses.insert(object_ref.clone(), uses);
@@ -98,7 +125,27 @@ impl References {
     pub fn uses(&self, object_ref: &ObjectRef, kind: Named) -> Vec<String> {
         let index = self.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
-        uses.filter(|(named, _)| *named == kind).map(|(_, name)| name.clone()).collect()
+        uses.filter(|(named, ..)| *named == kind).map(|(.., name)| name.clone()).collect()
+    }
+
+    /// Returns the resources that name this project.
+    #[must_use]
+    pub fn users_of_project(&self, project: &ObjectRef) -> Vec<ObjectRef> {
+        let named = if project.kind == Kind::ClusterProject { Named::ClusterProject } else { Named::Project };
+        self.users(named, &project.namespace, &project.name)
+    }
+
+    /// Returns the projects that `object_ref` names.
+    #[must_use]
+    pub fn projects(&self, object_ref: &ObjectRef) -> Vec<ObjectRef> {
+        let index = self.lock();
+        let uses = index.uses.get(object_ref).into_iter().flatten();
+        let project = |(named, namespace, name): &Target| match named {
+            Named::Project => Some(ObjectRef::project(namespace, name)),
+            Named::ClusterProject => Some(ObjectRef::cluster_project(name)),
+            Named::Secret | Named::ConfigMap | Named::Deployment | Named::Staged | Named::Check => None,
+        };
+        uses.filter_map(project).collect()
     }
 
     /// Returns every resource that has references.
@@ -114,12 +161,11 @@ impl References {
 
 impl Index {
     fn remove(&mut self, object_ref: &ObjectRef) {
-        for (kind, name) in self.uses.remove(object_ref).unwrap_or_default() {
-            let key = (kind, object_ref.namespace.clone(), name);
-            if let Some(users) = self.users.get_mut(&key) {
+        for target in self.uses.remove(object_ref).unwrap_or_default() {
+            if let Some(users) = self.users.get_mut(&target) {
                 users.remove(object_ref);
                 if users.is_empty() {
-                    self.users.remove(&key);
+                    self.users.remove(&target);
                 }
             }
         }
@@ -144,5 +190,21 @@ mod tests {
         references.forget(&two);
         assert!(references.users(Named::Secret, "shop", "a").is_empty());
         assert_eq!(references.lock().users.len(), 1, "an object without users has no entry");
+    }
+
+    #[test]
+    fn a_cluster_scoped_project_has_users_in_several_namespaces_and_its_secret_in_another() {
+        let references = References::default();
+        let (one, other) = (ObjectRef::deployment("shop", "tax"), ObjectRef::deployment("yard", "tax"));
+        let (shared, own) = (ObjectRef::cluster_project("demo"), ObjectRef::project("shop", "demo"));
+        references.set(&one, [(Named::ClusterProject, "demo".into())].into());
+        references.set(&other, [(Named::ClusterProject, "demo".into())].into());
+        assert_eq!(references.users_of_project(&shared), [one.clone(), other.clone()]);
+        assert!(references.users_of_project(&own).is_empty(), "of the same name");
+        assert_eq!(references.projects(&one), std::slice::from_ref(&shared));
+        references.set(&one, [(Named::Project, "demo".into())].into());
+        assert_eq!((references.users_of_project(&shared), references.users_of_project(&own)), (vec![other], vec![one]));
+        references.set_in(&shared, "operator", [(Named::Secret, "demo".into())].into());
+        assert_eq!(references.users(Named::Secret, "operator", "demo"), [shared]);
     }
 }

@@ -95,6 +95,14 @@ pub fn missing(name: &str, field: &str) -> ConditionUpdate {
     ConditionUpdate::new(Reason::SecretMissing, message)
 }
 
+/// Returns the condition for a Secret that does not exist in another namespace than that of the resource.
+#[must_use]
+pub fn missing_in(namespace: &str, name: &str, field: &str) -> ConditionUpdate {
+    let message =
+        format!("Secret {name} does not exist in the namespace {namespace} of the operator (needed by {field})");
+    ConditionUpdate::new(Reason::SecretMissing, message)
+}
+
 /// Removes the content of an undecodable answer from an error.
 pub(super) fn without_content(error: kube::Error) -> kube::Error {
     let what = match &error {

@@ -101,7 +101,8 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
     .message("names of parameters in query must have 1 to 256 characters")
     .field_path(".query"))]
 pub struct ActionCheckSpec {
-    /// ConnectProject in the same namespace whose spec.frontend supplies the fields that frontend leaves out.
+    /// Project whose spec.frontend supplies the fields that frontend leaves out: a ConnectProject in the same namespace,
+    /// or a ClusterConnectProject.
     /// Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_ref: Option<ProjectRef>,

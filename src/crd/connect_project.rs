@@ -114,7 +114,8 @@ pub struct ConnectProjectSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = schema::URL_PATTERN))]
     pub http_api_url: Option<String>,
-    /// Secret in the same namespace that holds the API client.
+    /// Secret that holds the API client: in the same namespace, or for a ClusterConnectProject in the namespace of the
+    /// operator.
     pub credentials_secret_ref: CredentialsRef,
     /// Maximum number of requests per second to this project: 1 to 1000, in steps of 0.001. At a low rate, few resources of
     /// the project are reconciled at once. If several ConnectProjects name the same project and API client, the lowest number
@@ -130,7 +131,7 @@ pub struct ConnectProjectSpec {
     /// Selection of registry connectors to mirror into the cluster as objects of kind Connector. Default: no mirror.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry: Option<RegistryMirror>,
-    /// Frontend of this project, for ActionChecks that refer to this ConnectProject in projectRef. Default: none.
+    /// Frontend of this project, for ActionChecks that refer to it in projectRef. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frontend: Option<Frontend>,
 }
@@ -153,6 +154,12 @@ impl ConnectProjectSpec {
     pub fn effective_http_api_url(&self) -> String {
         self.http_api_url.clone().unwrap_or_else(|| format!("https://api.{}.commercetools.com", self.region))
     }
+
+    /// Returns the remote project that the spec names.
+    #[must_use]
+    pub fn identity(&self) -> RemoteIdentity {
+        RemoteIdentity { api_url: self.effective_api_url(), project_key: self.project_key.clone() }
+    }
 }
 
 /// Reference to the Secret with the API client of a project. Its optional key scopes holds the scopes to request,
@@ -160,7 +167,7 @@ impl ConnectProjectSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CredentialsRef {
-    /// Name of the Secret in the same namespace.
+    /// Name of the Secret.
     #[schemars(length(min = 1, max = 253), regex(pattern = schema::NAME_PATTERN))]
     pub name: String,
     /// Key of the client id within the Secret. Default: clientId. Example: CTP_CLIENT_ID.

@@ -142,7 +142,7 @@ use super::verify::{ReadyWhen, Verify};
     .message("readyWhen Verified needs to know what to look for: name Extensions or Subscriptions in verify")
     .field_path(".readyWhen"))]
 pub struct ConnectorDeploymentSpec {
-    /// ConnectProject in the same namespace to deploy into.
+    /// Project to deploy into: a ConnectProject in the same namespace, or a ClusterConnectProject.
     pub project_ref: ProjectRef,
     /// Key of the remote deployment, unique in the project: 2 to 256 letters, digits, underscores and hyphens.
     /// Immutable. Default: {namespace}_{name}, with dots written as __; if that is longer than 256 characters, it is

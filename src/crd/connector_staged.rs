@@ -90,7 +90,7 @@ use super::shared::{NamedRef, ProjectRef, is_default};
         true, or leave publishAfter out")
     .field_path(".publishAfter"))]
 pub struct ConnectorStagedSpec {
-    /// ConnectProject in the same namespace that the connector belongs to.
+    /// Project that the connector belongs to: a ConnectProject in the same namespace, or a ClusterConnectProject.
     pub project_ref: ProjectRef,
     /// Key of the connector, also in the registry once it is published: 2 to 256 letters, digits, underscores and
     /// hyphens. Immutable.

@@ -10,6 +10,7 @@ use kube::api::ApiResource;
 use serde_json::{Value, json};
 
 use super::action_check::ActionCheck;
+use super::cluster_connect_project::ClusterConnectProject;
 use super::connect_project::ConnectProject;
 use super::connector::Connector;
 use super::connector_deployment::ConnectorDeployment;
@@ -24,7 +25,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
 
 /// Returns every kind of the operator, in the same order, without the schema that [`all`] generates at each call.
 #[must_use]
-pub fn resources() -> [ApiResource; 5] {
+pub fn resources() -> [ApiResource; 6] {
     KINDS.map(|kind| (kind.resource)())
 }
 
@@ -42,13 +43,28 @@ impl DerivedKind {
 }
 
 /// Every kind of the operator.
-const KINDS: [DerivedKind; 5] = [
+const KINDS: [DerivedKind; 6] = [
     DerivedKind::of::<ConnectProject>(),
     DerivedKind::of::<ConnectorDeployment>(),
     DerivedKind::of::<ConnectorStaged>(),
     DerivedKind::of::<ActionCheck>(),
     DerivedKind::of::<Connector>(),
+    DerivedKind { crd: cluster_connect_project, resource: ClusterConnectProject::api_resource },
 ];
+
+/// Returns the CRD of `ClusterConnectProject` without what it does not share with a `ConnectProject`: the objects of a
+/// mirror have a namespace, so only a project with a namespace has one.
+fn cluster_connect_project() -> CustomResourceDefinition {
+    let mut crd = ClusterConnectProject::crd();
+    for version in &mut crd.spec.versions {
+        let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        for part in root.and_then(|root| root.properties.as_mut()).into_iter().flat_map(|members| members.values_mut())
+        {
+            part.properties.as_mut().map(|members| members.remove("registry"));
+        }
+    }
+    crd
+}
 
 /// Returns [`all`] as one stream of YAML documents.
 #[must_use]

@@ -11,6 +11,7 @@
 
 pub mod action_check;
 pub mod action_check_expect;
+pub mod cluster_connect_project;
 pub mod connect_project;
 pub mod connector;
 pub mod connector_configuration;
@@ -32,6 +33,10 @@ pub use action_check::{
     HeaderFrom,
 };
 pub use action_check_expect::{BodyAssertion, Expectation, HeaderAssertion};
+pub use cluster_connect_project::{
+    AllowedNamespaces, ClusterConnectProject, ClusterConnectProjectSpec, LabelOperator, LabelRequirement,
+    NamespaceSelector,
+};
 pub use connect_project::{
     ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths, MirrorStatus,
     RegistryMirror,

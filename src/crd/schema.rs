@@ -17,6 +17,11 @@ pub const REGION_PATTERN: &str = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-
 /// Message for a region that is only a location, the usual mistake.
 pub(super) const REGION_MESSAGE: &str =
     "region must name location and provider, as in europe-west1.gcp or us-east-2.aws";
+/// Pattern of the keys of labels (Kubernetes: a name, optionally after a DNS subdomain and a slash), together with a length
+/// of 1 to 317.
+pub const LABEL_KEY_PATTERN: &str = r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$";
+/// Pattern of the values of labels, together with a length of 63 at most.
+pub const LABEL_VALUE_PATTERN: &str = "^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$";
 /// Pattern of base URLs: scheme, host, optionally port and path; no user, query, fragment or trailing slash.
 pub const URL_PATTERN: &str = r"^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*$";
 

@@ -15,24 +15,26 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Reference to a ConnectProject in the same namespace.
+/// Reference to a project: a ConnectProject in the same namespace, or a ClusterConnectProject that allows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectRef {
-    /// Kind of the referent. ConnectProject is the only one, and the default.
+    /// Kind of the project: ConnectProject or ClusterConnectProject. Default: ConnectProject.
     #[serde(default, skip_serializing_if = "is_default")]
     pub kind: ProjectKind,
-    /// Name of the ConnectProject in the same namespace. Example: shop.
+    /// Name of the project. Example: shop.
     #[schemars(length(min = 1, max = 253), regex(pattern = NAME_PATTERN))]
     pub name: String,
 }
 
 /// Kinds that a project reference may name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum ProjectKind {
-    /// A ConnectProject.
+    /// A ConnectProject in the same namespace.
     #[default]
     ConnectProject,
+    /// A ClusterConnectProject.
+    ClusterConnectProject,
 }
 
 /// Reference by name to an object in the same namespace; the field determines its kind.

@@ -16,6 +16,7 @@ pub type Labels = BTreeMap<String, String>;
 pub struct Scope {
     namespaces: Vec<String>,
     selector: Selector,
+    cluster_projects: bool,
 }
 
 impl Scope {
@@ -31,7 +32,19 @@ impl Scope {
     #[must_use]
     pub fn of(namespaces: &[String], selector: Selector) -> Self {
         let namespaces = namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-        Self { namespaces: namespaces.map(str::to_owned).collect(), selector }
+        Self { namespaces: namespaces.map(str::to_owned).collect(), selector, cluster_projects: false }
+    }
+
+    /// Returns the scope with or without `ClusterConnectProject`s.
+    #[must_use]
+    pub fn with_cluster_projects(self, cluster_projects: bool) -> Self {
+        Self { cluster_projects, ..self }
+    }
+
+    /// Whether the install works with `ClusterConnectProject`s.
+    #[must_use]
+    pub fn has_cluster_projects(&self) -> bool {
+        self.cluster_projects
     }
 
     /// The namespaces; empty means all.
@@ -52,9 +65,12 @@ impl Scope {
         self.selector.matches(labels)
     }
 
-    /// Whether an object is in this scope.
+    /// Whether an object is in this scope. `namespace`: empty for one that is cluster-scoped.
     #[must_use]
     pub fn works_on(&self, namespace: &str, labels: &Labels) -> bool {
+        if namespace.is_empty() {
+            return self.cluster_projects && self.selects(labels);
+        }
         (self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)) && self.selects(labels)
     }
 
@@ -64,6 +80,7 @@ impl Scope {
         BTreeMap::from([
             (names::WATCH_NAMESPACES.to_owned(), self.namespaces.join(",")),
             (names::SELECTOR.to_owned(), self.selector.to_string()),
+            (names::CLUSTER_PROJECTS.to_owned(), self.cluster_projects.to_string()),
         ])
     }
 
@@ -73,7 +90,9 @@ impl Scope {
     pub fn told_by(annotations: &BTreeMap<String, String>) -> Self {
         let text = |name: &str| annotations.get(name).map(String::as_str).unwrap_or_default();
         let namespaces: Vec<_> = text(names::WATCH_NAMESPACES).split(',').map(str::to_owned).collect();
-        Self::new(&namespaces, text(names::SELECTOR)).or_else(|_| Self::new(&namespaces, "")).unwrap_or_default()
+        let scope =
+            Self::new(&namespaces, text(names::SELECTOR)).or_else(|_| Self::new(&namespaces, "")).unwrap_or_default();
+        scope.with_cluster_projects(text(names::CLUSTER_PROJECTS) != "false")
     }
 }
 
@@ -107,6 +126,25 @@ mod tests {
             let told = Scope::told_by(&scope.annotations());
             assert_eq!(told.works_on(namespace, &labels(has)), expected, "{case}, read back from its Lease");
             assert_eq!(told.annotations(), scope.annotations(), "{case}");
+        }
+    }
+
+    #[test]
+    fn an_object_without_a_namespace_is_in_the_scope_of_installs_with_shared_projects() {
+        let names = ["a".to_owned()];
+        for (case, shares, selector, has, expected) in [
+            ("with shared projects", true, "", "", true),
+            ("without", false, "", "", false),
+            ("with its label", true, "team=tax", "team=tax", true),
+            ("with another label", true, "team=tax", "team=cart", false),
+        ] {
+            let scope = Scope::new(&names, selector).expect("a selector").with_cluster_projects(shares);
+            assert_eq!(scope.works_on("", &labels(has)), expected, "{case}");
+            assert_eq!(
+                Scope::told_by(&scope.annotations()).works_on("", &labels(has)),
+                expected,
+                "{case}, by its Lease"
+            );
         }
     }
 

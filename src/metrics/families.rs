@@ -2,7 +2,7 @@
 //! table.
 //!
 //! Label values come from closed sets ([`super::labels`]), except namespace and project, which are those of existing
-//! `ConnectProject` objects, and the namespaces that the command line names.
+//! projects, and the namespaces that the command line names.
 
 /// Type of a metric (`OpenMetrics` 1.0, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -103,6 +103,9 @@ impl Sandbox {
         let kind = manifest["kind"].as_str().expect("a manifest has a kind");
         let ours = crd::resources().into_iter().find(|resource| resource.kind == kind);
         let resource = ours.expect("a kind of the operator");
+        if kind == "ClusterConnectProject" {
+            return Api::all_with(self.client.clone(), &resource);
+        }
         Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Shop {
     pub(crate) also_watched: Vec<String>,
     /// Whether it watches all namespaces instead, from its next start.
     pub(crate) everywhere: bool,
+    /// Whether it works with `ClusterConnectProject`s, from its next start.
+    pub(crate) cluster_projects: bool,
     /// Value of `run --concurrency`, from its next start.
     pub(crate) concurrency: usize,
     /// How many projects it may use, from its next start.
@@ -106,6 +108,7 @@ impl Shop {
             clock,
             also_watched,
             everywhere: false,
+            cluster_projects: false,
             concurrency: 16,
             project_limits: ProjectLimits::DEFAULT,
             operator_namespace,
@@ -154,7 +157,7 @@ impl Shop {
         let namespaces: Vec<_> = if self.everywhere { Vec::new() } else { watched.cloned().collect() };
         let options = manager::Options {
             client: unreliable::as_slow_as_asked_for(client),
-            scope: Scope::new(&namespaces, "").expect("no selector"),
+            scope: Scope::new(&namespaces, "").expect("no selector").with_cluster_projects(self.cluster_projects),
             install: None,
             concurrency: self.concurrency,
             project_limits: self.project_limits,

@@ -218,7 +218,7 @@ impl Operator {
             ObjectKind::Deployment => self.deployments.is_ready(),
             ObjectKind::Staged => self.staged.is_ready(),
             ObjectKind::Project => self.projects.is_ready(),
-            ObjectKind::Check | ObjectKind::Mirror => true,
+            ObjectKind::Check | ObjectKind::Mirror | ObjectKind::ClusterProject => true,
         };
         let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Reconcile).collect();
         for (kind, waits) in [
@@ -287,8 +287,8 @@ impl Operator {
                     CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
                 )
             }),
-            // Histories have no checks and no mirrors.
-            ObjectKind::Check | ObjectKind::Mirror => None,
+            // Histories have no checks, no mirrors and no shared projects.
+            ObjectKind::Check | ObjectKind::Mirror | ObjectKind::ClusterProject => None,
         };
         match task {
             Some(task) => {

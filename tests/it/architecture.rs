@@ -97,6 +97,7 @@ const PURE: &[&str] = &[
     "controllers/keys/claim",
     "controllers/keys/entry",
     "controllers/lists",
+    "controllers/namespace_permissions",
     "controllers/problem",
     "controllers/reason",
     "controllers/values",

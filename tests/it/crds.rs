@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use connect_operator::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use connect_operator::crd::{
+    self, ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
+};
 use connect_operator::names;
 use serde_json::{Value, json};
 
@@ -179,6 +181,8 @@ fn a_spec_is_written_back_as_users_wrote_it() {
             let written_back = match manifest["kind"].as_str().unwrap() {
                 "ConnectProject" => serde_json::from_value(manifest.clone())
                     .and_then(|resource: ConnectProject| serde_json::to_value(resource)),
+                "ClusterConnectProject" => serde_json::from_value(manifest.clone())
+                    .and_then(|resource: ClusterConnectProject| serde_json::to_value(resource)),
                 "ConnectorStaged" => serde_json::from_value(manifest.clone())
                     .and_then(|resource: ConnectorStaged| serde_json::to_value(resource)),
                 "ActionCheck" => serde_json::from_value(manifest.clone())

@@ -287,6 +287,7 @@ fn operator(place: &Place) -> run::Args {
         allowed_action_hosts: vec!["http://127.0.0.1:*".to_owned()],
         default_deletion_policy: None,
         require_secret_label: false,
+        cluster_projects: false,
         ca_file: None,
         operator_namespace: Some(place.namespace.clone()),
         digest_key_secret: names::DIGEST_KEY_SECRET.to_owned(),

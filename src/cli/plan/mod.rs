@@ -31,8 +31,8 @@ use super::completion;
 use super::installs::{self, Install};
 use super::printing::print;
 use super::reach::{Reach, ReachError};
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connect_factory::HttpFactory;
-use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::application_urls;
 use crate::controllers::connector_deployment::applications;
 use crate::controllers::connector_deployment::desired::{self, Contents};
@@ -45,6 +45,7 @@ use crate::controllers::digest_key;
 use crate::controllers::driver::identity_changed;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::problem;
+use crate::controllers::reason::Reason;
 use crate::controllers::secret;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -215,6 +216,15 @@ async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
     Ok(Keys { known, spare: DigestKey::new(rand::random::<[u8; KEY_LENGTH]>()) })
 }
 
+/// Returns the problem of a resource that uses a shared project, whose credentials users of its namespace need not be
+/// allowed to read.
+fn shared_project(project: &ObjectRef) -> Option<ConditionUpdate> {
+    project.kind.is_cluster_scoped().then(|| {
+        let message = format!("plan does not cover resources that use a ClusterConnectProject yet, such as {project}");
+        ConditionUpdate::new(Reason::ProjectNotReady, message)
+    })
+}
+
 /// Plans one reconcile of a staged connector, and those that follow it.
 async fn plan_staged(
     projected_cluster: &ProjectedCluster,
@@ -227,16 +237,19 @@ async fn plan_staged(
     if let Some(winner) = projected_cluster.winner(object) {
         return Ok(staged::Projection::problem(problem::key_conflict("ConnectorStaged", &winner, &spec.key)));
     }
-    let place = ObjectRef::project(&object_ref.namespace, &spec.project_ref.name);
+    let place = ObjectRef::of_project(&object_ref.namespace, &spec.project_ref);
+    if let Some(condition) = shared_project(&place) {
+        return Ok(staged::Projection::problem(condition));
+    }
     let Some(project) = projected_cluster.project(&place).await? else {
-        return Ok(staged::Projection::problem(problem::project_missing(&spec.project_ref.name)));
+        return Ok(staged::Projection::problem(problem::project_missing(&place)));
     };
-    if let Some(condition) = identity_changed(object, &connect_project::identity(&project)) {
+    if let Some(condition) = identity_changed(object, &project.spec.identity()) {
         return Ok(staged::Projection::problem(condition));
     }
     let api = match remotes.client(projected_cluster, &place, &project).await? {
         Ok(api) => api,
-        Err(condition) => return Ok(staged::Projection::problem(problem::of_project(&condition))),
+        Err(condition) => return Ok(staged::Projection::problem(problem::of_project(&place, &condition))),
     };
     let persisted = connector_staged::status_conversion::persisted(&object.status.clone().unwrap_or_default());
     let record = match connector_staged::observe::read_remote(&*api, &spec.key, &persisted).await {
@@ -272,17 +285,20 @@ async fn plan(
     if let Some(winner) = projected_cluster.winner(object) {
         return Ok(Projection::problem(problem::key_conflict("ConnectorDeployment", &winner, &intent::key(object))));
     }
-    let place = ObjectRef::project(&object_ref.namespace, &object.spec.project_ref.name);
+    let place = ObjectRef::of_project(&object_ref.namespace, &object.spec.project_ref);
+    if let Some(condition) = shared_project(&place) {
+        return Ok(Projection::problem(condition));
+    }
     let Some(project) = projected_cluster.project(&place).await? else {
-        return Ok(Projection::problem(problem::project_missing(&object.spec.project_ref.name)));
+        return Ok(Projection::problem(problem::project_missing(&place)));
     };
-    let wanted = intent::identity_in(object, connect_project::identity(&project), &project.spec.region);
+    let wanted = intent::identity_in(object, project.spec.identity(), &project.spec.region);
     if let Some(condition) = identity_changed(object, &wanted.remote) {
         return Ok(Projection::problem(condition));
     }
     let api = match remotes.client(projected_cluster, &place, &project).await? {
         Ok(api) => api,
-        Err(condition) => return Ok(Projection::problem(problem::of_project(&condition))),
+        Err(condition) => return Ok(Projection::problem(problem::of_project(&place, &condition))),
     };
     let persisted = status_conversion::persisted(&object.status.clone().unwrap_or_default());
     let read = match remotes.look(&api, &wanted.key, &persisted).await {

@@ -13,7 +13,6 @@ use serde_json::Value;
 use super::dry_run::{self, Checked, WouldBe};
 use super::manifests::Document;
 use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::desired::{self, Content, Contents};
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
 use crate::controllers::connector_staged::observe;
@@ -221,7 +220,7 @@ impl ProjectedCluster {
             for object in found {
                 let object_ref = ObjectRef::deployment(&namespace, &object.name_any());
                 let names = |reference: Reference| self.objects.contains_key(&(namespace.clone(), reference));
-                let project = ObjectRef::project(&namespace, &object.spec.project_ref.name);
+                let project = ObjectRef::of_project(&namespace, &object.spec.project_ref);
                 let staged = object.spec.connector.staged_ref.as_ref();
                 let concerned = self.projects.contains_key(&project)
                     || staged
@@ -238,7 +237,7 @@ impl ProjectedCluster {
         for namespace in namespaces {
             for object in self.list::<ConnectorStaged>(Some(&namespace)).await?.unwrap_or_default() {
                 let object_ref = ObjectRef::staged(&namespace, &object.name_any());
-                let project = ObjectRef::project(&namespace, &object.spec.project_ref.name);
+                let project = ObjectRef::of_project(&namespace, &object.spec.project_ref);
                 if self.projects.contains_key(&project) && !self.staged.contains_key(&object_ref) {
                     self.staged.insert(object_ref, PlannedStaged { after: object, written: false });
                 }
@@ -268,7 +267,7 @@ impl ProjectedCluster {
             let object_ref = ObjectRef::project(&project.namespace().unwrap_or_default(), &project.name_any());
             let answered = project.status.as_ref().is_some_and(|status| status.last_look_at.is_some());
             let admits = answered || self.projects.contains_key(&object_ref);
-            self.keys.admitted(&object_ref, &connect_project::identity(project), admits);
+            self.keys.admitted(&object_ref, &project.spec.identity(), admits);
         }
         let object_ref = |object: &ConnectorDeployment| {
             ObjectRef::deployment(&object.namespace().unwrap_or_default(), &object.name_any())
@@ -410,7 +409,7 @@ impl ProjectedCluster {
                     found.map(|found| found.map(of_secret))
                 }
                 Named::ConfigMap => Ok(config_maps.get_opt(&reference.1).await?.map(of_config_map)),
-                Named::Project | Named::Deployment | Named::Staged | Named::Check => Ok(None),
+                Named::Project | Named::ClusterProject | Named::Deployment | Named::Staged | Named::Check => Ok(None),
             };
             contents.extend(found.transpose().map(|found| (reference.clone(), found)));
         }

@@ -47,7 +47,7 @@ impl Remotes {
         }
         let name = &project.spec.credentials_secret_ref.name;
         let settings = match projected_cluster.secret(&object_ref.namespace, name).await? {
-            Ok(Some(secret)) => connect_project::settings(project, name, &secret),
+            Ok(Some(secret)) => connect_project::settings(&project.spec, name, &secret),
             Err(condition) => Err(condition),
             Ok(None) => Err(secret::missing(name, connect_project::CREDENTIALS_FIELD)),
         };

@@ -2,6 +2,7 @@
 
 use crate::controllers::conditions;
 use crate::controllers::reason::{ConditionState, Reason};
+use crate::crd::ProjectKind;
 use crate::names;
 
 use super::kind::Resource;
@@ -52,7 +53,11 @@ fn command(resource: &Resource, reason: Reason) -> Option<(&'static str, Option<
             Some(("redeploy", None))
         }
         Reason::CheckFailed | Reason::AnswerLost => Some(("rerun", None)),
-        Reason::ProjectNotReady => Some(("status", Some(format!("project/{}", resource.project()?)))),
+        Reason::ProjectNotReady => {
+            // A project without a namespace is not among the resources that the commands show.
+            let project = resource.project().filter(|project| project.kind == ProjectKind::ConnectProject)?;
+            Some(("status", Some(format!("project/{}", project.name))))
+        }
         Reason::StagedNotReady => {
             let Resource::Deployment(object) = resource else { return None };
             Some(("status", Some(format!("staged/{}", object.spec.connector.staged_ref.as_ref()?.name))))

@@ -1,5 +1,7 @@
 //! The tree of resources: projects, below them staged connectors, deployments and checks. Pure.
 
+use crate::crd::ProjectKind;
+
 use super::kind::{Resource, ResourceType};
 use super::page::View;
 use super::text::{age_of, columns, plain};
@@ -8,6 +10,8 @@ use super::text::{age_of, columns, plain};
 #[derive(Debug)]
 struct Node<'a> {
     resource_type: ResourceType,
+    /// Whether it is a `ClusterConnectProject`, which is not in the namespace of the resources below it.
+    shared: bool,
     namespace: &'a str,
     name: &'a str,
     resource: Option<&'a Resource>,
@@ -17,12 +21,16 @@ struct Node<'a> {
 impl<'a> Node<'a> {
     fn of(resource: &'a Resource, below: Vec<Node<'a>>) -> Self {
         let (namespace, name) = (resource.namespace(), resource.name());
-        Self { resource_type: resource.resource_type(), namespace, name, resource: Some(resource), below }
+        let resource_type = resource.resource_type();
+        Self { resource_type, shared: false, namespace, name, resource: Some(resource), below }
     }
 
     /// Removes what is neither wanted, nor above or below something that is. Returns whether anything is left.
     fn retain(&mut self, wanted: &[(ResourceType, String)]) -> bool {
-        if wanted.iter().any(|(resource_type, name)| *resource_type == self.resource_type && name == self.name) {
+        let is_it = |(resource_type, name): &(ResourceType, String)| {
+            !self.shared && *resource_type == self.resource_type && name == self.name
+        };
+        if wanted.iter().any(is_it) {
             return true;
         }
         self.below.retain_mut(|node| node.retain(wanted));
@@ -85,16 +93,18 @@ impl<'a> Forest<'a> {
 
 fn trees<'a>(namespace: &'a str, here: &[&'a Resource]) -> Vec<Node<'a>> {
     let of_type = |wanted: ResourceType| here.iter().copied().filter(move |it| it.resource_type() == wanted);
-    let mut projects: Vec<&str> = of_type(ResourceType::Project).map(Resource::name).collect();
-    projects.extend(here.iter().filter_map(|it| it.project()));
+    let mut projects: Vec<(ProjectKind, &str)> =
+        of_type(ResourceType::Project).map(|it| (ProjectKind::ConnectProject, it.name())).collect();
+    projects.extend(here.iter().filter_map(|it| project_of(it)));
     projects.sort_unstable();
     projects.dedup();
     let mut trees: Vec<Node<'a>> = projects
         .into_iter()
-        .map(|name| {
-            let resource = of_type(ResourceType::Project).find(|it| it.name() == name);
-            let below = below_project(here, name);
-            Node { resource_type: ResourceType::Project, namespace, name, resource, below }
+        .map(|project @ (kind, name)| {
+            let shared = kind == ProjectKind::ClusterConnectProject;
+            let resource = of_type(ResourceType::Project).find(|it| !shared && it.name() == name);
+            let below = below_project(here, project);
+            Node { resource_type: ResourceType::Project, shared, namespace, name, resource, below }
         })
         .collect();
     // A project that only checks below a deployment of another project name has nothing to show.
@@ -104,8 +114,12 @@ fn trees<'a>(namespace: &'a str, here: &[&'a Resource]) -> Vec<Node<'a>> {
     trees
 }
 
-fn below_project<'a>(here: &[&'a Resource], project: &str) -> Vec<Node<'a>> {
-    let of_project = || here.iter().copied().filter(|it| it.project() == Some(project));
+fn project_of(resource: &Resource) -> Option<(ProjectKind, &str)> {
+    resource.project().map(|project| (project.kind, project.name.as_str()))
+}
+
+fn below_project<'a>(here: &[&'a Resource], project: (ProjectKind, &str)) -> Vec<Node<'a>> {
+    let of_project = || here.iter().copied().filter(|it| project_of(it) == Some(project));
     let staged = of_project().filter(|it| it.resource_type() == ResourceType::Staged);
     let deployments = || of_project().filter(|it| it.resource_type() == ResourceType::Deployment);
     let staged_names: Vec<&str> = staged.clone().map(Resource::name).collect();
@@ -143,9 +157,11 @@ fn deployment_of<'a>(here: &[&'a Resource], resource: &'a Resource) -> Option<&'
 
 /// Adds a node and what is below it. `first`: what stands before its name; `rest`: before what is below it.
 fn add(node: &Node<'_>, first: &str, rest: &str, (view, everywhere): (&View<'_>, bool), rows: &mut Vec<Vec<String>>) {
-    let mut row = vec![format!("{first}{}/{}", node.resource_type.kind(), node.name)];
+    let kind = if node.shared { "ClusterConnectProject" } else { node.resource_type.kind() };
+    let mut row = vec![format!("{first}{kind}/{}", node.name)];
     match node.resource {
         Some(resource) => row.extend(cells(resource, view)),
+        None if node.shared => row.extend(["-", "not in a namespace"].map(ToOwned::to_owned)),
         None => row.extend(["-", "does not exist"].map(ToOwned::to_owned)),
     }
     if everywhere {

@@ -1,8 +1,8 @@
 //! The lines of a page that differ between the kinds: what runs, and what is wanted. Pure.
 
 use crate::crd::{
-    ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, ManagementPolicy, OperationState, Publish,
-    UpdatePolicy,
+    ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, ManagementPolicy, OperationState, ProjectKind,
+    Publish, UpdatePolicy,
 };
 
 use super::kind::Resource;
@@ -69,7 +69,12 @@ fn wanted(object: &ConnectorDeployment) -> String {
         ManagementPolicy::ObserveOnly => "; only observed (managementPolicy: ObserveOnly)",
         ManagementPolicy::Full => "",
     };
-    format!("{name}{version}, through project/{}{only}", object.spec.project_ref.name)
+    let project = &object.spec.project_ref;
+    let kind = match project.kind {
+        ProjectKind::ConnectProject => "project",
+        ProjectKind::ClusterConnectProject => "clusterconnectproject",
+    };
+    format!("{name}{version}, through {kind}/{}{only}", project.name)
 }
 
 fn in_progress(what: impl std::fmt::Debug, state: OperationState, attempt: u32, since: &str) -> String {

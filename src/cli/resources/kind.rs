@@ -6,7 +6,7 @@ use kube::core::dynamic::ParseDynamicObjectError;
 use kube::{Api, Client, CustomResourceExt as _};
 
 use crate::crd::shared::UNSEEN;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, ProjectRef};
 use crate::names;
 
 use super::argument::without_group;
@@ -187,13 +187,13 @@ impl Resource {
         }
     }
 
-    /// Returns the name of the `ConnectProject` that the object refers to.
-    pub(super) fn project(&self) -> Option<&str> {
+    /// Returns the project that the object refers to.
+    pub(super) fn project(&self) -> Option<&ProjectRef> {
         match self {
             Self::Project(_) => None,
-            Self::Staged(object) => Some(&object.spec.project_ref.name),
-            Self::Deployment(object) => Some(&object.spec.project_ref.name),
-            Self::Check(object) => object.spec.project_ref.as_ref().map(|project| project.name.as_str()),
+            Self::Staged(object) => Some(&object.spec.project_ref),
+            Self::Deployment(object) => Some(&object.spec.project_ref),
+            Self::Check(object) => object.spec.project_ref.as_ref(),
         }
     }
 

@@ -276,6 +276,30 @@ ActionCheck/alone                       Unknown   -                -          62
 }
 
 #[test]
+fn a_shared_project_is_not_taken_for_the_one_of_the_same_name_in_the_namespace() {
+    let shared = json!({"metadata": {"name": "oms"},
+        "spec": {"projectRef": {"kind": "ClusterConnectProject", "name": "shop"}}});
+    let here = [deployment(&shared), deployment(&json!({})), project(&json!({}))];
+    let mut forest = Forest::of(&here);
+    let text = forest.text(&view(false), false);
+    let first: Vec<_> = text.lines().map(|line| line.split("  ").next().unwrap_or_default()).collect();
+    assert_eq!(
+        first,
+        [
+            "NAME",
+            "ConnectProject/shop",
+            "└─ ConnectorDeployment/tax",
+            "ClusterConnectProject/shop",
+            "└─ ConnectorDeployment/oms"
+        ],
+        "{text}"
+    );
+    forest.retain(&[(ResourceType::Project, "shop".to_owned())]);
+    let names: Vec<_> = forest.resources().iter().map(|it| it.name()).collect();
+    assert_eq!(names, ["shop", "tax"]);
+}
+
+#[test]
 fn a_tree_of_some_shows_what_is_above_and_below_them() {
     let resources = forest();
     let here: Vec<Resource> = resources.into_iter().filter(|it| it.namespace() == "shop").collect();

@@ -67,11 +67,16 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NUMBER", default_value = "16", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
 
+    /// Work with ClusterConnectProjects, whose credentials are Secrets in --operator-namespace. Needs rights to watch them
+    /// and the metadata of namespaces.
+    #[arg(long, env = "CLUSTER_PROJECTS")]
+    pub cluster_projects: bool,
+
     /// Maximum number of ConnectProjects per namespace that this install works with; the oldest come first.
     #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.per_namespace, env = "MAX_PROJECTS_PER_NAMESPACE", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_projects_per_namespace: u32,
 
-    /// Maximum number of ConnectProjects in all namespaces that this install works with; the oldest come first.
+    /// Maximum number of ConnectProjects and ClusterConnectProjects in all namespaces that this install works with; the oldest come first.
     #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.total, env = "MAX_PROJECTS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_projects: u32,
 
@@ -96,8 +101,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     pub ca_file: Option<PathBuf>,
 
-    /// Namespace for the operator's own objects: the key of the digests, and a copy of the credentials of each
-    /// ConnectProject. Default: that of its service account, or of the current context.
+    /// Namespace for the operator's own objects: the key of the digests, and a copy of the credentials of each project;
+    /// and for the credentials of ClusterConnectProjects. Default: that of its service account, or of the current context.
     #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     pub operator_namespace: Option<String>,
 
@@ -217,7 +222,7 @@ pub(in crate::cli) async fn run_with(
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;
-    let scope = Scope::of(&args.watch_namespaces, args.selector.clone());
+    let scope = Scope::of(&args.watch_namespaces, args.selector.clone()).with_cluster_projects(args.cluster_projects);
     let clock = Clock::system();
     let metrics = Metrics::new(clock.now());
     let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));

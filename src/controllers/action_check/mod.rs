@@ -88,6 +88,9 @@ impl Reconciler<'_> {
         }
         let spec = &self.object.spec;
         self.context.references.set(self.object_ref, observe::references(spec));
+        if let Some(condition) = observe::not_allowed(self.context, &self.object_ref.namespace, spec) {
+            return self.patch_status(&condition).await;
+        }
         let cause = match observe::cause(self.context, &self.object_ref.namespace, &self.object).await? {
             Ok(cause) => cause,
             Err(condition) => return self.patch_status(&condition).await,

@@ -11,19 +11,33 @@ use sha2::{Digest as _, Sha256};
 
 use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::context::Context;
+use crate::controllers::namespace_permissions::Permission;
 use crate::controllers::object;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::problem;
 use crate::controllers::reason::Reason;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;
-use crate::crd::{ActionCheck, ActionCheckSpec, CheckedFor, ConnectProject, ConnectorDeployment, Frontend};
+use crate::crd::{
+    ActionCheck, ActionCheckSpec, CheckedFor, ClusterConnectProject, ConnectProject, ConnectorDeployment, Frontend,
+};
 use crate::names;
 
 /// Returns the objects that a spec names.
 pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
     let secrets = spec.headers_from.iter().map(|header| (Named::Secret, header.secret_key_ref.name.clone()));
     let after = spec.after.iter().map(|after| (Named::Deployment, after.deployment_ref.name.clone()));
-    let project = spec.project_ref.iter().map(|project| (Named::Project, project.name.clone()));
+    let project = spec.project_ref.iter().map(Named::project);
     secrets.chain(after).chain(project).collect()
+}
+
+/// Returns the condition of a check whose project its namespace may not use (rule 29).
+pub(super) fn not_allowed(context: &Context, namespace: &str, spec: &ActionCheckSpec) -> Option<ConditionUpdate> {
+    let project = ObjectRef::of_project(namespace, spec.project_ref.as_ref()?);
+    match context.permissions.permission(&project, namespace) {
+        Permission::Denied(condition) => Some(condition),
+        Permission::Granted | Permission::Unknown => None,
+    }
 }
 
 /// Returns the frontend of a spec, completed from its project; the inner error names what is missing.
@@ -35,13 +49,26 @@ pub(super) async fn frontend(
     namespace: &str,
     spec: &ActionCheckSpec,
 ) -> Result<Result<Frontend, ConditionUpdate>, kube::Error> {
-    let Some(project) = &spec.project_ref else { return Ok(Ok(spec.frontend.clone())) };
-    let api = Api::<ConnectProject>::namespaced(context.client.clone(), namespace);
-    let Some(object) = api.get_opt(&project.name).await? else {
-        let message = format!("ConnectProject {} is missing in this namespace", project.name);
-        return Ok(Err(ConditionUpdate::new(Reason::ProjectMissing, message)));
+    let Some(reference) = &spec.project_ref else { return Ok(Ok(spec.frontend.clone())) };
+    let (project, client) = (ObjectRef::of_project(namespace, reference), context.client.clone());
+    let found = if project.kind.is_cluster_scoped() {
+        match context.permissions.permission(&project, namespace) {
+            Permission::Granted => {}
+            Permission::Denied(condition) => return Ok(Err(condition)),
+            // Whatever makes it known enqueues the check.
+            Permission::Unknown => {
+                let message = format!("ClusterConnectProject {project} does not exist, or is not known yet");
+                return Ok(Err(ConditionUpdate::new(Reason::ProjectMissing, message)));
+            }
+        }
+        let found = Api::<ClusterConnectProject>::all(client).get_opt(&project.name).await?;
+        found.map(|object| object.spec.project)
+    } else {
+        let found = Api::<ConnectProject>::namespaced(client, namespace).get_opt(&project.name).await?;
+        found.map(|object| object.spec)
     };
-    Ok(Ok(spec.frontend.or(&object.spec.frontend.unwrap_or_default())))
+    let Some(found) = found else { return Ok(Err(problem::project_missing(&project))) };
+    Ok(Ok(spec.frontend.or(&found.frontend.unwrap_or_default())))
 }
 
 /// Returns the cause of a call, without the deployment that it follows. `cache`: the cause of the last call.

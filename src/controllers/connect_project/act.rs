@@ -4,23 +4,20 @@
 
 use std::sync::Arc;
 
-use kube::ResourceExt;
+use kube::ResourceExt as _;
 use kube::api::Api;
 use serde_json::json;
 
 use crate::controllers::patch::patch_metadata;
-use crate::crd::ConnectProject;
+use crate::controllers::project_kind::ProjectKind;
 use crate::names;
 
 /// Adds the finalizer, if it is missing, so that the project stays while it is used.
 ///
 /// # Errors
 /// Errors of the API server; 409 if the object was changed meanwhile.
-pub(super) async fn add_finalizer(
-    api: &Api<ConnectProject>,
-    object: Arc<ConnectProject>,
-) -> Result<Arc<ConnectProject>, kube::Error> {
-    if has_finalizer(&object) {
+pub(super) async fn add_finalizer<P: ProjectKind>(api: &Api<P>, object: Arc<P>) -> Result<Arc<P>, kube::Error> {
+    if has_finalizer(&*object) {
         return Ok(object);
     }
     let mut finalizers = object.finalizers().to_vec();
@@ -32,7 +29,7 @@ pub(super) async fn add_finalizer(
 ///
 /// # Errors
 /// Errors of the API server; 409 if the object was changed meanwhile.
-pub(super) async fn remove_finalizer(api: &Api<ConnectProject>, object: &ConnectProject) -> Result<(), kube::Error> {
+pub(super) async fn remove_finalizer<P: ProjectKind>(api: &Api<P>, object: &P) -> Result<(), kube::Error> {
     if !has_finalizer(object) {
         return Ok(());
     }
@@ -43,6 +40,6 @@ pub(super) async fn remove_finalizer(api: &Api<ConnectProject>, object: &Connect
     }
 }
 
-fn has_finalizer(object: &ConnectProject) -> bool {
+fn has_finalizer<P: ProjectKind>(object: &P) -> bool {
     object.finalizers().iter().any(|name| name == names::PROJECT_FINALIZER)
 }

@@ -23,10 +23,11 @@ use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::project_kind::ProjectKind;
 use crate::controllers::reason::Reason;
 use crate::controllers::refusal;
 use crate::controllers::secret;
-use crate::crd::{ConnectProject, CredentialsRef};
+use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
 use crate::names;
 
 /// Pause before the next search for leftover copies after a Kubernetes API error.
@@ -57,8 +58,13 @@ impl Copies {
         Self { namespace, kept: Mutex::default(), left: Notify::new() }
     }
 
+    /// Returns the namespace of the copies, which is that of the operator.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// Returns where the copy of a project is, for messages.
-    pub(super) fn place(&self, object: &ConnectProject) -> String {
+    pub(super) fn place<P: ProjectKind>(&self, object: &P) -> String {
         format!("{}/{}", self.namespace, name(object))
     }
 
@@ -90,22 +96,22 @@ impl Copies {
 }
 
 /// Returns the name of the copy, which contains the uid: another project of the same name has another copy.
-fn name(object: &ConnectProject) -> String {
-    format!("{}{}", names::CREDENTIALS_COPY, object.metadata.uid.as_deref().unwrap_or_default())
+fn name<P: ProjectKind>(object: &P) -> String {
+    format!("{}{}", names::CREDENTIALS_COPY, object.meta().uid.as_deref().unwrap_or_default())
 }
 
 /// Writes the copy if it is not known to be up to date. The inner error is for users.
 ///
 /// # Errors
 /// When the API server cannot be reached, or the copy was changed meanwhile.
-pub(super) async fn keep(
+pub(super) async fn keep<P: ProjectKind>(
     context: &Context,
     object_ref: &ObjectRef,
-    object: &ConnectProject,
+    object: &P,
     original: &Secret,
 ) -> Result<Result<(), ConditionUpdate>, kube::Error> {
-    let data = copied(original, &object.spec.credentials_secret_ref);
-    let kept = Kept { uid: object.metadata.uid.clone().unwrap_or_default(), fingerprint: fingerprint(&data) };
+    let data = copied(original, &object.project().credentials_secret_ref);
+    let kept = Kept { uid: object.meta().uid.clone().unwrap_or_default(), fingerprint: fingerprint(&data) };
     if context.copies.is_kept(object_ref, &kept) {
         return Ok(Ok(()));
     }
@@ -119,7 +125,7 @@ pub(super) async fn keep(
     }
 }
 
-fn not_kept(copies: &Copies, object: &ConnectProject, status: &Status) -> ConditionUpdate {
+fn not_kept<P: ProjectKind>(copies: &Copies, object: &P, status: &Status) -> ConditionUpdate {
     let message = format!(
         "No copy of the credentials can be kept in the Secret {}, so deployments could not be taken down after this \
          namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({})",
@@ -149,7 +155,7 @@ fn fingerprint(data: &Data) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-async fn write(context: &Context, object: &ConnectProject, data: Data) -> Result<(), kube::Error> {
+async fn write<P: ProjectKind>(context: &Context, object: &P, data: Data) -> Result<(), kube::Error> {
     let (api, name) = (context.copies.api(&context.client), name(object));
     let manager = Some(names::FIELD_MANAGER.to_owned());
     let Some(found) = read_by_name(context, &name).await? else {
@@ -162,7 +168,7 @@ async fn write(context: &Context, object: &ConnectProject, data: Data) -> Result
     api.patch(&name, &parameters, &Patch::Merge(patch)).await.map(|_| ()).map_err(secret::without_content)
 }
 
-fn made(name: String, object: &ConnectProject, data: Data) -> Secret {
+fn made<P: ProjectKind>(name: String, object: &P, data: Data) -> Secret {
     let label = |name: &str, value: String| (name.to_owned(), value);
     Secret {
         metadata: ObjectMeta {
@@ -196,7 +202,7 @@ fn changed(found: &Secret, data: &Data) -> Option<Value> {
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn read(context: &Context, object: &ConnectProject) -> Result<Option<Secret>, kube::Error> {
+pub(super) async fn read<P: ProjectKind>(context: &Context, object: &P) -> Result<Option<Secret>, kube::Error> {
     read_by_name(context, &name(object)).await
 }
 
@@ -208,10 +214,10 @@ async fn read_by_name(context: &Context, name: &str) -> Result<Option<Secret>, k
 ///
 /// # Errors
 /// When the API server cannot be reached, or fails.
-pub(super) async fn remove(
+pub(super) async fn remove<P: ProjectKind>(
     context: &Context,
     object_ref: &ObjectRef,
-    object: &ConnectProject,
+    object: &P,
 ) -> Result<(), kube::Error> {
     match context.copies.api(&context.client).delete(&name(object), &DeleteParams::default()).await {
         Ok(_) => {}
@@ -232,8 +238,8 @@ pub(super) async fn remove(
 }
 
 /// Removes the copies of projects that were deleted while the operator did not run: now, and whenever it notices such a
-/// project. `namespaces`: the watched namespaces; empty: all. Copies of projects in other namespaces belong to other
-/// operators. Never ends.
+/// project. `namespaces`: the watched namespaces; empty: all. Copies of projects in other namespaces, and without
+/// `ClusterConnectProject`s those of such projects, belong to other operators. Never ends.
 pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
     loop {
         let swept = sweep_once(&context, &namespaces).await;
@@ -253,24 +259,27 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
     let made_by_us = format!("{}={},{}", names::MANAGED_BY, names::FIELD_MANAGER, names::PROJECT_NAMESPACE);
     let mut copies = every(&api, ListParams::default().labels(&made_by_us)).await?;
     let namespace = |copy: &PartialObjectMeta<Secret>| copy.labels().get(names::PROJECT_NAMESPACE).cloned();
-    if !namespaces.is_empty() {
-        copies.retain(|copy| namespace(copy).is_some_and(|namespace| namespaces.contains(&namespace)));
-    }
-    let places: BTreeSet<_> = if namespaces.is_empty() && !copies.is_empty() {
-        [None].into()
-    } else {
-        copies.iter().map(namespace).collect()
+    copies.retain(|copy| match namespace(copy) {
+        Some(shared) if shared.is_empty() => context.permissions.is_enabled(),
+        Some(namespace) => namespaces.is_empty() || namespaces.contains(&namespace),
+        None => false,
+    });
+    // One list of all namespaces, if they are watched.
+    let place = |copy: &PartialObjectMeta<Secret>| {
+        namespace(copy).filter(|namespace| !namespaces.is_empty() || namespace.is_empty())
     };
+    let places: BTreeSet<_> = copies.iter().map(place).collect();
     // Read after the copies: a copy is always created after its project.
     let mut living = BTreeSet::new();
     for place in places {
         let client = context.client.clone();
-        let projects: Api<ConnectProject> = match &place {
-            None => Api::all(client),
-            Some(namespace) => Api::namespaced(client, namespace),
+        let uids = match place.as_deref() {
+            None => uids(&Api::<ConnectProject>::all(client)).await,
+            Some("") => uids(&Api::<ClusterConnectProject>::all(client)).await,
+            Some(namespace) => uids(&Api::<ConnectProject>::namespaced(client, namespace)).await,
         };
-        match every(&projects, ListParams::default()).await {
-            Ok(projects) => living.extend(projects.iter().filter_map(ResourceExt::uid)),
+        match uids {
+            Ok(uids) => living.extend(uids),
             // The existing projects of this namespace are unknown, so its copies stay; other namespaces are still
             // checked.
             Err(error) if place.is_some() && refusal::cannot_be_seen(&error) => {
@@ -289,6 +298,14 @@ async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube
         }
     }
     Ok(())
+}
+
+/// Returns the uids of all objects.
+async fn uids<K>(api: &Api<K>) -> Result<Vec<String>, kube::Error>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    Ok(every(api, ListParams::default()).await?.iter().filter_map(|object| object.metadata.uid.clone()).collect())
 }
 
 /// Returns the metadata of all objects of a list, page by page.

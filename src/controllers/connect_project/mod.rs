@@ -1,4 +1,5 @@
-//! Controller of `ConnectProject`: reads the credentials, claims the remote, and reports whether it answers.
+//! Controller of `ConnectProject` and `ClusterConnectProject`: reads the credentials, claims the remote, and reports whether
+//! it answers.
 //!
 //! It sends nothing itself: the poller of the remote (`controllers/remote`) determines its health, and enqueues the
 //! project when that changes. The result is kept for the deployments that name the project, which are enqueued in turn.
@@ -30,18 +31,18 @@ use super::connector;
 use super::connector::memory::Outcome;
 use super::context::{Context, Project};
 use super::foreign_leases;
-use super::managed_kind::created;
+use super::managed_kind::{self, created};
 use super::object;
 use super::object_ref::{Kind, ObjectRef};
 use super::patch::write_status;
+use super::project_kind::ProjectKind;
 use super::project_quota::Admission;
 use super::reason::Reason;
 use super::references::Named;
 use super::refusal;
 use super::remote::{Remote, Settings};
 use super::tracker::ReconcileOutcome;
-use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectProject, ConnectProjectStatus};
+use crate::crd::ConnectProjectStatus;
 use crate::names;
 
 /// Pause before the next reconcile after a Kubernetes API error.
@@ -55,11 +56,11 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// Reconciles one project; returns the next action and the outcome. Never fails: errors are reported in the status, or
 /// retried.
-pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = ObjectRef::project(&object.namespace().unwrap_or_default(), &object.name_any());
+pub async fn reconcile<P: ProjectKind>(object: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = managed_kind::object_ref(&*object);
     // Boxed to keep the futures around it small.
     let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref)).await {
-        Err(error) => report_kubernetes_error(&object, &context, &object_ref, refusal::ANY, error).await,
+        Err(error) => report_kubernetes_error(&*object, &context, &object_ref, refusal::ANY, error).await,
         ended => ended,
     };
     match ended {
@@ -68,16 +69,16 @@ pub async fn reconcile(object: Arc<ConnectProject>, context: Arc<Context>) -> (A
     }
 }
 
-async fn reconcile_project(
-    object: Arc<ConnectProject>,
+async fn reconcile_project<P: ProjectKind>(
+    object: Arc<P>,
     context: &Context,
     object_ref: &ObjectRef,
 ) -> Result<ReconcileOutcome, kube::Error> {
-    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &object_ref.namespace);
+    let api = P::api(context.client.clone(), &object_ref.namespace);
     let speaks = context.foreign_installs.selects(object.labels())
         && !foreign_leases::is_left(context, object_ref, &*object).await;
-    let users = if object.metadata.deletion_timestamp.is_some() {
-        match remove_finalizer_when_unused(&api, &object, context, object_ref).await? {
+    let users = if object.meta().deletion_timestamp.is_some() {
+        match remove_finalizer_when_unused(&api, &*object, context, object_ref).await? {
             Use::None => return Ok(ReconcileOutcome::Gone),
             users => users,
         }
@@ -88,21 +89,22 @@ async fn reconcile_project(
         forget(context, object_ref);
         return Ok(ReconcileOutcome::Gone);
     }
-    let secret = object.spec.credentials_secret_ref.name.clone();
-    context.references.set(object_ref, [(Named::Secret, secret)].into());
+    let secret = object.project().credentials_secret_ref.name.clone();
+    let namespace = object.credentials_namespace(context.copies.namespace());
+    context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
     let admission = context.project_quota.admission(object_ref, created(&*object));
     if admission == Admission::Unknown {
         return Ok(ReconcileOutcome::Reported(None));
     }
     // The finalizer comes first: from here on, resources may use the project.
-    let going = object.metadata.deletion_timestamp.is_some();
+    let going = object.meta().deletion_timestamp.is_some();
     let object = if going {
         object
     } else {
         match act::add_finalizer(&api, Arc::clone(&object)).await {
             Ok(held) => held,
             Err(error) => {
-                return report_kubernetes_error(&object, context, object_ref, refusal::FINALIZERS, error).await;
+                return report_kubernetes_error(&*object, context, object_ref, refusal::FINALIZERS, error).await;
             }
         }
     };
@@ -114,10 +116,10 @@ async fn reconcile_project(
         }
         None => {
             context.tracker.inventory.used(object_ref);
-            access(&object, context, object_ref).await?
+            access(&*object, context, object_ref).await?
         }
     };
-    publish(&object, context, object_ref, &access.remote);
+    publish(&*object, context, object_ref, &access.remote);
     let again = [
         matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
         (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
@@ -127,15 +129,15 @@ async fn reconcile_project(
             .is_err_and(|condition| condition.reason == Reason::KubernetesError)
             .then_some(REFUSED_AGAIN),
     ];
-    let reason = if speaks { Some(patch_status(&api, &object, context, users, access).await?) } else { None };
+    let reason = if speaks { Some(patch_status(&api, &*object, context, users, access).await?) } else { None };
     context.requeue_timers.set(object_ref, again.into_iter().flatten().min());
     Ok(ReconcileOutcome::Reported(reason))
 }
 
 /// Reports that the API server refused a request, if this install manages the project and the error is worth a
 /// condition.
-async fn report_kubernetes_error(
-    object: &ConnectProject,
+async fn report_kubernetes_error<P: ProjectKind>(
+    object: &P,
     context: &Context,
     object_ref: &ObjectRef,
     request: &str,
@@ -146,7 +148,7 @@ async fn report_kubernetes_error(
         return Err(error);
     }
     let condition = refusal::condition(refusal::Access::Write, request, error)?;
-    let api = Api::<ConnectProject>::namespaced(context.client.clone(), &object_ref.namespace);
+    let api = P::api(context.client.clone(), &object_ref.namespace);
     let access = Access { remote: Err(condition), unkept: None, gone: false };
     // Boxed to keep the common path's future small: this is rare.
     let reason =
@@ -166,16 +168,19 @@ enum Use {
     Listed(Users),
 }
 
+/// Counts the users that this process knows. A namespace that may not use the project cannot keep it from being deleted,
+/// unless it has something that was created with it (rule 29).
 fn known_users(context: &Context, object_ref: &ObjectRef) -> Users {
-    let users = context.references.users(Named::Project, &object_ref.namespace, &object_ref.name);
+    let mut users = context.references.users_of_project(object_ref);
+    users.retain(|user| !context.permissions.denies(object_ref, &user.namespace) || context.keys.holds(user));
     let count = |kind| u32::try_from(users.iter().filter(|user| user.kind == kind).count()).unwrap_or(u32::MAX);
     Users { deployments: count(Kind::Deployment), staged: count(Kind::Staged) }
 }
 
 /// Rule 24: removes the finalizer of a project that is being deleted once nothing names it; its copy is deleted first.
-async fn remove_finalizer_when_unused(
-    api: &Api<ConnectProject>,
-    object: &ConnectProject,
+async fn remove_finalizer_when_unused<P: ProjectKind>(
+    api: &Api<P>,
+    object: &P,
     context: &Context,
     object_ref: &ObjectRef,
 ) -> Result<Use, kube::Error> {
@@ -210,7 +215,7 @@ struct Access {
     gone: bool,
 }
 
-async fn access(object: &ConnectProject, context: &Context, object_ref: &ObjectRef) -> Result<Access, kube::Error> {
+async fn access<P: ProjectKind>(object: &P, context: &Context, object_ref: &ObjectRef) -> Result<Access, kube::Error> {
     Ok(match observe::credentials(context, object).await? {
         Credentials::Original(settings, secret) => {
             let unkept = copy::keep(context, object_ref, object, &secret).await?.err();
@@ -231,33 +236,28 @@ async fn access(object: &ConnectProject, context: &Context, object_ref: &ObjectR
 }
 
 /// Publishes the result for the resources that name the project.
-fn publish(
-    object: &ConnectProject,
+fn publish<P: ProjectKind>(
+    object: &P,
     context: &Context,
     object_ref: &ObjectRef,
     remote: &Result<Arc<Remote>, ConditionUpdate>,
 ) {
     let login = remote.as_ref().ok().map(|remote| remote.login());
     let admits = remote.as_ref().is_ok_and(|remote| remote.has_answered());
-    context.keys.admitted(object_ref, &identity(object), admits);
-    let region = object.spec.region.clone();
-    let http_api_url = object.spec.effective_http_api_url();
-    let project = Project { identity: identity(object), region, http_api_url, remote: remote.clone(), login };
+    context.keys.admitted(object_ref, &object.project().identity(), admits);
+    let region = object.project().region.clone();
+    let http_api_url = object.project().effective_http_api_url();
+    let project =
+        Project { identity: object.project().identity(), region, http_api_url, remote: remote.clone(), login };
     let before = context.projects.insert(object_ref, project.clone());
     if !before.is_some_and(|before| project.is_same(&before)) {
-        context.enqueue_users(Named::Project, &object_ref.namespace, &object_ref.name);
-        if object.spec.registry.is_some() {
+        context.enqueue_users_of_project(object_ref);
+        if object.project().registry.is_some() {
             context.enqueue(ObjectRef::mirror(&object_ref.namespace, &object_ref.name));
         }
         // The project itself, too: if it was deleted during this reconcile, the next one notices.
         context.enqueue(object_ref.clone());
     }
-}
-
-/// Returns the remote project that a `ConnectProject` names.
-#[must_use]
-pub fn identity(object: &ConnectProject) -> RemoteIdentity {
-    RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() }
 }
 
 fn claim(context: &Context, object_ref: &ObjectRef, settings: &Settings) -> Result<Arc<Remote>, ConditionUpdate> {
@@ -268,9 +268,9 @@ fn claim(context: &Context, object_ref: &ObjectRef, settings: &Settings) -> Resu
 }
 
 /// Writes the status; returns the reason of its `Ready` condition.
-async fn patch_status(
-    api: &Api<ConnectProject>,
-    object: &ConnectProject,
+async fn patch_status<P: ProjectKind>(
+    api: &Api<P>,
+    object: &P,
     context: &Context,
     users: Use,
     access: Access,
@@ -280,18 +280,20 @@ async fn patch_status(
         Use::Known(users) | Use::Listed(users) => users,
     };
     let facts = ProjectFacts {
-        generation: object.metadata.generation.unwrap_or_default(),
-        identity: identity(object),
+        generation: object.meta().generation.unwrap_or_default(),
+        identity: object.project().identity(),
         scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
         health: access.remote.map(|remote| remote.health()),
         users,
-        deleting: object.metadata.deletion_timestamp.is_some(),
+        deleting: object.meta().deletion_timestamp.is_some(),
         unkept: access.unkept,
         copied_from: access.gone.then(|| context.copies.place(object)),
         mirror: mirror(object, context),
     };
-    let before =
-        object.status.clone().unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
+    let before = object
+        .reported()
+        .cloned()
+        .unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
     let mut after = status::summarize(&before, &facts, context.clock.now());
     after.controller = context.foreign_installs.mine();
     let condition = status::ready_condition(&facts);
@@ -304,10 +306,10 @@ async fn patch_status(
 }
 
 /// Returns what is known of the mirror of the registry, and may already be in the status.
-fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
+fn mirror<P: ProjectKind>(object: &P, context: &Context) -> Mirror {
     let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
-    let was_there = object.status.as_ref().is_some_and(|status| status.registry.is_some());
-    match (&object.spec.registry, context.mirrors.outcome(&object_ref)) {
+    let was_there = object.reported().is_some_and(|status| status.registry.is_some());
+    match (&object.project().registry, context.mirrors.outcome(&object_ref)) {
         (Some(_), Some(Outcome::MirrorReport(said))) => Mirror::Known(said),
         (Some(_), _) => Mirror::Unknown,
         (None, Some(Outcome::Cleared)) => Mirror::Absent,
@@ -317,9 +319,9 @@ fn mirror(object: &ConnectProject, context: &Context) -> Mirror {
 }
 
 /// Emits an Event for a changed mirror, and enqueues the mirror once the status announces it.
-async fn report_mirror(
+async fn report_mirror<P: ProjectKind>(
     context: &Context,
-    object: &ConnectProject,
+    object: &P,
     before: &ConnectProjectStatus,
     after: &ConnectProjectStatus,
     mirror: &Mirror,
@@ -357,5 +359,5 @@ fn forget(context: &Context, object_ref: &ObjectRef) {
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.copies.gone(object_ref);
     forget(context, object_ref);
-    context.enqueue_users(Named::Project, &object_ref.namespace, &object_ref.name);
+    context.enqueue_users_of_project(object_ref);
 }

@@ -6,16 +6,20 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
+use serde::Deserialize as _;
 
 use super::copy;
 use super::status::Users;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;
+use crate::controllers::managed_kind;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::project_kind::ProjectKind;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
 use crate::controllers::{secret, served_crds};
-use crate::crd::{self, ConnectProject, ConnectorDeployment, ConnectorStaged, CredentialsRef};
+use crate::crd::{self, ConnectProjectSpec, ConnectorDeployment, ConnectorStaged, CredentialsRef, ProjectRef};
 use crate::names;
 
 /// The field that names the Secret with the credentials, for messages.
@@ -37,20 +41,23 @@ pub(super) enum Credentials {
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> Result<Credentials, kube::Error> {
-    let name = &object.spec.credentials_secret_ref.name;
-    let namespace = object.namespace().unwrap_or_default();
+pub(super) async fn credentials<P: ProjectKind>(context: &Context, object: &P) -> Result<Credentials, kube::Error> {
+    let name = &object.project().credentials_secret_ref.name;
+    let namespace = object.credentials_namespace(context.copies.namespace());
     let found = match secret::named(&context.client, context.secrets, &namespace, name).await? {
         Ok(found) => found,
         Err(condition) => return Ok(Credentials::Unusable(condition)),
     };
     if let Some(secret) = found {
-        return Ok(match settings(object, name, &secret) {
+        return Ok(match settings(object.project(), name, &secret) {
             Ok(settings) => Credentials::Original(settings, Box::new(secret)),
             Err(condition) => Credentials::Unusable(condition),
         });
     }
-    let missing = secret::missing(name, CREDENTIALS_FIELD);
+    let missing = match object.namespace() {
+        Some(_) => secret::missing(name, CREDENTIALS_FIELD),
+        None => secret::missing_in(&namespace, name, CREDENTIALS_FIELD),
+    };
     if !is_deleting(context, object).await? {
         return Ok(Credentials::Unusable(missing));
     }
@@ -59,7 +66,7 @@ pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> R
         Credentials::Lost(ConditionUpdate::new(missing.reason, format!("{}, and {why}", missing.message)))
     };
     Ok(match copy::read(context, object).await {
-        Ok(Some(secret)) => match settings(object, &place, &secret) {
+        Ok(Some(secret)) => match settings(object.project(), &place, &secret) {
             Ok(settings) => Credentials::Copied(settings),
             Err(condition) => lost(condition.message),
         },
@@ -71,12 +78,13 @@ pub(super) async fn credentials(context: &Context, object: &ConnectProject) -> R
 
 /// Whether the project or its namespace is being deleted. If the operator may not read the namespace, only the project
 /// counts: its own deletion follows that of its namespace within seconds.
-async fn is_deleting(context: &Context, object: &ConnectProject) -> Result<bool, kube::Error> {
-    if object.metadata.deletion_timestamp.is_some() {
+async fn is_deleting<P: ProjectKind>(context: &Context, object: &P) -> Result<bool, kube::Error> {
+    if object.meta().deletion_timestamp.is_some() {
         return Ok(true);
     }
+    let Some(namespace) = object.namespace() else { return Ok(false) };
     let api = Api::<Namespace>::all(context.client.clone());
-    match api.get_metadata_opt(&object.namespace().unwrap_or_default()).await {
+    match api.get_metadata_opt(&namespace).await {
         Ok(namespace) => Ok(namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some())),
         Err(kube::Error::Api(status)) if status.code == 403 => Ok(false),
         Err(error) => Err(error),
@@ -84,25 +92,37 @@ async fn is_deleting(context: &Context, object: &ConnectProject) -> Result<bool,
 }
 
 /// Counts the `ConnectorDeployment`s and `ConnectorStaged`s of the cluster that name this project; reads nothing else
-/// of them.
+/// of them. Those of a namespace that may not use it count if something was created for them.
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn users(context: &Context, object: &ConnectProject) -> Result<Users, kube::Error> {
+pub(super) async fn users<P: ProjectKind>(context: &Context, object: &P) -> Result<Users, kube::Error> {
     Ok(Users {
-        deployments: users_of_kind::<ConnectorDeployment>(context, object).await?,
-        staged: users_of_kind::<ConnectorStaged>(context, object).await?,
+        deployments: users_of_kind::<ConnectorDeployment, P>(context, object).await?,
+        staged: users_of_kind::<ConnectorStaged, P>(context, object).await?,
     })
 }
 
-async fn users_of_kind<K>(context: &Context, object: &ConnectProject) -> Result<u32, kube::Error>
+async fn users_of_kind<K, P>(context: &Context, object: &P) -> Result<u32, kube::Error>
 where
     K: Resource<DynamicType = ()>,
+    P: ProjectKind,
 {
     let kind = ApiResource::erase::<K>(&());
-    let namespace = object.namespace().unwrap_or_default();
-    let api = Api::<DynamicObject>::namespaced_with(context.client.clone(), &namespace, &kind);
-    let name = object.name_any();
+    let (client, project) = (context.client.clone(), managed_kind::object_ref(object));
+    let api = match object.namespace() {
+        Some(namespace) => Api::<DynamicObject>::namespaced_with(client, &namespace, &kind),
+        None => Api::<DynamicObject>::all_with(client, &kind),
+    };
+    let uses = |user: &DynamicObject| {
+        let namespace = user.namespace().unwrap_or_default();
+        // A reference that this version cannot read is no reason to delete what it may name.
+        let named = ProjectRef::deserialize(&user.data["spec"]["projectRef"]);
+        let names = named.map_or(true, |named| ObjectRef::of_project(&namespace, &named) == project);
+        let status = &user.data["status"];
+        let holds = !(status["id"].is_null() && status["operation"].is_null());
+        names && (holds || !context.permissions.denies(&project, &namespace))
+    };
     let mut users = 0;
     let mut page = ListParams::default().limit(PAGE);
     loop {
@@ -116,8 +136,7 @@ where
             }
             list => list?,
         };
-        let named = list.items.iter().filter(|user| user.data["spec"]["projectRef"]["name"] == name.as_str());
-        users += u32::try_from(named.count()).unwrap_or(u32::MAX);
+        users += u32::try_from(list.items.iter().filter(|user| uses(user)).count()).unwrap_or(u32::MAX);
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),
             None => return Ok(users),
@@ -129,21 +148,21 @@ where
 ///
 /// # Errors
 /// The missing part of the Secret.
-pub fn settings(object: &ConnectProject, name: &str, secret: &Secret) -> Result<Settings, ConditionUpdate> {
+pub fn settings(spec: &ConnectProjectSpec, name: &str, secret: &Secret) -> Result<Settings, ConditionUpdate> {
     let settings = Settings {
-        api_url: object.spec.effective_api_url(),
-        auth_url: object.spec.effective_auth_url(),
-        project_key: object.spec.project_key.clone(),
-        deployment_paths: match object.spec.deployment_paths {
+        api_url: spec.effective_api_url(),
+        auth_url: spec.effective_auth_url(),
+        project_key: spec.project_key.clone(),
+        deployment_paths: match spec.deployment_paths {
             crd::DeploymentPaths::Project => DeploymentPaths::Project,
             crd::DeploymentPaths::Unscoped => DeploymentPaths::Unscoped,
         },
         client_id: String::new(),
         client_secret: SecretString::default(),
         scopes: None,
-        requests_per_second: Rate::of(object.spec.requests_per_second),
+        requests_per_second: Rate::of(spec.requests_per_second),
     };
-    with_credentials(settings, &object.spec.credentials_secret_ref, name, secret)
+    with_credentials(settings, &spec.credentials_secret_ref, name, secret)
 }
 
 /// Returns `settings` with the API client of the Secret `name`, from the keys that `credentials` names.

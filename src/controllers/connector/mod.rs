@@ -41,11 +41,12 @@ use super::context::{Context, Project};
 use super::foreign_leases;
 use super::object_ref::ObjectRef;
 use super::problem;
+use super::project_kind::ProjectKind;
 use super::reason::{ConditionState, Reason};
 use super::refusal;
 use super::remote::Remote;
 use super::tracker::ReconcileOutcome;
-use crate::crd::{ConnectProject, Connector};
+use crate::crd::Connector;
 
 /// Pause before the next reconcile after a failure of the Kubernetes API.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
@@ -99,8 +100,8 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
 ///
 /// # Errors
 /// Those of the API server.
-pub async fn clear(context: &Context, project: &ConnectProject) -> Result<(), kube::Error> {
-    if project.status.as_ref().is_none_or(|status| status.registry.is_none()) {
+pub async fn clear<P: ProjectKind>(context: &Context, project: &P) -> Result<(), kube::Error> {
+    if project.reported().is_none_or(|status| status.registry.is_none()) {
         return Ok(());
     }
     let api = Api::namespaced(context.client.clone(), &project.namespace().unwrap_or_default());

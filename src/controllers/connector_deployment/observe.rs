@@ -61,7 +61,7 @@ pub async fn contents(
                 Ok(found) => Ok(found.map(of_config_map)),
                 Err(error) => Err(refusal::condition(Access::Read, &format!("get ConfigMap {name}"), error)?),
             },
-            Named::Project | Named::Deployment | Named::Staged | Named::Check => Ok(None),
+            Named::Project | Named::ClusterProject | Named::Deployment | Named::Staged | Named::Check => Ok(None),
         };
         if let Some(found) = found.transpose() {
             if let Ok(content) = &found {

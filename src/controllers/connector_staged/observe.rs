@@ -20,7 +20,7 @@ use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishA
 /// Returns what enqueues a resource: its project, and, while publishing waits for them, the objects that prove its tag.
 #[must_use]
 pub fn references(spec: &ConnectorStagedSpec, waits: bool) -> BTreeSet<Reference> {
-    let project = (Named::Project, spec.project_ref.name.clone());
+    let project = Named::project(&spec.project_ref);
     let after = spec.publish_after.iter().filter(|_| waits);
     let proofs = after.flat_map(|after| {
         let checks = after.check_refs.iter().map(|check| (Named::Check, check.name.clone()));

@@ -31,7 +31,7 @@ use crate::controllers::refusal::KubernetesErrorBackoff;
 use crate::controllers::remote::Remote;
 use crate::controllers::staged_connectors::StagedConnector;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorStaged, ConnectorStagedStatus, StagedOperation};
+use crate::crd::{ConnectorStaged, ConnectorStagedStatus, ProjectRef, StagedOperation};
 
 /// Shortest pause between two observations that find nothing to send: each is a call.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
@@ -95,8 +95,8 @@ impl RemoteKind for ConnectorStaged {
         status_conversion::persisted(status)
     }
 
-    fn project(&self) -> &str {
-        &self.spec.project_ref.name
+    fn project(&self) -> &ProjectRef {
+        &self.spec.project_ref
     }
 
     fn interval(&self) -> Duration {
@@ -106,7 +106,7 @@ impl RemoteKind for ConnectorStaged {
     fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
         ClaimRequest {
-            project: self.spec.project_ref.name.clone(),
+            project: self.spec.project_ref.clone(),
             key: self.spec.key.clone(),
             remote: status.and_then(|status| status.remote.clone()),
             id: status.and_then(|status| status.id.clone()),

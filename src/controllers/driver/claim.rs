@@ -1,8 +1,8 @@
 //! Rule 4: of several resources with one key, one owns it, and the others send nothing.
 
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::keys::{ClaimReason, ClaimStatus, RemoteKey};
 use crate::controllers::object::Next;
-use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::operations::{Decision, Step};
 use crate::controllers::problem;
 use crate::controllers::remote::Remote;
@@ -29,10 +29,17 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let reason = taken_over.map_or(ClaimReason::Create, ClaimReason::TakeOver);
         if remote.has_answered() {
             // Its project may not have been reconciled since, and would have to enqueue this resource.
-            let project = ObjectRef::project(&self.object_ref.namespace, self.object.project());
-            self.context.keys.admitted(&project, identity, true);
+            self.context.keys.admitted(&self.project(), identity, true);
         }
         self.context.keys.begin(&*self.object, &remote_key, reason)
+    }
+
+    /// Rule 29: leaves everything as it is. What allows the namespace enqueues this resource.
+    pub(super) async fn report_not_allowed(&mut self, condition: ConditionUpdate) -> Result<Next, kube::Error> {
+        self.context.remotes.forget(self.object_ref);
+        // What was observed until now says nothing about the time after.
+        self.cache.transient = K::Transient::default();
+        self.report_and_wait(None, condition, None).await
     }
 
     /// Leaves the key to its owner. Whatever changes about that enqueues this resource, so nothing is polled meanwhile.

@@ -15,12 +15,13 @@ use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::managed_kind::ManagedKind;
-use crate::controllers::object::{Next, Object};
+use crate::controllers::object::{NamespacedObject, Next};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::operations::{AppliedResponse, Call, Decision};
 use crate::controllers::reason::Reason;
 use crate::controllers::references::Reference;
 use crate::controllers::remote::Remote;
+use crate::crd::ProjectRef;
 use crate::crd::shared::RemoteIdentity;
 
 use super::{LocalCaches, Reconciler, SentCall};
@@ -41,7 +42,7 @@ pub type CallResult<K> =
     crate::controllers::operations::CallResult<<K as RemoteKind>::Accepted, <K as RemoteKind>::Record>;
 
 /// A kind whose resources each stand for one record of the Connect API, which is created, changed and deleted.
-pub trait RemoteKind: Object + ManagedKind {
+pub trait RemoteKind: NamespacedObject + ManagedKind {
     /// The status.
     type Status: Clone + Default + Serialize + Send + Sync;
     /// The operation in the status.
@@ -86,8 +87,8 @@ pub trait RemoteKind: Object + ManagedKind {
     /// Converts a status to what the decision table keeps.
     fn read_status(status: &Self::Status) -> Self::Persisted;
 
-    /// Name of the `ConnectProject`.
-    fn project(&self) -> &str;
+    /// The project that the resource names.
+    fn project(&self) -> &ProjectRef;
     /// Time between two observations of a settled resource.
     fn interval(&self) -> Duration;
     /// Which key the resource wants in which project, and what it has begun there (rule 4).

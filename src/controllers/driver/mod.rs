@@ -42,6 +42,7 @@ use super::context::{Context, Project};
 use super::foreign_leases;
 use super::keys::ClaimStatus;
 use super::managed_kind::object_ref;
+use super::namespace_permissions::Permission;
 use super::object::{self, Next, has_finalizer, is_ours};
 use super::object_ref::ObjectRef;
 use super::problem;
@@ -97,11 +98,9 @@ pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.remotes.forget(object_ref);
     K::caches(context).forget(object_ref);
-    let projects = context.references.uses(object_ref, Named::Project);
+    let projects = context.references.projects(object_ref);
     context.references.forget(object_ref);
-    for project in projects {
-        context.enqueue(ObjectRef::project(&object_ref.namespace, &project));
-    }
+    projects.into_iter().for_each(|project| context.enqueue(project));
     K::forget(context, object_ref);
 }
 
@@ -132,6 +131,10 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         if self.needs_no_remote() {
             return self.remove_finalizer(None).await;
         }
+        // Rule 29, before rule 4: a conflict names a resource of another namespace.
+        if let Permission::Denied(condition) = self.permission() {
+            return self.report_not_allowed(condition).await;
+        }
         // Rule 4, before a finalizer is added and before the remote is asked.
         match self.context.keys.claim_status(&*self.object) {
             ClaimStatus::Owner => {}
@@ -143,7 +146,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
                 Err(error) => return self.report_kubernetes_error(refusal::FINALIZERS, error).await,
             }
         }
-        let project = match object::project(self.context, &self.object_ref.namespace, self.object.project()).await {
+        let project = match object::project(self.context, &self.project(), &self.object_ref.namespace).await {
             Ok(project) => project,
             Err(Some(condition)) => return self.report_and_wait(None, condition, Some(PROJECT_AGAIN)).await,
             Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
@@ -171,7 +174,9 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     ) -> Result<Next, kube::Error> {
         let remote = match &project.remote {
             Ok(remote) => Arc::clone(remote),
-            Err(condition) => return self.report_outage(&identity, problem::of_project(condition)).await,
+            Err(condition) => {
+                return self.report_outage(&identity, problem::of_project(&self.project(), condition)).await;
+            }
         };
         let asked = self.asked_for();
         if let Some(pause) = self.cache.backoff.left(&asked, self.context.clock.now()) {
@@ -213,6 +218,10 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
             Decided::Decision(decision) => decision,
             Decided::Ended(next) => return Ok(next),
         };
+        // Rule 29 again: the permission may have been withdrawn since.
+        if let Permission::Denied(condition) = self.permission() {
+            return self.report_not_allowed(condition).await;
+        }
         // Rule 4 again, atomically with announcing it: another resource may have begun since, or have appeared.
         match self.claim(remote, &observed, &decision) {
             ClaimStatus::Owner => {}
@@ -223,17 +232,25 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
 
     /// Remembers which objects enqueue this resource. `waits`: it waits for more than its project.
     pub(super) fn note_references(&self, waits: bool) {
-        let project = self.object.project().to_owned();
-        let before = self.context.references.uses(self.object_ref, Named::Project);
+        let project = self.project();
+        let before = self.context.references.projects(self.object_ref);
         let mut named = K::references(&self.object, waits);
-        named.insert((Named::Project, project.clone()));
+        named.insert(Named::project(self.object.project()));
         self.context.references.set(self.object_ref, named);
         if before != [project.clone()] {
             // The status of a project counts its users, and a project that is being deleted waits for them.
-            for project in before.into_iter().chain([project]) {
-                self.context.enqueue(ObjectRef::project(&self.object_ref.namespace, &project));
-            }
+            before.into_iter().chain([project]).for_each(|project| self.context.enqueue(project));
         }
+    }
+
+    /// Returns a reference to the project that the resource names.
+    pub(in crate::controllers) fn project(&self) -> ObjectRef {
+        ObjectRef::of_project(&self.object_ref.namespace, self.object.project())
+    }
+
+    /// Returns whether the namespace of the resource may use the project that the resource names.
+    fn permission(&self) -> Permission {
+        self.context.permissions.permission(&self.project(), &self.object_ref.namespace)
     }
 
     /// Rules 22 and 23: what was never created, and what is orphaned, goes without asking the remote.

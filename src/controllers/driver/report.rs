@@ -194,12 +194,12 @@ fn orphaned(claim: &ClaimRequest, annotated: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crd::shared::RemoteIdentity;
+    use crate::crd::shared::{ProjectKind, ProjectRef, RemoteIdentity};
 
     #[test]
     fn an_orphaned_object_is_named_by_key_id_and_project() {
         let claim = |id: Option<&str>, operation| ClaimRequest {
-            project: "shop".to_owned(),
+            project: ProjectRef { kind: ProjectKind::ConnectProject, name: "shop".to_owned() },
             key: "shop_tax".to_owned(),
             remote: Some(RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() }),
             id: id.map(ToOwned::to_owned),

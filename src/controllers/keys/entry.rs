@@ -7,6 +7,7 @@ use super::{Claim, Named, RemoteKey};
 use crate::controllers::driver::RemoteKind;
 use crate::controllers::object::has_finalizer;
 use crate::controllers::object_ref::ObjectRef;
+use crate::crd::ProjectRef;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 
@@ -35,8 +36,8 @@ pub(super) struct Entry {
 /// What a resource claims, and what it has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimRequest {
-    /// Name of the project that it names.
-    pub project: String,
+    /// The project that it names.
+    pub project: ProjectRef,
     /// The key.
     pub key: String,
     /// The remote in its status.
@@ -57,7 +58,7 @@ impl Entry {
         Self {
             uid: object.uid().unwrap_or_default(),
             version: object.resource_version().and_then(|version| version.parse().ok()),
-            project: ObjectRef::project(&namespace, &project),
+            project: ObjectRef::of_project(&namespace, &project),
             named: None,
             held: remote.filter(|_| id.is_some() || operation),
             key,
@@ -77,6 +78,11 @@ impl Entry {
     /// Returns the entry with what is known of its project.
     pub(super) fn naming(&self, named: Option<&Named>) -> Self {
         Self { named: named.cloned(), ..self.clone() }
+    }
+
+    /// Whether it owns a remote record, or has begun an operation.
+    pub(super) fn holds(&self) -> bool {
+        self.held.is_some()
     }
 
     /// Whether its claim counts against others.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::*;
-use crate::crd::ConnectorDeployment;
+use crate::crd::{ClusterConnectProject, ConnectProject, ConnectorDeployment};
 use crate::names;
 
 #[path = "keys_tests/admission.rs"]

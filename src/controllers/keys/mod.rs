@@ -18,8 +18,9 @@ pub use self::claim::{Claim, rival, rival_unseen};
 pub use self::entry::ClaimRequest;
 use self::entry::Entry;
 use super::driver::RemoteKind;
+use super::managed_kind;
 use super::object_ref::{Kind, ObjectRef};
-use crate::crd::ConnectProject;
+use super::project_kind::ProjectKind;
 use crate::crd::shared::RemoteIdentity;
 
 /// A key in a remote project, which only one resource can own.
@@ -78,11 +79,13 @@ struct Index {
     /// The resources that claim each key; a key without claims has no entry.
     places: BTreeMap<RemoteKey, BTreeSet<ObjectRef>>,
     projects: BTreeMap<ObjectRef, Named>,
+    /// The namespaces that may use each `ClusterConnectProject`; resources of others claim no key through it (rule 29).
+    allowed: BTreeMap<ObjectRef, BTreeSet<String>>,
     /// The resources that name each project.
     users: BTreeMap<ObjectRef, BTreeSet<ObjectRef>>,
 }
 
-/// The remote project that a `ConnectProject` names.
+/// The remote project that a project of the cluster names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
     remote: RemoteIdentity,
@@ -111,10 +114,8 @@ impl KeyOwnership {
 
     /// Records a project from a watch. Its resources claim nothing yet, because any user can write the key of any
     /// remote project into a spec.
-    pub fn saw_project(&self, object: &ConnectProject) {
-        let remote =
-            RemoteIdentity { api_url: object.spec.effective_api_url(), project_key: object.spec.project_key.clone() };
-        let project = ObjectRef::project(&object.namespace().unwrap_or_default(), &object.name_any());
+    pub fn saw_project<P: ProjectKind>(&self, object: &P) {
+        let (project, remote) = (managed_kind::object_ref(object), object.project().identity());
         self.change(|index| match index.projects.get(&project) {
             Some(known) if known.remote == remote => BTreeSet::new(),
             _ => index.place_users(&project, Some(Named { remote, admits: false })),
@@ -133,11 +134,31 @@ impl KeyOwnership {
         });
     }
 
+    /// Records the namespaces that may use a `ClusterConnectProject`. What a resource of another namespace owns or has
+    /// begun stays claimed.
+    pub fn allow(&self, project: &ObjectRef, namespaces: BTreeSet<String>) {
+        self.change(|index| {
+            index.allowed.insert(project.clone(), namespaces);
+            let named = index.projects.get(project).cloned();
+            index.place_users(project, named)
+        });
+    }
+
+    /// Returns whether a resource owns a remote record, or has begun an operation.
+    #[must_use]
+    pub fn holds(&self, object_ref: &ObjectRef) -> bool {
+        self.lock().entries.get(object_ref).is_some_and(Entry::holds)
+    }
+
     /// Records from a watch that a resource or project is deleted.
     pub fn gone(&self, object_ref: &ObjectRef) {
         self.change(|index| match object_ref.kind {
             Kind::Deployment | Kind::Staged => index.remove(object_ref),
             Kind::Project => index.place_users(object_ref, None),
+            Kind::ClusterProject => {
+                index.allowed.remove(object_ref);
+                index.place_users(object_ref, None)
+            }
             Kind::Check | Kind::Mirror => BTreeSet::new(),
         });
     }
@@ -188,7 +209,9 @@ impl KeyOwnership {
             Kind::Deployment | Kind::Staged => {
                 index.entries.keys().filter(|object_ref| object_ref.kind == kind).cloned().collect()
             }
-            Kind::Project => index.projects.keys().cloned().collect(),
+            Kind::Project | Kind::ClusterProject => {
+                index.projects.keys().filter(|object_ref| object_ref.kind == kind).cloned().collect()
+            }
             Kind::Check | Kind::Mirror => Vec::new(),
         }
     }
@@ -286,7 +309,7 @@ impl Index {
             _ => {}
         }
         let understood = if self.unreadable.remove(&object_ref) { self.known_in_part_less() } else { BTreeSet::new() };
-        let entry = entry.naming(self.projects.get(&entry.project));
+        let entry = entry.naming(self.projects.get(&entry.project).filter(|_| self.allows(&entry)));
         if let Some(before) = self.entries.get_mut(&object_ref).filter(|before| before.claims_as(&entry)) {
             // Most writes concern only the status.
             *before = entry;
@@ -320,7 +343,8 @@ impl Index {
     fn place_users(&mut self, project: &ObjectRef, named: Option<Named>) -> BTreeSet<ObjectRef> {
         let mut enqueued = BTreeSet::new();
         for user in self.users.get(project).cloned().unwrap_or_default() {
-            let entry = self.entries.get(&user).map(|entry| entry.naming(named.as_ref()));
+            let entry = self.entries.get(&user);
+            let entry = entry.map(|entry| entry.naming(named.as_ref().filter(|_| self.allows(entry))));
             enqueued.extend(self.replace(&user, entry));
             if named.as_ref().is_some_and(|named| named.admits) && self.missing_lists == 0 && self.early.remove(&user) {
                 enqueued.insert(user);
@@ -331,6 +355,13 @@ impl Index {
             None => self.projects.remove(project),
         };
         enqueued
+    }
+
+    /// Whether the namespace of a resource may use the project that the resource names.
+    fn allows(&self, entry: &Entry) -> bool {
+        let namespaces = self.allowed.get(&entry.project);
+        !entry.project.kind.is_cluster_scoped()
+            || namespaces.is_some_and(|namespaces| namespaces.contains(&entry.claim.object_ref.namespace))
     }
 
     fn replace(&mut self, object_ref: &ObjectRef, entry: Option<Entry>) -> BTreeSet<ObjectRef> {

@@ -6,6 +6,8 @@
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use futures::stream::{BoxStream, StreamExt};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
 use kube::core::PartialObjectMeta;
 use kube::core::error_boundary::InvalidObject;
 use kube::runtime::reflector::{self, Store};
@@ -18,7 +20,7 @@ use crate::controllers::events::{self, KnownObjects};
 use crate::controllers::guarded::Guarded;
 use crate::controllers::lists::{List, PAGE};
 use crate::controllers::managed_kind::ManagedKind;
-use crate::controllers::object::Object;
+use crate::controllers::object::{NamespacedObject, Object};
 use crate::controllers::object_ref::Kind;
 use crate::controllers::readable::{self, only_readable};
 use crate::controllers::references::Named;
@@ -45,8 +47,8 @@ pub(super) fn config() -> watcher::Config {
 }
 
 impl Scope {
-    /// Watches one managed kind.
-    pub(super) fn objects<K>(&self) -> Watched<K>
+    /// Watches one managed kind through this API.
+    pub(super) fn objects<K>(&self, api: Api<Guarded<K>>) -> Watched<K>
     where
         K: Object + ManagedKind,
     {
@@ -54,10 +56,10 @@ impl Scope {
         let (unreadable_sender, unreadable) = mpsc::channel(readable::WAITING);
         // A project may be named by a resource of any install, so the selector does not apply to projects.
         let config = match K::KIND {
-            Kind::Project => config(),
+            Kind::Project | Kind::ClusterProject => config(),
             Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => config().labels(&self.selector),
         };
-        let watcher = watcher(self.api::<Guarded<K>>(), config).default_backoff();
+        let watcher = watcher(api, config).default_backoff();
         let events = watcher.inspect(self.note_known_objects::<K>());
         let stream =
             only_readable(events, store.clone(), unreadable_sender).reflect(writer).filter_map(self.enqueue_changes());
@@ -151,10 +153,34 @@ impl Scope {
             .boxed()
     }
 
+    /// Follows the labels of namespaces, on which permissions to use a `ClusterConnectProject` depend.
+    pub(super) fn namespaces(&self) -> BoxFuture<'static, ()> {
+        let context = self.context.clone();
+        watcher(Api::<PartialObjectMeta<Namespace>>::all(context.client.clone()), config())
+            .default_backoff()
+            .take_until(self.stopped())
+            .for_each(move |event| {
+                match event {
+                    Ok(event) => events::namespace(&context, &event),
+                    Err(error) => {
+                        if let watcher::Error::InitialListFailed(refused @ kube::Error::Api(status)) = &error
+                            && refusal::cannot_be_seen(refused)
+                        {
+                            events::namespaces_refused(&context, &status.message);
+                        }
+                        context.tracker.watch_interrupted("Namespace");
+                        tracing::warn!(%error, "the watch of namespaces was interrupted and is retried");
+                    }
+                }
+                future::ready(())
+            })
+            .boxed()
+    }
+
     /// Enqueues the resources that name an object that was changed or deleted.
     pub(super) fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
     where
-        K: Object,
+        K: NamespacedObject,
     {
         let context = self.context.clone();
         let mut sources = Sources::new(kind, self.namespace.clone());

@@ -2,4 +2,4 @@
 //! sufficient.
 
 mod admitted;
-mod rights;
+pub(crate) mod rights;

@@ -31,7 +31,7 @@ const UNSEEN: [(&str, &str); 6] = [
 
 /// Grants the operator's account in `own` the rights of the chart with these values. Returns each right with the
 /// namespaces in which it holds.
-async fn give(own: &Sandbox, values: &str) -> BTreeSet<String> {
+pub(crate) async fn give(own: &Sandbox, values: &str) -> BTreeSet<String> {
     let release = ["connect-operator", own.namespace.as_str()];
     let render = helm::text_of(release, &["--set", values]).expect("the chart renders");
     let mut given = BTreeSet::new();

@@ -16,6 +16,7 @@ mod policies;
 mod projects;
 mod readiness;
 mod redeploying;
+mod sharing;
 mod taking_over;
 mod telling;
 mod urls;

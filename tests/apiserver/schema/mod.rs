@@ -5,4 +5,5 @@ mod accepted;
 mod checks;
 mod identity;
 mod refused;
+mod shared;
 mod shown;

@@ -23,7 +23,7 @@ mod unusable;
 mod values;
 mod webhook;
 
-use connect_operator::controllers::object::Object;
+use connect_operator::controllers::object::NamespacedObject;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use serde::Serialize;
@@ -39,12 +39,17 @@ fn condition<'a>(object: &'a ConnectorDeployment, kind: &str) -> Option<&'a str>
 
 /// Returns an object once its Ready condition has this reason, and a message that contains these words. The clock of
 /// `shop` is stepped meanwhile.
-async fn until_reported_with<K: Object + Serialize>(shop: &Shop, name: &str, reason: &str, words: &[&str]) -> K {
+async fn until_reported_with<K: NamespacedObject + Serialize>(
+    shop: &Shop,
+    name: &str,
+    reason: &str,
+    words: &[&str],
+) -> K {
     until_condition(shop, name, names::READY, reason, words).await
 }
 
 /// Returns an object once this condition has this reason and a message that contains these words.
-async fn until_condition<K: Object + Serialize>(
+async fn until_condition<K: NamespacedObject + Serialize>(
     shop: &Shop,
     name: &str,
     type_: &str,

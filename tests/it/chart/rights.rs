@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::helm;
 
 const PAGE: &str = include_str!("../../../docs/security.md");
+const SHARED_PAGE: &str = include_str!("../../../docs/kinds/clusterconnectproject.md");
 
 /// The rights in watched namespaces, each as `group/resource: verbs`.
 const WATCHED: [&str; 14] = [
@@ -29,6 +30,17 @@ const WATCHED: [&str; 14] = [
 /// The additional rights for `spec.outputs`.
 const OUTPUTS: [&str; 2] =
     ["connect-operator.io/connectordeployments/finalizers: update", "core/configmaps: create patch"];
+
+/// The additional rights for `ClusterConnectProject`s, in the whole cluster, for Events, and in the operator's own namespace.
+const SHARED: [&str; 5] = [
+    "connect-operator.io/clusterconnectprojects: get list patch watch",
+    "connect-operator.io/clusterconnectprojects/status: patch",
+    "connect-operator.io/connectordeployments: list",
+    "connect-operator.io/connectorstageds: list",
+    "core/namespaces: list watch",
+];
+const SHARED_EVENTS: [&str; 1] = ["events.k8s.io/events: create patch"];
+const SHARED_SECRETS: [&str; 1] = ["core/secrets: watch"];
 
 /// The rights in the operator's own namespace.
 const OWN: [&str; 3] = [
@@ -109,6 +121,17 @@ fn the_rights_are_these_and_no_others() {
             "watchNamespaces={shop},outputs.enabled=true",
             vec![at("shop", &WATCHED), at("shop", &OUTPUTS), own.clone()],
         ),
+        (
+            "shared projects in one namespace",
+            "watchNamespaces={shop},clusterProjects.enabled=true",
+            vec![
+                at("shop", &WATCHED),
+                at("everywhere", &SHARED),
+                at("default", &SHARED_EVENTS),
+                at("connect-operator", &SHARED_SECRETS),
+                own.clone(),
+            ],
+        ),
         ("one namespace", "watchNamespaces={shop}", vec![at("shop", &WATCHED), own.clone()]),
         (
             "two and its own",
@@ -154,11 +177,18 @@ fn users_get_the_kinds_and_never_the_status() {
 
 #[test]
 fn the_page_about_security_has_the_same_rights() {
-    let fenced = PAGE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
-    let roles: Vec<_> = fenced.flat_map(helm::read).filter(|it| !it["rules"].is_null()).collect();
+    let roles_of = |page: &str| -> Vec<Value> {
+        let fenced = page.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("yaml\n"));
+        fenced.flat_map(helm::read).filter(|it| !it["rules"].is_null()).collect()
+    };
+    let (roles, shared) = (roles_of(PAGE), roles_of(SHARED_PAGE));
     assert_eq!(roles.len(), 3, "one for watched namespaces, one for its own, one for outputs");
+    assert_eq!(shared.len(), 3, "one for the cluster, one for Events, one for its own namespace");
     let expected = |rights: &[&str]| -> BTreeSet<String> { rights.iter().map(|right| (*right).to_owned()).collect() };
     assert_eq!(words(&roles[0]["rules"]), expected(&WATCHED));
     assert_eq!(words(&roles[1]["rules"]), expected(&OWN));
     assert_eq!(words(&roles[2]["rules"]), expected(&OUTPUTS));
+    assert_eq!(words(&shared[0]["rules"]), expected(&SHARED));
+    assert_eq!(words(&shared[1]["rules"]), expected(&SHARED_EVENTS));
+    assert_eq!(words(&shared[2]["rules"]), expected(&SHARED_SECRETS));
 }

@@ -8,7 +8,7 @@ const PAGE: &str = include_str!("../../../docs/rules.md");
 #[test]
 fn every_rule_that_is_named_is_on_the_page_and_every_rule_has_a_test() {
     let listed: BTreeSet<u32> = PAGE.lines().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect();
-    assert_eq!(listed, (1..=28).collect(), "rules on the page");
+    assert_eq!(listed, (1..=29).collect(), "rules on the page");
     let (mut commented, mut tested) = (BTreeSet::new(), BTreeSet::new());
     for folder in ["src", "crates", "tests"] {
         read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut commented, &mut tested);

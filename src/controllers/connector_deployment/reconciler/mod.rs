@@ -48,7 +48,7 @@ use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ManagementPolicy};
+use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ManagementPolicy, ProjectRef};
 
 type Deployment<'a> = Reconciler<'a, ConnectorDeployment>;
 
@@ -136,8 +136,8 @@ impl RemoteKind for ConnectorDeployment {
         status_conversion::persisted(status)
     }
 
-    fn project(&self) -> &str {
-        &self.spec.project_ref.name
+    fn project(&self) -> &ProjectRef {
+        &self.spec.project_ref
     }
 
     fn interval(&self) -> Duration {
@@ -148,7 +148,7 @@ impl RemoteKind for ConnectorDeployment {
         let status = self.status.as_ref();
         let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
         ClaimRequest {
-            project: self.spec.project_ref.name.clone(),
+            project: self.spec.project_ref.clone(),
             key: intent::key(self),
             remote: status.and_then(|status| status.remote.clone()),
             id: status.and_then(|status| status.id.clone()),

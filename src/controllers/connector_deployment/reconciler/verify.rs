@@ -8,7 +8,6 @@ use super::super::verification;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connect_project;
 use crate::controllers::context::Project;
-use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{Cadence, Lookup, Remote};
 use crate::controllers::secret;
@@ -81,9 +80,9 @@ impl Deployment<'_> {
 
     /// Returns what to look up, with the credentials of the project or those that the spec names.
     async fn lookup(&self, remote: &Remote, verify: &Verify) -> Result<Result<Lookup, ConditionUpdate>, kube::Error> {
-        let object_ref = ObjectRef::project(&self.object_ref.namespace, &self.object.spec.project_ref.name);
+        let object_ref = self.project();
         let Some(Project { http_api_url, .. }) = self.context.projects.get(&object_ref) else {
-            return Ok(Err(self.unverified("The ConnectProject is not known yet".to_owned())));
+            return Ok(Err(self.unverified("The project is not known yet".to_owned())));
         };
         let mut settings = remote.settings();
         if let Some(reference) = &verify.credentials_ref {

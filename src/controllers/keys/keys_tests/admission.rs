@@ -95,3 +95,46 @@ fn rule_4_an_annotation_decides_only_over_the_deployment_that_it_names() {
     assert!(world.enqueued().contains(&"one".to_owned()), "the one that yielded to it");
     assert_eq!(world.keys.begin(&plain, &place(), ClaimReason::TakeOver("1")), ClaimStatus::Owner);
 }
+
+#[test]
+fn rule_29_a_resource_claims_a_key_through_a_shared_project_only_from_a_namespace_that_may_use_it() {
+    let mut world = World::new();
+    let project: ClusterConnectProject = serde_json::from_value(json!({
+        "apiVersion": "connect-operator.io/v1alpha1",
+        "kind": "ClusterConnectProject",
+        "metadata": {"name": "shared"},
+        "spec": {"projectKey": "demo", "region": "europe-west1.gcp", "credentialsSecretRef": {"name": "shop"}},
+    }))
+    .expect("a project");
+    let shared = ObjectRef::cluster_project("shared");
+    world.keys.saw_project(&project);
+    world.keys.admitted(&shared, &place().remote, true);
+    let older = json!({"metadata": {"namespace": "team", "creationTimestamp": "2025-01-01T00:00:00Z"},
+        "spec": {"projectRef": {"kind": "ClusterConnectProject", "name": "shared"}}});
+    let (theirs, mine) = (resource("one", 1, &older), resource("two", 2, &json!({})));
+    world.keys.saw(&theirs);
+    world.keys.saw(&mine);
+    let held_by_theirs = |world: &World| matches!(world.keys.claim_status(&mine), ClaimStatus::HeldBy(winner) if winner.namespace == "team");
+    assert_eq!(world.keys.claim_status(&mine), ClaimStatus::Owner, "the older one may not use the project");
+    world.enqueued();
+    world.keys.allow(&shared, ["team".to_owned()].into());
+    assert_eq!(world.enqueued(), ["one", "two"]);
+    assert!(held_by_theirs(&world));
+    world.keys.allow(&shared, ["another".to_owned()].into());
+    assert_eq!(world.enqueued(), ["one", "two"]);
+    assert_eq!(world.keys.claim_status(&mine), ClaimStatus::Owner);
+    assert!(!world.keys.holds(&theirs_ref()));
+    // What it owns stays its own.
+    let mut owner = owning("1");
+    merge(&mut owner, &older);
+    world.keys.saw(&resource("one", 3, &owner));
+    assert!(held_by_theirs(&world) && world.keys.holds(&theirs_ref()));
+    world.keys.gone(&theirs_ref());
+    world.keys.gone(&shared);
+    let index = world.keys.lock();
+    assert!(index.allowed.is_empty() && !index.projects.contains_key(&shared), "nothing is kept: {index:?}");
+}
+
+fn theirs_ref() -> ObjectRef {
+    ObjectRef::deployment("team", "one")
+}

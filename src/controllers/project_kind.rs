@@ -1,0 +1,59 @@
+//! What `ConnectProject` and `ClusterConnectProject` have in common, so that one controller serves both.
+
+use kube::api::Api;
+use kube::{Client, ResourceExt as _};
+
+use super::managed_kind::ManagedKind;
+use super::object::Object;
+use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus};
+
+/// A kind of project.
+pub trait ProjectKind: Object + ManagedKind {
+    /// The spec, without the namespaces that may use the project.
+    fn project(&self) -> &ConnectProjectSpec;
+
+    /// The status, if there is one.
+    fn reported(&self) -> Option<&ConnectProjectStatus>;
+
+    /// Returns the API for objects of `namespace`, which is empty for a cluster-scoped kind.
+    fn api(client: Client, namespace: &str) -> Api<Self>;
+
+    /// Returns the namespace of the Secret with its credentials. `operator`: the namespace of the operator.
+    fn credentials_namespace(&self, operator: &str) -> String;
+}
+
+impl ProjectKind for ConnectProject {
+    fn project(&self) -> &ConnectProjectSpec {
+        &self.spec
+    }
+
+    fn reported(&self) -> Option<&ConnectProjectStatus> {
+        self.status.as_ref()
+    }
+
+    fn api(client: Client, namespace: &str) -> Api<Self> {
+        Api::namespaced(client, namespace)
+    }
+
+    fn credentials_namespace(&self, _: &str) -> String {
+        self.namespace().unwrap_or_default()
+    }
+}
+
+impl ProjectKind for ClusterConnectProject {
+    fn project(&self) -> &ConnectProjectSpec {
+        &self.spec.project
+    }
+
+    fn reported(&self) -> Option<&ConnectProjectStatus> {
+        self.status.as_ref()
+    }
+
+    fn api(client: Client, _: &str) -> Api<Self> {
+        Api::all(client)
+    }
+
+    fn credentials_namespace(&self, operator: &str) -> String {
+        operator.to_owned()
+    }
+}

@@ -1,0 +1,245 @@
+//! `ClusterConnectProject`: a project that several namespaces share, with credentials in the namespace of the operator.
+//!
+//! Its fields are those of a `ConnectProject` without the mirror of the registry, and the namespaces that may use it.
+
+use std::collections::BTreeMap;
+
+use kube::core::{Expression, Selector, SelectorExt as _};
+use kube::{CustomResource, KubeSchema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::connect_project::{ConnectProjectSpec, ConnectProjectStatus};
+use super::schema::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAME_PATTERN};
+
+/// A shared project: the remote project, its addresses and credentials, and who may use it.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "connect-operator.io",
+    version = "v1alpha1",
+    kind = "ClusterConnectProject",
+    plural = "clusterconnectprojects",
+    shortname = "cctp",
+    category = "connect",
+    status = "ConnectProjectStatus",
+    derive = "PartialEq",
+    doc = "A commercetools project that resources of several namespaces share, with its API addresses and credentials. \
+        ConnectorDeployments of the namespaces that it allows refer to it.",
+    printcolumn(
+        name = "Project",
+        type_ = "string",
+        json_path = ".spec.projectKey",
+        description = "Key of the project"
+    ),
+    printcolumn(name = "Region", type_ = "string", json_path = ".spec.region", description = "Region of the project"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
+        description = "Whether the project answers with these credentials"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
+        description = "Reason of the Ready condition"
+    ),
+    printcolumn(
+        name = "Deployments",
+        type_ = "integer",
+        json_path = ".status.deployments",
+        description = "Number of ConnectorDeployments that refer to this project"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp",
+        description = "Time since creation"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
+        priority = 1,
+        description = "Message of the Ready condition"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterConnectProjectSpec {
+    /// The fields of a `ConnectProject`.
+    #[serde(flatten)]
+    pub project: ConnectProjectSpec,
+    /// Namespaces whose resources may use this project: those in names, and those that selector matches. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_namespaces: Option<AllowedNamespaces>,
+}
+
+/// The namespaces that may use a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AllowedNamespaces {
+    /// Names of namespaces; 256 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(min = 1, max = 63), regex(pattern = NAME_PATTERN)))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub names: Vec<String>,
+    /// Labels of namespaces. Whoever may change the labels of a namespace can allow it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<NamespaceSelector>,
+}
+
+/// Requirements for the labels of a namespace, all of which must hold. At least one is needed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && \
+        self.matchExpressions.size() > 0)")
+    .message("selector names no label, so that it would match every namespace: give matchLabels or matchExpressions"))]
+pub struct NamespaceSelector {
+    /// Labels that the namespace has, with these values; 16 at most.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "labels")]
+    pub match_labels: BTreeMap<String, String>,
+    /// Further requirements; 16 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic"))]
+    pub match_expressions: Vec<LabelRequirement>,
+}
+
+/// A requirement for one label.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)")
+    .message("In and NotIn need values, and Exists and DoesNotExist have none")
+    .field_path(".values"))]
+pub struct LabelRequirement {
+    /// Key of the label. Example: team.
+    #[schemars(length(min = 1, max = 317), regex(pattern = LABEL_KEY_PATTERN))]
+    pub key: String,
+    /// In, NotIn, Exists or DoesNotExist.
+    pub operator: LabelOperator,
+    /// Values for In and NotIn; 64 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 63), regex(pattern = LABEL_VALUE_PATTERN)))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub values: Vec<String>,
+}
+
+/// Returns the schema of labels by key.
+fn labels(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "maxProperties": 16, "additionalProperties": {
+        "type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN,
+    }})
+}
+
+/// How a label is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = super::schema::leave_description_to_the_field)]
+pub enum LabelOperator {
+    /// It has one of the values.
+    In,
+    /// It has none of the values, or does not exist.
+    NotIn,
+    /// It exists.
+    Exists,
+    /// It does not exist.
+    DoesNotExist,
+}
+
+impl AllowedNamespaces {
+    /// Returns whether a namespace with these labels is allowed; `labels` is `None` while they are not known.
+    #[must_use]
+    pub fn allow(&self, namespace: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
+        let selected = |selector: &NamespaceSelector| labels.is_some_and(|labels| selector.matches(labels));
+        self.names.iter().any(|name| name == namespace) || self.selector.as_ref().is_some_and(selected)
+    }
+}
+
+impl NamespaceSelector {
+    /// Returns whether every requirement holds. A selector without requirements, which the schema refuses, matches
+    /// nothing.
+    #[must_use]
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        let equal = self.match_labels.iter().map(|(key, value)| Expression::Equal(key.clone(), value.clone()));
+        let further = self.match_expressions.iter().map(|requirement| {
+            let LabelRequirement { key, operator, values } = requirement.clone();
+            match operator {
+                LabelOperator::In => Expression::In(key, values.into_iter().collect()),
+                LabelOperator::NotIn => Expression::NotIn(key, values.into_iter().collect()),
+                LabelOperator::Exists => Expression::Exists(key),
+                LabelOperator::DoesNotExist => Expression::DoesNotExist(key),
+            }
+        });
+        let selector: Selector = equal.chain(further).collect();
+        !selector.selects_all() && selector.matches(labels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn labelled(labels: &[(&str, &str)]) -> BTreeMap<String, String> {
+        labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_namespace_is_allowed_by_its_name_or_its_labels_and_none_by_default() {
+        let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+        let expression = |key: &str, operator: &str, values: Value| {
+            let mut requirement = json!({"key": key, "operator": operator});
+            if !values.is_null() {
+                requirement["values"] = values;
+            }
+            json!({"selector": {"matchExpressions": [requirement]}})
+        };
+        let both = json!({"selector": {"matchLabels": {"team": "tax"}, "matchExpressions": [
+            {"key": "tier", "operator": "NotIn", "values": ["test"]}]}});
+        let tax: &[(&str, &str)] = &[("team", "tax")];
+        for (case, allowed, labels_of, expected) in [
+            ("nothing is given", json!({}), tax, false),
+            ("an empty selector", json!({"selector": {}}), tax, false),
+            ("its name", json!({"names": ["other", "shop"]}), &[][..], true),
+            ("the name of another", json!({"names": ["other"]}), tax, false),
+            ("the beginning of its name", json!({"names": ["sho"]}), tax, false),
+            ("its label", by_label.clone(), tax, true),
+            ("another value", by_label.clone(), &[("team", "cart")], false),
+            ("no label", by_label, &[], false),
+            ("name or label", json!({"names": ["shop"], "selector": {"matchLabels": {"team": "tax"}}}), &[], true),
+            ("one of the values", expression("team", "In", json!(["cart", "tax"])), tax, true),
+            ("none of the values", expression("team", "In", json!(["cart"])), tax, false),
+            ("not in, and another", expression("team", "NotIn", json!(["cart"])), tax, true),
+            ("not in, and absent", expression("team", "NotIn", json!(["cart"])), &[], true),
+            ("not in, but it is", expression("team", "NotIn", json!(["tax"])), tax, false),
+            ("exists", expression("team", "Exists", Value::Null), tax, true),
+            ("does not exist", expression("team", "Exists", Value::Null), &[], false),
+            ("absent as it should be", expression("team", "DoesNotExist", Value::Null), &[], true),
+            ("present although it should not be", expression("team", "DoesNotExist", Value::Null), tax, false),
+            ("all requirements hold", both.clone(), tax, true),
+            ("one does not", both, &[("team", "tax"), ("tier", "test")], false),
+        ] {
+            let allowed: AllowedNamespaces = serde_json::from_value(allowed).expect(case);
+            assert_eq!(allowed.allow("shop", Some(&labelled(labels_of))), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn unknown_labels_allow_nothing() {
+        let allowed: AllowedNamespaces =
+            serde_json::from_value(json!({"names": ["yard"], "selector": {"matchExpressions": [
+                {"key": "team", "operator": "DoesNotExist"}]}}))
+            .expect("namespaces");
+        assert!(!allowed.allow("shop", None) && allowed.allow("yard", None));
+    }
+
+    #[test]
+    fn a_spec_has_the_fields_of_a_project_beside_its_own() {
+        let manifest = json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"},
+            "allowedNamespaces": {"names": ["shop"]}});
+        let spec: ClusterConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
+        assert_eq!(spec.project.effective_api_url(), "https://connect.us-east-2.aws.commercetools.com");
+        assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
+    }
+}

@@ -1,0 +1,234 @@
+//! Rule 29: who may use a `ClusterConnectProject`. Every operator with shared projects works on all of them, so each of these
+//! tests has a cluster of its own.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use clock::Clock;
+use connect_operator::crd::{self, ActionCheck, ClusterConnectProject, ConnectorDeployment, ConnectorStaged};
+use connect_operator::names;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::runtime::wait;
+use kube::{Api, ResourceExt as _};
+use serde_json::{Value, json};
+
+use crate::chart::rights::give;
+use crate::cluster::Sandbox;
+use crate::manifests::with_spec;
+use crate::patience::in_time;
+use crate::security::{client_of, quick};
+use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
+
+const SHARED: &str = "shared";
+
+/// A shop without a project in a cluster of its own, and the namespace of its operator, which the operator does not watch.
+async fn closed() -> (Shop, Sandbox) {
+    let sandbox = Sandbox::with_definitions(crd::all()).await;
+    let own = sandbox.another().await;
+    let mut shop = Shop::on(sandbox, quick(), Clock::system()).await;
+    shop.operator_namespace.clone_from(&own.namespace);
+    shop.cluster_projects = true;
+    put_secret(&own, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    (shop, own)
+}
+
+async fn put_secret(sandbox: &Sandbox, name: &str, data: &Value) {
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
+    sandbox.succeed(&["apply", "--filename", "-"], &secret.to_string()).await;
+}
+
+/// A shared project that allows these namespaces.
+fn shared(shop: &Shop, allowed: &Value) -> Value {
+    let mut manifest = shop.project();
+    manifest["kind"] = json!("ClusterConnectProject");
+    manifest["metadata"]["name"] = json!(SHARED);
+    with_spec(manifest, &json!({"allowedNamespaces": allowed}))
+}
+
+/// A deployment that uses the shared project.
+fn sharing(shop: &Shop, change: &Value) -> Value {
+    let project = json!({"projectRef": {"kind": "ClusterConnectProject", "name": SHARED}});
+    with_spec(with_spec(shop.deployment(), &project), change)
+}
+
+async fn label(sandbox: &Sandbox, team: Option<&str>) {
+    let patch = Patch::Merge(json!({"metadata": {"labels": {"team": team}}}));
+    let namespaces = Api::<Namespace>::all(sandbox.client.clone());
+    namespaces.patch(&sandbox.namespace, &PatchParams::default(), &patch).await.unwrap();
+}
+
+fn ready(conditions: &[Condition]) -> (&str, &str) {
+    let ready = conditions.iter().find(|condition| condition.type_ == names::READY);
+    ready.map_or(("", ""), |ready| (&ready.reason, &ready.message))
+}
+
+/// Returns the message of the shared project once it has this reason.
+async fn until_shared(shop: &Shop, reason: &str, words: &str) -> ClusterConnectProject {
+    let is = |object: Option<&ClusterConnectProject>| {
+        let status = object.and_then(|object| object.status.as_ref());
+        status.is_some_and(|status| {
+            let (found, message) = ready(&status.conditions);
+            found == reason && message.contains(words)
+        })
+    };
+    let api = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
+    let seen = in_time(wait::await_condition(api.clone(), SHARED, is)).await;
+    let Ok(found) = seen else { panic!("not in time: {reason} {words}\n{:#?}", api.get_opt(SHARED).await) };
+    found.unwrap().expect("it exists")
+}
+
+/// Calls of the remote, without those that the shared project needs itself: its token, and the LIST that proves that its
+/// credentials are valid.
+fn calls(shop: &Shop) -> BTreeMap<String, u64> {
+    let counts = shop.dev.counts().into_iter().map(|(operation, count)| (operation.to_string(), count));
+    counts.filter(|(operation, _)| !["token", "queryDeployments"].contains(&operation.as_str())).collect()
+}
+
+/// Returns once a kind without a deployment of its own reports that its namespace is not allowed.
+async fn until_denied<K>(shop: &Shop, name: &str, conditions: impl Fn(&K) -> Option<&Vec<Condition>>)
+where
+    K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Debug
+        + serde::de::DeserializeOwned
+        + Send
+        + 'static,
+{
+    let denied = |object: &K| conditions(object).is_some_and(|it| ready(it).0 == "ProjectNotAllowed");
+    shop.until_object(name, "denied", denied).await;
+}
+
+#[tokio::test]
+async fn rule_29_a_namespace_uses_a_shared_project_only_while_it_is_allowed() {
+    let (mut shop, own) = closed().await;
+    // With exactly the rights of the chart.
+    give(&own, &format!("watchNamespaces={{{}}},clusterProjects.enabled=true", shop.sandbox.namespace)).await;
+    shop.start_operator_as(client_of(&own).await);
+    // Not the credentials of the project, although the name is the same.
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "a guess")]).await;
+    shop.sandbox.apply(&shared(&shop, &json!({}))).await.unwrap();
+    until_shared(&shop, "Available", "").await;
+
+    // By default, nobody is allowed.
+    shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
+    let reference = json!({"kind": "ClusterConnectProject", "name": SHARED});
+    let named = |kind: &str, name: &str, spec: Value| json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let staged = json!({"projectRef": reference, "key": "kit", "name": "Kit", "creator": {"email": "dev@example.com"},
+        "repository": {"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"}, "integrationTypes": ["tax"]});
+    shop.sandbox.apply(&named("ConnectorStaged", "kit", staged)).await.unwrap();
+    let check = json!({"projectRef": reference, "frontend": {"url": shop.dev.url()}, "method": "GET", "locale": "en-GB",
+        "action": {"namespace": "cart", "name": "getCart"}, "extensionVersion": "1.4.0"});
+    shop.sandbox.apply(&named("ActionCheck", "cart", check)).await.unwrap();
+    let denied = shop.until_reason("ProjectNotAllowed").await;
+    until_denied(&shop, "kit", |object: &ConnectorStaged| object.status.as_ref().map(|it| &it.conditions)).await;
+    until_denied(&shop, "cart", |object: &ActionCheck| object.status.as_ref().map(|it| &it.conditions)).await;
+    assert_eq!(denied.finalizers(), [""; 0], "there is nothing that a finalizer would protect");
+    for (kind, name) in [("connectorstaged", "kit"), ("actioncheck", "cart")] {
+        shop.sandbox.succeed(&["delete", kind, name], "").await;
+    }
+    assert_eq!(calls(&shop), BTreeMap::new(), "not a single call");
+
+    // A selector that does not match changes nothing; the label of the namespace does.
+    let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+    shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
+    label(&shop.sandbox, Some("tax")).await;
+    shop.until_reason("Deployed").await;
+    assert_eq!(shop.calls("createDeployment"), 1);
+
+    // Without the label, nothing is sent: neither a change nor the deletion.
+    label(&shop.sandbox, None).await;
+    shop.until_reason("ProjectNotAllowed").await;
+    let before = calls(&shop);
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.change(&json!({"spec": {"interval": "10m"}})).await;
+    shop.until_reason("ProjectNotAllowed").await;
+    shop.delete().await;
+    shop.until("its deletion waits", |object| {
+        let observed = object.status.as_ref().map(|status| status.observed_generation);
+        object.metadata.deletion_timestamp.is_some() && observed == object.metadata.generation
+    })
+    .await;
+    assert_eq!(calls(&shop), before, "not a single call");
+
+    // Deleted before everything else is: the project stays as long as something exists that it created.
+    Api::<ClusterConnectProject>::all(shop.sandbox.client.clone())
+        .delete(SHARED, &DeleteParams::default())
+        .await
+        .unwrap();
+    until_shared(&shop, "InUse", "1 ConnectorDeployment that names it").await;
+    // Its credentials are followed in the namespace of the operator, which this install does not watch otherwise.
+    put_secret(&own, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "wrong"})).await;
+    until_shared(&shop, "CredentialsRejected", "").await;
+    put_secret(&own, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
+    until_shared(&shop, "InUse", "").await;
+    let by_name = json!({"spec": {"allowedNamespaces": {"names": [shop.sandbox.namespace]}}});
+    shop.sandbox.change(&shared(&shop, &json!({})), &by_name).await.unwrap();
+    shop.until_gone().await;
+    assert_eq!(shop.calls("deleteDeploymentById"), 1);
+    until_deleted(&shop).await;
+}
+
+/// Returns once the shared project is deleted.
+async fn until_deleted(shop: &Shop) {
+    let api = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
+    let gone = wait::await_condition(api, SHARED, |object: Option<&ClusterConnectProject>| object.is_none());
+    in_time(gone).await.expect("it is deleted in time").unwrap();
+}
+
+#[tokio::test]
+async fn rule_29_keys_are_compared_across_shared_projects_and_a_namespace_that_is_not_allowed_claims_none() {
+    let (mut shop, _own) = closed().await;
+    let (allowed, denied) = (shop.sandbox.another().await, shop.sandbox.another().await);
+    shop.also_watched = vec![allowed.namespace.clone(), denied.namespace.clone()];
+    shop.start_operator();
+    for sandbox in [&allowed, &denied] {
+        put_secret(sandbox, SECRET, &json!({"token": "token-of-another-team"})).await;
+    }
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shared(&shop, &json!({"names": [allowed.namespace]}))).await.unwrap();
+
+    // One remote project, through a project of a namespace and through the shared one.
+    shop.sandbox.apply(&with_spec(shop.deployment(), &json!({"key": "same"}))).await.unwrap();
+    shop.until_reason("Deployed").await;
+    allowed.apply(&sharing(&shop, &json!({"key": "same"}))).await.unwrap();
+    allowed.until_reason(NAME, "KeyConflict").await;
+
+    // The older resource is not allowed: it learns nothing of the others, and the key is free.
+    denied.apply(&sharing(&shop, &json!({"key": "same"}))).await.unwrap();
+    denied.until_reason(NAME, "ProjectNotAllowed").await;
+    let mut second = sharing(&shop, &json!({"key": "wanted"}));
+    second["metadata"]["name"] = json!("second");
+    denied.apply(&second).await.unwrap();
+    denied.until_reason("second", "ProjectNotAllowed").await;
+    allowed.apply(&second).await.unwrap();
+    allowed.until_reason("second", "Deployed").await;
+    assert_eq!(shop.calls("createDeployment"), 2);
+
+    // Those that are not allowed do not keep the project from being deleted.
+    let api = Api::<ClusterConnectProject>::all(shop.sandbox.client.clone());
+    api.delete(SHARED, &DeleteParams::default()).await.unwrap();
+    until_shared(&shop, "InUse", "waits for 2 ConnectorDeployments that name it").await;
+    let mine = Api::<ConnectorDeployment>::namespaced(allowed.client.clone(), &allowed.namespace);
+    for name in [NAME, "second"] {
+        mine.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+    until_deleted(&shop).await;
+    assert_eq!(shop.calls("deleteDeploymentById"), 1);
+    denied.until_reason(NAME, "ProjectMissing").await;
+    assert_eq!(shop.get().await.spec.project_ref.name, PROJECT);
+    shop.until_reason("Deployed").await;
+}
+
+#[tokio::test]
+async fn rule_29_an_install_without_shared_projects_reports_it() {
+    let shop = Shop::open().await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
+    let object = shop.until_reason("ProjectNotAllowed").await;
+    let conditions = object.status.map(|status| status.conditions).unwrap_or_default();
+    assert!(ready(&conditions).1.contains("--cluster-projects"), "{conditions:?}");
+}

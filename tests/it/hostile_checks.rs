@@ -74,6 +74,9 @@ fn expectations() -> Vec<Value> {
         all.push(json!([{"jsonPath": "$..*", "matches": pattern}]));
     }
     all.push((0..16).map(|n| json!({"jsonPath": "$..*", "matches": format!("(a?){{{n}}}(\\w|a){{4}}b")})).collect());
+    // More patterns than are allowed, each of which needs a megabyte.
+    let patterns: Vec<_> = (200..224).map(|length| format!("match(@,'(.{{{length}}})')")).collect();
+    all.push((0..16).map(|_| exists(format!("$[?{}]", patterns.join("||")))).collect());
     all
 }
 

@@ -3,63 +3,78 @@
 //! truncated or otherwise altered.
 //!
 //! `parts` finds the parts of a value that are secret on their own; `reading` decodes the ways in which texts are
-//! escaped.
+//! escaped; `automaton` searches.
 //!
-//! **Cost.** Values can be 30 KB long. The extracted parts of a value together are a few times as long as the value,
-//! because parts of the same kind do not overlap. Base64 is searched in three alignments, so that all patterns together
-//! have less than 20 times the bytes of the value. Escaped forms need no patterns: the text is decoded in at most
-//! [`reading::MOST`] ways, and each decoded form is searched once. A masker that never masks a text costs nothing.
+//! **Cost.** Users write the values, and a connector writes the texts, so both are bounded: a text is omitted if there are
+//! more than [`LARGEST_VALUES`] of values, or if their automata need more than [`MOST_MEMORY`]; of a text, only the first
+//! [`LONGEST_SEARCHED`] are searched. Parts of the same kind do not overlap, and base64 is searched in three alignments,
+//! so that all patterns together have less than 20 times the bytes of the values. Escaped forms need no patterns: the
+//! text is decoded in at most nine ways, and each decoded form is searched once. The automata exist only while texts are
+//! masked, because many maskers can exist at once.
 
+mod automaton;
 mod parts;
 mod reading;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
 
+use self::automaton::{Automaton, Places};
 use self::parts::Parts;
 use self::reading::Reading;
 
 /// Replaces a hidden value.
 pub const HIDDEN: &str = "***";
 /// Replaces a whole text that was omitted.
-pub const LEFT_OUT: &str = "(text left out: it contains a secured value)";
+pub const LEFT_OUT: &str = "(text left out: it may contain a secured value)";
 /// Maximum length of a masked text, in bytes.
 pub const LONGEST_TEXT: usize = 1024;
+/// Maximum length of a text that is searched, in bytes; the rest is dropped.
+pub const LONGEST_SEARCHED: usize = 64 << 10;
+/// Maximum size of all values of a masker, in bytes. With larger ones every text is omitted.
+pub const LARGEST_VALUES: usize = 64 << 10;
+/// Maximum memory for the automata of a masker, in bytes, as [`automaton::memory`] estimates it: enough for 30 KB of
+/// values with several parts.
+const MOST_MEMORY: usize = 24 << 20;
+/// How many bytes a text may have for one byte of a value: `\u005cu0061`, which is `\u0061` in JSON in JSON, has eleven.
+const LONGEST_ESCAPE: usize = 12;
 /// Values with fewer characters are not replaced, because they may be part of ordinary words and the stars would reveal
 /// where. The whole text is omitted instead.
 const SHORTEST_REPLACED: usize = 6;
 
 /// Masks secured values in texts.
 pub struct Masker {
-    values: Vec<SecretString>,
-    /// Built when the first text arrives, because most maskers never get one.
-    search: OnceLock<Search>,
+    /// `None`: they are larger than [`LARGEST_VALUES`].
+    values: Option<Vec<SecretString>>,
 }
 
+/// A masker with its automata. They need up to [`MOST_MEMORY`]: keep them for a few texts, and never across an `await`.
+pub struct Compiled(Option<Search>);
+
 /// The compiled search patterns of a masker.
-#[derive(Default)]
 struct Search {
     /// Patterns to hide at any position.
-    anywhere: Option<AhoCorasick>,
+    anywhere: Automaton,
     /// Patterns to hide only as whole words.
-    words: Option<AhoCorasick>,
+    words: Automaton,
     /// Patterns in base64, independent of the bytes encoded before and after them.
-    encoded: Option<AhoCorasick>,
+    encoded: Automaton,
     /// Values so short that a text containing one is omitted.
-    left_out: Vec<String>,
+    left_out: Automaton,
     /// The same values in base64.
-    left_out_encoded: Vec<String>,
+    left_out_encoded: Automaton,
+    /// Maximum length of the values, in bytes.
+    longest: usize,
 }
 
 impl Search {
-    fn new(values: &[SecretString]) -> Self {
+    /// Builds the automata; `None` if they would need too much memory.
+    fn new(values: &[SecretString]) -> Option<Self> {
         let (mut parts, mut left_out) = (Parts::default(), BTreeSet::new());
         for value in values.iter().map(ExposeSecret::expose_secret) {
             let trimmed = value.trim();
@@ -73,55 +88,97 @@ impl Search {
             }
         }
         let encoded: BTreeSet<String> = parts.smallest.iter().flat_map(|part| encoded(part.as_bytes())).collect();
-        let left_out_encoded = left_out.iter().map(|value| STANDARD_NO_PAD.encode(value)).collect();
-        let built = [&parts.anywhere, &parts.words, &encoded].map(automaton);
-        let [Ok(anywhere), Ok(words), Ok(encoded)] = built else {
-            // Only gigabytes of values make a build fail. Every text is then omitted.
-            return Self { left_out: vec![String::new()], ..Self::default() };
+        let left_out_encoded: BTreeSet<String> = left_out.iter().map(|value| STANDARD_NO_PAD.encode(value)).collect();
+        let patterns = [&parts.anywhere, &parts.words, &encoded, &left_out, &left_out_encoded];
+        if patterns.iter().map(|patterns| automaton::memory(patterns)).sum::<usize>() > MOST_MEMORY {
+            return None;
+        }
+        let [Ok(anywhere), Ok(words), Ok(encoded), Ok(left_out), Ok(left_out_encoded)] = patterns.map(Automaton::new)
+        else {
+            // Only gigabytes of patterns make a build fail.
+            return None;
         };
-        Self { anywhere, words, encoded, left_out: left_out.into_iter().collect(), left_out_encoded }
+        let longest = values.iter().map(|value| value.expose_secret().len()).max().unwrap_or_default();
+        Some(Self { anywhere, words, encoded, left_out, left_out_encoded, longest })
     }
 
     /// Returns whether a text contains a value that is too short to be replaced.
     fn leaves_out(&self, text: &str) -> bool {
-        let has = |reading: &Reading, values: &[String]| values.iter().any(|value| reading.contains(value.as_bytes()));
         if self.left_out.is_empty() {
             return false;
         }
-        let plain = Reading::all(text).iter().any(|reading| has(reading, &self.left_out));
-        plain || has(&Reading::base64(text), &self.left_out_encoded)
+        let mut plain = false;
+        Reading::each(text, |reading| plain |= self.left_out.occurs(&reading.bytes));
+        plain || self.left_out_encoded.occurs(&Reading::base64(text).bytes)
     }
 
-    /// Returns the ranges to hide in order of position: byte ranges of `text` on character boundaries.
+    /// Returns the ranges to hide in order of position: byte ranges of `text` on character boundaries that neither
+    /// overlap nor touch, otherwise the end of the second of two values would remain.
     fn places(&self, text: &str) -> Vec<Range<usize>> {
-        let mut places = Vec::new();
-        for reading in Reading::all(text) {
-            for found in self.anywhere.iter().flat_map(|it| it.find_overlapping_iter(&reading.bytes)) {
-                places.push(reading.place(text, found.range()));
-            }
-            let words = self.words.iter().flat_map(|it| it.find_overlapping_iter(&reading.bytes));
-            for found in words.filter(|found| reading.is_word(found.range())) {
-                places.push(reading.place(text, found.range()));
-            }
+        let mut places = Places::default();
+        if !self.anywhere.is_empty() || !self.words.is_empty() {
+            Reading::each(text, |reading| {
+                let mut found = Places::default();
+                self.anywhere.longest(&reading.bytes, |range| found.add(reading.place(text, range)));
+                places.join(found);
+                let mut found = Places::default();
+                self.words.all(&reading.bytes, |range| {
+                    if reading.is_word(range.clone()) {
+                        found.add(reading.place(text, range));
+                    }
+                });
+                places.join(found);
+            });
         }
-        if let Some(encoded) = &self.encoded {
-            let reading = Reading::base64(text);
-            for found in encoded.find_overlapping_iter(&reading.bytes) {
-                places.push(reading.place(text, reading.run(found.range())));
-            }
+        if !self.encoded.is_empty() {
+            let (reading, mut found, mut run) = (Reading::base64(text), Places::default(), 0..0);
+            self.encoded.longest(&reading.bytes, |range| {
+                // A pattern has digits only, so it is within one run.
+                if range.end > run.end {
+                    run = reading.run(range);
+                    found.add(reading.place(text, run.clone()));
+                }
+            });
+            places.join(found);
         }
-        places.sort_unstable_by_key(|place| (place.start, place.end));
-        places
+        places.into_ranges()
     }
-}
 
-/// Builds an automaton of the kind with the fastest construction: the other kinds take minutes and a gigabyte for a
-/// value of 30 KB. Building fails only beyond 2^31 states.
-fn automaton(patterns: &BTreeSet<String>) -> Result<Option<AhoCorasick>, aho_corasick::BuildError> {
-    if patterns.is_empty() {
-        return Ok(None);
+    /// See [`Compiled::mask`].
+    fn mask(&self, text: &str) -> Option<String> {
+        let searched = &text[..text.floor_char_boundary(LONGEST_SEARCHED)];
+        if self.leaves_out(searched) {
+            return None;
+        }
+        let mut shown = without_queries(&self.hide(searched)).replace(char::is_control, " ");
+        // Repeated on the cleaned text: a value with spaces may have been broken into lines.
+        if self.leaves_out(&shown) {
+            return None;
+        }
+        shown = self.hide(&shown);
+        if searched.len() < text.len() {
+            // The text may have been cut within a value. No step makes a text longer, so that the last bytes of the
+            // result include everything that the last bytes of the text became.
+            let whole = shown.len().saturating_sub(self.longest * LONGEST_ESCAPE);
+            shown.truncate(shown.floor_char_boundary(whole));
+            if shown.is_empty() {
+                return None;
+            }
+        }
+        shown.truncate(shown.floor_char_boundary(LONGEST_TEXT));
+        Some(shown)
     }
-    AhoCorasick::builder().kind(Some(AhoCorasickKind::NoncontiguousNFA)).build(patterns).map(Some)
+
+    fn hide(&self, text: &str) -> String {
+        let (mut masked, mut shown_to) = (String::with_capacity(text.len()), 0);
+        for Range { start, end } in self.places(text) {
+            masked.push_str(&text[shown_to..start]);
+            masked.push_str(HIDDEN);
+            shown_to = end;
+        }
+        masked.push_str(&text[shown_to..]);
+        masked
+    }
 }
 
 /// Returns the base64 digits (RFC 4648, standard alphabet) that encode only bits of `bytes`, one text for each possible
@@ -141,51 +198,47 @@ impl Masker {
     /// `a=x;b=y`, JSON, a URL with a password) each part that is secret on its own is hidden as well.
     #[must_use]
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { values: values.into_iter().map(SecretString::from).collect(), search: OnceLock::new() }
+        let mut left = LARGEST_VALUES;
+        let copy = |value: &str| {
+            left = left.checked_sub(value.len())?;
+            Some(SecretString::from(value))
+        };
+        Self { values: values.into_iter().map(copy).collect() }
     }
 
-    fn search(&self) -> &Search {
-        self.search.get_or_init(|| Search::new(&self.values))
+    /// Builds the automata, for several texts.
+    #[must_use]
+    pub fn compile(&self) -> Compiled {
+        Compiled(self.values.as_deref().and_then(Search::new))
     }
 
-    /// Returns whether `text` contains none of the values and none of their secret parts.
+    /// Checks one text, see [`Compiled::is_clean`].
     #[must_use]
     pub fn is_clean(&self, text: &str) -> bool {
-        let search = self.search();
-        !search.leaves_out(text) && search.places(text).is_empty()
+        self.compile().is_clean(text)
+    }
+
+    /// Masks one text, see [`Compiled::mask`].
+    #[must_use]
+    pub fn mask(&self, text: &str) -> String {
+        self.compile().mask(text)
+    }
+}
+
+impl Compiled {
+    /// Returns whether `text` contains none of the values and none of their secret parts. A text that is too long to be
+    /// searched is not clean.
+    #[must_use]
+    pub fn is_clean(&self, text: &str) -> bool {
+        let is_clean = |search: &Search| !search.leaves_out(text) && search.places(text).is_empty();
+        text.len() <= LONGEST_SEARCHED && self.0.as_ref().is_some_and(is_clean)
     }
 
     /// Returns `text` in a form that is safe to show to users: without secured values, URL queries and control
     /// characters, and at most [`LONGEST_TEXT`] bytes long.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
-        if self.search().leaves_out(text) {
-            return LEFT_OUT.to_owned();
-        }
-        let text = without_queries(&self.hide(text)).replace(char::is_control, " ");
-        // Repeated on the cleaned text: a value with spaces may have been broken into lines.
-        if self.search().leaves_out(&text) {
-            return LEFT_OUT.to_owned();
-        }
-        let mut text = self.hide(&text);
-        text.truncate(text.floor_char_boundary(LONGEST_TEXT));
-        text
-    }
-
-    fn hide(&self, text: &str) -> String {
-        let (mut masked, mut shown_to) = (String::with_capacity(text.len()), 0);
-        let mut hidden = self.search().places(text).into_iter().peekable();
-        while let Some(Range { start, mut end }) = hidden.next() {
-            // Hides overlapping and adjacent ranges as one, otherwise the end of the second value would remain.
-            while let Some(next) = hidden.next_if(|next| next.start <= end) {
-                end = end.max(next.end);
-            }
-            masked.push_str(&text[shown_to..start]);
-            masked.push_str(HIDDEN);
-            shown_to = end;
-        }
-        masked.push_str(&text[shown_to..]);
-        masked
+        self.0.as_ref().and_then(|search| search.mask(text)).unwrap_or_else(|| LEFT_OUT.to_owned())
     }
 }
 

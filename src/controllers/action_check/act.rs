@@ -16,8 +16,8 @@ use crate::crd::{CheckOutcome, Expectation};
 
 /// A call leaves within this time after its intent was written, or not at all.
 const LIMIT: Duration = Duration::from_secs(30);
-/// One check at a time compiles or evaluates assertions, so that the memory for the largest answer and the worst
-/// patterns is needed once.
+/// One check at a time compiles or evaluates assertions, or masks an excerpt, so that the memory for the largest answer
+/// and the worst patterns is needed once.
 static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
 
 /// A call that is ready to leave, and what its answer has to be.
@@ -39,21 +39,18 @@ pub(super) async fn call(prepared: Prepared, started: Timestamp) -> Result {
         }
     };
     let (http_status, duration) = (Some(answer.status.as_u16()), Some(answer.duration));
-    let (answer, evaluated) = evaluate(expected, answer).await;
-    let (outcome, message) = match evaluated {
-        Ok(()) => (CheckOutcome::Passed, AS_EXPECTED.to_owned()),
-        Err(why) => (CheckOutcome::Failed, with_excerpt(&why, &answer.body, &masker)),
+    let (outcome, message) = match beside(move || evaluate(&expected, &answer, &masker)).await {
+        Some(Ok(())) => (CheckOutcome::Passed, AS_EXPECTED.to_owned()),
+        Some(Err(why)) => (CheckOutcome::Failed, why),
+        None => (CheckOutcome::Failed, "expect cannot be evaluated: write it in another way".to_owned()),
     };
     Result { outcome, http_status, duration, message }
 }
 
-/// Evaluates an answer on a separate thread.
-async fn evaluate(expected: Expectation, answer: ActionAnswer) -> (Arc<ActionAnswer>, std::result::Result<(), String>) {
-    let answer = Arc::new(answer);
-    let evaluated = Arc::clone(&answer);
-    let tracker = move || expect::compile(&expected).and_then(|compiled| compiled.evaluate(&evaluated));
-    let result = beside(tracker).await;
-    (answer, result.unwrap_or_else(|| Err("expect cannot be evaluated: write it in another way".to_owned())))
+/// Evaluates an answer; the error has an excerpt of it.
+fn evaluate(expected: &Expectation, answer: &ActionAnswer, masker: &Masker) -> std::result::Result<(), String> {
+    let evaluated = expect::compile(expected).and_then(|compiled| compiled.evaluate(answer));
+    evaluated.map_err(|why| with_excerpt(&why, &answer.body, masker))
 }
 
 /// Compiles the assertions on a separate thread, before anything is sent. They are compiled again with the answer:

@@ -115,6 +115,7 @@ pub fn said(
 /// Returns why an answer is not as expected, with an excerpt of the answer in which all Secret values are masked.
 #[must_use]
 pub fn with_excerpt(why: &str, body: &[u8], masker: &Masker) -> String {
+    let masker = masker.compile();
     let (why, text) = (masker.mask(why), masker.mask(&String::from_utf8_lossy(body)));
     let text = text.trim();
     if text.is_empty() { why } else { format!("{why}. The answer: {}", cut(text, LONGEST_EXCERPT)) }

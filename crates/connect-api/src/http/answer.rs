@@ -73,6 +73,7 @@ pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
     let absent = status == StatusCode::NOT_FOUND
         && (codes.contains(&ErrorCode::ResourceNotFound)
             || (codes.is_empty() && body.get("statusCode").and_then(Value::as_u64) == Some(404)));
+    let masker = masker.compile();
     // A code that the contract does not list is untrusted text: it is kept only if it is short and has no secret.
     codes.retain(|code| match code {
         ErrorCode::Other(word) => word.len() <= LONGEST_WORD && masker.is_clean(word),

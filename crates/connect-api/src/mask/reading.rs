@@ -6,10 +6,8 @@
 
 use std::ops::Range;
 
-/// Maximum number of decoded forms of a text: JSON escapes decoded zero, one and two times, each of them as it is and
-/// with URL and form escapes decoded.
-pub(super) const MOST: usize = 9;
-/// How many levels of JSON escapes are decoded.
+/// How many levels of JSON escapes are decoded. A text has at most nine decoded forms: JSON escapes decoded zero, one and
+/// two times, each of them as it is and with URL and form escapes decoded.
 const UNDONE: usize = 2;
 
 /// Decoded bytes, and the range of the original text that each one represents.
@@ -23,24 +21,23 @@ impl Reading {
         Self { bytes: text.as_bytes().to_vec(), from: (0..text.len()).map(|at| at..at + 1).collect() }
     }
 
-    /// Returns every distinct decoded form of a text.
-    pub(super) fn all(text: &str) -> Vec<Self> {
-        let mut readings = Vec::with_capacity(MOST);
+    /// Calls `visit` with every distinct decoded form of a text, one after the other: each needs 17 times the memory of
+    /// the text.
+    pub(super) fn each(text: &str, mut visit: impl FnMut(&Self)) {
         let mut next = Some(Self::plain(text));
         for _ in 0..=UNDONE {
             let Some(reading) = next.take() else { break };
             if reading.bytes.contains(&b'%') {
-                readings.push(reading.undone(|bytes| percent_escape(bytes, false)));
+                visit(&reading.undone(|bytes| percent_escape(bytes, false)));
             }
             if reading.bytes.contains(&b'+') {
-                readings.push(reading.undone(|bytes| percent_escape(bytes, true)));
+                visit(&reading.undone(|bytes| percent_escape(bytes, true)));
             }
+            visit(&reading);
             if reading.bytes.contains(&b'\\') {
                 next = Some(reading.undone(json_escape));
             }
-            readings.push(reading);
         }
-        readings
     }
 
     /// Returns a form for the search in base64: URL-safe digits (RFC 4648 section 5) become those of the standard
@@ -70,17 +67,18 @@ impl Reading {
             Self { bytes: Vec::with_capacity(self.bytes.len()), from: Vec::with_capacity(self.from.len()) };
         let mut at = 0;
         while at < self.bytes.len() {
-            let (length, bytes) = escape(&self.bytes[at..]).unwrap_or_else(|| (1, vec![self.bytes[at]]));
-            let from = self.from[at].start..self.from[at + length - 1].end;
-            undone.from.extend(bytes.iter().map(|_| from.clone()));
-            undone.bytes.extend(bytes);
-            at += length;
+            if let Some((length, bytes)) = escape(&self.bytes[at..]) {
+                let from = self.from[at].start..self.from[at + length - 1].end;
+                undone.from.extend(bytes.iter().map(|_| from.clone()));
+                undone.bytes.extend(bytes);
+                at += length;
+            } else {
+                undone.from.push(self.from[at].clone());
+                undone.bytes.push(self.bytes[at]);
+                at += 1;
+            }
         }
         undone
-    }
-
-    pub(super) fn contains(&self, value: &[u8]) -> bool {
-        value.is_empty() || self.bytes.windows(value.len()).any(|window| window == value)
     }
 
     /// Returns the range of the original text that some bytes of this form represent.

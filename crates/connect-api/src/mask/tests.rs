@@ -31,6 +31,7 @@ fn values_are_hidden_in_every_spelling() {
         ("several times", &["canary"], "canary, canary", "***, ***"),
         ("overlapping", &["abcdef", "defghi"], "<abcdefghi>", "<***>"),
         ("one inside another", &["abcdef", "abcdefghi"], "<abcdefghi>", "<***>"),
+        ("one at the end of another", &["abcdef", "xxabcdef"], "<xxabcdef>", "<***>"),
         ("with the end of a line", &["canary\n"], "<canary>", "<***>"),
         ("a line of several", &["first line\nok\nlast line"], "last line is ok", "*** is ok"),
         (
@@ -94,6 +95,25 @@ fn texts_are_cut_after_hiding_so_that_no_start_of_a_value_stays() {
 }
 
 #[test]
+fn of_a_long_text_no_start_of_a_value_stays_where_it_was_cut() {
+    let secret = "k3y-with-\"quotes\"-and-more";
+    let masker = Masker::new([secret, "second-value"]).compile();
+    for number in 0..FORMS {
+        let planted = form(secret, number);
+        for before in (0..=planted.len()).step_by(19).filter(|at| planted.is_char_boundary(*at)) {
+            // The query is removed, so that the end of what is searched is near the start of what is shown.
+            let url = format!("https://h?{}", "q".repeat(LONGEST_SEARCHED - before - 10));
+            let masked = masker.mask(&format!("{url}\n{planted}"));
+            assert!(masked == LEFT_OUT || masked.trim() == "https://h", "form {number}, {before}: {masked}");
+        }
+    }
+    let long = format!("second-value{}", " and some words".repeat(LONGEST_SEARCHED));
+    let masked = masker.mask(&long);
+    assert!(masked.starts_with("*** and some words") && masked.len() == LONGEST_TEXT, "{masked}");
+    assert!(!masker.is_clean(&long));
+}
+
+#[test]
 fn debug_shows_nothing() {
     assert_eq!(format!("{:?}", Masker::new(["canary-value"])), "Masker");
 }
@@ -111,6 +131,28 @@ fn patterns_stay_in_proportion_to_the_values() {
         let all = parts.anywhere.iter().chain(&parts.words).map(String::len).sum::<usize>();
         let encoded = parts.smallest.iter().flat_map(|part| encoded(part.as_bytes())).map(|it| it.len()).sum::<usize>();
         assert!(all + encoded < 20 * value.len(), "{case}: {all} and {encoded} for {}", value.len());
+    }
+}
+
+#[test]
+fn masking_needs_little_memory_whatever_the_values_and_the_text_are() {
+    // Each of these tokens is the end of the next one.
+    let tokens = (6..126).map(|length| "a".repeat(length)).collect::<Vec<_>>().join(" ");
+    let number = |count: usize| (0..count).map(|number| format!("s3cret-{number}\n")).collect::<String>();
+    for (case, value, text) in [
+        ("overlapping matches", tokens.clone(), "a".repeat(256 << 10)),
+        ("many readings of a text", "canary-value".to_owned(), "\\\\u0061%2B+".repeat(20_000)),
+        ("a large text", "canary-value".to_owned(), "some words ".repeat(1 << 20)),
+        ("a large text, and nothing to hide", String::new(), "some words ".repeat(1 << 20)),
+        ("a large value", "x".repeat(1 << 20), "text".to_owned()),
+        ("a large value of many parts", number(100_000), "text".to_owned()),
+        ("tokens that a long one ends with", format!("{tokens} {}", "a".repeat(30_000)), "a".repeat(30_000)),
+    ] {
+        let mut shown = String::new();
+        let used = allocation_counter::measure(|| shown = Masker::new([value.as_str()]).mask(&text)).bytes_max;
+        let most = (4 << 20) + 64 * text.len().min(256 << 10) as u64;
+        assert!(used <= most, "{case}: {used} bytes, {most} are allowed");
+        assert!(!shown.contains("aaaaaa") && !shown.contains("canary"), "{case}: {shown}");
     }
 }
 

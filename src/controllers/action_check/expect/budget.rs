@@ -1,8 +1,5 @@
 //! The bound on the cost of an evaluation. Pure.
 
-/// Steps for one byte that a regular expression reads: it may be in many states at once.
-const MATCHED: usize = 16;
-
 /// The remaining steps; a step takes some ten nanoseconds.
 #[derive(Debug)]
 pub struct Budget(usize);
@@ -21,14 +18,6 @@ impl Budget {
     pub fn spend(&mut self, steps: usize) -> Result<(), Stop> {
         self.0 = self.0.checked_sub(steps).ok_or(Stop::TooMuch)?;
         Ok(())
-    }
-
-    /// Spends the cost of a regular expression over a text.
-    ///
-    /// # Errors
-    /// `TooMuch` when less is left.
-    pub fn spend_match(&mut self, text: &str) -> Result<(), Stop> {
-        self.spend(text.len().saturating_mul(MATCHED).saturating_add(1))
     }
 }
 

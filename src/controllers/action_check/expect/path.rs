@@ -4,15 +4,15 @@
 //! brackets nest, since the grammar parses nested functions several times. `select.rs` bounds the cost of evaluation.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use jsonpath_rust::parser::model::{
     Comparable, Comparison, Filter, FilterAtom, FnArg, Literal, Segment, Selector, SingularQuery, SingularQuerySegment,
     Test, TestFunction,
 };
 use jsonpath_rust::parser::parse_json_path;
-use regex::Regex;
 
-use super::pattern;
+use super::pattern::{Compiler, Pattern};
 
 /// Longest path, in characters.
 pub const LONGEST_PATH: usize = 512;
@@ -24,15 +24,15 @@ const DEEPEST: usize = 8;
 pub struct Path {
     pub(super) segments: Vec<Segment>,
     /// The patterns of its functions `match` and `search`, by the pattern and whether it must match the whole text.
-    pub(super) patterns: BTreeMap<(String, bool), Regex>,
+    pub(super) patterns: BTreeMap<(String, bool), Pattern>,
 }
 
 impl Path {
-    /// Parses a path.
+    /// Parses a path, and compiles its patterns.
     ///
     /// # Errors
     /// What is wrong with the path.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str, compiler: &mut Compiler) -> Result<Self, String> {
         if text.chars().count() > LONGEST_PATH {
             return Err(format!("it is longer than {LONGEST_PATH} characters"));
         }
@@ -41,9 +41,9 @@ impl Path {
         }
         let not_a_path = |_| "it is no JSONPath of RFC 9535, as in $.lineItems[0].sku".to_owned();
         let segments = parse_json_path(text).map_err(not_a_path)?.segments;
-        let mut patterns = BTreeMap::new();
+        let mut patterns = Patterns { compiler, compiled: BTreeMap::new() };
         check_segments(&segments, &mut patterns)?;
-        Ok(Self { segments, patterns })
+        Ok(Self { segments, patterns: patterns.compiled })
     }
 }
 
@@ -68,13 +68,17 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
-type Patterns = BTreeMap<(String, bool), Regex>;
+/// The patterns of a path, and what compiles them.
+struct Patterns<'c> {
+    compiler: &'c mut Compiler,
+    compiled: BTreeMap<(String, bool), Pattern>,
+}
 
-fn check_segments(segments: &[Segment], patterns: &mut Patterns) -> Result<(), String> {
+fn check_segments(segments: &[Segment], patterns: &mut Patterns<'_>) -> Result<(), String> {
     segments.iter().try_for_each(|segment| check_segment(segment, patterns))
 }
 
-fn check_segment(segment: &Segment, patterns: &mut Patterns) -> Result<(), String> {
+fn check_segment(segment: &Segment, patterns: &mut Patterns<'_>) -> Result<(), String> {
     match segment {
         Segment::Descendant(inner) => check_segment(inner, patterns),
         Segment::Selector(selector) => check_selector(selector, patterns),
@@ -82,14 +86,14 @@ fn check_segment(segment: &Segment, patterns: &mut Patterns) -> Result<(), Strin
     }
 }
 
-fn check_selector(selector: &Selector, patterns: &mut Patterns) -> Result<(), String> {
+fn check_selector(selector: &Selector, patterns: &mut Patterns<'_>) -> Result<(), String> {
     match selector {
         Selector::Name(_) | Selector::Wildcard | Selector::Index(_) | Selector::Slice(..) => Ok(()),
         Selector::Filter(filter) => check_filter(filter, patterns),
     }
 }
 
-fn check_filter(filter: &Filter, patterns: &mut Patterns) -> Result<(), String> {
+fn check_filter(filter: &Filter, patterns: &mut Patterns<'_>) -> Result<(), String> {
     match filter {
         Filter::Or(all) | Filter::And(all) => all.iter().try_for_each(|each| check_filter(each, patterns)),
         Filter::Atom(FilterAtom::Filter { expr, .. }) => check_filter(expr, patterns),
@@ -110,7 +114,7 @@ fn check_filter(filter: &Filter, patterns: &mut Patterns) -> Result<(), String> 
     }
 }
 
-fn check_query(query: &Test, patterns: &mut Patterns) -> Result<(), String> {
+fn check_query(query: &Test, patterns: &mut Patterns<'_>) -> Result<(), String> {
     match query {
         Test::RelQuery(segments) => check_segments(segments, patterns),
         Test::AbsQuery(query) => check_segments(&query.segments, patterns),
@@ -118,7 +122,7 @@ fn check_query(query: &Test, patterns: &mut Patterns) -> Result<(), String> {
     }
 }
 
-fn check_comparable(side: &Comparable, patterns: &mut Patterns) -> Result<(), String> {
+fn check_comparable(side: &Comparable, patterns: &mut Patterns<'_>) -> Result<(), String> {
     match side {
         Comparable::Literal(_) | Comparable::SingularQuery(_) => Ok(()),
         Comparable::Function(function) => match function {
@@ -132,7 +136,7 @@ fn check_comparable(side: &Comparable, patterns: &mut Patterns) -> Result<(), St
 
 /// Checks a function by RFC 9535 section 2.4.3, and requires literal patterns: a pattern from the answer would have no
 /// bound.
-fn check_function(function: &TestFunction, patterns: &mut Patterns) -> Result<(), String> {
+fn check_function(function: &TestFunction, patterns: &mut Patterns<'_>) -> Result<(), String> {
     match function {
         TestFunction::Custom(name, _) => Err(format!("{name}() is no function of RFC 9535")),
         TestFunction::Length(argument) => check_value(argument, patterns),
@@ -146,15 +150,16 @@ fn check_function(function: &TestFunction, patterns: &mut Patterns) -> Result<()
                 return Err("the pattern of match() and search() must be written out, in quotes".to_owned());
             };
             let whole = matches!(function, TestFunction::Match(..));
-            let compiled = pattern::compile(pattern, whole)?;
-            patterns.insert((pattern.clone(), whole), compiled);
+            if let Entry::Vacant(vacant) = patterns.compiled.entry((pattern.clone(), whole)) {
+                vacant.insert(patterns.compiler.compile(pattern, whole)?);
+            }
             Ok(())
         }
     }
 }
 
 /// Checks an argument that must be one value.
-fn check_value(argument: &FnArg, patterns: &mut Patterns) -> Result<(), String> {
+fn check_value(argument: &FnArg, patterns: &mut Patterns<'_>) -> Result<(), String> {
     let one = || Err("length(), match() and search() take one value, as in @.name".to_owned());
     match argument {
         FnArg::Literal(_) => Ok(()),

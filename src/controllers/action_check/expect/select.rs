@@ -172,9 +172,8 @@ impl<'j> Walk<'_, 'j> {
         else {
             return Ok(false);
         };
-        self.budget.spend_match(text)?;
         let compiled = self.path.patterns.get(&(pattern.clone(), whole));
-        Ok(compiled.is_some_and(|pattern| pattern.is_match(text)))
+        compiled.map_or(Ok(false), |pattern| pattern.is_match(text, self.budget))
     }
 
     fn compares(&mut self, comparison: &'j Comparison, node: &'j Json<'j>) -> Result<bool, Stop> {

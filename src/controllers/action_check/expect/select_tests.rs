@@ -4,6 +4,7 @@ use jsonpath_rust::JsonPath as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::super::pattern::Compiler;
 use super::*;
 
 fn to_value(json: &Json<'_>) -> Value {
@@ -22,7 +23,7 @@ fn to_value(json: &Json<'_>) -> Value {
 fn selected(path: &str, value: &Value) -> Vec<Value> {
     let text = value.to_string();
     let json = Json::read(text.as_bytes()).expect("it is JSON");
-    let path = Path::read(path).expect(path);
+    let path = Path::read(path, &mut Compiler::default()).expect(path);
     let mut all = Vec::new();
     let mut budget = Budget::of(100_000);
     let done = select(&path, &json, &mut budget, &mut |found, _| {

@@ -127,11 +127,33 @@ fn invalid_assertions_are_rejected_when_compiled() {
             json!({"headers": [{"name": "a", "matches": "(\\w{100}){100}"}]}),
             "expect.headers[0].matches: the pattern",
         ),
-        ("many patterns", json!({"body": many}), "18 regular expressions, 16"),
+        ("many patterns", json!({"body": many}), "expect.body[8].jsonPath: the check has more than 16 regular"),
     ] {
         let expected = expectation(expected);
         let error = compile(&expected).expect_err(case);
         assert!(error.contains(words), "{case}: {error}");
+    }
+}
+
+#[test]
+fn patterns_are_counted_before_they_are_compiled_and_need_bounded_memory() {
+    let patterns: Vec<_> = (200..224).map(|length| format!("match(@,'(.{{{length}}})')")).collect();
+    let path = format!("$[?{}]", patterns.join("||"));
+    let many = vec![json!({"jsonPath": path, "exists": true}); 16];
+    // As many as are allowed, with groups, which regular expressions that are not only matched need memory for.
+    let large = |pattern: String| vec![json!({"jsonPath": "$", "matches": pattern}); 16];
+    // Unicode word boundaries between such letters need the search that remembers the ends of groups.
+    let text = format!("\"{}\"", "\u{e9}".repeat(1_000));
+    for (case, body) in [
+        ("too many", many),
+        ("with a group", large("(.{240})".to_owned())),
+        ("with a word boundary", large("\\b.{240}".to_owned())),
+        ("with many groups", large(format!("{}\\b[ab]{{3400}}", "()".repeat(110)))),
+    ] {
+        let expected = expectation(json!({"body": body}));
+        let work = || drop(compile(&expected).map(|compiled| compiled.evaluate(&answer(200, &text))));
+        let used = allocation_counter::measure(work).bytes_max;
+        assert!(used <= 8 << 20, "{case}: {used} bytes");
     }
 }
 

@@ -121,7 +121,7 @@ async fn of_resource(client: &Client, namespace: &str, name: &str) -> Result<Set
     let found = secret::read(client, namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
     let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
     secret::Policy::default().check(&secret).map_err(|told| failed(told.message))?;
-    connect_project::settings(&project, secret_name, &secret).map_err(|told| failed(told.message))
+    connect_project::settings(&project.spec, secret_name, &secret).map_err(|told| failed(told.message))
 }
 
 /// Returns the client of a project whose variables are not those of the process.

@@ -252,6 +252,11 @@ mod tests {
         }
     }
 
+    /// Returns the namespaces whose permission has changed.
+    fn names(changes: Changes) -> Vec<String> {
+        changes.into_values().flatten().collect()
+    }
+
     #[test]
     fn rule_29_a_permission_follows_the_labels_of_a_namespace() {
         let permissions = NamespacePermissions::new(true);
@@ -261,8 +266,8 @@ mod tests {
         assert_eq!((word(&permissions, "shop"), word(&permissions, "named")), ("unknown", "granted"));
         let (tax, cart) = (Some("tax"), Some("cart"));
         // The event, the namespaces whose permission it changes, and the permission of `shop` then.
-        let rows: Vec<(&str, Event<Namespace>, &[&str], &str)> = vec![
-            ("a list begins", Event::Init, &[], "unknown"),
+        for (case, event, changed, expected) in [
+            ("a list begins", Event::Init, &[][..], "unknown"),
             ("it shows the namespace", Event::InitApply(namespace("shop", tax)), &["shop"], "granted"),
             ("and another", Event::InitApply(namespace("yard", cart)), &[], "granted"),
             ("and one that is named", Event::InitApply(namespace("named", None)), &[], "granted"),
@@ -278,14 +283,9 @@ mod tests {
             ("the next list", Event::Init, &[], "denied"),
             ("shows it again", Event::InitApply(namespace("shop", tax)), &["shop"], "granted"),
             ("and not the other one", Event::InitDone, &["yard"], "granted"),
-        ];
-        for (case, event, changed, expected) in rows {
-            let changes: Vec<String> = permissions.note(&event).into_values().flatten().collect();
-            assert_eq!(
-                (changes, word(&permissions, "shop")),
-                (changed.iter().map(ToString::to_string).collect(), expected),
-                "{case}"
-            );
+        ] {
+            assert_eq!(names(permissions.note(&event)), changed, "{case}");
+            assert_eq!(word(&permissions, "shop"), expected, "{case}");
         }
         assert_eq!(word(&permissions, "named"), "granted");
         permissions.forget(&ObjectRef::cluster_project("demo"));
@@ -307,13 +307,8 @@ mod tests {
             ("another", json!({"names": ["yard"]}), &["shop", "yard"], "denied"),
             ("nothing again", json!({}), &["yard"], "denied"),
         ] {
-            let changed: Vec<String> =
-                permissions.saw_project("demo", &allowed(spec)).into_values().flatten().collect();
-            assert_eq!(
-                (changed, word(&permissions, "shop")),
-                (changes.iter().map(ToString::to_string).collect(), expected),
-                "{case}"
-            );
+            assert_eq!(names(permissions.saw_project("demo", &allowed(spec))), changes, "{case}");
+            assert_eq!(word(&permissions, "shop"), expected, "{case}");
         }
     }
 

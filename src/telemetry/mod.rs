@@ -44,10 +44,11 @@ pub type TraceLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Starts logging; `default` is the filter if `RUST_LOG` is not set. A second start changes nothing.
 pub fn start(format: LogFormat, default: &str) {
-    start_with(format, default, None);
+    let _ = start_with(format, default, None);
 }
 
 /// Starts logging like [`start`], and passes spans to `traces`. Returns the filter of the log, which can be changed.
+#[must_use]
 pub fn start_with(format: LogFormat, default: &str, traces: Option<TraceLayer>) -> LogFilter {
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {

@@ -59,6 +59,10 @@ impl Telemetry {
     }
 
     /// Exports the last spans.
+    #[cfg_attr(
+        not(feature = "otlp"),
+        allow(clippy::unused_async, clippy::unused_self, reason = "without the feature there are no spans")
+    )]
     pub(super) async fn end(self) {
         #[cfg(feature = "otlp")]
         if let Some(traces) = self.traces {

@@ -23,8 +23,9 @@ impl Repository {
         let folder = repository.folder();
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(repository.authorities(), "not really certificates\n").unwrap();
-        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-        let names = String::from_utf8(succeed(git(Path::new(ROOT)).args(list))).unwrap();
+        // With the user's settings, which may be what lets Git read this folder.
+        let list = ["-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let names = String::from_utf8(succeed(Command::new("git").args(list))).unwrap();
         for name in names.split_terminator('\0') {
             let (from, to) = (Path::new(ROOT).join(name), folder.join(name));
             // A file may be deleted in the working tree, but not in the index.

@@ -40,8 +40,9 @@ pub(super) const OF_USER: [Need; 4] = [
     need("", &["secrets"], &["get"], Level::Warning, "for `plan`, `logs`, and commands with --project"),
 ];
 
-/// What an operator needs in the namespaces that it watches.
-pub(super) const WATCHED: [Need; 9] = [
+/// What an operator needs in the namespaces that it watches; without the optional rights to write the ConfigMap of
+/// `spec.outputs`.
+pub(super) const WATCHED: [Need; 7] = [
     need(names::GROUP, RECORDS, &["get", "list", "watch", "patch"], Level::Problem, "to reconcile resources"),
     need(names::GROUP, &["actionchecks"], &["get", "list", "watch"], Level::Problem, "to reconcile ActionChecks"),
     need(
@@ -65,8 +66,6 @@ pub(super) const WATCHED: [Need; 9] = [
         "for spec.registry of a ConnectProject",
     ),
     need("", &["secrets", "configmaps"], &["get", "list", "watch"], Level::Problem, "to read credentials and values"),
-    need("", &["configmaps"], &["create", "patch"], Level::Warning, "for spec.outputs"),
-    need(names::GROUP, &["connectordeployments/finalizers"], &["update"], Level::Warning, "for spec.outputs"),
     need("events.k8s.io", &["events"], &["create", "patch"], Level::Warning, "to report Events"),
     need("", &["namespaces"], &["get"], Level::Warning, "to tell a namespace that is being deleted"),
 ];
@@ -231,11 +230,11 @@ mod tests {
         rights.map(|(group, (resource, verb))| (group.to_owned(), resource.to_owned(), verb.to_owned())).collect()
     }
 
-    /// Returns the rights in the rules of a kind in the manifests of an install, without those that are about a name.
-    fn of_manifests(kind: &str, name: &str) -> Rights {
-        let manifests = include_str!("../../../../deploy/base/operator.yaml");
+    /// Returns the rights in a Role of the chart, without those that are about a name.
+    fn of_chart(name: &str) -> Rights {
+        let manifests = include_str!("../../../../tests/fixtures/chart/one-namespace.yaml");
         let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(manifests).expect("the manifests are YAML");
-        let role = documents.into_iter().find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+        let role = documents.into_iter().find(|it| it["kind"] == "Role" && it["metadata"]["name"] == name);
         let mut rights = Rights::new();
         let words = |value: &serde_json::Value| {
             let words = value.as_array().into_iter().flatten();
@@ -255,11 +254,8 @@ mod tests {
 
     #[test]
     fn the_operator_needs_what_the_chart_grants() {
-        let mut watched = of_manifests("ClusterRole", "connect-operator");
-        // Where an operator watches single namespaces, it has no such right, and needs none.
-        watched.retain(|(group, _, _)| group != "coordination.k8s.io");
-        assert_eq!(of_needs(&WATCHED), watched);
-        assert_eq!(of_needs(&OWN), of_manifests("Role", "connect-operator-own"));
+        assert_eq!(of_needs(&WATCHED), of_chart("connect-operator:connect-operator"));
+        assert_eq!(of_needs(&OWN), of_chart("connect-operator-own"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use connect_api::scopes::Right;
 use super::finding::{Finding, Level};
 use crate::cli::resources::kind::{Resource, ResourceType};
 use crate::controllers::reason::{ConditionState, Reason};
-use crate::crd::{ConnectProject, ManagementPolicy};
+use crate::crd::{ConnectProject, ManagementPolicy, ProjectKind, ProjectRef};
 
 const PROJECT: &str = "Project";
 /// Maximum number of names in a line.
@@ -57,8 +57,11 @@ fn project(resource: &Resource, resources: &[Resource], program: &str) -> Findin
 
 /// Returns the rights that the resources of a project need, each once.
 fn needed(project: &ConnectProject, resources: &[Resource]) -> Vec<Right> {
+    let names_it = |of: &ProjectRef| {
+        of.kind == ProjectKind::ConnectProject && Some(&of.name) == project.metadata.name.as_ref()
+    };
     let own = |it: &&Resource| {
-        it.project() == project.metadata.name.as_deref() && it.meta().namespace == project.metadata.namespace
+        it.project().is_some_and(names_it) && it.meta().namespace == project.metadata.namespace
     };
     let mut rights = Vec::new();
     for resource in resources.iter().filter(own) {

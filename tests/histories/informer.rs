@@ -19,6 +19,7 @@ use connect_operator::controllers::references::Named;
 use connect_operator::controllers::sources::Sources;
 use kube::Resource;
 use kube::runtime::watcher::Event;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

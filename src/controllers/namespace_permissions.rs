@@ -196,12 +196,12 @@ impl Index {
         }
         let mut changes = Changes::new();
         for (name, grant) in &mut self.projects {
-            let changed = if grant.allowed.allow(namespace, labels.as_ref()) {
+            let differs = if grant.allowed.allow(namespace, labels.as_ref()) {
                 grant.namespaces.insert(namespace.to_owned())
             } else {
                 grant.namespaces.remove(namespace)
             };
-            if changed {
+            if differs {
                 changes.insert(ObjectRef::cluster_project(name), BTreeSet::from([namespace.to_owned()]));
             }
         }

@@ -108,16 +108,13 @@ async fn reconcile_project<P: ProjectKind>(
             }
         }
     };
-    let access = match context.project_quota.condition(admission) {
-        Some(condition) => {
-            context.remotes.release(object_ref);
-            context.tracker.inventory.unused(object_ref);
-            Access { remote: Err(condition), unkept: None, gone: false }
-        }
-        None => {
-            context.tracker.inventory.used(object_ref);
-            access(&*object, context, object_ref).await?
-        }
+    let access = if let Some(condition) = context.project_quota.condition(admission) {
+        context.remotes.release(object_ref);
+        context.tracker.inventory.unused(object_ref);
+        Access { remote: Err(condition), unkept: None, gone: false }
+    } else {
+        context.tracker.inventory.used(object_ref);
+        access(&*object, context, object_ref).await?
     };
     publish(&*object, context, object_ref, &access.remote);
     let again = [

@@ -114,14 +114,14 @@ where
         Some(namespace) => Api::<DynamicObject>::namespaced_with(client, &namespace, &kind),
         None => Api::<DynamicObject>::all_with(client, &kind),
     };
-    let uses = |user: &DynamicObject| {
+    let is_user = |user: &DynamicObject| {
         let namespace = user.namespace().unwrap_or_default();
         // A reference that this version cannot read is no reason to delete what it may name.
-        let named = ProjectRef::deserialize(&user.data["spec"]["projectRef"]);
-        let names = named.map_or(true, |named| ObjectRef::of_project(&namespace, &named) == project);
+        let reference = ProjectRef::deserialize(&user.data["spec"]["projectRef"]);
+        let names_it = reference.map_or(true, |reference| ObjectRef::of_project(&namespace, &reference) == project);
         let status = &user.data["status"];
         let holds = !(status["id"].is_null() && status["operation"].is_null());
-        names && (holds || !context.permissions.denies(&project, &namespace))
+        names_it && (holds || !context.permissions.denies(&project, &namespace))
     };
     let mut users = 0;
     let mut page = ListParams::default().limit(PAGE);
@@ -136,7 +136,7 @@ where
             }
             list => list?,
         };
-        users += u32::try_from(list.items.iter().filter(|user| uses(user)).count()).unwrap_or(u32::MAX);
+        users += u32::try_from(list.items.iter().filter(|user| is_user(user)).count()).unwrap_or(u32::MAX);
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),
             None => return Ok(users),

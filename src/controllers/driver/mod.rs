@@ -100,7 +100,9 @@ pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
     K::caches(context).forget(object_ref);
     let projects = context.references.projects(object_ref);
     context.references.forget(object_ref);
-    projects.into_iter().for_each(|project| context.enqueue(project));
+    for project in projects {
+        context.enqueue(project);
+    }
     K::forget(context, object_ref);
 }
 

@@ -21,15 +21,16 @@ async fn findings(sandbox: &Sandbox, check: &str, more: &[&str]) -> (Option<i32>
 
 /// Returns the Deployment of an operator that watches this namespace, and may call the hosts of commercetools only.
 pub(super) fn operator(sandbox: &Sandbox) -> Value {
+    let watched = format!("--watch-namespaces={}", sandbox.namespace);
     let arguments =
-        ["run", "--leader-elect", "--lease-name=operator", "--allowed-api-hosts=connect.*.commercetools.com"];
+        ["run", "--leader-elect", "--lease-name=operator", "--allowed-api-hosts=connect.*.commercetools.com", &watched];
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "operator", "labels": {
             "app.kubernetes.io/name": "connect-operator", "app.kubernetes.io/version": env!("CARGO_PKG_VERSION")}},
         "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
             "spec": {"serviceAccountName": "operator", "containers": [{"name": "operator", "image": "example/operator",
-                "args": [&arguments[..], &[&format!("--watch-namespaces={}", sandbox.namespace)]].concat()}]}}},
+                "args": arguments}]}}},
     })
 }
 

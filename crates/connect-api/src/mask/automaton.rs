@@ -30,7 +30,9 @@ impl Places {
         let mut all = std::mem::take(&mut self.0);
         all.extend(other.0);
         all.sort_unstable_by_key(|place| place.end);
-        all.into_iter().for_each(|place| self.add(place));
+        for place in all {
+            self.add(place);
+        }
     }
 
     pub(super) fn into_ranges(self) -> Vec<Range<usize>> {

@@ -103,13 +103,13 @@ fn of_a_long_text_no_start_of_a_value_stays_where_it_was_cut() {
         for before in (0..=planted.len()).step_by(19).filter(|at| planted.is_char_boundary(*at)) {
             // The query is removed, so that the end of what is searched is near the start of what is shown.
             let url = format!("https://h?{}", "q".repeat(LONGEST_SEARCHED - before - 10));
-            let masked = masker.mask(&format!("{url}\n{planted}"));
-            assert!(masked == LEFT_OUT || masked.trim() == "https://h", "form {number}, {before}: {masked}");
+            let shown = masker.mask(&format!("{url}\n{planted}"));
+            assert!(shown == LEFT_OUT || shown.trim() == "https://h", "form {number}, {before}: {shown}");
         }
     }
     let long = format!("second-value{}", " and some words".repeat(LONGEST_SEARCHED));
-    let masked = masker.mask(&long);
-    assert!(masked.starts_with("*** and some words") && masked.len() == LONGEST_TEXT, "{masked}");
+    let shown = masker.mask(&long);
+    assert!(shown.starts_with("*** and some words") && shown.len() == LONGEST_TEXT, "{shown}");
     assert!(!masker.is_clean(&long));
 }
 
@@ -138,7 +138,7 @@ fn patterns_stay_in_proportion_to_the_values() {
 fn masking_needs_little_memory_whatever_the_values_and_the_text_are() {
     // Each of these tokens is the end of the next one.
     let tokens = (6..126).map(|length| "a".repeat(length)).collect::<Vec<_>>().join(" ");
-    let number = |count: usize| (0..count).map(|number| format!("s3cret-{number}\n")).collect::<String>();
+    let number = |count: usize| (0..count).map(|number| format!("s3cret-{number}\n")).collect::<Vec<_>>().concat();
     for (case, value, text) in [
         ("overlapping matches", tokens.clone(), "a".repeat(256 << 10)),
         ("many readings of a text", "canary-value".to_owned(), "\\\\u0061%2B+".repeat(20_000)),

@@ -57,12 +57,9 @@ fn project(resource: &Resource, resources: &[Resource], program: &str) -> Findin
 
 /// Returns the rights that the resources of a project need, each once.
 fn needed(project: &ConnectProject, resources: &[Resource]) -> Vec<Right> {
-    let names_it = |of: &ProjectRef| {
-        of.kind == ProjectKind::ConnectProject && Some(&of.name) == project.metadata.name.as_ref()
-    };
-    let own = |it: &&Resource| {
-        it.project().is_some_and(names_it) && it.meta().namespace == project.metadata.namespace
-    };
+    let names_it =
+        |of: &ProjectRef| of.kind == ProjectKind::ConnectProject && Some(&of.name) == project.metadata.name.as_ref();
+    let own = |it: &&Resource| it.project().is_some_and(names_it) && it.meta().namespace == project.metadata.namespace;
     let mut rights = Vec::new();
     for resource in resources.iter().filter(own) {
         match resource {

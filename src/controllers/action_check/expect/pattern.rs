@@ -57,12 +57,12 @@ impl Compiler {
 }
 
 /// Builds an expression that only answers whether it matches: what finds groups would need many times the memory.
-fn build(text: &str) -> Result<Regex, BuildError> {
+fn build(text: &str) -> Result<Regex, Box<BuildError>> {
     let config = Regex::config().nfa_size_limit(Some(LARGEST)).hybrid_cache_capacity(CACHE);
     let config = config.which_captures(WhichCaptures::None).onepass(false);
     // RFC 9485 section 5.4: a dot matches neither of the characters that end lines.
     let syntax = syntax::Config::new().crlf(true).nest_limit(DEEPEST);
-    Regex::builder().configure(config).syntax(syntax).build(text)
+    Regex::builder().configure(config).syntax(syntax).build(text).map_err(Box::new)
 }
 
 /// A compiled pattern.

@@ -1,6 +1,6 @@
 //! Report entries of the service for a status: the newest, truncated, and without secrets. Pure.
 
-use connect_api::mask::Masker;
+use connect_api::mask::{LEFT_OUT, Masker};
 use connect_api::model::{EntryType, ReportEntry as Finding};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -9,24 +9,23 @@ use super::conditions::{cut, whole_seconds};
 use crate::crd::ReportEntry;
 use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_ENTRIES};
 
-/// Returns the newest entries. `messages`: whether to include messages, and not only titles.
+/// Returns the newest entries. `masker`: hides secrets in their texts; without one, texts are left out.
 #[must_use]
-pub fn newest(findings: &[Finding], masker: &Masker, messages: bool) -> Vec<ReportEntry> {
+pub fn newest(findings: &[Finding], masker: Option<&Masker>) -> Vec<ReportEntry> {
     let mut findings: Vec<_> = findings.iter().collect();
     // RFC 3339 times in UTC sort like strings; entries without a time come last.
     findings.sort_by(|one, other| other.created_at.cmp(&one.created_at));
+    findings.truncate(REPORT_ENTRIES);
+    let masker = masker.filter(|_| !findings.is_empty()).map(Masker::compile);
+    let masked = |text: &str| masker.as_ref().map(|masker| cut(&masker.mask(text), MESSAGE_LENGTH));
     let entry = |finding: &Finding| ReportEntry {
         entry_type: cut(finding.kind.as_str(), 64),
-        title: cut(&masker.mask(&finding.title), MESSAGE_LENGTH),
-        message: finding
-            .message
-            .as_deref()
-            .filter(|_| messages)
-            .map(|message| cut(&masker.mask(message), MESSAGE_LENGTH)),
+        title: masked(&finding.title).unwrap_or_else(|| LEFT_OUT.to_owned()),
+        message: finding.message.as_deref().and_then(masked),
         application: finding.application.as_deref().map(|name| cut(name, 256)),
         created_at: finding.created_at.parse::<Timestamp>().ok().map(|at| Time(whole_seconds(at))),
     };
-    findings.into_iter().take(REPORT_ENTRIES).map(entry).collect()
+    findings.into_iter().map(entry).collect()
 }
 
 /// Maximum number of errors of a report in one message.

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use super::decide::Outcome;
 use super::persisted::Phase;
+use crate::controllers::conditions::cut;
 use crate::crd::ConnectorDeployment;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 
@@ -23,6 +24,9 @@ const PAGES: usize = 3;
 const LONGEST: Duration = Duration::from_secs(10);
 /// How far back a log can be read: 30 days (contract section 3), less a day because clocks differ.
 const OLDEST: Duration = Duration::from_hours(29 * 24);
+
+/// Longest time of an entry, in bytes.
+const LONGEST_TIME: usize = 64;
 
 /// What to read of a log.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,10 +76,10 @@ pub(super) fn wanted(
 /// Reads a log until all of it is read or [`LONGEST`] is over.
 pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &LogQuery, masker: &Masker) -> Log {
     let began = clock.now();
-    let (mut entries, mut outage) = (Vec::new(), None);
+    let (mut last, mut outage) = (LastLines { most: wanted.lines, lines: Vec::new() }, None);
     for (number, application) in wanted.applications.iter().enumerate() {
         let read = match in_time(clock, began, number > 0) {
-            Ok(()) => errors(api, clock, began, wanted, application, &mut entries).await,
+            Ok(()) => errors(api, clock, began, wanted, application, (masker, &mut last)).await,
             late => late,
         };
         if let Err(why) = read {
@@ -83,11 +87,28 @@ pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &LogQuery,
             break;
         }
     }
-    // RFC 3339 in UTC sorts as text.
-    entries.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
-    let last = entries.len().saturating_sub(wanted.lines);
-    let lines = entries[last..].iter().map(|entry| masker.mask(&line(entry))).collect();
-    Log { lines, outage }
+    Log { lines: last.lines.into_iter().map(|(_, line)| line).collect(), outage }
+}
+
+/// The last lines of all applications, masked and with their times.
+struct LastLines {
+    most: usize,
+    lines: Vec<(String, String)>,
+}
+
+impl LastLines {
+    /// Adds the errors of a page, and drops what is no longer among the last lines: a page can have many megabytes.
+    fn add(&mut self, page: Vec<LogEntry>, masker: &Masker) {
+        let mut errors: Vec<_> = page.into_iter().filter(|entry| is_error(&entry.severity)).collect();
+        // RFC 3339 in UTC sorts as text.
+        errors.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
+        let masker = masker.compile();
+        let last = errors.len().saturating_sub(self.most);
+        let masked = |entry: &LogEntry| (cut(&entry.timestamp, LONGEST_TIME), masker.mask(&line(entry)));
+        self.lines.extend(errors[last..].iter().map(masked));
+        self.lines.sort_by(|one, other| one.0.cmp(&other.0));
+        self.lines.drain(..self.lines.len().saturating_sub(self.most));
+    }
 }
 
 async fn errors(
@@ -96,7 +117,7 @@ async fn errors(
     began: Timestamp,
     wanted: &LogQuery,
     application: &str,
-    found: &mut Vec<LogEntry>,
+    (masker, last): (&Masker, &mut LastLines),
 ) -> Result<(), String> {
     let selector = Selector::Id(wanted.id.clone());
     let mut request = LogRequest {
@@ -111,7 +132,7 @@ async fn errors(
             Ok(None) => return Err(unreadable("the service reports that there is no log")),
             Err(error) => return Err(unreadable(&ApiError { correlation_id: None, ..error }.to_string())),
         };
-        found.extend(page.data.into_iter().filter(|entry| is_error(&entry.severity)));
+        last.add(page.data, masker);
         // Each of these marks the last page (contract section 3).
         if page.next.as_deref().is_none_or(str::is_empty) || page.next == request.page_token {
             break;
@@ -199,6 +220,31 @@ mod tests {
             let wanted = wanted(&object, &before, Some(&record), &outcome, now);
             assert_eq!(wanted.as_ref().map(|wanted| wanted.start.to_string()).as_deref(), start, "{case}");
             assert!(wanted.is_none_or(|wanted| wanted.applications == ["service", "job"]), "{case}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_lines_of_all_pages_are_kept_and_they_are_masked() {
+        let page = |application: &str, hours: &[u32]| {
+            let entry = |hour: &u32| {
+                json!({"timestamp": format!("2026-03-01T{hour:02}:00:00Z"), "applicationName": application,
+                    "severity": "ERROR", "details": format!("canary-value {}", "x".repeat(10_000))})
+            };
+            let mut entries: Vec<_> = hours.iter().map(entry).collect();
+            entries.push(json!({"timestamp": "2026-03-01T23:00:00Z", "severity": "INFO", "details": "fine"}));
+            serde_json::from_value::<Vec<LogEntry>>(json!(entries)).expect("entries")
+        };
+        let (mut last, masker) = (LastLines { most: 3, lines: Vec::new() }, Masker::new(["canary-value"]));
+        for (application, hours, expected) in [
+            ("one", &[4, 2, 9, 1][..], &["02 one", "04 one", "09 one"][..]),
+            ("two", &[3, 9], &["04 one", "09 one", "09 two"]),
+            ("two", &[], &["04 one", "09 one", "09 two"]),
+        ] {
+            last.add(page(application, hours), &masker);
+            let kept: Vec<_> =
+                last.lines.iter().map(|(time, line)| format!("{} {}", &time[11..13], &line[21..24])).collect();
+            assert_eq!(kept, expected);
+            assert!(last.lines.iter().all(|(_, line)| line.contains("*** x") && line.len() <= 1024), "masked and cut");
         }
     }
 }

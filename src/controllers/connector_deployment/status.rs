@@ -127,8 +127,8 @@ pub enum Comparison {
 pub enum Texts<'a> {
     /// All of them, with the values that were sent masked.
     Masked(&'a Masker),
-    /// Titles only: the values that were sent are no longer known, so they cannot be masked.
-    Titles(&'a Masker),
+    /// None of them: the values in force are not known, so they cannot be masked.
+    LeftOut,
     /// As they were before: nothing was read.
     Unchanged,
 }
@@ -347,8 +347,8 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls
 /// Shows the report of a record, and nothing else of the record.
 pub(super) fn show_report(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
     match texts {
-        Texts::Masked(masker) => status.report = report::newest(record.report(), masker, true),
-        Texts::Titles(masker) => status.report = report::newest(record.report(), masker, false),
+        Texts::Masked(masker) => status.report = report::newest(record.report(), Some(masker)),
+        Texts::LeftOut => status.report = report::newest(record.report(), None),
         Texts::Unchanged => {}
     }
 }

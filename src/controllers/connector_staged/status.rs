@@ -91,7 +91,7 @@ fn show(status: &mut ConnectorStagedStatus, record: &Record) {
     // No secured value was sent, so there is nothing to mask.
     let masker = Masker::new([]);
     let entries = |found: &Option<Report>| {
-        found.as_ref().map(|found| report::newest(&found.entries, &masker, true)).unwrap_or_default()
+        found.as_ref().map(|found| report::newest(&found.entries, Some(&masker))).unwrap_or_default()
     };
     status.publishing_report = entries(&record.publishing_report);
     status.previewable_report = entries(&record.previewable_report);
@@ -248,7 +248,7 @@ fn certifying(status: &str, record: Option<&Record>) -> String {
 /// service also reports checks that it skipped as errors (contract section 15.2), even for a connector that is
 /// published.
 fn failed(reason: Reason, what: &str, found: Option<&Report>) -> ConditionUpdate {
-    let entries = found.map(|found| report::newest(&found.entries, &Masker::new([]), true)).unwrap_or_default();
+    let entries = found.map(|found| report::newest(&found.entries, Some(&Masker::new([])))).unwrap_or_default();
     let errors = report::errors(&entries);
     let finding = match errors.as_slice() {
         [] => report::worst(&entries).unwrap_or_else(|| "the service gives no reason".to_owned()),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use connect_api::mask::LEFT_OUT;
 use connect_api::model::EntryType;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
@@ -133,6 +134,25 @@ async fn rule_18_a_failure_is_reported_within_one_poll_with_its_report() {
     assert!(status.report.iter().any(|entry| entry.title == "It is slow"));
     assert!(!format!("{failed:?}").contains("first-token-of-the-shop"), "sent values are masked");
     assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_18_without_the_values_in_force_a_report_has_no_texts() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({})).await;
+    let id = status(&shop.until("accepted", is_accepted).await).id.expect("an id");
+    let outcome = PlannedOutcome::failure("service", "Refused first-token-of-the-shop", "It is wrong");
+    shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();
+    shop.clock.step(DEPLOYING);
+    let failed = shop.until_reason("DeploymentFailed").await;
+    assert_eq!(status(&failed).report[0].title, "Refused ***");
+    shop.api::<Secret>().delete(SECRET, &DeleteParams::default()).await.unwrap();
+    let missing = shop.until_reason("SecretMissing").await;
+    let report = status(&missing).report;
+    let entry = report.iter().find(|entry| entry.entry_type == "Error").expect("an error");
+    assert_eq!((entry.title.as_str(), &entry.message), (LEFT_OUT, &None));
+    assert_eq!(entry.application.as_deref(), Some("service"));
+    assert!(!format!("{missing:?}").contains("first-token-of-the-shop"), "the value is not shown");
 }
 
 #[tokio::test]

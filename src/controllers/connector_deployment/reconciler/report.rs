@@ -85,9 +85,8 @@ impl Deployment<'_> {
         shown.report
     }
 
-    /// Decides how texts of the service are shown: masked with the values that were sent, or by title only if these
-    /// values are no longer known. While an operation runs, a text may still be about the values that were sent before
-    /// it.
+    /// Decides how texts of the service are shown: masked with the values that were sent, or not at all if these values
+    /// are no longer known. While an operation runs, a text may still be about the values that were sent before it.
     pub(super) fn texts<'k>(&self, inputs: &'k Inputs, persisted: &PersistedState) -> Texts<'k> {
         let begun = persisted.operation.iter().filter_map(|operation| operation.payload.as_ref());
         let begun = begun.map(|payload| Some(&payload.digest));
@@ -95,7 +94,7 @@ impl Deployment<'_> {
         let sent: Vec<_> = begun.chain(before).collect();
         // Secured values that were removed from the spec are still in force, and are no longer known here.
         if persisted.applied.as_ref().is_some_and(Applied::retains_secured) {
-            return Texts::Titles(&inputs.masker);
+            return Texts::LeftOut;
         }
         match (&inputs.payload, sent) {
             (Some(wanted), sent)
@@ -106,7 +105,7 @@ impl Deployment<'_> {
             (Some(wanted), _) if !wanted.secured && !had_sources(persisted) => Texts::Masked(&inputs.masker),
             // There are no values to mask with.
             (None, _) if self.is_deleting() => Texts::Unchanged,
-            _ => Texts::Titles(&inputs.masker),
+            _ => Texts::LeftOut,
         }
     }
 

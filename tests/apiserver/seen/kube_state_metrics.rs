@@ -131,7 +131,10 @@ fn status(kind: &str) -> Value {
         condition("Stalled", "True", "KeyTaken"),
         condition("Other", "True", "OfAnotherController"),
     ];
-    let operation = |type_: &str| json!({"type": type_, "state": "Planned", "attempt": 1, "generation": 1, "startedAt": "2026-01-02T03:04:05Z"});
+    let operation = |type_: &str| {
+        let started = "2026-01-02T03:04:05Z";
+        json!({"type": type_, "state": "Planned", "attempt": 1, "generation": 1, "startedAt": started})
+    };
     let applied = json!({"generation": 1, "at": "2026-01-02T03:04:06Z"});
     let mut status = match kind {
         "ConnectorDeployment" => {

@@ -90,7 +90,8 @@ fn both_kinds_of_alerts_fire_for_the_same_reasons() {
         by_resource.retain(|selector| alert != "ConnectDeploymentStuck" || !selector.matchers.is_empty());
         let mut fires = 0;
         for (kind, reason) in &states {
-            let labels = [("kind", *kind), ("state", reason.state().as_str()), ("reason", reason.as_str())].into();
+            let labels =
+                BTreeMap::from([("kind", *kind), ("state", reason.state().as_str()), ("reason", reason.as_str())]);
             let expected = by_kind.iter().any(|selector| selector.selects("connect_operator_resources", &labels));
             let shown = shown(kind, *reason);
             let found = shown.iter().any(|(name, labels)| by_resource.iter().any(|it| it.selects(name, labels)));

@@ -31,6 +31,10 @@ lint:
 golden:
     UPDATE_GOLDEN=1 cargo test --test it -- crds documentation chart
 
+# Rewrite the picture of the console of the dev server (Chromium).
+picture:
+    UPDATE_PICTURES=1 REQUIRE_CHROMIUM=1 cargo test --test it -- console::the_page_can_be_read
+
 # Build the pages of docs/ as a book, into target/book (cargo install mdbook --locked: 3 to 5 minutes, once).
 book:
     mdbook build

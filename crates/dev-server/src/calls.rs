@@ -26,6 +26,8 @@ pub struct Call {
     pub correlation_id: String,
     /// `User-Agent` of the caller.
     pub user_agent: Option<String>,
+    /// Milliseconds until the answer began or the connection was closed: real time, also with a stepped clock.
+    pub duration_ms: u64,
 }
 
 /// Parts of a request other than its method and target.
@@ -78,7 +80,7 @@ impl Calls {
         &self.counts
     }
 
-    pub(super) fn kept(&self) -> impl Iterator<Item = &Call> {
+    pub(super) fn kept(&self) -> impl DoubleEndedIterator<Item = &Call> {
         self.kept.iter()
     }
 }

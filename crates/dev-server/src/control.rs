@@ -1,6 +1,7 @@
 //! The control API below `/_dev`, with `--control` only: faults, calls, clock, changes by others, reset.
 //!
-//! It needs no token and is not counted among the calls. Do not expose the listener to untrusted clients.
+//! It needs no token and is not counted among the calls. Web pages of other sites are refused (`foreign.rs`), but do not
+//! expose the listener to untrusted clients.
 
 mod staged;
 

@@ -2,7 +2,7 @@
 //!
 //! Logs one line for each request, with method, path, status and correlation id, never a query, header or body. Next:
 //! `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps, `http/registry.rs` for connectors, `control.rs` for
-//! `/_dev`.
+//! `/_dev`, `console.rs` for the console.
 
 mod registry;
 
@@ -194,23 +194,26 @@ fn text_of<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 struct Arrived {
     shared: Arc<Shared>,
     call: Call,
+    /// Measures its duration.
+    since: Clock,
 }
 
 impl Drop for Arrived {
     fn drop(&mut self) {
+        self.call.duration_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let Call { method, path, status, correlation_id, .. } = &self.call;
         tracing::info!(method, path, status, correlation_id, "request");
         self.shared.calls().add(self.call.clone());
     }
 }
 
-/// Answers every request outside `/_dev`.
+/// Answers every request outside the console and `/_dev`.
 pub(super) async fn answer(
     State(shared): State<Arc<Shared>>,
     ConnectInfo(scissors): ConnectInfo<Scissors>,
     request: Request,
 ) -> Response {
-    let at = shared.clock.now();
+    let (at, since) = (shared.clock.now(), Clock::system());
     let (parts, body) = request.into_parts();
     let correlation_id = text_of(&parts.headers, &CORRELATION_ID).filter(|id| !id.is_empty() && id.len() <= 256);
     let correlation_id = correlation_id.map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
@@ -219,8 +222,8 @@ pub(super) async fn answer(
 
     let route = path::route(&method, &path);
     let operation = route.as_ref().map_or("none", Route::name);
-    let call = Call { at, operation, method, path, status: 0, correlation_id, user_agent };
-    let mut arrived = Arrived { shared: Arc::clone(&shared), call };
+    let call = Call { at, operation, method, path, status: 0, correlation_id, user_agent, duration_ms: 0 };
+    let mut arrived = Arrived { shared: Arc::clone(&shared), call, since };
     let answered = match route {
         Ok(route) => with_faults(&shared, &route, parts, body).await,
         Err(reason) => {

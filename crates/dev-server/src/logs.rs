@@ -87,6 +87,12 @@ impl LogBook {
         self.dropped += surplus;
     }
 
+    /// Returns the last `count` entries, oldest first.
+    pub(super) fn tail(&self, deployment: &str, count: usize) -> Vec<LogEntry> {
+        let first = self.lines.len().saturating_sub(count);
+        self.lines[first..].iter().map(|line| line.show(deployment)).collect()
+    }
+
     /// Returns one page.
     pub(super) fn page(&self, deployment: &str, query: &LogQuery, now: Timestamp) -> Result<LogPage, Refusal> {
         let start = date(query.start_date.as_deref(), "startDate")?;

@@ -32,7 +32,7 @@ pub struct Options {
     pub actions: ActionFile,
     /// Faults that are active at startup, and again after a reset.
     pub faults: Vec<Fault>,
-    /// Whether to serve `/_dev`.
+    /// Whether to serve `/_dev`, with which the console has switches.
     pub control: bool,
     /// File that keeps deployments and staged connectors across restarts.
     pub state_file: Option<PathBuf>,

@@ -7,6 +7,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::routing::get;
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
@@ -19,8 +20,10 @@ use super::applications;
 use super::calls::{Answer, Call};
 use super::cli_credentials::CliCredentialsError;
 use super::connection::{CuttableListener, Scissors};
+use super::console;
 use super::control;
 use super::faults::Fault;
+use super::foreign;
 use super::http::{Shared, answer};
 use super::options::Options;
 use super::state_file::StateError;
@@ -72,9 +75,12 @@ async fn serve(
 ) -> Result<(), DevServerError> {
     // RFC 9512 defines this media type.
     let description = get(|| async { ([(CONTENT_TYPE, "application/yaml")], DESCRIPTION) });
-    let mut router = Router::new().route(DESCRIPTION_PATH, description.fallback(answer));
+    let mut router = Router::new()
+        .route(DESCRIPTION_PATH, description.fallback(answer))
+        .route("/", get(console::root).fallback(answer))
+        .merge(console::router());
     if shared.options.control {
-        router = router.nest("/_dev", control::router());
+        router = router.nest("/_dev", control::router().layer(from_fn(foreign::guard)));
     }
     if !shared.applications.is_empty() {
         router = router.nest(applications::PATH, Router::new().fallback(applications::proxy));
@@ -181,7 +187,7 @@ impl DevServer {
     }
 
     /// Returns a receiver of all further answers, until the next call of this method. It gets an answer before the
-    /// caller does. Answers of `/_dev` and of faults are not included.
+    /// caller does. Answers of the console, of `/_dev` and of faults are not included.
     #[must_use]
     pub fn listen(&self) -> UnboundedReceiver<Answer> {
         self.shared.listen()

@@ -15,11 +15,13 @@ mod history_tests;
 mod kept_tests;
 #[cfg(test)]
 mod life_tests;
+mod overview;
 mod registry;
 mod resources;
 mod staged_elsewhere;
 mod staged_known;
 
+pub(super) use self::overview::Overview;
 pub(super) use self::registry::SearchQuery;
 
 use std::collections::BTreeMap;

@@ -3,6 +3,7 @@
 mod access;
 mod actions;
 mod applications;
+mod console;
 mod faults;
 mod registry;
 mod repositories;

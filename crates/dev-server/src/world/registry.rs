@@ -61,7 +61,7 @@ impl World {
     }
 
     /// Returns every published version, including those of unlisted connectors.
-    fn published(&self) -> impl Iterator<Item = &ConnectorDefinition> {
+    pub(super) fn published(&self) -> impl Iterator<Item = &ConnectorDefinition> {
         let of_catalogue = self.catalogue.connectors.iter().filter(|connector| !connector.staged);
         of_catalogue.chain(self.kept.staged.published())
     }

@@ -15,6 +15,37 @@ use dev_server::{
     parse_duration,
 };
 
+/// Arguments that `demo` has too.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct CommonArgs {
+    /// Read connect.yaml of staged connectors from local Git repositories by tag: DIR/NAME for a repository URL that
+    /// ends in NAME.git. Needs the program git.
+    #[arg(long, value_name = "DIR")]
+    pub repositories: Option<PathBuf>,
+
+    /// Serve /_dev/... and switches in the console: faults, calls so far, changes by other clients, reset. They need no
+    /// token.
+    #[arg(long)]
+    pub control: bool,
+}
+
+impl CommonArgs {
+    /// Sets these options.
+    ///
+    /// # Errors
+    /// If the folder of the repositories does not exist.
+    pub(super) async fn apply(&self, options: &mut Options) -> Result<(), Error> {
+        if let Some(folder) = &self.repositories
+            && !tokio::fs::metadata(folder).await.is_ok_and(|found| found.is_dir())
+        {
+            return Err(Error::Repositories(folder.clone()));
+        }
+        options.repositories.clone_from(&self.repositories);
+        options.control = self.control;
+        Ok(())
+    }
+}
+
 /// Serves the Connect API of commercetools on this machine, with a catalogue of example connectors.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Args {
@@ -42,10 +73,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     pub actions: Option<PathBuf>,
 
-    /// Read connect.yaml of staged connectors from local Git repositories by tag: DIR/NAME for a repository URL that
-    /// ends in NAME.git. Needs the program git.
-    #[arg(long, value_name = "DIR")]
-    pub repositories: Option<PathBuf>,
+    #[command(flatten)]
+    pub common: CommonArgs,
 
     /// Keep deployments and staged connectors in this file across restarts. Secured values are kept as fingerprints
     /// only.
@@ -71,10 +100,6 @@ pub(super) struct Args {
     /// Inject faults from the start, as this YAML or JSON file defines them; it may also choose variants.
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
-
-    /// Serve /_dev/...: faults, calls so far, changes by other clients, reset. It needs no token.
-    #[arg(long)]
-    pub control: bool,
 
     /// Stop the clock; only POST /_dev/clock advances it.
     #[arg(long, requires = "control")]
@@ -152,11 +177,6 @@ async fn options(args: &Args) -> Result<Options, Error> {
         let more = parsed.map_err(|error| Error::Content { path: path.clone(), what: error.to_string() })?;
         catalogue = catalogue.and(more);
     }
-    if let Some(folder) = &args.repositories
-        && !tokio::fs::metadata(folder).await.is_ok_and(|found| found.is_dir())
-    {
-        return Err(Error::Repositories(folder.clone()));
-    }
     let mut actions = ActionFile::default();
     if let Some(path) = &args.actions {
         let parsed = ActionFile::parse(&read(path).await?);
@@ -171,20 +191,20 @@ async fn options(args: &Args) -> Result<Options, Error> {
     for choice in &args.variants {
         variant.set(choice).map_err(Error::Variant)?;
     }
-    Ok(Options {
+    let mut options = Options {
         catalogue,
         variant,
         deploy_duration: args.deploy_duration,
         token_lifetime: args.token_lifetime,
         actions,
         faults: faults.faults,
-        control: args.control,
         state_file: args.state.clone(),
-        repositories: args.repositories.clone(),
         applications: args.applications.iter().cloned().collect(),
         cli_credentials: args.write_cli_credentials.clone(),
-        seed: None,
-    })
+        ..Options::default()
+    };
+    args.common.apply(&mut options).await?;
+    Ok(options)
 }
 
 async fn read(path: &Path) -> Result<String, Error> {
@@ -196,6 +216,7 @@ async fn read(path: &Path) -> Result<String, Error> {
 /// public; secrets of other clients are not shown.
 fn greet(address: SocketAddr, options: &Options) {
     eprintln!("Connect API and token endpoint: http://{address}");
+    eprintln!("Console for browsers: http://{address}/");
     let built_in = Catalogue::built_in();
     let Some(client) = built_in.clients.first() else { return };
     let is_there = options.catalogue.clients.iter().any(|other| other.id == client.id && other.secret == client.secret);

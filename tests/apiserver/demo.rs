@@ -23,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdout, Command};
 
 use crate::patience::in_time;
+use crate::seen::get;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
@@ -148,8 +149,12 @@ async fn an_unattended_demo_shows_the_whole_job_and_leaves_nothing() {
 
 #[tokio::test]
 async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
-    let mut demo = Demo::own(&[]).await;
+    let mut demo = Demo::own(&["--control"]).await;
     let lines = demo.until(" delete cdep tax").await;
+    let console = lines.iter().find_map(|line| line.strip_prefix("The dev server in a browser: ")).expect("a title");
+    let address = console.trim_start_matches("http://").trim_end_matches('/').parse().expect("an address");
+    let state = get(address, "/_console/state").await;
+    assert!(state.contains(r#""control":true"#) && state.contains(r#""key":"default_tax""#), "{state}");
     let title = lines.iter().position(|line| line.starts_with("Everything is up")).expect("a title");
     let line = |text: &str| lines[title..].iter().find(|line| line.contains(text)).expect(text).clone();
     let commands = [
@@ -218,6 +223,12 @@ async fn unusable_arguments_are_named() {
     for (case, arguments, assets, expected) in [
         ("assets that are none", &[][..], folder.path(), "which has no etcd, kube-apiserver, kubectl"),
         ("no such context", &["--context", "moon"], Path::new(""), "--context moon: "),
+        (
+            "no such repositories",
+            &["--repositories", "no/such"],
+            Path::new(""),
+            "--repositories: no/such is not a folder",
+        ),
     ] {
         let mut command = Command::new(PROGRAM);
         command.arg("demo").args(arguments).env("KUBEBUILDER_ASSETS", assets).env("KUBECONFIG", folder.path());

@@ -5,9 +5,11 @@ use super::place::{Place, program, quoted};
 use super::seen::{DEPLOYMENT, LIVE, STAGED};
 use super::steps::CONNECTOR;
 
-/// Prints commands to copy into another terminal. `variables`: the environment of a user who calls the remote project.
-pub(super) fn print(place: &Place, display: &Display, variables: &[(&str, String)]) {
+/// Prints the address of the console, and commands to copy into another terminal. `variables`: the environment of a
+/// user who calls the remote project.
+pub(super) fn print(place: &Place, display: &Display, console: &str, variables: &[(&str, String)]) {
     let (first, kubectl) = place.kubectl();
+    display.title(&format!("The dev server in a browser: {console}"));
     display.title("Everything is up until Ctrl-C. In another terminal:");
     if let Some(line) = first {
         display.result(&line);

@@ -24,6 +24,7 @@ use self::display::Display;
 use self::follow::Follower;
 use self::place::Place;
 use self::steps::Demo;
+use super::dev_server::{CommonArgs, Error as DevServerArgumentError};
 use super::run::{self, RunError};
 use crate::controllers::project_quota::ProjectLimits;
 use crate::names;
@@ -52,6 +53,9 @@ pub(super) struct Args {
     /// every step succeeded.
     #[arg(long)]
     pub exit_when_ready: bool,
+
+    #[command(flatten)]
+    pub dev_server: CommonArgs,
 }
 
 /// Why the demo failed.
@@ -86,6 +90,9 @@ pub(super) enum Error {
     /// The dev server did not start.
     #[error("the dev server: {0}")]
     DevServer(#[from] DevServerError),
+    /// An argument of the dev server is invalid.
+    #[error(transparent)]
+    DevServerArguments(#[from] DevServerArgumentError),
     /// The operator did not start.
     #[error("the operator: {0}")]
     Operator(#[from] RunError),
@@ -132,6 +139,7 @@ impl From<kube::Error> for Error {
 /// # Errors
 /// If a step failed, or the cleanup is incomplete.
 pub(super) async fn run(args: Args) -> Result<(), Error> {
+    let options = options(&args).await?;
     // The display shows what matters; the log of the operator appears only on request.
     if std::env::var_os("RUST_LOG").is_some_and(|filter| !filter.is_empty()) {
         telemetry::start(LogFormat::Text, "info");
@@ -148,7 +156,7 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
         place = open(&args, &display) => place?,
     };
     let mut running = Running::default();
-    let result = perform(&args, &place, &display, &mut running, asked).await;
+    let result = perform(&args, options, &place, &display, &mut running, asked).await;
     // A local cluster is stopped as a whole, so the operator need not run while it is cleaned up.
     let running = args.context.is_some().then_some(running);
     let busy = display.busy("cleaning up");
@@ -196,6 +204,7 @@ impl Running {
 /// Runs everything between the start of the cluster and the cleanup.
 async fn perform(
     args: &Args,
+    options: Options,
     place: &Place,
     display: &Display,
     running: &mut Running,
@@ -204,7 +213,7 @@ async fn perform(
     let mut demo = tokio::select! {
         biased;
         () = &mut asked => return Err(Error::Interrupted),
-        demo = start(args, place, display, running) => demo?,
+        demo = start(options, place, display, running) => demo?,
     };
     tokio::select! {
         biased;
@@ -215,7 +224,7 @@ async fn perform(
     if args.exit_when_ready {
         return Ok(());
     }
-    hints::print(place, display, &demo.variables());
+    hints::print(place, display, &demo.console(), &demo.variables());
     tokio::select! {
         biased;
         () = asked => Ok(()),
@@ -223,12 +232,17 @@ async fn perform(
     }
 }
 
-async fn start<'a>(args: &Args, place: &'a Place, display: &Display, running: &mut Running) -> Result<Demo<'a>, Error> {
+async fn start<'a>(
+    options: Options,
+    place: &'a Place,
+    display: &Display,
+    running: &mut Running,
+) -> Result<Demo<'a>, Error> {
     let clock = Clock::system();
     place.prepare().await?;
     display.done("The CustomResourceDefinitions are served", clock.elapsed());
     let clock = Clock::system();
-    let remote = Arc::new(dev_server(args).await?);
+    let remote = Arc::new(dev_server(options).await?);
     running.remote = Some(Arc::clone(&remote));
     running.operator.spawn(run::run_with(operator(place), place.config.clone(), std::future::pending()));
     display.done(&format!("Dev server on {} and operator run in this process", remote.url()), clock.elapsed());
@@ -238,16 +252,22 @@ async fn start<'a>(args: &Args, place: &'a Place, display: &Display, running: &m
     Demo::new(place, remote, seen, display.clone())
 }
 
-async fn dev_server(args: &Args) -> Result<DevServer, Error> {
-    let listener = match TcpListener::bind(("127.0.0.1", PORT)).await {
-        Ok(listener) => listener,
-        Err(_) => TcpListener::bind(("127.0.0.1", 0)).await.map_err(Error::Port)?,
-    };
+/// Returns the options of the dev server.
+async fn options(args: &Args) -> Result<Options, Error> {
     let mut options = Options::default();
     if args.exit_when_ready {
         // Nobody watches, so deployments need not be slow.
         options.deploy_duration /= 5;
     }
+    args.dev_server.apply(&mut options).await?;
+    Ok(options)
+}
+
+async fn dev_server(options: Options) -> Result<DevServer, Error> {
+    let listener = match TcpListener::bind(("127.0.0.1", PORT)).await {
+        Ok(listener) => listener,
+        Err(_) => TcpListener::bind(("127.0.0.1", 0)).await.map_err(Error::Port)?,
+    };
     Ok(DevServer::start_on(listener, options, Clock::system()).await?)
 }
 

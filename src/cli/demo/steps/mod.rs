@@ -58,6 +58,11 @@ impl<'a> Demo<'a> {
         Ok(Self { place, remote, seen, display, quickstart, staged, pinned })
     }
 
+    /// Returns the address of the console of the dev server.
+    pub(super) fn console(&self) -> String {
+        format!("{}/", self.remote.url())
+    }
+
     async fn apply(&self, manifests: &Manifests) -> Result<(), Error> {
         manifests.apply(&self.place.client, &self.place.namespace, |line| self.display.detail(line)).await
     }

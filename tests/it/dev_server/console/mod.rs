@@ -92,8 +92,8 @@ async fn nothing_that_a_server_sends_is_markup() {
         let (status, body) = caller.post(&path, &act).await;
         assert_eq!(status, StatusCode::OK, "{body}");
     }
-    let sent = caller.http.get(format!("{}/nothing", caller.server.url())).header("X-Correlation-ID", IMAGE);
-    sent.send().await.expect("it answers");
+    let request = caller.http.get(format!("{}/nothing", caller.server.url())).header("X-Correlation-ID", IMAGE);
+    request.send().await.expect("it answers");
     let fault = json!({"path": SCRIPT, "answer": {"message": IMAGE}});
     caller.post("/_dev/faults", &fault).await;
 

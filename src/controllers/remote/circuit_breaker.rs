@@ -94,7 +94,6 @@ impl CircuitBreaker {
     /// Closes the circuit breaker for a client with new credentials.
     pub(super) fn renew(&mut self) {
         self.client += 1;
-        self.round += 1;
         self.failures = 0;
         self.not_there = 0;
         if self.outage.take().is_some() {

@@ -154,8 +154,16 @@ fn a_list_that_a_gateway_refuses_may_recover() {
         assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "counted in a row");
         now = until(&circuit_breaker);
     }
+    list(&mut circuit_breaker, None, now);
+    for _ in 1..TIMES_NOT_THERE {
+        list(&mut circuit_breaker, Some(&nothing), now);
+        assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "a page restarts the count");
+        now = until(&circuit_breaker);
+    }
+    let read = permit(&circuit_breaker, now, Caller::Poller);
+    circuit_breaker.succeeded(read);
     list(&mut circuit_breaker, Some(&nothing), now);
-    assert_eq!(kind(&circuit_breaker), Some(OutageKind::ProjectNotFound));
+    assert_eq!(kind(&circuit_breaker), Some(OutageKind::ProjectNotFound), "a deployment that can be read is no page");
     circuit_breaker.renew();
     list(&mut circuit_breaker, Some(&nothing), now);
     assert_eq!(kind(&circuit_breaker), Some(OutageKind::Unavailable), "another client restarts the count");

@@ -167,3 +167,18 @@ fn rule_19_stalled_needs_a_user_and_its_message_names_the_remedy() {
         assert!(condition.message.contains(words), "{case}: {}", condition.message);
     }
 }
+
+#[test]
+fn a_deployment_that_lacks_applications_is_not_ready() {
+    let mut lacking = record("Deployed", &json!([]));
+    let mut job = lacking.connector.configurations.clone().unwrap();
+    job[0].application_name = "export".into();
+    lacking.connector.configurations.as_mut().unwrap().append(&mut job);
+    for verdict in
+        [settled(Phase::Deployed), Outcome::Observed(Phase::Deployed), Outcome::NotApplied { drifted: false }]
+    {
+        let condition = ready_condition(&verdict, "shop_tax", Some(&lacking), &[]);
+        assert_eq!(condition.reason, Reason::ApplicationMissing, "{verdict:?}");
+        assert!(condition.message.contains("export"), "{verdict:?}: {}", condition.message);
+    }
+}

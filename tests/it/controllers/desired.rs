@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use connect_operator::controllers::conditions::ConditionUpdate;
 use connect_operator::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
 use connect_operator::controllers::connector_deployment::desired::{Content, Contents, Desired, from_spec, references};
 use connect_operator::controllers::connector_deployment::persisted::{
@@ -405,6 +406,38 @@ fn unusable_values_are_named_without_showing_them() {
             "{case}: {}",
             condition.message
         );
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_used_is_reported_with_why() {
+    let one = vec![secret_value("T", "tax", "token")];
+    let two = vec![secret_value("T", "tax", "token"), secret_value("U", "gone", "token")];
+    for (case, values, why, reason, named) in [
+        ("the API server refuses it", &one, Reason::KubernetesError, Reason::KubernetesError, &["no right"][..]),
+        ("its type is refused", &one, Reason::ConfigurationInvalid, Reason::ConfigurationInvalid, &["no right"]),
+        (
+            "the API server refuses it, and another one is missing",
+            &two,
+            Reason::KubernetesError,
+            Reason::KubernetesError,
+            &["no right", "Secret gone"],
+        ),
+        (
+            "its type is refused, and another one is missing",
+            &two,
+            Reason::ConfigurationInvalid,
+            Reason::SecretMissing,
+            &["no right", "Secret gone"],
+        ),
+    ] {
+        let spec = resource(&service(&json!({"securedConfiguration": values}))).spec;
+        let tax = ((Named::Secret, "tax".to_owned()), Err(ConditionUpdate::new(why, "no right")));
+        let condition = from_spec(&spec, &[tax].into(), None).expect_err(case).condition;
+        assert_eq!(condition.reason, reason, "{case}");
+        for name in named {
+            assert!(condition.message.contains(name), "{case}: {}", condition.message);
+        }
     }
 }
 

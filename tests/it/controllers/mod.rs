@@ -38,6 +38,7 @@ fn record(status: &str, report: &Value) -> Deployment {
             "key": "demo-connector",
             "version": 7,
             "name": "Demo connector",
+            "repository": {"url": "https://git.test/demo", "tag": "1.0.7"},
             "configurations": [{"applicationName": "service", "applicationType": "service"}],
         },
         "applications": [{"id": "a", "applicationName": "service", "url": "https://service.test"}],

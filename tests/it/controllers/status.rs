@@ -9,7 +9,7 @@ use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
-    Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, summarize,
+    Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
 };
 use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
@@ -82,6 +82,7 @@ fn an_observed_record_is_shown_and_a_missing_one_is_not() {
     assert_eq!((connector.key.as_deref(), connector.version), (Some("demo-connector"), Some(7)));
     assert_eq!(connector.id.as_deref(), Some("0c5a3d7e-3f43-4a0a-8b39-5d0d3ef2c1aa"));
     assert_eq!(connector.name.as_deref(), Some("Demo connector"));
+    assert_eq!(connector.tag.as_deref(), Some("1.0.7"));
     let application = &status.applications[0];
     assert_eq!(application.name, "service");
     assert_eq!(application.application_type.as_deref(), Some("service"));
@@ -224,6 +225,16 @@ fn conditions_beside_the_main_ones_are_always_there() {
         ),
         ("suspended", DeploymentFacts { suspended: true, ..facts(&known) }, ["", "", "", "True Suspended", ""]),
         ("nothing is retained", facts(&nothing_retained), ["", "", "", "", "False NothingRetained"]),
+        (
+            "nothing is retained of an earlier generation, and this one was not compared",
+            DeploymentFacts { comparison: Comparison::None, ..facts(&nothing_retained) },
+            ["", "", "", "", "Unknown NotCompared"],
+        ),
+        (
+            "nothing is retained of this generation, and it was not compared again",
+            DeploymentFacts { generation: 1, comparison: Comparison::None, ..facts(&nothing_retained) },
+            ["", "", "", "", "False NothingRetained"],
+        ),
         ("a value is retained", facts(&retained), ["", "", "", "", "True NotInSpec"]),
     ] {
         let status = after(&facts);
@@ -428,6 +439,7 @@ fn rule_15_a_newer_version_is_reported_until_it_is_known_that_none_exists() {
     };
     let (before, none) = said(&ConnectorDeploymentStatus::default(), Newer::Unknown);
     assert_eq!(none.0, "Unknown", "nothing was ever read");
+    assert_eq!(said(&before, Newer::Unknown).1, none, "and nothing is read the next time");
     let (before, there) = said(&before, Newer::Yes { running: release(2), latest: release(5) });
     let (status, reason, message) = there.clone();
     assert_eq!((status.as_str(), reason.as_str()), ("True", "NewerVersion"));
@@ -445,6 +457,23 @@ fn rule_15_a_newer_version_is_reported_until_it_is_known_that_none_exists() {
     let (before, none) = said(&before, Newer::No);
     assert_eq!(none.0, "False");
     assert_eq!(said(&before, Newer::Unknown).1, none, "the absence of a newer version stays known too");
+}
+
+#[test]
+fn a_failed_redeploy_is_no_outage_while_earlier_code_serves() {
+    let (serves, mut down) = (applied(&[]), applied(&[]));
+    down.applied.as_mut().expect("something was applied").serves = false;
+    for (case, persisted, reason, expected) in [
+        ("earlier code serves", &serves, Reason::DeploymentFailed, Reason::RedeployFailed),
+        ("nothing serves", &down, Reason::DeploymentFailed, Reason::DeploymentFailed),
+        ("nothing was applied yet", &PersistedState::default(), Reason::DeploymentFailed, Reason::DeploymentFailed),
+        ("it did not fail", &serves, Reason::Deployed, Reason::Deployed),
+        ("it did not fail, and nothing served before", &down, Reason::Deployed, Reason::Deployed),
+    ] {
+        let condition = of_redeploy(ConditionUpdate::new(reason, "no answer"), persisted);
+        assert_eq!(condition.reason, expected, "{case}");
+        assert!(condition.message.ends_with("no answer"), "{case}: {}", condition.message);
+    }
 }
 
 /// A condition that is missing in the list would count as foreign, and appear twice.

@@ -17,11 +17,11 @@ pub fn newest(findings: &[Finding], masker: Option<&Masker>) -> Vec<ReportEntry>
     findings.sort_by(|one, other| other.created_at.cmp(&one.created_at));
     findings.truncate(REPORT_ENTRIES);
     let masker = masker.filter(|_| !findings.is_empty()).map(Masker::compile);
-    let masked = |text: &str| masker.as_ref().map(|masker| cut(&masker.mask(text), MESSAGE_LENGTH));
+    let shown = |text: &str| masker.as_ref().map(|masker| cut(&masker.mask(text), MESSAGE_LENGTH));
     let entry = |finding: &Finding| ReportEntry {
         entry_type: cut(finding.kind.as_str(), 64),
-        title: masked(&finding.title).unwrap_or_else(|| LEFT_OUT.to_owned()),
-        message: finding.message.as_deref().and_then(masked),
+        title: shown(&finding.title).unwrap_or_else(|| LEFT_OUT.to_owned()),
+        message: finding.message.as_deref().and_then(shown),
         application: finding.application.as_deref().map(|name| cut(name, 256)),
         created_at: finding.created_at.parse::<Timestamp>().ok().map(|at| Time(whole_seconds(at))),
     };

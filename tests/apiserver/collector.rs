@@ -86,7 +86,7 @@ fn read(span: v1::Span, resource: BTreeMap<String, String>) -> Span {
     assert!(span.start_time_unix_nano <= span.end_time_unix_nano, "{}", span.name);
     Span {
         name: span.name,
-        trace_id: span.trace_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        trace_id: span.trace_id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat(),
         id: span.span_id,
         parent: span.parent_span_id,
         is_client: span.kind == SpanKind::Client as i32,

@@ -104,8 +104,8 @@ impl LastLines {
         errors.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
         let masker = masker.compile();
         let last = errors.len().saturating_sub(self.most);
-        let masked = |entry: &LogEntry| (cut(&entry.timestamp, LONGEST_TIME), masker.mask(&line(entry)));
-        self.lines.extend(errors[last..].iter().map(masked));
+        let shown = |entry: &LogEntry| (cut(&entry.timestamp, LONGEST_TIME), masker.mask(&line(entry)));
+        self.lines.extend(errors[last..].iter().map(shown));
         self.lines.sort_by(|one, other| one.0.cmp(&other.0));
         self.lines.drain(..self.lines.len().saturating_sub(self.most));
     }

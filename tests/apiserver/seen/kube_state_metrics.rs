@@ -17,7 +17,7 @@ use crate::manifests::{FULL, documents};
 use crate::patience::in_time;
 use crate::{go_tools, helm};
 
-/// The ServiceAccount that the chart gives the rights to, by default.
+/// The `ServiceAccount` that the chart gives the rights to, by default.
 const ACCOUNT: &str = "kube-state-metrics";
 /// In the messages of all conditions; no metric may contain it.
 const MESSAGE: &str = "a message that nobody may see";
@@ -207,13 +207,10 @@ async fn kube_state_metrics_shows_every_metric_of_the_configuration() {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
-    let samples = match in_time(all).await {
-        Ok(samples) => samples,
-        Err(_) => {
-            let shown = names(&program.samples(&sandbox.namespace).await);
-            let missing: Vec<_> = configured.difference(&shown).collect();
-            panic!("not shown: {missing:?}\n{}", program.log());
-        }
+    let Ok(samples) = in_time(all).await else {
+        let shown = names(&program.samples(&sandbox.namespace).await);
+        let missing: Vec<_> = configured.difference(&shown).collect();
+        panic!("not shown: {missing:?}\n{}", program.log());
     };
     let text = samples.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
     for expected in [

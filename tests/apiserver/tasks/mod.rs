@@ -24,7 +24,7 @@ async fn run(name: &str, script: &str) {
         ("NAMESPACE", shop.sandbox.namespace.clone()),
         ("REPOSITORIES", repositories.path().display().to_string()),
     ];
-    let variables: String = variables.iter().map(|(name, value)| format!("{name}='{value}'\n")).collect();
+    let variables = variables.map(|(name, value)| format!("{name}='{value}'\n")).concat();
     Shell::of(&shop).await.run(name, &(variables + script), 0).await;
 }
 

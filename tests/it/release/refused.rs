@@ -26,7 +26,7 @@ fn a_tree_that_is_not_that_of_the_version_is_not_released() {
     let file = |folder: &Path| fs::write(folder.join("new.txt"), "").unwrap();
     let chart = |from: &'static str| {
         move |folder: &Path| {
-            replace(&folder.join("charts/connect-operator/Chart.yaml"), &format!("\n{from}: "), &format!("\n{from}: 9"))
+            replace(&folder.join("charts/connect-operator/Chart.yaml"), &format!("\n{from}: "), &format!("\n{from}: 9"));
         }
     };
     let changelog = |text: &'static str| move |folder: &Path| fs::write(folder.join("CHANGELOG.md"), text).unwrap();
@@ -110,7 +110,8 @@ fn files_that_no_release_made_are_not_published() {
     let changed = |dist: &Path| fs::write(dist.join("crds.yaml"), "").unwrap();
     let no_sums = |dist: &Path| fs::remove_file(dist.join("SHA256SUMS")).unwrap();
     // A name, whether a dry run made the files, what changes, and what the script reports.
-    let rows: [(&str, bool, &dyn Fn(&Path), Option<&str>); 9] = [
+    type Row<'a> = (&'a str, bool, &'a dyn Fn(&Path), Option<&'a str>);
+    let rows: [Row<'_>; 9] = [
         ("a release", false, &|_| {}, None),
         ("a dry run", true, &|_| {}, Some("was made by a dry run")),
         ("a dry run without its mark", true, &no_mark, Some("not those of SHA256SUMS")),

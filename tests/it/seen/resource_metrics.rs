@@ -231,13 +231,12 @@ fn state_sets_have_every_known_value() {
     for ResourceMetric { name, kind, states, .. } in resource_metrics() {
         let Some(StateSet { path, list, .. }) = states else { continue };
         let field = field(&schemas[&kind], &path).expect("it is in the schema");
-        let known: BTreeSet<String> = match field["enum"].as_array() {
-            Some(words) => words.iter().map(|word| word.as_str().expect("a word").to_owned()).collect(),
-            None => {
-                let description = field["description"].as_str().expect("a description");
-                let words = description.rsplit_once(": ").expect("a list").1.replace(" or ", ", ");
-                words.trim_end_matches('.').split(", ").map(str::to_owned).collect()
-            }
+        let known: BTreeSet<String> = if let Some(words) = field["enum"].as_array() {
+            words.iter().map(|word| word.as_str().expect("a word").to_owned()).collect()
+        } else {
+            let description = field["description"].as_str().expect("a description");
+            let words = description.rsplit_once(": ").expect("a list").1.replace(" or ", ", ");
+            words.trim_end_matches('.').split(", ").map(str::to_owned).collect()
         };
         assert_eq!(list.into_iter().collect::<BTreeSet<_>>(), known, "{name}");
         found += 1;

@@ -41,8 +41,8 @@ pub const LARGEST_VALUES: usize = 64 << 10;
 /// Maximum memory for the automata of a masker, in bytes, as [`automaton::memory`] estimates it: enough for 30 KB of
 /// values with several parts.
 const MOST_MEMORY: usize = 24 << 20;
-/// How many bytes a text may have for one byte of a value. The longest form has eleven: `\u005cu0061`, which is `\u0061`
-/// in JSON in JSON.
+/// How many bytes a text may have for one byte of a value. The longest form has eleven: `\u005cu0061`, which is
+/// `\u0061` in JSON in JSON.
 const LONGEST_ESCAPE: usize = 12;
 /// Values with fewer characters are not replaced, because they may be part of ordinary words and the stars would reveal
 /// where. The whole text is omitted instead.

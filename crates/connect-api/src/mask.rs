@@ -5,12 +5,12 @@
 //! `parts` finds the parts of a value that are secret on their own; `reading` decodes the ways in which texts are
 //! escaped; `automaton` searches.
 //!
-//! **Cost.** Users write the values, and a connector writes the texts, so both are bounded: a text is omitted if there are
-//! more than [`LARGEST_VALUES`] of values, or if their automata need more than [`MOST_MEMORY`]; of a text, only the first
-//! [`LONGEST_SEARCHED`] are searched. Parts of the same kind do not overlap, and base64 is searched in three alignments,
-//! so that all patterns together have less than 20 times the bytes of the values. Escaped forms need no patterns: the
-//! text is decoded in at most nine ways, and each decoded form is searched once. The automata exist only while texts are
-//! masked, because many maskers can exist at once.
+//! **Cost.** Users write the values, and a connector writes the texts, so both are bounded: a text is omitted if there
+//! are more than [`LARGEST_VALUES`] of values, or if their automata need more than [`MOST_MEMORY`]; of a text, only the
+//! first [`LONGEST_SEARCHED`] are searched. Parts of the same kind do not overlap, and base64 is searched in three
+//! alignments, so that all patterns together have less than 20 times the bytes of the values. Escaped forms need no
+//! patterns: the text is decoded in at most nine ways, and each decoded form is searched once. The automata exist only
+//! while texts are masked, because many maskers can exist at once.
 
 mod automaton;
 mod parts;
@@ -41,7 +41,8 @@ pub const LARGEST_VALUES: usize = 64 << 10;
 /// Maximum memory for the automata of a masker, in bytes, as [`automaton::memory`] estimates it: enough for 30 KB of
 /// values with several parts.
 const MOST_MEMORY: usize = 24 << 20;
-/// How many bytes a text may have for one byte of a value: `\u005cu0061`, which is `\u0061` in JSON in JSON, has eleven.
+/// How many bytes a text may have for one byte of a value. The longest form has eleven: `\u005cu0061`, which is
+/// `\u0061` in JSON in JSON.
 const LONGEST_ESCAPE: usize = 12;
 /// Values with fewer characters are not replaced, because they may be part of ordinary words and the stars would reveal
 /// where. The whole text is omitted instead.

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-/// How many levels of JSON escapes are decoded. A text has at most nine decoded forms: JSON escapes decoded zero, one and
-/// two times, each of them as it is and with URL and form escapes decoded.
+/// How many levels of JSON escapes are decoded. A text has at most nine decoded forms: JSON escapes decoded zero, one
+/// and two times, each of them as it is and with URL and form escapes decoded.
 const UNDONE: usize = 2;
 
 /// Decoded bytes, and the range of the original text that each one represents.

@@ -18,6 +18,9 @@ fn replace(file: &Path, from: &str, to: &str) {
 /// A name, what changes, whether the change is committed, the arguments, and what the script reports.
 type Row<'a> = (&'a str, &'a dyn Fn(&Path), bool, &'a [&'a str], &'a str);
 
+/// A name, whether a dry run made the files, what changes, and what the script reports.
+type Row<'a> = (&'a str, bool, &'a dyn Fn(&Path), Option<&'a str>);
+
 #[test]
 fn a_tree_that_is_not_that_of_the_version_is_not_released() {
     let repository = Repository::new();
@@ -26,7 +29,11 @@ fn a_tree_that_is_not_that_of_the_version_is_not_released() {
     let file = |folder: &Path| fs::write(folder.join("new.txt"), "").unwrap();
     let chart = |from: &'static str| {
         move |folder: &Path| {
-            replace(&folder.join("charts/connect-operator/Chart.yaml"), &format!("\n{from}: "), &format!("\n{from}: 9"));
+            replace(
+                &folder.join("charts/connect-operator/Chart.yaml"),
+                &format!("\n{from}: "),
+                &format!("\n{from}: 9"),
+            );
         }
     };
     let changelog = |text: &'static str| move |folder: &Path| fs::write(folder.join("CHANGELOG.md"), text).unwrap();
@@ -109,8 +116,6 @@ fn files_that_no_release_made_are_not_published() {
     let removed = |dist: &Path| fs::remove_file(dist.join("crds.yaml")).unwrap();
     let changed = |dist: &Path| fs::write(dist.join("crds.yaml"), "").unwrap();
     let no_sums = |dist: &Path| fs::remove_file(dist.join("SHA256SUMS")).unwrap();
-    // A name, whether a dry run made the files, what changes, and what the script reports.
-    type Row<'a> = (&'a str, bool, &'a dyn Fn(&Path), Option<&'a str>);
     let rows: [Row<'_>; 9] = [
         ("a release", false, &|_| {}, None),
         ("a dry run", true, &|_| {}, Some("was made by a dry run")),

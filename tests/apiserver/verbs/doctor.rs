@@ -11,9 +11,19 @@ use crate::shop::{CREDENTIALS, Shop};
 
 /// Returns the exit code, and the findings of a check as `(level, message, remedy)`.
 async fn findings(sandbox: &Sandbox, check: &str, more: &[&str]) -> (Option<i32>, Vec<(String, String, String)>) {
+    let arguments = [&["doctor", "--operator-namespace", &sandbox.namespace, "--output", "json"], more].concat();
+    let (code, stdout, stderr) = run(sandbox, &arguments).await;
+    let found: Value = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
+    let of_check = found["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == check);
+    let text = |finding: &Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+    (code, of_check.map(|it| (text(it, "level"), text(it, "message"), text(it, "remedy"))).collect())
+}
+
+/// Returns the Deployment of an operator that watches this namespace, and may call the hosts of commercetools only.
+pub(super) fn operator(sandbox: &Sandbox) -> Value {
     let watched = format!("--watch-namespaces={}", sandbox.namespace);
-    let hosts = "--allowed-api-hosts=connect.*.commercetools.com";
-    let arguments = ["run", "--leader-elect", "--lease-name=operator", hosts, &watched];
+    let arguments =
+        ["run", "--leader-elect", "--lease-name=operator", "--allowed-api-hosts=connect.*.commercetools.com", &watched];
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "operator", "labels": {

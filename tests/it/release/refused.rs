@@ -19,7 +19,7 @@ fn replace(file: &Path, from: &str, to: &str) {
 type Row<'a> = (&'a str, &'a dyn Fn(&Path), bool, &'a [&'a str], &'a str);
 
 /// A name, whether a dry run made the files, what changes, and what the script reports.
-type Row<'a> = (&'a str, bool, &'a dyn Fn(&Path), Option<&'a str>);
+type FolderRow<'a> = (&'a str, bool, &'a dyn Fn(&Path), Option<&'a str>);
 
 #[test]
 fn a_tree_that_is_not_that_of_the_version_is_not_released() {
@@ -116,7 +116,7 @@ fn files_that_no_release_made_are_not_published() {
     let removed = |dist: &Path| fs::remove_file(dist.join("crds.yaml")).unwrap();
     let changed = |dist: &Path| fs::write(dist.join("crds.yaml"), "").unwrap();
     let no_sums = |dist: &Path| fs::remove_file(dist.join("SHA256SUMS")).unwrap();
-    let rows: [Row<'_>; 9] = [
+    let rows: [FolderRow<'_>; 9] = [
         ("a release", false, &|_| {}, None),
         ("a dry run", true, &|_| {}, Some("was made by a dry run")),
         ("a dry run without its mark", true, &no_mark, Some("not those of SHA256SUMS")),

@@ -7,13 +7,14 @@ mod crds;
 #[cfg(feature = "local-cluster")]
 mod demo;
 mod dev_server;
+mod installs;
 mod man;
 mod plan;
 mod printing;
+mod reach;
 mod ready;
 mod resources;
 pub mod run;
-mod wait;
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
@@ -24,8 +25,8 @@ use crate::telemetry::{self, LogFormat};
 
 /// What the exit code of every command means.
 const EXIT_CODES: &str = "\
-Exit codes: 0, success; 1, failure, with the reason on standard error, also for invalid arguments; 2, `plan` found a \
-change and no problem. A command whose reader closes the pipe (`| head -1`) ends quietly with 0.";
+Exit codes: 0, success; 1, failure, with the reason on standard error, also for invalid arguments; 2, `plan --exit-code` \
+found a change and no problem. A command whose reader closes the pipe (`| head -1`) ends quietly with 0.";
 
 /// Kubernetes operator for commercetools Connect.
 #[derive(Debug, Parser)]
@@ -43,21 +44,27 @@ enum Command {
     Demo(demo::Args),
     /// Serve the Connect API on this machine, for trying things out.
     DevServer(dev_server::Args),
+    Scaffold(commands::Scaffold),
     Plan(plan::Args),
     Status(resources::Status),
     Tree(resources::Tree),
     Events(resources::Events),
+    Doctor(resources::Doctor),
+    Logs(commands::Logs),
     Reconcile(resources::Reconcile),
     Redeploy(resources::Redeploy),
     Rerun(resources::Rerun),
     Suspend(resources::Suspend),
     Resume(resources::Resume),
-    Wait(wait::Args),
+    Wait(resources::Wait),
     /// Look connectors up in the registry.
+    #[command(alias = "connector")]
     Connectors(commands::Connectors),
     /// Show staged connectors.
+    #[command(alias = "connectorstaged")]
     Staged(commands::Staged),
     /// Show deployments.
+    #[command(alias = "deployment")]
     Deployments(commands::Deployments),
     /// Call an action of a frontend.
     Action(commands::Actions),
@@ -101,6 +108,8 @@ pub fn main() -> ExitCode {
         Command::Status(args) => commands(resources::status(args)),
         Command::Tree(args) => commands(resources::tree(args)),
         Command::Events(args) => commands(resources::events(args)),
+        Command::Doctor(args) => commands(resources::doctor(args)),
+        Command::Logs(args) => commands(commands::logs(args)),
         Command::Reconcile(args) => commands(resources::reconcile(args)),
         Command::Redeploy(args) => commands(resources::redeploy(args)),
         Command::Rerun(args) => commands(resources::rerun(args)),
@@ -111,8 +120,9 @@ pub fn main() -> ExitCode {
         Command::Staged(args) => commands(commands::staged(args)),
         Command::Deployments(args) => commands(commands::deployments(args)),
         Command::Action(args) => commands(commands::actions(args)),
-        Command::Wait(args) => commands(wait::run(args)),
+        Command::Wait(args) => commands(resources::wait(args)),
         Command::Ready(args) => commands(ready::run(args)),
+        Command::Scaffold(args) => commands(commands::scaffold(args)),
         Command::Plan(args) => commands(plan::run(args)),
         Command::DevServer(args) => {
             telemetry::start(LogFormat::Text, "info");

@@ -14,6 +14,18 @@ async fn names_of_the_cluster_are_completed() {
         ("a bare name", vec!["status", "-n", &namespace, "t"], "tax".to_owned()),
         ("a resource", vec!["tree", "-n", &namespace, "project/"], format!("project/{PROJECT}")),
         ("a resource that can be suspended", vec!["suspend", "-n", &namespace, "dep"], "deployment/tax".to_owned()),
+        ("a resource to wait for", vec!["wait", "-n", &namespace, "project/"], format!("project/{PROJECT}")),
+        ("a resource with a log", vec!["logs", "-n", &namespace, "t"], "tax".to_owned()),
+        (
+            "a connector to scaffold",
+            vec!["scaffold", "--project", PROJECT, "--namespace", &namespace, "demo"],
+            "demo-connector".to_owned(),
+        ),
+        (
+            "the namespace of an operator",
+            vec!["doctor", "--operator-namespace", &namespace[..namespace.len() - 1]],
+            namespace.clone(),
+        ),
         ("a project", vec!["deployments", "list", "-n", &namespace, "--project", ""], PROJECT.to_owned()),
         ("a namespace", vec!["wait", "-n", &namespace[..namespace.len() - 1]], namespace.clone()),
         (

@@ -26,7 +26,7 @@ async fn wait(shop: &Shop, arguments: &[&str]) -> (Option<i32>, String) {
 async fn wait_ends_when_ready_when_stalled_and_at_its_timeout() {
     let shop = Shop::open().await;
     let (code, printed) = wait(&shop, &["deployment/tax"]).await;
-    assert!(code == Some(1) && printed.contains("deployment/tax: it does not exist in the namespace"), "{printed}");
+    assert!(code == Some(1) && printed.contains("deployment/tax does not exist in the namespace"), "{printed}");
 
     // Its Secret does not exist, which may change.
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
@@ -52,5 +52,5 @@ async fn wait_ends_when_ready_when_stalled_and_at_its_timeout() {
     assert!(!printed.contains(&report), "the report is about the redeploy before: {printed}");
 
     let (code, printed) = wait(&shop, &["staged/kit"]).await;
-    assert!(code == Some(1) && printed.contains("staged/kit: it does not exist in the namespace"), "{printed}");
+    assert!(code == Some(1) && printed.contains("staged/kit does not exist in the namespace"), "{printed}");
 }

@@ -63,7 +63,6 @@ impl Shell {
             .current_dir(folder)
             .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display()))
             .env("KUBECONFIG", folder.join("kubeconfig"))
-            .env("ALLOWED_API_HOSTS", "http://127.0.0.1:*")
             .kill_on_drop(true)
             .output();
         let output = in_time(output).await;

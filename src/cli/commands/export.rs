@@ -4,7 +4,6 @@
 //! resource that is switched to `managementPolicy: Full` waits for its values.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use clap_complete::engine::ArgValueCandidates;
@@ -13,11 +12,19 @@ use connect_api::paging;
 use serde_json::{Map, Value, json};
 
 use crate::cli::completion;
-use crate::cli::printing::print;
 use crate::names;
 
+use super::manifests::Target;
 use super::project::{Known, Project};
 use super::{Failed, LONGEST_NAME, first, label};
+
+const EXAMPLES: &str = "\
+Examples:
+  # One deployment
+  connect-operator deployments export tax --project shop > exported.yaml
+
+  # All of them, each resource as a file
+  connect-operator deployments export --project shop --output-dir exported";
 
 /// Print manifests of existing deployments.
 ///
@@ -25,16 +32,20 @@ use super::{Failed, LONGEST_NAME, first, label};
 /// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
 /// remote.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
     /// Keys of the deployments. Default: all.
     #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::keys))]
     keys: Vec<String>,
 
     #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
     project: Project,
 }
 
-/// Prints the manifests; reports on standard error the deployments that cannot be exported.
+/// Writes the manifests; reports on standard error the deployments that cannot be exported.
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let (client, known) = arguments.project.client_and_manifest().await?;
     let mut found = first(paging::deployments(&client), None).await?;
@@ -50,12 +61,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     for id in left_out {
         eprintln!("skipped: the deployment with the id {id} has no key, which a manifest needs");
     }
-    let mut text = String::new();
-    for manifest in manifests {
-        let document = serde_saphyr::to_string(&manifest).map_err(|error| std::io::Error::other(error.to_string()))?;
-        write!(text, "---\n{document}").map_err(std::io::Error::other)?;
-    }
-    Ok(print(&text)?)
+    arguments.target.write(&manifests)
 }
 
 /// Returns the manifests, and the ids of deployments that cannot be exported.
@@ -152,14 +158,14 @@ fn values(object: &str, prefix: &str, standard: &[ConfigurationValue], secured: 
 }
 
 /// Converts to a key that a Secret allows: letters, digits, `-`, `_` and `.`.
-fn key_of_secret(key: &str) -> String {
+pub(super) fn key_of_secret(key: &str) -> String {
     key.chars()
         .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
         .collect()
 }
 
 /// Returns the name, with a number appended if it is taken.
-fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
+pub(super) fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     let numbered = (2..).map(|number| {
         let end = format!("-{number}");
         let start = name.len().min(LONGEST_NAME - end.len());

@@ -7,15 +7,22 @@ mod action;
 mod connectors;
 mod deployments;
 mod export;
+mod export_staged;
+mod logs;
+mod manifests;
 mod output;
 mod project;
+mod scaffold;
 mod staged;
+mod template;
 
 pub(super) use action::{Actions, run as actions};
 #[cfg(feature = "local-cluster")]
 pub(super) use connectors::search;
 pub(super) use connectors::{Connectors, run as connectors};
 pub(super) use deployments::{Deployments, run as deployments};
+pub(super) use logs::{Logs, run as logs};
+pub(super) use scaffold::{Scaffold, run as scaffold};
 pub(super) use staged::{Staged, run as staged};
 
 use connect_api::api::LOGS_END;
@@ -27,6 +34,7 @@ use futures::stream::Stream;
 
 use self::output::Output;
 use self::project::Project;
+use super::resources;
 
 /// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
 const LONGEST_NAME: usize = 63;
@@ -42,6 +50,9 @@ pub(super) enum Failed {
     /// The project or its credentials cannot be used.
     #[error(transparent)]
     Project(#[from] project::ProjectError),
+    /// A resource of the cluster cannot be read.
+    #[error(transparent)]
+    Resource(#[from] resources::Failed),
     /// The API returned an error, or did not respond.
     #[error("{}{}", .0, scopes(.0))]
     Api(#[from] ApiError),

@@ -15,6 +15,8 @@ use crate::cli::printing::{columns, print};
 pub(super) enum Form {
     /// A table for reading in a terminal.
     Table,
+    /// The key of each record, or its id if it has no key.
+    Name,
     /// The record of the API, or an array of records.
     Json,
     /// The same records as YAML.
@@ -48,6 +50,7 @@ impl Output {
         // Written in one piece, because the reader may stop early.
         let text = match self.output {
             Form::Table => text(&table(), columns()),
+            Form::Name => keys(&serde_json::to_value(result)?),
             Form::Json => format!("{:#}\n", without_secrets(serde_json::to_value(result)?)),
             Form::Yaml => serde_saphyr::to_string(&without_secrets(serde_json::to_value(result)?))
                 .map_err(|error| io::Error::other(error.to_string()))?,
@@ -76,6 +79,13 @@ fn table(section: &Section, width: Option<u16>) -> String {
         .lines()
         .flat_map(|line| [line.trim_end().strip_prefix(' ').unwrap_or_default().to_owned(), "\n".into()])
         .collect()
+}
+
+/// Returns the keys of a record or of several, one per line.
+fn keys(result: &Value) -> String {
+    let one = std::slice::from_ref(result);
+    let key = |record: &Value| record["key"].as_str().or(record["id"].as_str()).map(|key| format!("{key}\n"));
+    result.as_array().map_or(one, Vec::as_slice).iter().filter_map(key).collect()
 }
 
 /// Removes the values of secured configurations, whatever the service returns there.
@@ -128,6 +138,13 @@ mod tests {
         }]);
         let shown = without_secrets(record).to_string();
         assert!(!shown.contains("canary") && shown.contains("shown") && shown.contains("\"B\""), "{shown}");
+    }
+
+    #[test]
+    fn a_record_is_named_by_its_key_or_its_id() {
+        assert_eq!(keys(&json!({"id": "1", "key": "tax"})), "tax\n");
+        assert_eq!(keys(&json!([{"id": "1", "key": "tax"}, {"id": "2", "key": null}])), "tax\n2\n");
+        assert_eq!(keys(&json!([])), "");
     }
 
     #[test]

@@ -1,22 +1,18 @@
 //! The project to call and its credentials: from a ConnectProject of the current context, or from the environment.
 
-use std::path::PathBuf;
-
 use clap_complete::engine::ArgValueCandidates;
-use clock::Clock;
 use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
-use connect_api::client_context::ClientContext;
-use connect_api::hosts::{AllowedHosts, pattern_of};
-use connect_api::http::{HttpConnect, Limits};
-use kube::Api;
+use connect_api::hosts::pattern_of;
+use connect_api::http::HttpConnect;
+use kube::{Api, Client};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::label;
 use crate::cli::cluster::Connection;
-use crate::cli::{CaFileError, completion, read_ca_file};
-use crate::controllers::connect_factory::HttpFactory;
+use crate::cli::completion;
+use crate::cli::reach::{Reach, ReachError};
 use crate::controllers::connect_project;
 use crate::controllers::remote::Settings;
 use crate::controllers::secret;
@@ -40,13 +36,8 @@ pub(super) struct Project {
     #[arg(long, short, value_name = "NAMESPACE", requires = "project", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
 
-    /// Allowed hosts in addition to those in `CTP_API_URL` and `CTP_AUTH_URL`, written as for `run`.
-    #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
-    allowed_api_hosts: Vec<String>,
-
-    /// Certificates in PEM to trust in addition to those of the system.
-    #[arg(long, value_name = "FILE", env = "CA_FILE")]
-    ca_file: Option<PathBuf>,
+    #[command(flatten)]
+    reach: Reach,
 
     #[command(flatten)]
     connection: Connection,
@@ -60,12 +51,9 @@ pub(in crate::cli) enum ProjectError {
         "{0} is not set: name a ConnectProject with --project, or set CTP_PROJECT_KEY, CTP_CLIENT_ID, CTP_CLIENT_SECRET and CTP_REGION"
     )]
     Variable(&'static str),
-    /// A host pattern is invalid.
-    #[error("--allowed-api-hosts: {0}")]
-    Hosts(#[from] connect_api::hosts::BadPattern),
-    /// The certificates cannot be read.
+    /// An option for the remote is invalid.
     #[error(transparent)]
-    CaFile(#[from] CaFileError),
+    Reach(#[from] ReachError),
     /// The cluster, the ConnectProject or its Secret cannot be used.
     #[error("ConnectProject {name}: {why}")]
     Cluster {
@@ -95,7 +83,7 @@ impl Project {
 
     /// Returns its client, and how manifests refer to the project.
     pub(super) async fn client_and_manifest(&self) -> Result<(HttpConnect, Known), ProjectError> {
-        let mut hosts = self.allowed_api_hosts.clone();
+        let mut hosts = Vec::new();
         let (settings, known) = if let Some(name) = &self.name {
             (self.of_cluster(name).await?, Known { name: name.clone(), manifest: None })
         } else {
@@ -104,21 +92,36 @@ impl Project {
             let known = manifest(&settings, variable);
             (settings, known)
         };
-        Ok((client(&settings, &hosts, read_ca_file(self.ca_file.as_deref())?)?, known))
+        Ok((client(&settings, &hosts, &self.reach)?, known))
     }
 
     async fn of_cluster(&self, name: &str) -> Result<Settings, ProjectError> {
         let failed = |why: String| ProjectError::Cluster { name: name.to_owned(), why };
         let (client, namespace) = self.connection.client(self.namespace.as_deref()).await.map_err(failed)?;
-        let projects = Api::<ConnectProject>::namespaced(client.clone(), &namespace);
-        let found = projects.get_opt(name).await.map_err(|error| failed(error.to_string()))?;
-        let project = found.ok_or_else(|| failed(format!("it does not exist in the namespace {namespace}")))?;
-        let secret_name = &project.spec.credentials_secret_ref.name;
-        let found = secret::read(&client, &namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
-        let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
-        secret::Policy::default().check(&secret).map_err(|told| failed(told.message))?;
-        connect_project::settings(&project, secret_name, &secret).map_err(|told| failed(told.message))
+        of_resource(&client, &namespace, name).await
     }
+}
+
+/// Returns the client of a `ConnectProject`; sends nothing to the project yet.
+pub(super) async fn client_of_resource(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    reach: &Reach,
+) -> Result<HttpConnect, ProjectError> {
+    self::client(&of_resource(client, namespace, name).await?, &[], reach)
+}
+
+async fn of_resource(client: &Client, namespace: &str, name: &str) -> Result<Settings, ProjectError> {
+    let failed = |why: String| ProjectError::Cluster { name: name.to_owned(), why };
+    let projects = Api::<ConnectProject>::namespaced(client.clone(), namespace);
+    let found = projects.get_opt(name).await.map_err(|error| failed(error.to_string()))?;
+    let project = found.ok_or_else(|| failed(format!("it does not exist in the namespace {namespace}")))?;
+    let secret_name = &project.spec.credentials_secret_ref.name;
+    let found = secret::read(client, namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
+    let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
+    secret::Policy::default().check(&secret).map_err(|told| failed(told.message))?;
+    connect_project::settings(&project, secret_name, &secret).map_err(|told| failed(told.message))
 }
 
 /// Returns the client of a project whose variables are not those of the process.
@@ -126,18 +129,12 @@ impl Project {
 pub(super) fn client_of(variable: impl Fn(&str) -> Option<String>) -> Result<HttpConnect, ProjectError> {
     let mut hosts = Vec::new();
     let settings = of_environment(variable, &mut hosts)?;
-    client(&settings, &hosts, None)
+    client(&settings, &hosts, &Reach::default())
 }
 
-fn client(settings: &Settings, hosts: &[String], extra_ca_pem: Option<Vec<u8>>) -> Result<HttpConnect, ProjectError> {
-    let allowed_hosts = AllowedHosts::parse(hosts.iter().map(String::as_str))?;
-    let factory = HttpFactory {
-        allowed_hosts,
-        around: ClientContext::plain(Clock::system()),
-        limits: Limits::default(),
-        extra_ca_pem,
-    };
-    factory.client(settings).map_err(ProjectError::Client)
+/// `hosts`: those that the user chose, in addition to those that `reach` allows.
+fn client(settings: &Settings, hosts: &[String], reach: &Reach) -> Result<HttpConnect, ProjectError> {
+    reach.factory(hosts)?.client(settings).map_err(ProjectError::Client)
 }
 
 /// Reads the variables. The hosts of explicit URLs are allowed, because the user chose them.

@@ -10,7 +10,7 @@ use crate::cli::completion;
 use super::connectors::{scopes, table_of_applications, variables};
 use super::output::{Output, Section, list, or_dash};
 use super::project::Project;
-use super::{Failed, Get, first};
+use super::{Failed, Get, export_staged, first};
 
 /// Show staged connectors.
 #[derive(Clone, Debug, clap::Args)]
@@ -24,8 +24,9 @@ enum Command {
     /// List the staged connectors.
     List(List),
     /// Show one staged connector: its status, its reports, its applications, and the variables that they declare.
-    #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::staged))))]
+    #[command(alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::staged))))]
     Get(Get),
+    Export(export_staged::Export),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -77,6 +78,7 @@ pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
                 ]
             })?;
         }
+        Command::Export(export) => export_staged::run(export).await?,
     }
     Ok(())
 }

@@ -32,19 +32,6 @@ pub(in crate::cli) fn projects() -> Vec<CompletionCandidate> {
     asked(async |client, namespace| named_in::<ConnectProject>(client, &namespace).await)
 }
 
-/// Returns `deployment/NAME` and `staged/NAME` for each such resource of the selected namespace.
-pub(in crate::cli) fn awaitable() -> Vec<CompletionCandidate> {
-    asked(async |client, namespace| {
-        let (deployments, staged) = futures::join!(
-            named_in::<ConnectorDeployment>(client.clone(), &namespace),
-            named_in::<ConnectorStaged>(client, &namespace)
-        );
-        // The user may not be allowed to list each of them.
-        let deployments = deployments.into_iter().flatten().map(|name| format!("deployment/{name}"));
-        Ok(deployments.chain(staged.into_iter().flatten().map(|name| format!("staged/{name}"))).collect())
-    })
-}
-
 /// Returns the contexts of the kubeconfig.
 pub(in crate::cli) fn contexts() -> Vec<CompletionCandidate> {
     let place = place_among(std::env::args_os().skip(1));

@@ -19,7 +19,7 @@ use super::Cli;
 use super::printing::print;
 use crate::names;
 
-pub(super) use cluster::{awaitable, connectors, contexts, keys, namespaces, projects, resources, staged};
+pub(super) use cluster::{connectors, contexts, keys, namespaces, projects, resources, staged};
 
 /// Last line of the response to kubectl: do not complete file names (`ShellCompDirectiveNoFileComp` of Cobra, with
 /// which kubectl is built).

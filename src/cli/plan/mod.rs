@@ -19,7 +19,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap_complete::engine::ArgValueCandidates;
-use clock::Clock;
 use kube::Client;
 
 use self::projected_cluster::{Planned, PlannedStaged, ProjectedCluster};
@@ -29,7 +28,10 @@ use self::report::{Form, Planning, Report};
 use self::simulation::{Action, Inputs, Projection, simulate};
 use super::cluster::Connection;
 use super::completion;
+use super::installs::{self, Install};
 use super::printing::print;
+use super::reach::{Reach, ReachError};
+use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::application_urls;
 use crate::controllers::connector_deployment::applications;
@@ -47,8 +49,12 @@ use crate::controllers::secret;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
 
-/// Exit code if something would change.
+/// Exit code with `--exit-code` if something would change.
 const CHANGES: u8 = 2;
+
+const HOSTS_HELP: &str = "\
+Allowed hosts for the Connect API and its authorization server, written as for `run`. Default: those of the operator's \
+Deployment; if it cannot be read, the hosts of commercetools and this machine";
 
 /// Show what applying manifests would do at the remote.
 ///
@@ -58,8 +64,10 @@ const CHANGES: u8 = 2;
 /// everything else comes from the cluster. Nothing is written: the API server checks the manifests in dry runs, and the
 /// Connect API is only read. Secured values are never shown.
 ///
-/// Exits with 0 if nothing would happen, with 2 if something would, and with 1 if there is a problem.
+/// Exits with 0 if a plan was made without a problem, and with 1 if there is a problem. With --exit-code, 0 means that
+/// nothing would happen, and 2 that something would.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_arg("allowed_api_hosts", |it| it.long_help(HOSTS_HELP).help(HOSTS_HELP)))]
 pub(super) struct Args {
     /// File or folder with manifests, or - for standard input; may be repeated.
     #[arg(long = "filename", short, value_name = "FILE", required = true, value_hint = clap::ValueHint::AnyPath)]
@@ -72,6 +80,10 @@ pub(super) struct Args {
     /// Namespace of manifests without one. Default: that of the current context.
     #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
+
+    /// Exit with 2 if something would happen at the remote and there is no problem.
+    #[arg(long)]
+    exit_code: bool,
 
     /// Output format; docs/plan.md describes json.
     #[arg(long, short, value_enum, default_value = "text")]
@@ -95,7 +107,7 @@ pub(super) struct Args {
     require_secret_label: bool,
 
     #[command(flatten)]
-    reach: remote::Reach,
+    reach: Reach,
 
     #[command(flatten)]
     connection: Connection,
@@ -118,7 +130,7 @@ pub(super) enum PlanError {
     Kubernetes(#[from] kube::Error),
     /// An option for the remote is invalid.
     #[error(transparent)]
-    Reach(#[from] remote::ReachError),
+    Reach(#[from] ReachError),
     /// Standard output cannot be written.
     #[error("the result cannot be written: {0}")]
     Output(#[from] std::io::Error),
@@ -140,8 +152,8 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     if documents.is_empty() {
         return Err(PlanError::Nothing);
     }
-    let mut remotes = Remotes::new(&args.reach, Clock::system())?;
     let (client, namespace) = args.connection.client(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?;
+    let mut remotes = Remotes::new(factory(&client, &args, &namespace).await?);
     let keys = keys(&client, &args).await?;
     let secrets = secret::Policy { require_label: args.require_secret_label };
     let projected_cluster =
@@ -165,11 +177,26 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     print(&report.text(args.output))?;
     Ok(if report.has_problems() {
         ExitCode::FAILURE
-    } else if report.has_changes() {
+    } else if args.exit_code && report.has_changes() {
         ExitCode::from(CHANGES)
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Returns a factory for clients that may call the hosts that the operator may call, if they can be read.
+async fn factory(client: &Client, args: &Args, namespace: &str) -> Result<HttpFactory, PlanError> {
+    if args.reach.given().is_none() {
+        // Users who may not read the Deployment still get a plan.
+        let operators = installs::list(client, args.operator_namespace.as_deref()).await.unwrap_or_default();
+        let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
+        let here = installs.iter().filter(|install| install.watches(Some(namespace)));
+        let hosts: Vec<&str> = here.flat_map(|install| install.values("--allowed-api-hosts")).collect();
+        if !hosts.is_empty() {
+            return Ok(args.reach.factory_for(hosts)?);
+        }
+    }
+    Ok(args.reach.factory(&[])?)
 }
 
 async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {

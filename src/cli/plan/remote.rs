@@ -1,19 +1,13 @@
 //! Reads the remote projects that deployments name.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use clock::Clock;
-use connect_api::client_context::ClientContext;
-use connect_api::hosts::{AllowedHosts, BadPattern};
-use connect_api::http::{HttpConnect, Limits};
+use connect_api::http::HttpConnect;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
 use super::projected_cluster::ProjectedCluster;
-use crate::cli::{CaFileError, read_ca_file};
-
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
@@ -25,29 +19,6 @@ use crate::controllers::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask
 use crate::controllers::secret;
 use crate::crd::ConnectProject;
 
-/// Restrictions on the remotes that may be called.
-#[derive(Clone, Debug, clap::Args)]
-pub(super) struct Reach {
-    /// Allowed hosts for the Connect API and its authorization server, written as for `run`.
-    #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = AllowedHosts::DEFAULT, env = "ALLOWED_API_HOSTS")]
-    allowed_api_hosts: Vec<String>,
-
-    /// Certificates in PEM to trust in addition to those of the system.
-    #[arg(long, value_name = "FILE", env = "CA_FILE")]
-    ca_file: Option<PathBuf>,
-}
-
-/// Why no remote can be called.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum ReachError {
-    /// A host pattern is invalid.
-    #[error("--allowed-api-hosts: {0}")]
-    Hosts(#[from] BadPattern),
-    /// The certificates cannot be read.
-    #[error(transparent)]
-    CaFile(#[from] CaFileError),
-}
-
 /// A client for each project, and a cache of registry entries, so that each is read once.
 pub(super) struct Remotes {
     factory: HttpFactory,
@@ -57,15 +28,8 @@ pub(super) struct Remotes {
 
 impl Remotes {
     /// Creates no client yet.
-    ///
-    /// # Errors
-    /// If an option is invalid.
-    pub(super) fn new(reach: &Reach, clock: Clock) -> Result<Self, ReachError> {
-        let allowed_hosts = AllowedHosts::parse(reach.allowed_api_hosts.iter().map(String::as_str))?;
-        let extra_ca_pem = read_ca_file(reach.ca_file.as_deref())?;
-        let around = ClientContext::plain(clock);
-        let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem };
-        Ok(Self { factory, clients: BTreeMap::new(), registry_cache: BTreeMap::new() })
+    pub(super) fn new(factory: HttpFactory) -> Self {
+        Self { factory, clients: BTreeMap::new(), registry_cache: BTreeMap::new() }
     }
 
     /// Returns the client of a project, or the condition that the operator would report instead.

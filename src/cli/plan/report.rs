@@ -1,4 +1,5 @@
-//! Formats a plan: lines for a terminal, JSON for programs. Pure, except that it asks whether the output is a terminal.
+//! Formats a plan: lines for a terminal, Markdown for a pull request, JSON for programs. Pure, except that it asks whether
+//! the output is a terminal.
 //!
 //! `docs/plan.md` describes the members of the JSON; members are only added.
 
@@ -38,6 +39,8 @@ const LONGEST_VALUE: usize = 120;
 pub(super) enum Form {
     /// Lines for reading in a terminal.
     Text,
+    /// Markdown for a comment on a pull request.
+    Markdown,
     /// JSON for programs.
     Json,
 }
@@ -150,6 +153,7 @@ impl Report {
     pub(super) fn text(&self, form: Form) -> String {
         match form {
             Form::Json => format!("{:#}\n", self.json()),
+            Form::Markdown => markdown(&anstream::adapter::strip_str(&self.lines()).to_string()),
             Form::Text => {
                 let text = self.lines();
                 match anstream::AutoStream::choice(&std::io::stdout()) {
@@ -226,6 +230,18 @@ impl Report {
         line(&mut text, TITLE, &format!("Plan: {}.", parts.join(", ")));
         text
     }
+}
+
+/// Returns the last line, which counts, as a heading, and the others as a block that is coloured by their signs.
+fn markdown(lines: &str) -> String {
+    let (rest, counts) = lines.trim_end().rsplit_once('\n').unwrap_or(("", lines.trim_end()));
+    if rest.is_empty() {
+        return format!("**{counts}**\n");
+    }
+    // A fence is longer than every run of backticks within it (CommonMark, section 4.5).
+    let longest = rest.split(|letter| letter != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("**{counts}**\n\n{fence}diff\n{rest}\n{fence}\n")
 }
 
 impl Planning {

@@ -98,6 +98,19 @@ fn report() -> Report {
 }
 
 #[test]
+fn markdown_is_a_heading_and_a_block_that_no_value_ends() {
+    for (case, lines, expected) in [
+        ("nothing", "Plan: 0 to create.\n", "**Plan: 0 to create.**\n"),
+        ("a line", "+ tax: is created\nPlan: 1.\n", "**Plan: 1.**\n\n```diff\n+ tax: is created\n```\n"),
+        ("backticks", "+ a: \"```\"\nPlan: 1.\n", "**Plan: 1.**\n\n````diff\n+ a: \"```\"\n````\n"),
+    ] {
+        assert_eq!(markdown(lines), expected, "{case}");
+    }
+    let text = report().text(Form::Markdown);
+    assert!(text.starts_with("**Plan: ") && text.ends_with("\n```\n") && !text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
 fn lines_contain_no_control_characters() {
     let text = anstream::adapter::strip_str(&report().lines()).to_string();
     let value = format!("\"{}\"…", "x".repeat(LONGEST_VALUE));

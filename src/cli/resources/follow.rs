@@ -1,87 +1,118 @@
-//! Waits until the operator has handled a request, and the resource is ready or a user has to act.
+//! Watches resources until each has reached a goal, or cannot reach it unless a user acts.
 
-use std::pin::Pin;
 use std::time::Duration;
 
 use clock::Clock;
 use futures::StreamExt as _;
+use futures::stream::{BoxStream, select_all};
+use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 
-use crate::cli::printing::print;
-
-use super::change::Change;
 use super::failure::Failed;
-use super::progress::{Progress, progress};
+use super::live::Live;
+use super::progress::{Goal, Progress};
 use super::selection::{Found, read};
 
-/// The request that is followed.
+/// Default of `--timeout`: longer than a deployment usually takes, which is up to half an hour.
+pub(super) const TIMEOUT: &str = "40m";
+/// Pause between two updates of the elapsed time on a terminal.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What is waited for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Followed<'a> {
-    /// What was requested.
-    pub(super) change: Change,
-    /// The value of the annotation.
-    pub(super) value: &'a str,
+    /// The goal of each resource.
+    pub(super) goal: Goal<'a>,
     /// Maximum time for all resources.
     pub(super) timeout: Duration,
 }
 
-/// Follows each resource, and prints each change of its state to standard error.
+/// A resource that has not reached its goal.
+struct Pending {
+    name: String,
+    /// The last state that was observed.
+    state: String,
+}
+
+type Seen = Result<Option<DynamicObject>, watcher::Error>;
+
+/// Follows the resources, and prints each change of their states to standard error, and each that reached its goal to
+/// standard output.
 ///
 /// # Errors
-/// The first resource that is not ready in the end.
+/// The resources that did not reach their goal, each with its report.
 pub(super) async fn follow(
     client: &Client,
     clock: &Clock,
     resources: &[Found],
     followed: &Followed<'_>,
 ) -> Result<(), Failed> {
-    let mut over = std::pin::pin!(clock.sleep(followed.timeout));
+    let state = || "its status was not read yet".to_owned();
+    let names = names(resources);
+    let mut pending: Vec<Option<Pending>> =
+        names.into_iter().map(|name| Some(Pending { name, state: state() })).collect();
+    let mut changes = select_all(resources.iter().enumerate().map(|(at, found)| changes(client, at, found)));
+    let live = Live::start(clock);
     let mut failed = Vec::new();
-    for found in resources {
-        match one(client, found, followed, over.as_mut()).await {
-            Ok(text) => print(&format!("{text}\n"))?,
-            Err(Failed::Unfinished(why)) => failed.push(why),
-            Err(error) => return Err(error),
+    let mut over = std::pin::pin!(clock.sleep(followed.timeout));
+    while pending.iter().any(Option::is_some) {
+        live.show(pending.iter().flatten().map(|it| (it.name.as_str(), it.state.as_str())));
+        let (at, seen) = tokio::select! {
+            () = over.as_mut() => {
+                let late = pending.iter_mut().filter_map(Option::take);
+                failed.extend(late.map(|it| format!("{}: not ready after {:?}: {}", it.name, followed.timeout, it.state)));
+                break;
+            }
+            () = clock.sleep(TICK), if live.is_shown() => continue,
+            change = changes.next() => match change {
+                Some(change) => change,
+                None => return Err(Failed::Unfinished("the watches have ended".to_owned())),
+            },
+        };
+        let Some(it) = pending[at].as_mut() else { continue };
+        match outcome(&resources[at], seen, followed.goal)? {
+            Some(Progress::Ready(text)) => live.result(&format!("{}: {text}\n", it.name))?,
+            Some(Progress::Failed(text)) => failed.push(format!("{}: {text}", it.name)),
+            Some(Progress::Running(text)) => {
+                if text != it.state {
+                    live.change(&format!("{}: {text}", it.name));
+                    it.state = text;
+                }
+                continue;
+            }
+            None => continue,
         }
+        pending[at] = None;
     }
+    live.clear();
     if failed.is_empty() { Ok(()) } else { Err(Failed::Unfinished(failed.join("\n"))) }
 }
 
-async fn one(
-    client: &Client,
-    (resource_type, object): &Found,
-    followed: &Followed<'_>,
-    mut over: Pin<&mut impl Future<Output = ()>>,
-) -> Result<String, Failed> {
-    let name = format!("{}/{}", resource_type.alias(), object.name_any());
-    let unfinished = |why: &str| Failed::Unfinished(format!("{name}: {why}"));
-    let api = resource_type.api(client.clone(), &object.namespace().unwrap_or_default());
-    let mut states = std::pin::pin!(watcher::watch_object(api, &object.name_any()).default_backoff());
-    let mut state = "its status was not read yet".to_owned();
-    loop {
-        let seen = tokio::select! {
-            () = over.as_mut() => {
-                return Err(unfinished(&format!("not finished after {:?}: {state}", followed.timeout)));
-            }
-            seen = states.next() => seen,
-        };
-        match seen {
-            Some(Ok(Some(object))) => {
-                match progress(&read((*resource_type, object))?, followed.change, followed.value) {
-                    Progress::Ready(text) => return Ok(format!("{name}: {text}")),
-                    Progress::Failed(text) => return Err(unfinished(&text)),
-                    Progress::Running(text) if text != state => {
-                        eprintln!("{name}: {text}");
-                        state = text;
-                    }
-                    Progress::Running(_) => {}
-                }
-            }
-            Some(Ok(None)) => return Err(unfinished("it was deleted")),
-            // The watcher retries after a backoff.
-            Some(Err(error)) => tracing::debug!(%error, "the watch was interrupted"),
-            None => return Err(unfinished("the watch has ended")),
+/// Returns what a change means; `None`: nothing, because the watch was interrupted and is retried after a backoff.
+fn outcome((resource_type, _): &Found, seen: Seen, goal: Goal<'_>) -> Result<Option<Progress>, Failed> {
+    Ok(match seen {
+        Ok(Some(object)) => Some(goal.progress(&read((*resource_type, object))?)),
+        Ok(None) => Some(Progress::Failed("it was deleted".to_owned())),
+        Err(error) => {
+            tracing::debug!(%error, "the watch was interrupted");
+            None
         }
-    }
+    })
+}
+
+fn changes(client: &Client, at: usize, (resource_type, object): &Found) -> BoxStream<'static, (usize, Seen)> {
+    let api = resource_type.api(client.clone(), &object.namespace().unwrap_or_default());
+    watcher::watch_object(api, &object.name_any()).default_backoff().map(move |seen| (at, seen)).boxed()
+}
+
+/// Returns how the resources are called: with their namespace if there are several.
+fn names(resources: &[Found]) -> Vec<String> {
+    let namespace = |(_, object): &Found| object.namespace().unwrap_or_default();
+    let several = resources.windows(2).any(|pair| namespace(&pair[0]) != namespace(&pair[1]));
+    let name = |found: &Found| {
+        let place = if several { format!(" in {}", namespace(found)) } else { String::new() };
+        format!("{}/{}{place}", found.0.alias(), found.1.name_any())
+    };
+    resources.iter().map(name).collect()
 }

@@ -2,17 +2,19 @@
 //!
 //! Each reads and patches objects of the cluster only, and never calls the Connect API. Next: `argument` for the
 //! resources that a user names, `selection` for reading them, `page` and `branches` for what is shown, `change` for
-//! what is patched, `progress` for `--wait`.
+//! what is patched, `progress` and `follow` for waiting.
 
 mod advice;
 mod argument;
 mod branches;
 mod change;
+mod doctor;
 mod events;
 mod facts;
 mod failure;
 mod follow;
 mod kind;
+mod live;
 mod output;
 mod page;
 #[cfg(test)]
@@ -26,15 +28,20 @@ mod status;
 mod text;
 mod tree;
 mod version;
+mod wait;
 
+pub(super) use self::doctor::{Doctor, doctor};
 pub(super) use self::events::{Events, events};
+pub(super) use self::failure::Failed;
 pub(super) use self::kind::ResourceType;
 pub(super) use self::request::{
     Reconcile, Redeploy, Rerun, Resume, Suspend, reconcile, redeploy, rerun, resume, suspend,
 };
+pub(super) use self::selection::deployment;
 pub(super) use self::status::{Status, status};
 pub(super) use self::tree::{Tree, tree};
 pub(super) use self::version::{Version, version};
+pub(super) use self::wait::{Wait, wait};
 
 use crate::names;
 

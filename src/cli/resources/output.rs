@@ -47,6 +47,26 @@ impl Output {
     }
 }
 
+/// Output format of a command whose result is not a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Data {
+    Json,
+    Yaml,
+}
+
+impl Data {
+    /// Returns a value in this format.
+    ///
+    /// # Errors
+    /// If it cannot be written as YAML.
+    pub(super) fn text(self, value: &Value) -> Result<String, String> {
+        match self {
+            Self::Json => Ok(format!("{value:#}\n")),
+            Self::Yaml => yaml(value),
+        }
+    }
+}
+
 /// Returns a value as a YAML document.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! How far the operator is with a request. Pure.
+//! How far a resource is on its way to a goal. Pure.
 
 use crate::controllers::conditions::is_true;
 use crate::controllers::reason::Reason;
@@ -9,24 +9,71 @@ use super::kind::Resource;
 use super::page::findings;
 use super::text::plain;
 
-/// State of a request that the operator has not read yet.
+/// State of a resource or a request that the operator has not read yet.
 const WAITING: &str = "waiting for the operator";
+/// State of a resource that is being deleted.
+const DELETED: &str = "it is being deleted";
 
-/// How far the operator is with a request.
+/// How far a resource is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It has handled the request, and the resource is ready.
+    /// It has reached the goal.
     Ready(String),
-    /// It has read the request, and the resource is not ready unless a user acts.
+    /// It does not reach the goal unless a user acts.
     Failed(String),
-    /// It has not handled the request yet, or an operation is in progress.
+    /// It may reach the goal without a user's action.
     Running(String),
 }
 
-/// Returns how far the operator is. `value`: the value of the annotation that requested the change.
-pub(super) fn progress(resource: &Resource, change: Change, value: &str) -> Progress {
+/// What is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Goal<'a> {
+    /// The resource is ready.
+    Ready,
+    /// The operator has handled a request, and the resource is ready.
+    Handled {
+        /// What was requested.
+        change: Change,
+        /// The value of the annotation.
+        value: &'a str,
+    },
+}
+
+impl Goal<'_> {
+    /// Returns how far the resource is.
+    pub(super) fn progress(self, resource: &Resource) -> Progress {
+        match self {
+            Self::Ready => ready(resource),
+            Self::Handled { change, value } => progress(resource, change, value),
+        }
+    }
+}
+
+fn ready(resource: &Resource) -> Progress {
     if resource.meta().deletion_timestamp.is_some() {
-        return Progress::Running("it is being deleted".to_owned());
+        return Progress::Running(DELETED.to_owned());
+    }
+    let ready = resource.ready().filter(|_| resource.observed_generation() == resource.meta().generation);
+    let Some(ready) = ready else { return Progress::Running(WAITING.to_owned()) };
+    let text = format!("{}: {}", ready.reason, plain(&ready.message));
+    let is = |condition: &str| is_true(resource.conditions(), condition);
+    if is(names::READY) {
+        let unverified = resource.conditions().iter().find(|it| it.type_ == names::SECRETS_UNVERIFIED);
+        let unverified = unverified.filter(|it| it.status == "True");
+        let line = unverified.map(|it| format!("\n  {}: {}", it.type_, plain(&it.message)));
+        Progress::Ready(text + &line.unwrap_or_default())
+    } else if is(names::STALLED) {
+        let report = Reason::parse(&ready.reason).map(|reason| report(resource, reason)).unwrap_or_default();
+        Progress::Failed(text + &report)
+    } else {
+        Progress::Running(text)
+    }
+}
+
+/// Returns how far the operator is with a request. `value`: the value of the annotation that requested the change.
+fn progress(resource: &Resource, change: Change, value: &str) -> Progress {
+    if resource.meta().deletion_timestamp.is_some() {
+        return Progress::Running(DELETED.to_owned());
     }
     let Some(ready) = resource.ready() else { return Progress::Running(WAITING.to_owned()) };
     let text = format!("{}: {}", ready.reason, plain(&ready.message));
@@ -83,7 +130,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cli::resources::samples::{check, conditions, deployment};
+    use crate::cli::resources::samples::{check, conditions, deployment, project, staged};
 
     fn status(main: (&str, &str, &str), more: &Value) -> Value {
         let mut status = json!({"observedGeneration": 3, "conditions": conditions(main)});
@@ -155,5 +202,74 @@ mod tests {
         );
         let failing = progress(&called("now", ("False", "CheckFailing", "")), Change::Rerun, "now");
         assert_eq!(failing, Progress::Failed("CheckFailing: because".into()));
+    }
+
+    #[test]
+    fn only_the_status_of_the_current_generation_counts() {
+        let reports =
+            |title: &str| json!([{"type": "Error", "title": title, "message": "not so", "application": "service"}]);
+        let with = |generation: i64, main| {
+            let more = json!({"observedGeneration": generation, "lastLogLines": ["why"], "report": reports("No")});
+            status(main, &more)
+        };
+        let (ready, stalled) = (("True", "Deployed", ""), ("False", "DeploymentFailed", "Stalled"));
+        let waiting = || Progress::Running("waiting for the operator".into());
+        let reason = |reason: &str| format!("{reason}: because");
+        for (case, resource, expected) in [
+            ("no status yet", deployment(&json!({})), waiting()),
+            ("ready", deployment(&with(3, ready)), Progress::Ready(reason("Deployed"))),
+            ("ready before the edit", deployment(&with(2, ready)), waiting()),
+            ("failed before the edit", deployment(&with(2, stalled)), waiting()),
+            (
+                "ready with unverified secrets",
+                deployment(&with(3, ("True", "Deployed", "SecretsUnverified"))),
+                Progress::Ready("Deployed: because\n  SecretsUnverified: because".into()),
+            ),
+            (
+                "in progress",
+                deployment(&with(3, ("Unknown", "Redeploying", "Reconciling"))),
+                Progress::Running(reason("Redeploying")),
+            ),
+            (
+                "waiting for a Secret",
+                deployment(&with(3, ("False", "SecretMissing", "Reconciling"))),
+                Progress::Running(reason("SecretMissing")),
+            ),
+            (
+                "a user has to act",
+                deployment(&with(3, stalled)),
+                Progress::Failed("DeploymentFailed: because\n  Error in service: No: not so\n  log: why".into()),
+            ),
+            (
+                "the report is about warnings",
+                deployment(&with(3, ("False", "WarningsReported", "Stalled"))),
+                Progress::Failed("WarningsReported: because\n  Error in service: No: not so\n  log: why".into()),
+            ),
+            (
+                "the report is that of an earlier operation",
+                deployment(&with(3, ("False", "ConfigurationInvalid", "Stalled"))),
+                Progress::Failed(reason("ConfigurationInvalid")),
+            ),
+            (
+                "publishing failed",
+                staged(&status(
+                    ("False", "PublishingFailed", "Stalled"),
+                    &json!({"publishingReport": reports("Publishing"), "previewableReport": reports("Preview")}),
+                )),
+                Progress::Failed("PublishingFailed: because\n  Error in service: Publishing: not so".into()),
+            ),
+            (
+                "a project",
+                project(&status(("True", "Available", ""), &json!({}))),
+                Progress::Ready(reason("Available")),
+            ),
+            (
+                "a check that is repeated",
+                check(&status(("False", "CheckFailing", ""), &json!({}))),
+                Progress::Running(reason("CheckFailing")),
+            ),
+        ] {
+            assert_eq!(Goal::Ready.progress(&resource), expected, "{case}");
+        }
     }
 }

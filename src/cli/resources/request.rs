@@ -14,9 +14,10 @@ use crate::names;
 
 use super::change::Change;
 use super::failure::Failed;
-use super::follow::{Followed, follow};
+use super::follow::{Followed, TIMEOUT, follow};
 use super::kind::ResourceType;
 use super::output::Output;
+use super::progress::Goal;
 use super::selection::{Found, Selection, get, read};
 
 /// How often a patch is tried that meets a newer version of the resource, which the operator writes now and then.
@@ -149,7 +150,7 @@ struct Wait {
     wait: bool,
 
     /// Maximum time to wait for all resources, such as 90s or 20m.
-    #[arg(long, value_name = "DURATION", default_value = "40m", value_parser = parse_duration, requires = "wait")]
+    #[arg(long, value_name = "DURATION", default_value = TIMEOUT, value_parser = parse_duration, requires = "wait")]
     timeout: Duration,
 }
 
@@ -214,7 +215,7 @@ async fn change(change: Change, request: &Request, wait: Option<Wait>) -> Result
         print(&text)?;
     }
     if let Some(wait) = wait {
-        let followed = Followed { change, value: &value, timeout: wait.timeout };
+        let followed = Followed { goal: Goal::Handled { change, value: &value }, timeout: wait.timeout };
         follow(&client, &clock, &changed, &followed).await?;
     }
     Ok(())

@@ -7,12 +7,13 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::cli::cluster::Place;
+use crate::cli::installs;
 use crate::cli::printing::print;
 use crate::controllers::served_crds;
 use crate::names;
 
 use super::failure::Failed;
-use super::output::yaml;
+use super::output::Data;
 use super::text::{columns, plain};
 
 const EXAMPLES: &str = "\
@@ -39,16 +40,10 @@ pub(in crate::cli) struct Version {
 
     /// Output format. Default: text for people.
     #[arg(long, short, value_enum)]
-    output: Option<Form>,
+    output: Option<Data>,
 
     #[command(flatten)]
     place: Place,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
-    Json,
-    Yaml,
 }
 
 /// Prints the versions.
@@ -60,8 +55,7 @@ pub(in crate::cli) async fn version(args: Version) -> Result<(), Failed> {
     let asked = if args.client { Ok(()) } else { cluster(&args, &mut found).await };
     print(&match args.output {
         None => text(&found),
-        Some(Form::Json) => format!("{found:#}\n"),
-        Some(Form::Yaml) => yaml(&found).map_err(Failed::Argument)?,
+        Some(form) => form.text(&found).map_err(Failed::Argument)?,
     })?;
     asked
 }
@@ -86,15 +80,9 @@ fn known(read: Result<Value, kube::Error>) -> Result<Value, kube::Error> {
     }
 }
 
-/// Returns the operators, which the labels of the chart name.
+/// Returns the operators.
 async fn operators(client: &Client, namespace: Option<&str>) -> Result<Value, kube::Error> {
-    let api: Api<Deployment> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
-    let chart = format!("{}={}", names::APP_NAME, env!("CARGO_PKG_NAME"));
-    let listed = api.list(&ListParams::default().labels(&chart)).await?;
-    Ok(listed.items.iter().map(operator).collect())
+    Ok(installs::list(client, namespace).await?.iter().map(operator).collect())
 }
 
 fn operator(object: &Deployment) -> Value {

@@ -45,7 +45,16 @@ impl Planned {
 async fn plan_as(shop: &Shop, kubeconfig: &Path, manifests: &[Value], more: &[&str]) -> Planned {
     let before = written(shop).await;
     let mut child = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
-        .args(["plan", "-f", "-", "--namespace", &shop.sandbox.namespace, "--allowed-api-hosts", "http://127.0.0.1:*"])
+        .args([
+            "plan",
+            "--exit-code",
+            "-f",
+            "-",
+            "--namespace",
+            &shop.sandbox.namespace,
+            "--allowed-api-hosts",
+            "http://127.0.0.1:*",
+        ])
         .args(["--operator-namespace", &shop.sandbox.namespace])
         .args(more)
         .env_clear()

@@ -1,8 +1,11 @@
 //! The commands about resources of the cluster, as processes: what they show, what they change, and what they refuse.
 
+mod awaited;
 mod changed;
+mod doctor;
 mod plugin;
 mod refused;
+mod scaffolded;
 mod shown;
 
 use std::process::Output;

@@ -25,6 +25,10 @@ async fn every_verb_works_through_kubectl() {
         (&["resume", "tax"], "/tax resumed"),
         (&["rerun", CHECK], "/add-to-cart rerun requested"),
         (&["wait", "deployment/tax"], "deployment/tax: "),
+        (&["wait", "check/add-to-cart"], "check/add-to-cart: "),
+        (&["logs", "tax"], " service "),
+        (&["scaffold", "demo-connector", "--project", "shop"], "kind: ConnectorDeployment"),
+        (&["doctor", "--operator-namespace", "default"], "problems, "),
         (&["version"], "Client:"),
     ] {
         if arguments[0] == "status" {

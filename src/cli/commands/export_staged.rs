@@ -1,0 +1,160 @@
+//! `staged export`: prints existing staged connectors as manifests. Pure, except for the command itself.
+//!
+//! Applying the manifests changes nothing at the remote, because the resources are suspended.
+
+use std::collections::BTreeSet;
+
+use clap_complete::engine::ArgValueCandidates;
+use connect_api::model::{ConnectorStaged, IsPreviewable};
+use connect_api::paging;
+use connect_api::registry::StagedQuery;
+use serde_json::{Value, json};
+
+use super::export::unique;
+use super::manifests::Target;
+use super::project::{Known, Project};
+use super::{Failed, first, label};
+use crate::cli::completion;
+use crate::names;
+
+const EXAMPLES: &str = "\
+Examples:
+  # One staged connector
+  connect-operator staged export my-connector --project shop > staged.yaml
+
+  # All of them, each as a file
+  connect-operator staged export --project shop --output-dir staged";
+
+/// Print manifests of existing staged connectors.
+///
+/// Prints a `ConnectorStaged` for each, with `adoptionPolicy: Adopt` and `suspend: true`: applying it changes nothing at
+/// the remote until it is resumed. Nothing is published unless you add `publish`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct Export {
+    /// Keys of the staged connectors. Default: all.
+    #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::staged))]
+    keys: Vec<String>,
+
+    #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
+    project: Project,
+}
+
+/// Writes the manifests; reports on standard error the staged connectors that cannot be exported.
+pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
+    let (client, known) = arguments.project.client_and_manifest().await?;
+    let mut found = first(paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
+    found.retain(|staged| {
+        arguments.keys.is_empty() || staged.key.as_ref().is_some_and(|key| arguments.keys.contains(key))
+    });
+    let there: BTreeSet<&str> = found.iter().filter_map(|staged| staged.key.as_deref()).collect();
+    if let Some(key) = arguments.keys.iter().find(|key| !there.contains(key.as_str())) {
+        let selector = connect_api::Selector::Key(key.clone());
+        return Err(Failed::Absent { what: "staged connector", selector, list: "staged list", meant: Vec::new() });
+    }
+    let (manifests, left_out) = manifests(&known, &found);
+    for id in left_out {
+        eprintln!("skipped: the staged connector with the id {id} has no key, which a manifest needs");
+    }
+    arguments.target.write(&manifests)
+}
+
+/// Returns the manifests, and the ids of staged connectors that cannot be exported.
+fn manifests(project: &Known, all: &[ConnectorStaged]) -> (Vec<Value>, Vec<String>) {
+    let mut manifests: Vec<Value> = project.manifest.iter().cloned().collect();
+    let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
+    for staged in all {
+        let Some(key) = &staged.key else {
+            left_out.push(staged.id.clone());
+            continue;
+        };
+        manifests.push(json!({
+            "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
+            "kind": "ConnectorStaged",
+            "metadata": {"name": unique(&label(key), &mut taken)},
+            "spec": spec(&project.name, key, staged),
+        }));
+    }
+    (manifests, left_out)
+}
+
+fn spec(project: &str, key: &str, staged: &ConnectorStaged) -> Value {
+    let mut spec = json!({
+        "projectRef": {"name": project},
+        "key": key,
+        "name": staged.name,
+        "creator": staged.creator,
+        "repository": {"url": staged.repository.url, "tag": staged.repository.tag},
+    });
+    if !staged.description.is_empty() {
+        spec["description"] = json!(staged.description);
+    }
+    let types: Vec<_> = staged.integration_types.iter().map(ToString::to_string).collect();
+    for (member, list) in [
+        ("integrationTypes", &types),
+        ("supportedRegions", &staged.supported_regions),
+        ("privateProjects", &staged.private_projects),
+    ] {
+        if !list.is_empty() {
+            spec[member] = json!(list);
+        }
+    }
+    if let Some(url) = &staged.documentation_url {
+        spec["documentationUrl"] = json!(url);
+    }
+    if staged.is_previewable == IsPreviewable::Yes {
+        spec["previewable"] = json!(true);
+    }
+    spec["adoptionPolicy"] = json!("Adopt");
+    spec["suspend"] = json!(true);
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd;
+
+    fn staged(change: &Value) -> ConnectorStaged {
+        let mut record = json!({
+            "id": "1", "key": "My_Kit", "version": 3, "name": "Kit", "creator": {"email": "dev@example.com", "company": "Example"},
+            "repository": {"url": "https://example.com/kit.git", "tag": "v2"}, "status": "Draft",
+        });
+        for (name, value) in change.as_object().expect("members") {
+            record[name] = value.clone();
+        }
+        serde_json::from_value(record).expect("a record")
+    }
+
+    #[test]
+    fn a_staged_connector_becomes_a_manifest_that_is_suspended() {
+        let known = Known { name: "shop".into(), manifest: None };
+        let full = staged(&json!({
+            "description": "A kit", "integrationTypes": ["tax"], "supportedRegions": ["us-east-2.aws"],
+            "privateProjects": ["us-east-2.aws:shop"], "documentationUrl": "https://example.com", "isPreviewable": "true",
+        }));
+        let without_key = staged(&json!({"id": "77", "key": null}));
+        let (manifests, left_out) = manifests(&known, &[full, staged(&json!({})), without_key]);
+        assert_eq!(left_out, ["77"]);
+        assert_eq!(
+            manifests[0],
+            json!({
+                "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorStaged", "metadata": {"name": "my-kit"},
+                "spec": {
+                    "projectRef": {"name": "shop"}, "key": "My_Kit", "name": "Kit", "description": "A kit",
+                    "creator": {"email": "dev@example.com", "company": "Example"},
+                    "repository": {"url": "https://example.com/kit.git", "tag": "v2"}, "integrationTypes": ["tax"],
+                    "supportedRegions": ["us-east-2.aws"], "privateProjects": ["us-east-2.aws:shop"],
+                    "documentationUrl": "https://example.com", "previewable": true, "adoptionPolicy": "Adopt", "suspend": true,
+                },
+            })
+        );
+        assert_eq!(manifests[1]["metadata"]["name"], json!("my-kit-2"));
+        for manifest in manifests {
+            serde_json::from_value::<crd::ConnectorStaged>(manifest).expect("it is valid");
+        }
+    }
+}

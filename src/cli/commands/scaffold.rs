@@ -1,0 +1,62 @@
+//! `scaffold`: prints the manifests of a deployment of a connector, from what the registry reports about it.
+
+use clap_complete::engine::ArgValueCandidates;
+use connect_api::ConnectApi as _;
+
+use super::project::Project;
+use super::template::manifests;
+use super::{Failed, Name, label};
+use crate::cli::completion;
+use crate::cli::printing::print;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Write the manifests of a connector, fill in what is required, and look what applying them would do
+  connect-operator scaffold demo-connector --project shop > tax.yaml
+  connect-operator plan --filename tax.yaml
+
+  # Another name, and the credentials from the environment (CTP_PROJECT_KEY and others)
+  connect-operator scaffold demo-connector --name tax
+
+  # Look at once whether the project may deploy it
+  connect-operator scaffold demo-connector --project shop | connect-operator plan --filename -";
+
+/// Print the manifests of a deployment of a connector.
+///
+/// Prints a ConnectorDeployment and a Secret with the keys that the connector declares, each with its description. Those
+/// that require a value come first and are marked; the others are comments. Without --project, a ConnectProject comes
+/// before them. Values are for you to fill in: an empty one is deployed as it is.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+#[command(mut_arg("name", |it| it.help("Key of the connector; its id with --id").add(ArgValueCandidates::new(completion::connectors))))]
+pub(in crate::cli) struct Scaffold {
+    #[command(flatten)]
+    connector: Name,
+
+    /// Name of the ConnectorDeployment and of its Secret. Default: the key of the connector.
+    #[arg(id = "resource_name", long = "name", value_name = "NAME")]
+    name: Option<String>,
+
+    #[command(flatten)]
+    project: Project,
+}
+
+/// Prints the manifests.
+///
+/// # Errors
+/// If the connector does not exist, or the API cannot be called.
+pub(in crate::cli) async fn run(args: Scaffold) -> Result<(), Failed> {
+    let (client, project) = args.project.client_and_manifest().await?;
+    let selector = args.connector.selector();
+    let found = client.connector(&selector).await?;
+    let absent = Failed::Absent { what: "connector", selector, list: "connectors search", meant: Vec::new() };
+    let connector = found.ok_or(absent)?;
+    let key = connector.key.as_deref().unwrap_or(&connector.id);
+    let name = args.name.unwrap_or_else(|| label(key));
+    let mut text = String::new();
+    if let Some(manifest) = &project.manifest {
+        let document = serde_saphyr::to_string(manifest).map_err(|error| Failed::Argument(error.to_string()))?;
+        text = format!("{document}---\n");
+    }
+    Ok(print(&(text + &manifests(&connector, &project.name, &name)))?)
+}

@@ -1,0 +1,238 @@
+//! `doctor`: checks what the operator and its users need, and reports what is missing with the remedy.
+//!
+//! Reads the cluster only. Next: `rights` asks the API server for permissions; `install`, `reported` and `clock`
+//! interpret what was read; `finding` writes it.
+
+mod clock;
+mod finding;
+mod install;
+mod reported;
+mod rights;
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use ::clock::Clock;
+use clap_complete::engine::ArgValueCandidates;
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::client::Body;
+use kube::{Api, Client};
+
+use self::finding::{Finding, Level, count, text, value};
+use self::rights::Subject;
+use super::failure::Failed;
+use super::kind::{Resource, ResourceType};
+use super::output::Data;
+use super::selection::{list, read};
+use crate::cli::cluster::Place;
+use crate::cli::completion;
+use crate::cli::installs::{self, Install};
+use crate::cli::printing::print;
+use crate::controllers::served_crds;
+use crate::leader::LeaseName;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Check the install, and the resources in the namespace of the context
+  connect-operator doctor
+
+  # Check the resources of all namespaces
+  connect-operator doctor --all-namespaces
+
+  # With the right to read two namespaces only: that of the resources, and that of the operator
+  connect-operator doctor --namespace shop --operator-namespace connect-operator
+
+  # The problems, for a script
+  connect-operator doctor --output json | jq '.findings[] | select(.level == \"problem\")'";
+
+/// Check what the operator and its users need, and show what is missing with the remedy.
+///
+/// Checks the CRDs, your permissions and those of the operator, its Deployment and the holder of its Lease, whether
+/// each ConnectProject answers and its API client has the scopes that its resources need, the clock, and which
+/// resources are not Ready. Changes nothing and calls only the API server.
+///
+/// Exits with 1 if it found a problem, and with 0 if it found only warnings, which are also what it could not check.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(in crate::cli) struct Doctor {
+    /// Check the resources of all namespaces.
+    #[arg(long, short = 'A', conflicts_with = "namespace")]
+    all_namespaces: bool,
+
+    /// Namespace of the operator. Default: operators are searched in all namespaces.
+    #[arg(long, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    operator_namespace: Option<String>,
+
+    /// Output format. Default: text for people.
+    #[arg(long, short, value_enum)]
+    output: Option<Data>,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Prints what was found. The exit code is that of a failure if there is a problem.
+///
+/// # Errors
+/// If the cluster cannot be reached, or answers with an unexpected error.
+pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
+    let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
+    let namespace = (!args.all_namespaces).then_some(namespace.as_str());
+    let clock = Clock::system();
+    let before = clock.now();
+    let server = server_time(&client).await.map_err(|error| Failed::Cluster(error.to_string()))?;
+    let after = clock.now();
+    let mut findings = vec![crds(&served_crds::missing(&client).await?), clock::finding(server, (before, after))];
+    let your = "Your permissions";
+    findings.extend(known(your, rights::check(&client, Subject::User, &rights::OF_USER, namespace).await)?);
+    let (resources, unreadable) = resources(&client, namespace).await?;
+    let (operators, unknown) = match installs::list(&client, args.operator_namespace.as_deref()).await {
+        Ok(operators) if operators.is_empty() => (operators, vec![install::none()]),
+        Ok(operators) => (operators, Vec::new()),
+        Err(error) => (Vec::new(), known(install::DEPLOYMENT, Err(error))?),
+    };
+    findings.extend(unknown);
+    // The holder of a Lease writes the time of its own clock, which is nearer to the API server's than to ours.
+    let now = server.unwrap_or(after);
+    findings.extend(operators_of(&client, namespace, &operators, &resources, now).await?);
+    findings.extend(unreadable);
+    findings.extend(reported::projects(&resources, super::program()));
+    for resource_type in ResourceType::ALL.into_iter().filter(|it| *it != ResourceType::Project) {
+        findings.extend(reported::not_ready(resource_type, &resources, super::program()));
+    }
+    print(&match args.output {
+        None => text(&findings),
+        Some(form) => form.text(&value(&findings)).map_err(Failed::Argument)?,
+    })?;
+    Ok(if count(&findings, Level::Problem) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Returns the time of the API server, in whole seconds; `None`: its response has none.
+async fn server_time(client: &Client) -> Result<Option<Timestamp>, kube::Error> {
+    let request = http::Request::get("/version").body(Body::empty()).map_err(kube::Error::HttpError)?;
+    let response = client.send(request).await?;
+    let date = response.headers().get(http::header::DATE).and_then(|date| date.to_str().ok());
+    let date = date.and_then(|date| httpdate::parse_http_date(date).ok());
+    Ok(date.and_then(|date| Timestamp::try_from(date).ok()))
+}
+
+fn crds(missing: &[String]) -> Finding {
+    const CHECK: &str = "CRDs";
+    if missing.is_empty() {
+        return Finding::ok(
+            CHECK,
+            format!("every kind is served with the version and fields of {}", env!("CARGO_PKG_VERSION")),
+        );
+    }
+    // A missing CRD or field stops the operator, so a few of them say enough.
+    let some = missing.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    let more = missing.len().saturating_sub(5);
+    let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let remedy = "connect-operator crds | kubectl apply --server-side -f -";
+    Finding::new(Level::Problem, CHECK, format!("missing: {some}{rest}"), remedy)
+}
+
+/// Returns the findings, or a warning if the user may not read what the check needs.
+fn known(check: &'static str, found: Result<Vec<Finding>, kube::Error>) -> Result<Vec<Finding>, kube::Error> {
+    match found {
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            let remedy = "Run the check as a user who may, or limit it with --namespace and --operator-namespace.";
+            let message = format!("not checked: {}", status.message);
+            Ok(vec![Finding::new(Level::Warning, check, message, remedy)])
+        }
+        found => found,
+    }
+}
+
+/// Returns the resources that can be read, and a finding for each type that cannot.
+async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Resource>, Vec<Finding>), Failed> {
+    let (mut resources, mut findings) = (Vec::new(), Vec::new());
+    for resource_type in ResourceType::ALL {
+        let check = resource_type.kind();
+        let objects = match list(client, namespace, resource_type, None).await {
+            Ok(objects) => objects,
+            // The check of the CRDs, or that of the rights, reports it with a remedy.
+            Err(Failed::NotInstalled(_) | Failed::Forbidden { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        for object in objects {
+            match read(object) {
+                Ok(resource) => resources.push(resource),
+                Err(error) => {
+                    let remedy = "Use this program in the version of the operator.";
+                    findings.push(Finding::new(Level::Warning, check, error.to_string(), remedy));
+                }
+            }
+        }
+    }
+    Ok((resources, findings))
+}
+
+/// Checks the operators, the Leases of these and of those that the resources name, and their rights.
+async fn operators_of(
+    client: &Client,
+    namespace: Option<&str>,
+    operators: &[Deployment],
+    resources: &[Resource],
+    now: Timestamp,
+) -> Result<Vec<Finding>, Failed> {
+    let mut findings: Vec<Finding> = operators.iter().map(install::deployment).collect();
+    let mut leases: BTreeSet<LeaseName> =
+        resources.iter().filter_map(|resource| resource.controller()?.parse().ok()).collect();
+    let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
+    leases.extend(installs.iter().filter_map(Install::lease));
+    for name in leases {
+        let found = Api::<Lease>::namespaced(client.clone(), &name.namespace).get_opt(&name.name).await;
+        let found = found.map(|found| vec![install::lease(&name, found.as_ref(), now)]);
+        findings.extend(known(install::LEASE, found)?);
+    }
+    for install in &installs {
+        findings.extend(known("Permissions of the operator", of_operator(client, install, namespace).await)?);
+    }
+    Ok(findings)
+}
+
+/// Checks the rights of an operator, in its own namespace and in the one that is checked, if it watches it.
+async fn of_operator(
+    client: &Client,
+    install: &Install<'_>,
+    namespace: Option<&str>,
+) -> Result<Vec<Finding>, kube::Error> {
+    let (own, name) = (install.namespace(), install.service_account());
+    let subject = Subject::ServiceAccount { namespace: &own, name: &name };
+    let mut findings = rights::check(client, subject, &rights::OWN, Some(&own)).await?;
+    if install.watches(namespace) {
+        // An operator of all namespaces needs its rights in all of them.
+        let place = namespace.filter(|_| install.watches_some());
+        findings.extend(rights::check(client, subject, &rights::WATCHED, place).await?);
+    }
+    Ok(findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_a_warning() {
+        let refused = |code| {
+            let status = Status { code, message: "no".to_owned(), ..Status::default() };
+            known("Lease", Err(kube::Error::Api(Box::new(status))))
+        };
+        let found = refused(403).expect("a finding");
+        assert_eq!((found[0].level, found[0].message.as_str()), (Level::Warning, "not checked: no"));
+        assert!(refused(500).is_err());
+    }
+
+    #[test]
+    fn missing_crds_are_a_problem() {
+        assert_eq!(crds(&[]).level, Level::Ok);
+        let missing: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(ToOwned::to_owned).to_vec();
+        let found = crds(&missing);
+        assert_eq!((found.level, found.message.as_str()), (Level::Problem, "missing: a, b, c, d, e and 1 more"));
+    }
+}

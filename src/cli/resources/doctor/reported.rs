@@ -1,0 +1,245 @@
+//! What the operator reports about the resources: whether each project answers with sufficient scopes, and which
+//! resources are not Ready. Pure.
+
+use std::collections::BTreeMap;
+
+use connect_api::scopes::Right;
+
+use super::finding::{Finding, Level};
+use crate::cli::resources::kind::{Resource, ResourceType};
+use crate::controllers::reason::{ConditionState, Reason};
+use crate::crd::{ConnectProject, ManagementPolicy};
+
+const PROJECT: &str = "Project";
+/// Maximum number of names in a line.
+const LISTED: usize = 3;
+
+/// Checks each project: egress, credentials and scopes, as its status reports them.
+pub(super) fn projects(resources: &[Resource], program: &str) -> Vec<Finding> {
+    let projects = resources.iter().filter(|it| it.resource_type() == ResourceType::Project);
+    projects.map(|resource| project(resource, resources, program)).collect()
+}
+
+fn project(resource: &Resource, resources: &[Resource], program: &str) -> Finding {
+    let name = place(resource);
+    let Some(ready) = resource.ready() else { return unobserved(PROJECT, &name, resource, program) };
+    let Some(reason) = Reason::parse(&ready.reason) else {
+        let remedy = "Use this program in the version of the operator.";
+        let message = format!("{name}: {}: {}", ready.reason, ready.message);
+        return Finding::new(Level::Warning, PROJECT, message, remedy);
+    };
+    let level = level(reason);
+    if level != Level::Ok {
+        let message = format!("{name}: {reason}: {}", ready.message);
+        return Finding::new(level, PROJECT, message, reason.sentence().replace('`', ""));
+    }
+    let Resource::Project(object) = resource else { return Finding::ok(PROJECT, name) };
+    let key = &object.spec.project_key;
+    let scopes = object.status.as_ref().map(|status| status.scopes.as_slice()).unwrap_or_default();
+    if scopes.is_empty() {
+        return Finding::ok(PROJECT, format!("{name}: {key} answers; the scopes of its API client are not known"));
+    }
+    let granted = |right: &Right| right.is_granted(scopes.iter().map(String::as_str), key);
+    let missing: Vec<Right> = needed(object, resources).into_iter().filter(|right| !granted(right)).collect();
+    if missing.is_empty() {
+        return Finding::ok(
+            PROJECT,
+            format!("{name}: {key} answers, and its API client has the scopes that are needed"),
+        );
+    }
+    let purposes: Vec<_> = missing.iter().map(|right| right.purpose()).collect();
+    let scopes: Vec<_> = missing.iter().map(|right| right.needed(key)).collect();
+    let message = format!("{name}: its API client lacks the scopes {}", purposes.join(" and "));
+    let secret = &object.spec.credentials_secret_ref.name;
+    let remedy = format!("Create an API client with {}, and put it into the Secret {secret}.", scopes.join(", and "));
+    Finding::new(Level::Problem, PROJECT, message, remedy)
+}
+
+/// Returns the rights that the resources of a project need, each once.
+fn needed(project: &ConnectProject, resources: &[Resource]) -> Vec<Right> {
+    let own = |it: &&Resource| {
+        it.project() == project.metadata.name.as_deref() && it.meta().namespace == project.metadata.namespace
+    };
+    let mut rights = Vec::new();
+    for resource in resources.iter().filter(own) {
+        match resource {
+            Resource::Deployment(object) if object.spec.management_policy == ManagementPolicy::ObserveOnly => {
+                rights.push(Right::ViewDeployments);
+            }
+            Resource::Deployment(_) => rights.extend([Right::ManageDeployments, Right::ViewConnectors]),
+            Resource::Staged(_) => rights.push(Right::ManageConnectors),
+            Resource::Project(_) | Resource::Check(_) => {}
+        }
+    }
+    rights.sort_unstable();
+    rights.dedup();
+    rights
+}
+
+/// Counts the resources of a type that are not Ready by their reasons; those that no operator observed come first.
+pub(super) fn not_ready(resource_type: ResourceType, resources: &[Resource], program: &str) -> Vec<Finding> {
+    let check = resource_type.kind();
+    let all: Vec<&Resource> = resources.iter().filter(|it| it.resource_type() == resource_type).collect();
+    let mut by_reason: BTreeMap<Option<&str>, Vec<&Resource>> = BTreeMap::new();
+    for resource in &all {
+        let reason = resource.ready().map(|ready| ready.reason.as_str());
+        if reason.and_then(Reason::parse).is_none_or(|reason| reason.state() != ConditionState::Ready) {
+            by_reason.entry(reason).or_default().push(resource);
+        }
+    }
+    let some = by_reason.into_iter().filter_map(|(reason, some)| {
+        let first = *some.first()?;
+        let count = format!("{} of {} ({})", some.len(), all.len(), listed(&some));
+        Some(match reason {
+            None => unobserved(check, &count, first, program),
+            Some(reason) => {
+                let show = format!(
+                    "{program} status {}/{} --namespace {}",
+                    resource_type.alias(),
+                    first.name(),
+                    first.namespace()
+                );
+                let known = Reason::parse(reason);
+                let sentence = known.map(|reason| format!("{}\n", reason.sentence().replace('`', "")));
+                let level = known.map_or(Level::Warning, level);
+                Finding::new(level, check, format!("{count}: {reason}"), sentence.unwrap_or_default() + &show)
+            }
+        })
+    });
+    let mut findings: Vec<Finding> = some.collect();
+    if findings.is_empty() && !all.is_empty() {
+        findings.push(Finding::ok(check, format!("{0} of {0} are Ready", all.len())));
+    }
+    findings
+}
+
+fn unobserved(check: &'static str, what: &str, resource: &Resource, program: &str) -> Finding {
+    let message = format!("{what}: no operator has observed it");
+    let namespace = resource.namespace();
+    let remedy = format!(
+        "Check that an operator runs and watches the namespace {namespace}, and that its selector matches the labels: \
+         {program} version"
+    );
+    Finding::new(Level::Problem, check, message, remedy)
+}
+
+fn level(reason: Reason) -> Level {
+    match reason.state() {
+        // An operation in progress is no trouble.
+        ConditionState::Ready | ConditionState::Running => Level::Ok,
+        ConditionState::Waiting | ConditionState::Paused => Level::Warning,
+        ConditionState::Stalled | ConditionState::Failing => Level::Problem,
+    }
+}
+
+fn listed(resources: &[&Resource]) -> String {
+    let names: Vec<_> = resources.iter().take(LISTED).map(|resource| place(resource)).collect();
+    let more = resources.len().saturating_sub(LISTED);
+    let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+    names.join(", ") + &rest
+}
+
+fn place(resource: &Resource) -> String {
+    format!("{}/{}", resource.namespace(), resource.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cli::resources::samples::{conditions, deployment, project, staged};
+
+    fn with(ready: (&str, &str, &str), scopes: &[&str]) -> Resource {
+        project(&json!({"status": {"observedGeneration": 3, "conditions": conditions(ready), "scopes": scopes}}))
+    }
+
+    #[test]
+    fn a_project_needs_credentials_with_the_scopes_of_its_resources() {
+        let available = ("True", "Available", "");
+        let observed = deployment(&json!({"spec": {"managementPolicy": "ObserveOnly"}}));
+        let (full, kit) = (deployment(&json!({})), staged(&json!({})));
+        for (case, project, used_by, level, expected) in [
+            ("not observed", project(&json!({})), None, Level::Problem, "no operator has observed it"),
+            (
+                "rejected",
+                with(("False", "CredentialsRejected", "Stalled"), &[]),
+                None,
+                Level::Problem,
+                "CredentialsRejected: because",
+            ),
+            (
+                "unreachable",
+                with(("False", "Unreachable", "Reconciling"), &[]),
+                None,
+                Level::Warning,
+                "Unreachable: because",
+            ),
+            ("unknown scopes", with(available, &[]), Some(&full), Level::Ok, "are not known"),
+            ("all scopes", with(available, &["manage_project:my-shop"]), Some(&kit), Level::Ok, "has the scopes"),
+            (
+                "of another project",
+                with(available, &["manage_project:other"]),
+                Some(&kit),
+                Level::Problem,
+                "lacks the scopes to create, update and delete staged",
+            ),
+            (
+                "to observe",
+                with(available, &["view_connectors_deployments:my-shop"]),
+                Some(&observed),
+                Level::Ok,
+                "has the scopes",
+            ),
+            (
+                "only to observe",
+                with(available, &["view_connectors_deployments:my-shop"]),
+                Some(&full),
+                Level::Problem,
+                "to read connectors and to create, redeploy",
+            ),
+            ("a reason of another version", with(("False", "Later", ""), &[]), None, Level::Warning, "Later: because"),
+        ] {
+            let all: Vec<Resource> = std::iter::once(project).chain(used_by.cloned()).collect();
+            let found = projects(&all, "connect-operator");
+            let found = found.first().expect("a finding for each project");
+            assert_eq!(found.level, level, "{case}: {}", found.message);
+            assert!(found.message.contains(expected), "{case}: {}", found.message);
+            assert!(found.message.contains("shop/shop"), "{case}: {}", found.message);
+        }
+    }
+
+    #[test]
+    fn resources_are_counted_by_reason() {
+        let tax = |name: &str, ready: Value| deployment(&json!({"metadata": {"name": name}, "status": ready}));
+        let with = |ready| json!({"observedGeneration": 3, "conditions": conditions(ready)});
+        let missing = || with(("False", "SecretMissing", "Reconciling"));
+        let all = [
+            tax("a", with(("True", "Deployed", ""))),
+            tax("b", missing()),
+            tax("c", missing()),
+            tax("d", missing()),
+            tax("e", missing()),
+            tax("f", with(("False", "DeploymentFailed", "Stalled"))),
+            tax("g", with(("Unknown", "Redeploying", "Reconciling"))),
+            tax("h", Value::Null),
+        ];
+        let found = not_ready(ResourceType::Deployment, &all, "connect-operator");
+        let found: Vec<_> = found.iter().map(|it| (it.level, it.message.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                (Level::Problem, "1 of 8 (shop/h): no operator has observed it"),
+                (Level::Problem, "1 of 8 (shop/f): DeploymentFailed"),
+                (Level::Ok, "1 of 8 (shop/g): Redeploying"),
+                (Level::Warning, "4 of 8 (shop/b, shop/c, shop/d and 1 more): SecretMissing"),
+            ]
+        );
+        let remedies = not_ready(ResourceType::Deployment, &all[5..6], "kubectl connect");
+        let remedy = remedies[0].remedy.clone().unwrap_or_default();
+        assert!(remedy.ends_with("kubectl connect status deployment/f --namespace shop"), "{remedy}");
+        let ready = not_ready(ResourceType::Deployment, &all[..1], "connect-operator");
+        assert_eq!(ready, [Finding::ok("ConnectorDeployment", "1 of 1 are Ready")]);
+        assert!(not_ready(ResourceType::Check, &all, "connect-operator").is_empty(), "there is none");
+    }
+}

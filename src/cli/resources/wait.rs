@@ -1,0 +1,61 @@
+//! `wait`: waits until resources are ready, or cannot become ready unless a user acts.
+//!
+//! Trusts a status only for the current generation, so that it can follow `kubectl apply` directly.
+
+use std::time::Duration;
+
+use clap_complete::engine::ArgValueCandidates;
+use clock::Clock;
+
+use crate::cli::completion;
+use crate::crd::parse_duration;
+
+use super::failure::Failed;
+use super::follow::{Followed, TIMEOUT, follow};
+use super::kind::ResourceType;
+use super::progress::Goal;
+use super::selection::Selection;
+
+/// What the command works on; a bare name is a `ConnectorDeployment`.
+const TYPES: [ResourceType; 4] =
+    [ResourceType::Deployment, ResourceType::Staged, ResourceType::Project, ResourceType::Check];
+
+const EXAMPLES: &str = "\
+Examples:
+  # The ConnectorDeployment tax
+  connect-operator wait tax
+
+  # A staged connector and the check of its preview, for at most an hour
+  connect-operator wait staged/kit check/add-to-cart --timeout 60m
+
+  # Every deployment of a team
+  connect-operator wait deployments --selector team=tax";
+
+/// Wait until resources are ready.
+///
+/// Prints each resource once it is ready, and exits with 0 when all are. Exits with 1 once all are ready or need a user
+/// to act, with the report of each that does; and with 1 after the timeout. Changes go to standard error; a terminal
+/// also shows the elapsed time.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&TYPES)))))]
+pub(in crate::cli) struct Wait {
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Maximum time to wait for all resources, such as 90s or 20m.
+    #[arg(long, value_name = "DURATION", default_value = TIMEOUT, value_parser = parse_duration)]
+    timeout: Duration,
+}
+
+/// Waits.
+///
+/// # Errors
+/// If a resource does not exist or is not ready in the end, or if no resource is selected.
+pub(in crate::cli) async fn wait(args: Wait) -> Result<(), Failed> {
+    let (client, found) = args.selection.find(&TYPES).await?;
+    if found.is_empty() {
+        return Err(Failed::Unfinished("there is nothing to wait for".to_owned()));
+    }
+    follow(&client, &Clock::system(), &found, &Followed { goal: Goal::Ready, timeout: args.timeout }).await
+}

@@ -1,0 +1,132 @@
+//! `doctor`: what it finds in an install that works, and in one that does not.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::{Value, json};
+
+use super::run;
+use crate::cluster::Sandbox;
+use crate::shop::{CREDENTIALS, Shop};
+
+/// Returns the exit code, and the findings of a check as `(level, message, remedy)`.
+async fn findings(sandbox: &Sandbox, check: &str, more: &[&str]) -> (Option<i32>, Vec<(String, String, String)>) {
+    let watched = format!("--watch-namespaces={}", sandbox.namespace);
+    let hosts = "--allowed-api-hosts=connect.*.commercetools.com";
+    let arguments = ["run", "--leader-elect", "--lease-name=operator", hosts, &watched];
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "operator", "labels": {
+            "app.kubernetes.io/name": "connect-operator", "app.kubernetes.io/version": env!("CARGO_PKG_VERSION")}},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
+            "spec": {"serviceAccountName": "operator", "containers": [{"name": "operator", "image": "example/operator",
+                "args": arguments}]}}},
+    })
+}
+
+/// Pretends that the kubelet and the operator do their work: the API server of these tests has neither.
+async fn make_it_work(sandbox: &Sandbox) {
+    let status = json!({"status": {"replicas": 1, "readyReplicas": 1}}).to_string();
+    sandbox.succeed(&["patch", "deployment", "operator", "--subresource", "status", "--patch", &status], "").await;
+    let lease = json!({
+        "metadata": {"name": "operator"},
+        "spec": {"holderIdentity": "operator-1", "leaseDurationSeconds": 15,
+            "renewTime": clock::Clock::system().now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()},
+    });
+    let lease: Lease = serde_json::from_value(lease).unwrap();
+    let api: Api<Lease> = Api::namespaced(sandbox.client.clone(), &sandbox.namespace);
+    api.create(&PostParams::default(), &lease).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_live_shop_has_no_problem() {
+    let shop = Shop::live().await;
+    let (code, stdout, stderr) = run(&shop.sandbox, &["doctor", "--operator-namespace", &shop.sandbox.namespace]).await;
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let project =
+        format!("ok       Project: {}/shop: demo answers, and its API client has the scopes", shop.sandbox.namespace);
+    for expected in [
+        "ok       CRDs: every kind is served",
+        "ok       Clock: ",
+        "ok       Your permissions: you have every right",
+        "warning  Operator: no Deployment has the label app.kubernetes.io/name=connect-operator",
+        "ok       ConnectorDeployment: 1 of 1 are Ready",
+        "\n0 problems, 1 warning\n",
+        &project,
+    ] {
+        assert!(stdout.contains(expected), "{expected}: {stdout}");
+    }
+
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "wrong")]).await;
+    shop.until_project("rejected", |project| {
+        let conditions = project.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().any(|it| it.type_ == "Ready" && it.reason == "CredentialsRejected")
+    })
+    .await;
+    let (code, found) = findings(&shop.sandbox, "Project", &[]).await;
+    let [(level, message, remedy)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((code, level.as_str()), (Some(1), "problem"), "{message}");
+    assert!(message.contains("CredentialsRejected") && !remedy.is_empty(), "{message} {remedy}");
+    assert!(!message.contains("wrong"), "{message}");
+}
+
+#[tokio::test]
+async fn an_operator_that_does_not_run_is_a_problem() {
+    let sandbox = Sandbox::new().await;
+    let manifest = operator(&sandbox);
+    sandbox.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    let (code, found) = findings(&sandbox, "Operator", &[]).await;
+    assert_eq!((code, found.len(), found[0].0.as_str()), (Some(1), 1, "problem"), "{found:?}");
+    assert!(found[0].2.starts_with("kubectl describe deployment operator"), "{found:?}");
+    let (_, found) = findings(&sandbox, "Lease", &[]).await;
+    assert!(found[0].1.contains("/operator: it does not exist"), "{found:?}");
+    make_it_work(&sandbox).await;
+    let (_, found) = findings(&sandbox, "Operator", &[]).await;
+    assert_eq!(found[0].0, "ok", "{found:?}");
+    let (_, found) = findings(&sandbox, "Lease", &[]).await;
+    assert!(found[0].0 == "ok" && found[0].1.contains("operator-1 leads"), "{found:?}");
+
+    // Its service account has no rights, neither in its namespace nor in the one that it watches.
+    let (code, found) = findings(&sandbox, "Permissions of the operator", &[]).await;
+    assert_eq!((code, found.iter().any(|it| it.0 == "problem")), (Some(1), true), "{found:?}");
+    assert!(found.iter().any(|it| it.1.contains("patch connectordeployments.connect-operator.io")), "{found:?}");
+    assert!(found.iter().any(|it| it.1.contains("create leases.coordination.k8s.io")), "{found:?}");
+    grant(&sandbox).await;
+    let allowed = async {
+        loop {
+            let (code, found) = findings(&sandbox, "Permissions of the operator", &[]).await;
+            if found.iter().all(|it| it.0 == "ok") {
+                return (code, found.len());
+            }
+        }
+    };
+    // The API server evaluates a new binding within moments.
+    let allowed = crate::patience::in_time(allowed).await.expect("the binding takes effect");
+    assert_eq!(allowed, (Some(0), 2), "a finding for its own namespace, and one for the watched one");
+}
+
+/// Gives the service account of the operator the right to everything in its namespace.
+async fn grant(sandbox: &Sandbox) {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "all"},
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
+    });
+    sandbox.succeed(&["apply", "--filename", "-"], &role.to_string()).await;
+    let account = format!("{}:operator", sandbox.namespace);
+    let binding = ["create", "rolebinding", "operator", "--role", "all", "--serviceaccount", &account];
+    sandbox.succeed(&binding, "").await;
+}
+
+#[tokio::test]
+async fn what_a_user_may_not_read_is_a_warning_or_a_missing_right() {
+    let shop = Shop::without_operator(dev_server::Options::default(), clock::Clock::system()).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    let (code, found) = findings(&shop.sandbox, "Your permissions", &["--as", "jane"]).await;
+    assert_eq!((code, found.len()), (Some(1), 4), "{found:?}");
+    assert!(found[0].1.starts_with("you may not get actionchecks.connect-operator.io, "), "{found:?}");
+    let (_, found) = findings(&shop.sandbox, "Operator", &["--as", "jane"]).await;
+    assert!(found[0].0 == "warning" && found[0].1.contains("jane"), "{found:?}");
+    // Nothing works on it.
+    let (code, found) = findings(&shop.sandbox, "Project", &[]).await;
+    assert!(code == Some(1) && found[0].1.contains("no operator has observed it"), "{found:?}");
+}

@@ -1,0 +1,82 @@
+//! `scaffold` and `logs`: the remote through the credentials of a resource's project.
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use super::doctor::operator;
+use super::{ended, printed, run};
+use crate::patience::in_time;
+use crate::shop::{CREDENTIALS, Shop};
+
+/// Runs `plan` with this text as its standard input.
+async fn plan(shop: &Shop, manifests: &str) -> (Option<i32>, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .args(["plan", "--filename", "-", "--namespace", &shop.sandbox.namespace])
+        .env_clear()
+        .env("KUBECONFIG", shop.sandbox.kubeconfig())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(manifests.as_bytes()).await.unwrap();
+    ended(in_time(child.wait_with_output()).await.expect("it ends").unwrap())
+}
+
+#[tokio::test]
+async fn what_is_scaffolded_is_accepted_by_plan_and_deployed() {
+    let shop = Shop::open().await;
+    for (connector, name) in
+        [("demo-connector", "demo-connector"), ("demo-pipeline", "pipe"), ("demo-failing", "demo-failing")]
+    {
+        let arguments = ["scaffold", connector, "--name", name, "--project", "shop"];
+        let text = printed(&shop.sandbox, &arguments).await;
+        assert!(text.contains(&format!("connector: {{key: {connector}}}")), "{text}");
+        let (code, stdout, stderr) = plan(&shop, &text).await;
+        assert_eq!(code, Some(0), "{connector}: {stdout}{stderr}\n{text}");
+        assert!(
+            stdout.contains(&format!("{}_{name}", shop.sandbox.namespace)) && stdout.contains("is created"),
+            "{stdout}"
+        );
+        assert!(!stdout.contains("problem"), "{stdout}");
+    }
+    let text = printed(&shop.sandbox, &["scaffold", "demo-connector", "--name", "tax", "--project", "shop"]).await;
+    let filled = text.replace("service.API_TOKEN: \"\" # required", "service.API_TOKEN: first-token-of-the-shop");
+    assert_ne!(filled, text, "the required value is marked");
+    shop.sandbox.succeed(&["apply", "--server-side", "--filename", "-"], &filled).await;
+    shop.until_reason("Deployed").await;
+
+    // This machine may be called, unless the operator of the namespace may not call it: then it would report so.
+    shop.sandbox.succeed(&["apply", "--filename", "-"], &operator(&shop.sandbox).to_string()).await;
+    let (code, stdout, stderr) = plan(&shop, &filled).await;
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
+    assert!(stdout.contains("host `127.0.0.1` is not among the allowed hosts"), "{stdout}");
+
+    let (code, _, stderr) = run(&shop.sandbox, &["scaffold", "nope", "--project", "shop"]).await;
+    assert!(code == Some(1) && stderr.contains("there is no connector with the key nope"), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_log_is_found_by_its_resource() {
+    let shop = Shop::live().await;
+    let log = printed(&shop.sandbox, &["logs", "deployment/tax"]).await;
+    assert!(log.lines().count() > 0 && log.contains(" service "), "{log}");
+    assert!(!log.contains("first-token"), "{log}");
+    let of_key = ["deployments", "logs", &format!("{}_tax", shop.sandbox.namespace), "--project", "shop"];
+    assert_eq!(printed(&shop.sandbox, &of_key).await, log, "the same by its key");
+    let one = printed(&shop.sandbox, &["logs", "tax", "--application", "service", "--since", "1h"]).await;
+    assert_eq!(one, log);
+    for (case, arguments, expected) in [
+        ("a name that does not exist", &["logs", "txa"][..], "deployment/txa does not exist"),
+        ("another type", &["logs", "staged/kit"], "does not work on a ConnectorStaged"),
+        ("an application that does not exist", &["logs", "tax", "--application", "nope"], "nope"),
+    ] {
+        let (code, stdout, stderr) = run(&shop.sandbox, arguments).await;
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{case}: {stderr}");
+        assert!(stderr.contains(expected), "{case}: {stderr}");
+    }
+    shop.put_secret(CREDENTIALS, &[("clientSecret", "")]).await;
+    let (code, _, stderr) = run(&shop.sandbox, &["logs", "tax"]).await;
+    assert!(code == Some(1) && stderr.contains("lacks the key clientSecret"), "{stderr}");
+}

@@ -30,6 +30,7 @@ mod shop;
 mod skew;
 mod staged;
 mod storm;
+mod tasks;
 mod tenants;
 mod trouble;
 mod unreliable;

@@ -1,0 +1,29 @@
+# Rotate a secret, suspend and resume, leave the deployment behind, and observe it again.
+connect-operator scaffold demo-connector --name tax --project shop |
+  sed 's/service.API_TOKEN: ""/service.API_TOKEN: my-first-token/' | kubectl apply -f -
+connect-operator wait tax --timeout "$PATIENCE"
+key=$(kubectl get cdep tax -o jsonpath='{.status.key}')
+version() { kubectl wait cdep/tax --for=jsonpath='{.status.version}'="$1" --timeout "$PATIENCE"; }
+
+kubectl patch secret tax -p '{"stringData": {"service.API_TOKEN": "my-next-token"}}'
+version 2
+connect-operator wait tax --timeout "$PATIENCE"
+
+connect-operator suspend tax
+kubectl wait cdep/tax --for=condition=Suspended --timeout "$PATIENCE"
+kubectl patch secret tax -p '{"stringData": {"service.API_TOKEN": "my-third-token"}}'
+if connect-operator reconcile tax --wait --timeout "$PATIENCE" 2> held; then echo "it was sent"; exit 1; fi
+grep 'Suspended' held
+test "$(kubectl get cdep tax -o jsonpath='{.status.version}')" = 2
+connect-operator resume tax
+version 3
+connect-operator wait tax --timeout "$PATIENCE"
+
+kubectl patch cdep tax --type=merge -p '{"spec": {"deletionPolicy": "Orphan"}}'
+kubectl delete cdep tax
+connect-operator deployments get "$key" --project shop | grep 'Deployed'
+
+connect-operator deployments export "$key" --project shop --output-dir exported
+kubectl apply -f exported
+name=$(kubectl get cdep -o jsonpath='{.items[0].metadata.name}')
+connect-operator wait "$name" --timeout "$PATIENCE" | grep 'Observed'

@@ -103,6 +103,14 @@ impl Context {
         let _ = self.enqueue.send(object_ref);
     }
 
+    /// Records that a watch has shown a change of a resource by a user, before it is enqueued.
+    pub fn changed(&self, object_ref: &ObjectRef) {
+        self.tracker.changed(object_ref);
+        if object_ref.kind == Kind::Deployment {
+            self.contents.resource_changed(object_ref);
+        }
+    }
+
     /// Enqueues the resources that name this object.
     pub fn enqueue_users(&self, kind: Named, namespace: &str, name: &str) {
         for user in self.references.users(kind, namespace, name) {

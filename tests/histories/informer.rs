@@ -134,7 +134,9 @@ where
         for object_ref in self.known_objects.note(context, event) {
             events::ended(context, &object_ref);
         }
-        self.changes.note(event)
+        let changed = self.changes.note(event);
+        changed.iter().for_each(|object_ref| context.changed(object_ref));
+        changed
     }
 }
 

@@ -114,7 +114,7 @@ impl Scope {
             match event {
                 Ok(event) => {
                     for object_ref in changes.note(&event) {
-                        context.tracker.changed(&object_ref);
+                        context.changed(&object_ref);
                         // Count it as delivered from here on, so that the resync does not report it as missed.
                         context.tracker.event(&object_ref);
                         context.enqueue(object_ref);

@@ -46,7 +46,7 @@ impl Deployment<'_> {
             });
         }
         let named = desired::references(spec);
-        let contents = observe::contents(self.context, &self.object_ref.namespace, &named).await?;
+        let contents = observe::contents(self.context, self.object_ref, &named).await?;
         let declared = registered.declarations(&self.object, read.record.as_deref());
         let record = read.record.as_deref();
         let mut desired = desired::from_spec(spec, &contents, declared.as_ref())

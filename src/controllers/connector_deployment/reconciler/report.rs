@@ -155,7 +155,7 @@ impl Deployment<'_> {
         if spec.management_policy == ManagementPolicy::ObserveOnly || names_whole_objects(spec) {
             return Ok(true);
         }
-        let contents = observe::contents(self.context, &self.object_ref.namespace, &desired::references(spec)).await?;
+        let contents = observe::contents(self.context, self.object_ref, &desired::references(spec)).await?;
         let desired = desired::from_spec(spec, &contents, None).ok();
         let wanted = desired.map(|mut desired| {
             desired.resolve(&application_urls::remembered(&self.status()));

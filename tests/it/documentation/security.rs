@@ -32,6 +32,8 @@ fn is_name_of_a_test(word: &str) -> bool {
     let is_metric = |family: &Family| word.starts_with(family.name);
     word.matches('_').count() > 2
         && !ALL.iter().any(is_metric)
+        // The metrics of each resource.
+        && !word.starts_with("kube_")
         && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 

@@ -110,7 +110,7 @@ fn the_condition_names_the_flag_to_raise() {
     let (quota, _woken) = quota(0, "");
     for (admission, words) in [
         (Admission::NamespaceFull, Some(["2 oldest ConnectProjects of a namespace", "--max-projects-per-namespace"])),
-        (Admission::Full, Some(["3 oldest ConnectProjects of all", "--max-projects"])),
+        (Admission::Full, Some(["3 oldest projects of all", "--max-projects"])),
         (Admission::Admitted, None),
     ] {
         let condition = quota.condition(admission);

@@ -165,7 +165,7 @@ async fn rule_08_texts_of_a_deployment_that_retains_a_secret_are_not_shown() {
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
     let failed = shop.redeployed("RedeployFailed").await;
     let text = serde_json::to_string(&failed.status).unwrap();
-    assert!(text.contains("It did not start") && !text.contains("sign-key-of-the-shop"), "{text}");
+    assert!(text.contains("text left out") && !text.contains("sign-key-of-the-shop"), "{text}");
     for note in shop.events("RedeployFailed").await {
         assert!(!note.contains("sign-key-of-the-shop"), "{note}");
     }

@@ -135,7 +135,9 @@ where
             events::ended(context, &object_ref);
         }
         let changed = self.changes.note(event);
-        changed.iter().for_each(|object_ref| context.changed(object_ref));
+        for object_ref in &changed {
+            context.changed(object_ref);
+        }
         changed
     }
 }

@@ -107,13 +107,11 @@ impl ContentCache {
             drop(read.lock().await);
         }
         // Also for the first one: another read may have ended before it got the lock.
-        match self.get(resource, &key, clock.now()) {
-            Some(content) => Ok(content),
-            None => {
-                let (changes, began) = self.with(|state| (state.changes, state.sequence));
-                Err(Reading { key, changes, began, _first: first })
-            }
+        if let Some(content) = self.get(resource, &key, clock.now()) {
+            return Ok(content);
         }
+        let (changes, began) = self.with(|state| (state.changes, state.sequence));
+        Err(Reading { key, changes, began, _first: first })
     }
 
     /// Returns the lock of the reads of one object.

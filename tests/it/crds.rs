@@ -62,7 +62,17 @@ fn the_committed_crds_are_those_that_the_code_generates_and_no_others() {
 fn the_stream_of_all_crds_reads_back_as_the_crds() {
     let documents: Vec<Value> = serde_saphyr::from_multiple(&crd::yaml()).unwrap();
     let kinds: Vec<_> = documents.iter().map(|document| document["spec"]["names"]["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck", "Connector"]);
+    assert_eq!(
+        kinds,
+        [
+            "ConnectProject",
+            "ConnectorDeployment",
+            "ConnectorStaged",
+            "ActionCheck",
+            "Connector",
+            "ClusterConnectProject"
+        ]
+    );
     for (document, crd) in documents.into_iter().zip(crd::all()) {
         let read: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition =
             serde_json::from_value(document).unwrap();
@@ -77,7 +87,8 @@ fn groups_versions_and_categories_are_the_names_of_the_project() {
         assert_eq!(crd.spec.versions.len(), 1);
         assert_eq!(crd.spec.versions[0].name, names::VERSION);
         assert_eq!(crd.spec.names.categories, Some(vec![names::CATEGORY.to_owned()]));
-        assert_eq!(crd.spec.scope, "Namespaced");
+        let scope = if crd.spec.names.kind == "ClusterConnectProject" { "Cluster" } else { "Namespaced" };
+        assert_eq!(crd.spec.scope, scope, "{}", crd.spec.names.kind);
     }
 }
 
@@ -121,7 +132,7 @@ fn every_list_says_how_it_is_merged() {
 #[test]
 fn only_the_status_has_a_default() {
     let defaults = paths_where(|field| !field.schema["default"].is_null());
-    let kinds = ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"];
+    let kinds = ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck", "ClusterConnectProject"];
     assert_eq!(defaults, kinds.map(|kind| format!("{kind}.status")));
     assert_eq!(paths_where(|field| field.schema["default"] == json!({"observedGeneration": -1})), defaults);
 }

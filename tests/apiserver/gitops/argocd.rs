@@ -45,7 +45,10 @@ async fn the_patch_is_merged_into_the_config_map_of_argo_cd() {
     sandbox.succeed(&["patch", "configmap", "argocd-cm", "--namespace=argocd", "--patch-file", &file], "").await;
     let merged = sandbox.succeed(&["get", "configmap", "argocd-cm", "--namespace=argocd", "--output=json"], "").await;
     let merged: Value = serde_json::from_str(&merged).unwrap();
-    assert_eq!((merged["data"]["url"].as_str(), merged["data"].as_object().unwrap().len()), (Some("kept"), 6));
+    assert_eq!(
+        (merged["data"]["url"].as_str(), merged["data"].as_object().unwrap().len()),
+        (Some("kept"), 1 + crd::resources().len())
+    );
 }
 
 /// The checks of the patch by kind: one for each existing kind, each identical to the file.

@@ -32,7 +32,7 @@ async fn a_selector_of_namespaces_says_what_it_selects() {
         ("no label", expression(json!({"key": "a b", "operator": "Exists"})), "should match"),
         ("no value of a label", json!({"selector": {"matchLabels": {"team": "a b"}}}), "should match"),
         ("no name", json!({"names": ["shop/other"]}), "should match"),
-        ("a name twice", json!({"names": ["shop", "shop"]}), "Duplicate value"),
+        ("a name twice", json!({"names": ["shop", "shop"]}), "duplicate entries"),
     ]
     .into_iter()
     .enumerate()

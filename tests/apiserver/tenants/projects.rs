@@ -189,7 +189,7 @@ async fn rule_28_all_namespaces_together_have_a_limit_too() {
     shop.put_secret(CREDENTIALS, &[("clientId", "many"), ("clientSecret", "dev-secret")]).await;
     make(&shop, "cc", bb).await;
     let message = until_reason(&shop, "cc", "TooManyProjects").await;
-    assert!(message.contains("2 oldest ConnectProjects of all namespaces"), "{message}");
+    assert!(message.contains("2 oldest projects of all namespaces"), "{message}");
     assert!(!message.contains(&mine.namespace), "other namespaces are not named: {message}");
     let other = std::mem::replace(&mut shop.sandbox, mine);
     delete(&shop, "aa").await;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clock::Clock;
+use connect_operator::controllers::object_ref::Kind;
 use connect_operator::crd::ConnectProject;
 use dev_server::{Fault, FaultAnswer, Options, PlannedOutcome};
 use kube::api::DeleteParams;
@@ -80,7 +81,7 @@ async fn the_lifecycle_of_a_deployment_is_counted_exactly() {
         let depths = samples.iter().filter(|(name, _)| name.starts_with("connect_operator_workqueue_depth"));
         depths.map(|(_, depth)| *depth).collect()
     };
-    until(&tracker, "nothing waits", |samples| depths(samples) == [0.0; 5]).await;
+    until(&tracker, "nothing waits", |samples| depths(samples) == [0.0; Kind::ALL.len()]).await;
     shop.stop_operator().await;
     assert_eq!(requests(&scrape(&tracker)), calls(&shop), "each call that the remote received, and no other");
 }

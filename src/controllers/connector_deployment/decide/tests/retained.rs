@@ -344,3 +344,18 @@ fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
         assert_eq!(retained.has(&Item::retry_policy("service", RETRY_STRATEGY)), stays, "{input}");
     }
 }
+
+#[test]
+fn rule_8_a_retry_policy_that_stays_does_not_turn_a_removed_value_into_a_change() {
+    let mut scene = live();
+    let (sent, values) = with_policy(&[(RETRY_STRATEGY, "immediate")]);
+    scene.applied().digest = Some(sent.payload.digest.clone());
+    scene.applied().sent = Some(sent.payload.tags.clone());
+    observed(&mut scene).values = values;
+    let mut wanted = sent;
+    wanted.payload.tags.retain(|item, _| *item != b());
+    wanted.payload.digest = Digest::parse("key:without-b");
+    wants(&mut scene, wanted);
+    let decision = scene.decide();
+    assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), SETTLED);
+}

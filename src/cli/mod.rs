@@ -58,13 +58,13 @@ enum Command {
     Resume(resources::Resume),
     Wait(resources::Wait),
     /// Look connectors up in the registry.
-    #[command(visible_alias = "connector")]
+    #[command(alias = "connector")]
     Connectors(commands::Connectors),
     /// Show staged connectors.
-    #[command(visible_alias = "connectorstaged")]
+    #[command(alias = "connectorstaged")]
     Staged(commands::Staged),
     /// Show deployments.
-    #[command(visible_alias = "deployment")]
+    #[command(alias = "deployment")]
     Deployments(commands::Deployments),
     /// Call an action of a frontend.
     Action(commands::Actions),

@@ -28,7 +28,7 @@ enum Command {
     Search(Search),
     /// Show one published connector: its applications, the variables that they declare, and the scopes of the API client
     /// that deploying it generates.
-    #[command(visible_alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::connectors))))]
+    #[command(alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::connectors))))]
     Get(Get),
 }
 

@@ -25,7 +25,7 @@ enum Command {
     /// List the deployments of the project.
     List(List),
     /// Show one deployment: its status, its report and its URLs.
-    #[command(visible_alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
+    #[command(alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Get(Get),
     /// Print the log of one deployment. The service removes it after 2027-01-31; Platform Insights replaces it.
     #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]

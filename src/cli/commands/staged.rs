@@ -24,7 +24,7 @@ enum Command {
     /// List the staged connectors.
     List(List),
     /// Show one staged connector: its status, its reports, its applications, and the variables that they declare.
-    #[command(visible_alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::staged))))]
+    #[command(alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::staged))))]
     Get(Get),
     Export(export_staged::Export),
 }

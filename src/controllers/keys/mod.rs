@@ -291,6 +291,11 @@ impl Index {
         self.refused_lists > 0 || self.unreadable.iter().any(|object_ref| object_ref.kind == kind)
     }
 
+    /// Records that a resource is readable, or gone.
+    fn known_more(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
+        if self.unreadable.remove(object_ref) { self.known_in_part_less() } else { BTreeSet::new() }
+    }
+
     /// Returns who waited for resources that were not known, once all are.
     fn known_in_part_less(&mut self) -> BTreeSet<ObjectRef> {
         if self.refused_lists == 0 && self.unreadable.is_empty() {
@@ -308,7 +313,6 @@ impl Index {
             None if !appears => return BTreeSet::new(),
             _ => {}
         }
-        let understood = if self.unreadable.remove(&object_ref) { self.known_in_part_less() } else { BTreeSet::new() };
         let entry = entry.naming(self.projects.get(&entry.project).filter(|_| self.allows(&entry)));
         if let Some(before) = self.entries.get_mut(&object_ref).filter(|before| before.claims_as(&entry)) {
             // Most writes concern only the status.
@@ -316,16 +320,14 @@ impl Index {
             return BTreeSet::new();
         }
         let mut enqueued = self.replace(&object_ref, Some(entry));
-        enqueued.extend(understood);
+        enqueued.extend(self.known_more(&object_ref));
         enqueued
     }
 
     fn remove(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
         self.early.remove(object_ref);
         let mut enqueued = self.replace(object_ref, None);
-        if self.unreadable.remove(object_ref) {
-            enqueued.extend(self.known_in_part_less());
-        }
+        enqueued.extend(self.known_more(object_ref));
         enqueued
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::completion;
 use crate::names;
 
-use super::manifests::Target;
+use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
 use super::{Failed, LONGEST_NAME, first, label};
 
@@ -48,19 +48,14 @@ pub(super) struct Export {
 /// Writes the manifests; reports on standard error the deployments that cannot be exported.
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let (client, known) = arguments.project.client_and_manifest().await?;
-    let mut found = first(paging::deployments(&client), None).await?;
-    found.retain(|deployment| {
-        arguments.keys.is_empty() || deployment.key.as_ref().is_some_and(|key| arguments.keys.contains(key))
-    });
-    let there: BTreeSet<&str> = found.iter().filter_map(|deployment| deployment.key.as_deref()).collect();
-    if let Some(key) = arguments.keys.iter().find(|key| !there.contains(key.as_str())) {
-        return Err(super::absent(&client, connect_api::Selector::Key(key.clone())).await);
-    }
+    let found = first(paging::deployments(&client), None).await?;
+    let found = match with_keys(found, &arguments.keys, |deployment| deployment.key.as_ref()) {
+        Ok(found) => found,
+        Err(key) => return Err(super::absent(&client, connect_api::Selector::Key(key)).await),
+    };
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);
-    for id in left_out {
-        eprintln!("skipped: the deployment with the id {id} has no key, which a manifest needs");
-    }
+    report_skipped("deployment", &left_out);
     arguments.target.write(&manifests)
 }
 

@@ -11,7 +11,7 @@ use connect_api::registry::StagedQuery;
 use serde_json::{Value, json};
 
 use super::export::unique;
-use super::manifests::Target;
+use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
 use super::{Failed, first, label};
 use crate::cli::completion;
@@ -46,19 +46,13 @@ pub(super) struct Export {
 /// Writes the manifests; reports on standard error the staged connectors that cannot be exported.
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let (client, known) = arguments.project.client_and_manifest().await?;
-    let mut found = first(paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
-    found.retain(|staged| {
-        arguments.keys.is_empty() || staged.key.as_ref().is_some_and(|key| arguments.keys.contains(key))
-    });
-    let there: BTreeSet<&str> = found.iter().filter_map(|staged| staged.key.as_deref()).collect();
-    if let Some(key) = arguments.keys.iter().find(|key| !there.contains(key.as_str())) {
-        let selector = connect_api::Selector::Key(key.clone());
-        return Err(Failed::Absent { what: "staged connector", selector, list: "staged list", meant: Vec::new() });
-    }
+    let found = first(paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
+    let found = with_keys(found, &arguments.keys, |staged| staged.key.as_ref()).map_err(|key| {
+        let selector = connect_api::Selector::Key(key);
+        Failed::Absent { what: "staged connector", selector, list: "staged list", meant: Vec::new() }
+    })?;
     let (manifests, left_out) = manifests(&known, &found);
-    for id in left_out {
-        eprintln!("skipped: the staged connector with the id {id} has no key, which a manifest needs");
-    }
+    report_skipped("staged connector", &left_out);
     arguments.target.write(&manifests)
 }
 

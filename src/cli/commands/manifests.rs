@@ -45,6 +45,29 @@ impl Target {
     }
 }
 
+/// Returns the records with these keys; all of them if no key is given.
+///
+/// # Errors
+/// The first key that no record has.
+pub(super) fn with_keys<T>(
+    mut found: Vec<T>,
+    keys: &[String],
+    key_of: impl Fn(&T) -> Option<&String>,
+) -> Result<Vec<T>, String> {
+    found.retain(|record| keys.is_empty() || key_of(record).is_some_and(|key| keys.contains(key)));
+    match keys.iter().find(|key| !found.iter().any(|record| key_of(record) == Some(*key))) {
+        Some(absent) => Err(absent.clone()),
+        None => Ok(found),
+    }
+}
+
+/// Reports on standard error the records that have no key. `what`: their kind.
+pub(super) fn report_skipped(what: &str, ids: &[String]) {
+    for id in ids {
+        eprintln!("skipped: the {what} with the id {id} has no key, which a manifest needs");
+    }
+}
+
 /// Returns the name of the file, which has no other letters than those of a kind and of a label.
 fn file_name(manifest: &Value) -> String {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_ascii_lowercase();

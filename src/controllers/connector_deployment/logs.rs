@@ -100,6 +100,9 @@ impl LastLines {
     /// Adds the errors of a page, and drops what is no longer among the last lines: a page can have many megabytes.
     fn add(&mut self, page: Vec<LogEntry>, masker: &Masker) {
         let mut errors: Vec<_> = page.into_iter().filter(|entry| is_error(&entry.severity)).collect();
+        if errors.is_empty() {
+            return;
+        }
         // RFC 3339 in UTC sorts as text.
         errors.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
         let masker = masker.compile();

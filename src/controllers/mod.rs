@@ -34,7 +34,7 @@ pub mod operations;
 pub mod panics;
 pub mod patch;
 pub mod problem;
-pub mod project_kind;
+pub mod project_object;
 pub mod project_quota;
 pub mod readable;
 pub mod reason;

@@ -9,14 +9,14 @@ use kube::api::Api;
 use serde_json::json;
 
 use crate::controllers::patch::patch_metadata;
-use crate::controllers::project_kind::ProjectKind;
+use crate::controllers::project_object::ProjectObject;
 use crate::names;
 
 /// Adds the finalizer, if it is missing, so that the project stays while it is used.
 ///
 /// # Errors
 /// Errors of the API server; 409 if the object was changed meanwhile.
-pub(super) async fn add_finalizer<P: ProjectKind>(api: &Api<P>, object: Arc<P>) -> Result<Arc<P>, kube::Error> {
+pub(super) async fn add_finalizer<P: ProjectObject>(api: &Api<P>, object: Arc<P>) -> Result<Arc<P>, kube::Error> {
     if has_finalizer(&*object) {
         return Ok(object);
     }
@@ -29,7 +29,7 @@ pub(super) async fn add_finalizer<P: ProjectKind>(api: &Api<P>, object: Arc<P>) 
 ///
 /// # Errors
 /// Errors of the API server; 409 if the object was changed meanwhile.
-pub(super) async fn remove_finalizer<P: ProjectKind>(api: &Api<P>, object: &P) -> Result<(), kube::Error> {
+pub(super) async fn remove_finalizer<P: ProjectObject>(api: &Api<P>, object: &P) -> Result<(), kube::Error> {
     if !has_finalizer(object) {
         return Ok(());
     }
@@ -40,6 +40,6 @@ pub(super) async fn remove_finalizer<P: ProjectKind>(api: &Api<P>, object: &P) -
     }
 }
 
-fn has_finalizer<P: ProjectKind>(object: &P) -> bool {
+fn has_finalizer<P: ProjectObject>(object: &P) -> bool {
     object.finalizers().iter().any(|name| name == names::PROJECT_FINALIZER)
 }

@@ -23,7 +23,7 @@ use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::project_kind::ProjectKind;
+use crate::controllers::project_object::ProjectObject;
 use crate::controllers::reason::Reason;
 use crate::controllers::refusal;
 use crate::controllers::secret;
@@ -64,7 +64,7 @@ impl Copies {
     }
 
     /// Returns where the copy of a project is, for messages.
-    pub(super) fn place<P: ProjectKind>(&self, object: &P) -> String {
+    pub(super) fn place<P: ProjectObject>(&self, object: &P) -> String {
         format!("{}/{}", self.namespace, name(object))
     }
 
@@ -96,7 +96,7 @@ impl Copies {
 }
 
 /// Returns the name of the copy, which contains the uid: another project of the same name has another copy.
-fn name<P: ProjectKind>(object: &P) -> String {
+fn name<P: ProjectObject>(object: &P) -> String {
     format!("{}{}", names::CREDENTIALS_COPY, object.meta().uid.as_deref().unwrap_or_default())
 }
 
@@ -104,7 +104,7 @@ fn name<P: ProjectKind>(object: &P) -> String {
 ///
 /// # Errors
 /// When the API server cannot be reached, or the copy was changed meanwhile.
-pub(super) async fn keep<P: ProjectKind>(
+pub(super) async fn keep<P: ProjectObject>(
     context: &Context,
     object_ref: &ObjectRef,
     object: &P,
@@ -125,7 +125,7 @@ pub(super) async fn keep<P: ProjectKind>(
     }
 }
 
-fn not_kept<P: ProjectKind>(copies: &Copies, object: &P, status: &Status) -> ConditionUpdate {
+fn not_kept<P: ProjectObject>(copies: &Copies, object: &P, status: &Status) -> ConditionUpdate {
     let message = format!(
         "No copy of the credentials can be kept in the Secret {}, so deployments could not be taken down after this \
          namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({})",
@@ -155,7 +155,7 @@ fn fingerprint(data: &Data) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-async fn write<P: ProjectKind>(context: &Context, object: &P, data: Data) -> Result<(), kube::Error> {
+async fn write<P: ProjectObject>(context: &Context, object: &P, data: Data) -> Result<(), kube::Error> {
     let (api, name) = (context.copies.api(&context.client), name(object));
     let manager = Some(names::FIELD_MANAGER.to_owned());
     let Some(found) = read_by_name(context, &name).await? else {
@@ -168,7 +168,7 @@ async fn write<P: ProjectKind>(context: &Context, object: &P, data: Data) -> Res
     api.patch(&name, &parameters, &Patch::Merge(patch)).await.map(|_| ()).map_err(secret::without_content)
 }
 
-fn made<P: ProjectKind>(name: String, object: &P, data: Data) -> Secret {
+fn made<P: ProjectObject>(name: String, object: &P, data: Data) -> Secret {
     let label = |name: &str, value: String| (name.to_owned(), value);
     Secret {
         metadata: ObjectMeta {
@@ -202,7 +202,7 @@ fn changed(found: &Secret, data: &Data) -> Option<Value> {
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn read<P: ProjectKind>(context: &Context, object: &P) -> Result<Option<Secret>, kube::Error> {
+pub(super) async fn read<P: ProjectObject>(context: &Context, object: &P) -> Result<Option<Secret>, kube::Error> {
     read_by_name(context, &name(object)).await
 }
 
@@ -214,7 +214,7 @@ async fn read_by_name(context: &Context, name: &str) -> Result<Option<Secret>, k
 ///
 /// # Errors
 /// When the API server cannot be reached, or fails.
-pub(super) async fn remove<P: ProjectKind>(
+pub(super) async fn remove<P: ProjectObject>(
     context: &Context,
     object_ref: &ObjectRef,
     object: &P,

@@ -35,7 +35,7 @@ use super::managed_kind::{self, created};
 use super::object;
 use super::object_ref::{Kind, ObjectRef};
 use super::patch::write_status;
-use super::project_kind::ProjectKind;
+use super::project_object::ProjectObject;
 use super::project_quota::Admission;
 use super::reason::Reason;
 use super::references::Named;
@@ -56,7 +56,7 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// Reconciles one project; returns the next action and the outcome. Never fails: errors are reported in the status, or
 /// retried.
-pub async fn reconcile<P: ProjectKind>(object: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = managed_kind::object_ref(&*object);
     // Boxed to keep the futures around it small.
     let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref)).await {
@@ -69,7 +69,7 @@ pub async fn reconcile<P: ProjectKind>(object: Arc<P>, context: Arc<Context>) ->
     }
 }
 
-async fn reconcile_project<P: ProjectKind>(
+async fn reconcile_project<P: ProjectObject>(
     object: Arc<P>,
     context: &Context,
     object_ref: &ObjectRef,
@@ -133,7 +133,7 @@ async fn reconcile_project<P: ProjectKind>(
 
 /// Reports that the API server refused a request, if this install manages the project and the error is worth a
 /// condition.
-async fn report_kubernetes_error<P: ProjectKind>(
+async fn report_kubernetes_error<P: ProjectObject>(
     object: &P,
     context: &Context,
     object_ref: &ObjectRef,
@@ -175,7 +175,7 @@ fn known_users(context: &Context, object_ref: &ObjectRef) -> Users {
 }
 
 /// Rule 24: removes the finalizer of a project that is being deleted once nothing names it; its copy is deleted first.
-async fn remove_finalizer_when_unused<P: ProjectKind>(
+async fn remove_finalizer_when_unused<P: ProjectObject>(
     api: &Api<P>,
     object: &P,
     context: &Context,
@@ -212,7 +212,11 @@ struct Access {
     gone: bool,
 }
 
-async fn access<P: ProjectKind>(object: &P, context: &Context, object_ref: &ObjectRef) -> Result<Access, kube::Error> {
+async fn access<P: ProjectObject>(
+    object: &P,
+    context: &Context,
+    object_ref: &ObjectRef,
+) -> Result<Access, kube::Error> {
     Ok(match observe::credentials(context, object).await? {
         Credentials::Original(settings, secret) => {
             let unkept = copy::keep(context, object_ref, object, &secret).await?.err();
@@ -233,7 +237,7 @@ async fn access<P: ProjectKind>(object: &P, context: &Context, object_ref: &Obje
 }
 
 /// Publishes the result for the resources that name the project.
-fn publish<P: ProjectKind>(
+fn publish<P: ProjectObject>(
     object: &P,
     context: &Context,
     object_ref: &ObjectRef,
@@ -265,7 +269,7 @@ fn claim(context: &Context, object_ref: &ObjectRef, settings: &Settings) -> Resu
 }
 
 /// Writes the status; returns the reason of its `Ready` condition.
-async fn patch_status<P: ProjectKind>(
+async fn patch_status<P: ProjectObject>(
     api: &Api<P>,
     object: &P,
     context: &Context,
@@ -303,7 +307,7 @@ async fn patch_status<P: ProjectKind>(
 }
 
 /// Returns what is known of the mirror of the registry, and may already be in the status.
-fn mirror<P: ProjectKind>(object: &P, context: &Context) -> Mirror {
+fn mirror<P: ProjectObject>(object: &P, context: &Context) -> Mirror {
     let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
     let was_there = object.reported().is_some_and(|status| status.registry.is_some());
     match (&object.project().registry, context.mirrors.outcome(&object_ref)) {
@@ -316,7 +320,7 @@ fn mirror<P: ProjectKind>(object: &P, context: &Context) -> Mirror {
 }
 
 /// Emits an Event for a changed mirror, and enqueues the mirror once the status announces it.
-async fn report_mirror<P: ProjectKind>(
+async fn report_mirror<P: ProjectObject>(
     context: &Context,
     object: &P,
     before: &ConnectProjectStatus,

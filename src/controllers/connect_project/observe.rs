@@ -15,7 +15,7 @@ use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;
 use crate::controllers::managed_kind;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::project_kind::ProjectKind;
+use crate::controllers::project_object::ProjectObject;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::Settings;
 use crate::controllers::{secret, served_crds};
@@ -41,7 +41,7 @@ pub(super) enum Credentials {
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn credentials<P: ProjectKind>(context: &Context, object: &P) -> Result<Credentials, kube::Error> {
+pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P) -> Result<Credentials, kube::Error> {
     let name = &object.project().credentials_secret_ref.name;
     let namespace = object.credentials_namespace(context.copies.namespace());
     let found = match secret::named(&context.client, context.secrets, &namespace, name).await? {
@@ -78,7 +78,7 @@ pub(super) async fn credentials<P: ProjectKind>(context: &Context, object: &P) -
 
 /// Whether the project or its namespace is being deleted. If the operator may not read the namespace, only the project
 /// counts: its own deletion follows that of its namespace within seconds.
-async fn is_deleting<P: ProjectKind>(context: &Context, object: &P) -> Result<bool, kube::Error> {
+async fn is_deleting<P: ProjectObject>(context: &Context, object: &P) -> Result<bool, kube::Error> {
     if object.meta().deletion_timestamp.is_some() {
         return Ok(true);
     }
@@ -96,7 +96,7 @@ async fn is_deleting<P: ProjectKind>(context: &Context, object: &P) -> Result<bo
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn users<P: ProjectKind>(context: &Context, object: &P) -> Result<Users, kube::Error> {
+pub(super) async fn users<P: ProjectObject>(context: &Context, object: &P) -> Result<Users, kube::Error> {
     Ok(Users {
         deployments: users_of_kind::<ConnectorDeployment, P>(context, object).await?,
         staged: users_of_kind::<ConnectorStaged, P>(context, object).await?,
@@ -106,7 +106,7 @@ pub(super) async fn users<P: ProjectKind>(context: &Context, object: &P) -> Resu
 async fn users_of_kind<K, P>(context: &Context, object: &P) -> Result<u32, kube::Error>
 where
     K: Resource<DynamicType = ()>,
-    P: ProjectKind,
+    P: ProjectObject,
 {
     let kind = ApiResource::erase::<K>(&());
     let (client, project) = (context.client.clone(), managed_kind::object_ref(object));

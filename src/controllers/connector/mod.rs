@@ -41,7 +41,7 @@ use super::context::{Context, Project};
 use super::foreign_leases;
 use super::object_ref::ObjectRef;
 use super::problem;
-use super::project_kind::ProjectKind;
+use super::project_object::ProjectObject;
 use super::reason::{ConditionState, Reason};
 use super::refusal;
 use super::remote::Remote;
@@ -100,7 +100,7 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
 ///
 /// # Errors
 /// Those of the API server.
-pub async fn clear<P: ProjectKind>(context: &Context, project: &P) -> Result<(), kube::Error> {
+pub async fn clear<P: ProjectObject>(context: &Context, project: &P) -> Result<(), kube::Error> {
     if project.reported().is_none_or(|status| status.registry.is_none()) {
         return Ok(());
     }

@@ -20,7 +20,7 @@ use self::entry::Entry;
 use super::driver::RemoteKind;
 use super::managed_kind;
 use super::object_ref::{Kind, ObjectRef};
-use super::project_kind::ProjectKind;
+use super::project_object::ProjectObject;
 use crate::crd::shared::RemoteIdentity;
 
 /// A key in a remote project, which only one resource can own.
@@ -114,7 +114,7 @@ impl KeyOwnership {
 
     /// Records a project from a watch. Its resources claim nothing yet, because any user can write the key of any
     /// remote project into a spec.
-    pub fn saw_project<P: ProjectKind>(&self, object: &P) {
+    pub fn saw_project<P: ProjectObject>(&self, object: &P) {
         let (project, remote) = (managed_kind::object_ref(object), object.project().identity());
         self.change(|index| match index.projects.get(&project) {
             Some(known) if known.remote == remote => BTreeSet::new(),

@@ -8,7 +8,7 @@ use super::object::Object;
 use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus};
 
 /// A kind of project.
-pub trait ProjectKind: Object + ManagedKind {
+pub trait ProjectObject: Object + ManagedKind {
     /// The spec, without the namespaces that may use the project.
     fn project(&self) -> &ConnectProjectSpec;
 
@@ -22,7 +22,7 @@ pub trait ProjectKind: Object + ManagedKind {
     fn credentials_namespace(&self, operator: &str) -> String;
 }
 
-impl ProjectKind for ConnectProject {
+impl ProjectObject for ConnectProject {
     fn project(&self) -> &ConnectProjectSpec {
         &self.spec
     }
@@ -40,7 +40,7 @@ impl ProjectKind for ConnectProject {
     }
 }
 
-impl ProjectKind for ClusterConnectProject {
+impl ProjectObject for ClusterConnectProject {
     fn project(&self) -> &ConnectProjectSpec {
         &self.spec.project
     }

@@ -33,8 +33,9 @@ use super::secret;
 use super::series::Series;
 use super::staged_connectors::StagedConnector;
 use super::tracker::ReconcileTracker;
-use crate::crd::DeletionPolicy;
+use crate::crd::connector_deployment_status::Operation;
 use crate::crd::shared::RemoteIdentity;
+use crate::crd::{DeletionPolicy, StagedOperation};
 
 /// Longest note of an Event (Kubernetes API: `note` of `events.k8s.io/v1`).
 const LONGEST_NOTE: usize = 1024;
@@ -75,9 +76,9 @@ pub struct Context {
     pub copies: Copies,
     /// What is kept between reconciles of a `ConnectorDeployment`.
     pub deployment_caches:
-        LocalCaches<connector_deployment::decide::TransientState, connector_deployment::cache::Cache>,
+        LocalCaches<connector_deployment::decide::TransientState, Operation, connector_deployment::cache::Cache>,
     /// What is kept between reconciles of a `ConnectorStaged`.
-    pub staged_caches: LocalCaches<connector_staged::decide::TransientState, ()>,
+    pub staged_caches: LocalCaches<connector_staged::decide::TransientState, StagedOperation, ()>,
     /// The last result of each `ConnectorStaged`.
     pub staged: ObjectMap<StagedConnector>,
     /// What is kept of each mirror of the registry.

@@ -88,7 +88,7 @@ impl ForeignInstalls {
 
     /// Returns the install that an object is left to; `None`: this install reconciles it.
     pub(super) fn left_to<K: ManagedKind>(&self, object_ref: &ObjectRef, object: &K) -> Option<Left> {
-        let claimed = object.controller().filter(|claimed| self.mine.as_deref() != Some(claimed));
+        let claimed = object.controller().filter(|claimed| self.mine.as_deref() != Some(&**claimed));
         // An install writes the name of a Lease; any other value does not count as a claim.
         let Some(install) = claimed.and_then(|claimed| claimed.parse::<LeaseName>().ok()) else {
             self.free(object_ref);

@@ -1,10 +1,13 @@
 //! The kinds that are watched: what the operator records of an object, and what every object has. Pure.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt as _};
 
 use super::connector::project::MirroredProject;
+use super::driver::pending_create;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
 use super::object_ref::{Kind, ObjectRef};
@@ -28,7 +31,7 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
     fn has_begun(&self) -> bool;
 
     /// Returns the install that works on the object, if one has claimed it (rule 26).
-    fn controller(&self) -> Option<&str>;
+    fn controller(&self) -> Option<Cow<'_, str>>;
 
     /// Returns the namespaces whose resources may use a cluster-scoped project (rule 29); `None` for every other kind.
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
@@ -36,7 +39,7 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
     }
 }
 
-/// Implements the trait for a kind that has conditions. `$note`: records the key that it claims; `$started_at`: when the
+/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$note`: records the key that it claims; `$started_at`: when the
 /// operation in its status began; `$id`: the id of the remote record in its status; `$allowed`: the namespaces that may use
 /// it.
 macro_rules! managed_kind {
@@ -56,14 +59,16 @@ macro_rules! managed_kind {
             }
 
             fn has_begun(&self) -> bool {
-                let Some(status) = &self.status else { return false };
                 let started_at: fn(&<Self as HasStatus>::Status) -> Option<Timestamp> = $started_at;
                 let id: fn(&<Self as HasStatus>::Status) -> Option<&String> = $id;
-                started_at(status).is_some() || id(status).is_some()
+                let status = self.status.as_ref();
+                status.is_some_and(|status| started_at(status).is_some() || id(status).is_some())
+                    || pending_create::has_begun(&self.metadata)
             }
 
-            fn controller(&self) -> Option<&str> {
-                self.status.as_ref()?.controller.as_deref()
+            fn controller(&self) -> Option<Cow<'_, str>> {
+                let stored = self.status.as_ref().and_then(|status| status.controller.as_deref());
+                stored.map(Cow::Borrowed).or_else(|| pending_create::controller(&self.metadata))
             }
 
             $(fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
@@ -117,8 +122,8 @@ impl ManagedKind for MirroredProject {
         false
     }
 
-    fn controller(&self) -> Option<&str> {
-        self.status.as_ref()?.controller.as_deref()
+    fn controller(&self) -> Option<Cow<'_, str>> {
+        self.status.as_ref()?.controller.as_deref().map(Cow::Borrowed)
     }
 }
 

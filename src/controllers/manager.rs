@@ -131,7 +131,11 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         references: References::default(),
         // Each scope has a list of deployments, one of staged connectors and one of projects.
         // With shared projects, there is one list of these, and one of the namespaces that may use them.
-        keys: KeyOwnership::new(3 * scopes + if shares { 2 } else { 0 }, enqueue.clone()),
+        keys: KeyOwnership::new(
+            3 * scopes + if shares { 2 } else { 0 },
+            enqueue.clone(),
+            Some(options.digest_key.clone()),
+        ),
         permissions: NamespacePermissions::new(shares),
         project_quota: ProjectQuota::new(options.project_limits, scopes + usize::from(shares), enqueue.clone()),
         projects: ObjectMap::default(),

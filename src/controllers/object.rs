@@ -106,7 +106,8 @@ pub async fn remove_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<(),
     }
 }
 
-/// Writes the id of the remote record into an annotation, which a backup keeps, unlike the status (rule 3). `None`: the
+/// Writes the id of the remote record into an annotation, which a backup keeps, unlike the status (rule 3), and removes that
+/// of its create. `None`: the
 /// API server refused; this is an Event only, because only a restored backup needs the annotation.
 ///
 /// # Errors
@@ -117,7 +118,8 @@ pub async fn annotate<K: Object>(
     object: &K,
     id: &str,
 ) -> Result<Option<K>, kube::Error> {
-    match patch_metadata(api, object, json!({ "annotations": { names::REMOTE_ID: id } })).await {
+    let annotations = json!({ names::REMOTE_ID: id, names::PENDING_CREATE: null });
+    match patch_metadata(api, object, json!({ "annotations": annotations })).await {
         Ok(object) => Ok(Some(object)),
         Err(error) => {
             let condition = refusal::condition(Access::Write, refusal::ANNOTATIONS, error)?;
@@ -127,7 +129,7 @@ pub async fn annotate<K: Object>(
     }
 }
 
-/// Writes the status if it differs from the stored one, with the install that works on the object, and an Event for
+/// Writes the status if it differs from `before`, the stored one, with the install that works on the object, and an Event for
 /// each new reason that the condition reports by one. Returns the stored resource; the caller continues with it also after an error.
 ///
 /// # Errors
@@ -137,17 +139,17 @@ pub async fn write<K: RemoteKind>(
     context: &Context,
     api: &Api<K>,
     object: &K,
+    before: &K::Status,
     mut after: K::Status,
     condition: &ConditionUpdate,
 ) -> Result<Written<K>, kube::Error> {
-    let before = object.status().cloned().unwrap_or_default();
     K::set_controller(&mut after, context.foreign_installs.mine());
-    let Some(stored) = write_status(api, object, &before, &after).await? else { return Ok(Written::Nothing) };
+    let Some(stored) = write_status(api, object, before, &after).await? else { return Ok(Written::Nothing) };
     if stored.status().and_then(K::operation) != K::operation(&after) {
         let message = "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
         return Ok(Written::Pruned(stored, kube::Error::Service(message.into())));
     }
-    let earlier = ready_reason(K::conditions(&before));
+    let earlier = ready_reason(K::conditions(before));
     if condition.event && earlier != Some(condition.reason.as_str()) && condition.reason != Reason::Queued {
         context.event(&stored, "Reconcile", condition).await;
     }
@@ -182,23 +184,6 @@ impl<K> Written<K> {
             }
         }
     }
-}
-
-/// Reads the resource again. If it still has the operation that this reconcile wrote, takes over its version and status
-/// and returns true. The spec stays the one that the call was planned for; the next reconcile sees the new one.
-///
-/// # Errors
-/// Those of the API server.
-pub async fn is_still_stored<K: RemoteKind>(api: &Api<K>, object: &mut Arc<K>) -> Result<bool, kube::Error> {
-    let Some(found) = api.get_opt(&object.name_any()).await? else { return Ok(false) };
-    let operations = found.status().and_then(K::operation) == object.status().and_then(K::operation);
-    if found.meta().uid != object.meta().uid || !operations {
-        return Ok(false);
-    }
-    let object = Arc::make_mut(object);
-    object.meta_mut().resource_version.clone_from(&found.meta().resource_version);
-    object.set_status(found.status().cloned());
-    Ok(true)
 }
 
 /// Returns the project that a resource of `namespace` names, if that namespace may use it (rule 29).

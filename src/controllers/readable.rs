@@ -4,6 +4,7 @@
 //! alone, which is reported in the log and in an Event; its claim to a key stays. Next: `manager.rs`, whose watches use
 //! this.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt, future};
@@ -55,7 +56,7 @@ where
         self.0.as_ref().is_ok_and(ManagedKind::has_begun)
     }
 
-    fn controller(&self) -> Option<&str> {
+    fn controller(&self) -> Option<Cow<'_, str>> {
         self.0.as_ref().ok()?.controller()
     }
 

@@ -14,6 +14,7 @@ mod informer;
 mod interceptor;
 mod named;
 mod operator;
+mod pending;
 mod relists;
 mod remote;
 mod replay;

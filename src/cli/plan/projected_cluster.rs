@@ -110,7 +110,7 @@ pub(super) async fn projected_cluster(
         invalid: Vec::new(),
         notes: Vec::new(),
         unchecked: BTreeMap::new(),
-        keys: KeyOwnership::new(0, enqueue),
+        keys: KeyOwnership::new(0, enqueue, None),
     };
     let mut others = BTreeSet::new();
     for document in documents {

@@ -18,8 +18,8 @@ use super::{desired, intent, observe, proof, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::driver::{
-    Decided, LocalCaches, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, SentCall,
-    StatusInputs, Unready, Versions,
+    Decided, LocalCaches, ObservedRecord, Observing, PendingCreate, PersistedOperation, Reconciler, RemoteKind,
+    SentCall, StatusInputs, Unready, Versions,
 };
 use crate::controllers::foreign_installs::FOREIGN_AGAIN;
 use crate::controllers::keys::ClaimRequest;
@@ -75,6 +75,16 @@ impl RemoteKind for ConnectorStaged {
         status.operation.as_ref()
     }
 
+    fn record_id(status: &ConnectorStagedStatus) -> Option<&str> {
+        status.id.as_deref()
+    }
+
+    fn set_begun(status: &mut ConnectorStagedStatus, create: Option<&PendingCreate<StagedOperation>>) {
+        status.operation = create.map(|create| create.operation.clone());
+        status.remote = create.map(|create| create.remote.clone());
+        status.controller = create.and_then(|create| create.controller.clone());
+    }
+
     fn started_at(operation: &StagedOperation) -> Timestamp {
         operation.started_at.0
     }
@@ -105,12 +115,14 @@ impl RemoteKind for ConnectorStaged {
 
     fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
+        let pending = PendingCreate::of(self);
+        let remote = status.and_then(|status| status.remote.as_ref());
         ClaimRequest {
             project: self.spec.project_ref.clone(),
             key: self.spec.key.clone(),
-            remote: status.and_then(|status| status.remote.clone()),
+            remote: pending.as_ref().map(|pending| &pending.remote).or(remote).cloned(),
             id: status.and_then(|status| status.id.clone()),
-            operation: status.is_some_and(|status| status.operation.is_some()),
+            operation: pending.is_some() || status.is_some_and(|status| status.operation.is_some()),
             claims: true,
         }
     }
@@ -155,7 +167,7 @@ impl RemoteKind for ConnectorStaged {
         transient.refused = None;
     }
 
-    fn caches(context: &Context) -> &LocalCaches<TransientState, ()> {
+    fn caches(context: &Context) -> &LocalCaches<TransientState, StagedOperation, ()> {
         &context.staged_caches
     }
 
@@ -234,7 +246,8 @@ impl RemoteKind for ConnectorStaged {
         reconciler.cache.transient = decision.transient.clone();
         reconciler.cache.backoff.worked();
         reconciler.cache.kubernetes_error_backoff = KubernetesErrorBackoff::default();
-        reconciler.annotate(&decision.persisted).await?;
+        // Otherwise at the next observation.
+        let _ = reconciler.annotate(&decision.persisted).await?;
         Self::note_written(reconciler, observed, &decision.persisted);
         let mut interval = reconciler.object.interval();
         if decision.outcome == Outcome::AwaitingProof && reconciler.context.foreign_installs.is_shard() {

@@ -9,15 +9,19 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::refusal::KubernetesErrorBackoff;
 use crate::controllers::remote::Login;
 
-/// What is kept of one resource. `T`: what the decision table has seen; `C`: what only its kind keeps.
-#[derive(Clone, Debug, Default)]
-pub struct LocalCache<T, C> {
+use super::pending_create::PendingCreate;
+
+/// What is kept of one resource. `T`: what the decision table has seen; `O`: its operation; `C`: what only its kind keeps.
+#[derive(Clone, Debug)]
+pub struct LocalCache<T, O, C> {
     /// Uid of the resource: another resource of the same name starts afresh.
     pub uid: String,
     /// What the decision table has seen.
     pub transient: T,
     /// Resource version of our last write. A copy from the informer that does not show it yet is not used.
     pub written: Option<String>,
+    /// A first create that the status does not have yet.
+    pub pending_create: Option<PendingCreate<O>>,
     /// The reconcile request that is being served, and since when.
     pub asked: Option<(String, Timestamp)>,
     /// Why the last call was rejected.
@@ -32,16 +36,33 @@ pub struct LocalCache<T, C> {
     pub own: C,
 }
 
+impl<T: Default, O, C: Default> Default for LocalCache<T, O, C> {
+    fn default() -> Self {
+        Self {
+            uid: String::new(),
+            transient: T::default(),
+            written: None,
+            pending_create: None,
+            asked: None,
+            refusal: None,
+            login: None,
+            backoff: Backoff::default(),
+            kubernetes_error_backoff: KubernetesErrorBackoff::default(),
+            own: C::default(),
+        }
+    }
+}
+
 /// What is kept of all resources of a kind.
-pub type LocalCaches<T, C> = ObjectMap<LocalCache<T, C>>;
+pub type LocalCaches<T, O, C> = ObjectMap<LocalCache<T, O, C>>;
 
 /// Returns what is kept of this resource; an empty cache if that was another resource of the same name.
 #[must_use]
-pub(super) fn local_cache<T: Clone + Default, C: Clone + Default>(
-    caches: &LocalCaches<T, C>,
+pub(super) fn local_cache<T: Clone + Default, O: Clone, C: Clone + Default>(
+    caches: &LocalCaches<T, O, C>,
     object_ref: &ObjectRef,
     uid: &str,
-) -> LocalCache<T, C> {
+) -> LocalCache<T, O, C> {
     let found = caches.get(object_ref).filter(|cache| cache.uid == uid);
     found.unwrap_or_else(|| LocalCache { uid: uid.to_owned(), ..LocalCache::default() })
 }

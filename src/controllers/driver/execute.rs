@@ -5,12 +5,13 @@ use std::sync::Arc;
 use kube::runtime::events::EventType;
 
 use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::object::Next;
-use crate::controllers::operations::{AppliedResponse, Decision, Step};
+use crate::controllers::object::{Next, has_finalizer};
+use crate::controllers::operations::{AppliedResponse, Decision, Response, Step};
+use crate::controllers::refusal;
 use crate::controllers::remote::Remote;
 
 use super::kind::{CallResult, PersistedOperation};
-use super::{ObservedRecord, Reconciler, RemoteKind};
+use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
 impl<K: RemoteKind> Reconciler<'_, K> {
     pub(super) async fn execute(
@@ -26,8 +27,18 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         };
         let condition = K::begun_condition(self, &observed, &decision);
         let reason = condition.reason;
-        let Some(operation) = self.persist_operation(&observed, &decision, condition).await? else {
-            return Ok(Next::Again(None));
+        // Nothing has begun for an object without finalizer, so both are written at once.
+        let first = K::creates(&call.kind) && !has_finalizer(&*self.object);
+        let persisted = if first {
+            self.persist_first_create(&observed, &decision, condition).await
+        } else {
+            self.persist_operation(&observed, &decision, condition).await
+        };
+        let operation = match persisted {
+            Ok(Some(operation)) => operation,
+            Ok(None) => return Ok(Next::Again(None)),
+            Err(error) if first => return self.report_kubernetes_error(refusal::FINALIZERS, error).await,
+            Err(error) => return Err(error),
         };
         // Boxed: most reconciles send nothing.
         let (result, applied) = Box::pin(K::call(self, remote, &observed, &call, &decision, operation)).await;
@@ -35,6 +46,9 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if let Some(note) = &note {
             tracing::info!(reason = reason.as_str(), "{note}");
         }
+        // A create that was accepted is reported with its outcome.
+        let reported = !(K::creates(&call.kind) && matches!(result.response, Response::Accepted(_)));
+        let note = note.filter(|_| reported);
         // The status comes first: it has what a restart needs.
         let next = self.apply(remote, &observed, &call.kind, result, applied).await;
         if let Some(note) = note {
@@ -53,6 +67,34 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     ) -> Result<Option<PersistedOperation>, kube::Error> {
         let record = K::record(observed);
         self.patch_status(observed, &decision.persisted, condition, record, K::Details::default()).await?;
+        self.cache.transient = decision.transient.clone();
+        K::note_written(self, observed, &decision.persisted);
+        Ok(PersistedOperation::of(&*self.object))
+    }
+
+    /// Writes the operation of a first create together with the finalizer, on the version of the resource that was read
+    /// (rule 1). If that fails, nothing is sent. `None`: the decision has no operation.
+    async fn persist_first_create(
+        &mut self,
+        observed: &K::Observed,
+        decision: &Decision<K::Persisted, K::Transient, K::CallKind, K::Outcome>,
+        condition: ConditionUpdate,
+    ) -> Result<Option<PersistedOperation>, kube::Error> {
+        let identity = K::identity_of(observed);
+        let status = K::summarize(
+            self,
+            StatusInputs {
+                identity: Some(identity),
+                observed: Some(observed),
+                persisted: &decision.persisted,
+                condition: &condition,
+                record: K::record(observed),
+                details: K::Details::default(),
+                handled_reconcile_request: None,
+            },
+        );
+        let Some(operation) = K::operation(&status).cloned() else { return Ok(None) };
+        self.write_pending_create(K::remote_identity(identity).clone(), operation).await?;
         self.cache.transient = decision.transient.clone();
         K::note_written(self, observed, &decision.persisted);
         Ok(PersistedOperation::of(&*self.object))
@@ -82,7 +124,6 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             }
             return Err(error);
         }
-        self.annotate(&applied.persisted).await?;
         Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))))
     }
 }

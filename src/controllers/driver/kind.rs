@@ -10,6 +10,7 @@ use connect_api::ApiError;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
@@ -24,6 +25,7 @@ use crate::controllers::remote::Remote;
 use crate::crd::ProjectRef;
 use crate::crd::shared::RemoteIdentity;
 
+use super::pending_create::PendingCreate;
 use super::{LocalCaches, Reconciler, SentCall};
 
 /// A decision of the table of this kind.
@@ -46,7 +48,7 @@ pub trait RemoteKind: NamespacedObject + ManagedKind {
     /// The status.
     type Status: Clone + Default + Serialize + Send + Sync;
     /// The operation in the status.
-    type Operation: PartialEq;
+    type Operation: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// What the decision table keeps over restarts: the status, converted.
     type Persisted: Send + Sync;
     /// What the decision table keeps in memory.
@@ -76,6 +78,10 @@ pub trait RemoteKind: NamespacedObject + ManagedKind {
     fn set_status(&mut self, status: Option<Self::Status>);
     /// The operation in a status.
     fn operation(status: &Self::Status) -> Option<&Self::Operation>;
+    /// Id of the record in a status.
+    fn record_id(status: &Self::Status) -> Option<&str>;
+    /// Sets operation, remote and install in a status; `None`: removes them.
+    fn set_begun(status: &mut Self::Status, create: Option<&PendingCreate<Self::Operation>>);
     /// When the call of an operation was about to be sent.
     fn started_at(operation: &Self::Operation) -> Timestamp;
     /// The conditions in a status.
@@ -114,7 +120,7 @@ pub trait RemoteKind: NamespacedObject + ManagedKind {
     /// Forgets a rejection.
     fn forget_refusal(transient: &mut Self::Transient);
     /// What is kept between the reconciles of this kind.
-    fn caches(context: &Context) -> &LocalCaches<Self::Transient, Self::Cache>;
+    fn caches(context: &Context) -> &LocalCaches<Self::Transient, Self::Operation, Self::Cache>;
     /// Forgets what else is kept of a resource that is gone.
     fn forget(context: &Context, object_ref: &ObjectRef);
 

@@ -10,6 +10,7 @@
 //!
 //! - `kind`: the trait, and what its methods exchange;
 //! - `claim`: who may use a key (rule 4);
+//! - `pending_create`: a first create and the finalizer in one write;
 //! - `execute`: carries out a decision; `sent`: describes a call that was sent;
 //! - `report`: the status, Events and metadata;
 //! - `cache`: what this process keeps between reconciles.
@@ -18,6 +19,7 @@ mod cache;
 mod claim;
 mod execute;
 mod kind;
+pub mod pending_create;
 mod report;
 mod sent;
 
@@ -35,6 +37,7 @@ pub use self::kind::{
     AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,
     StatusInputs, Unready, identity_changed,
 };
+pub use self::pending_create::PendingCreate;
 pub use self::sent::{SentCall, Versions};
 use super::backoff::Asked;
 use super::conditions;
@@ -111,8 +114,13 @@ pub struct Reconciler<'a, K: RemoteKind> {
     pub(super) context: &'a Context,
     pub(super) object_ref: &'a ObjectRef,
     api: Api<K>,
+    /// With the operation of a first create that only its annotation has yet.
     pub(super) object: Arc<K>,
-    pub(super) cache: LocalCache<K::Transient, K::Cache>,
+    /// Whether the operation in the status of `object` is in its annotation only.
+    pub(super) pending: bool,
+    /// Whether this reconcile wrote the status.
+    pub(super) wrote_status: bool,
+    pub(super) cache: LocalCache<K::Transient, K::Operation, K::Cache>,
 }
 
 impl<'a, K: RemoteKind> Reconciler<'a, K> {
@@ -120,10 +128,14 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         context: &'a Context,
         object_ref: &'a ObjectRef,
         object: Arc<K>,
-        cache: LocalCache<K::Transient, K::Cache>,
+        cache: LocalCache<K::Transient, K::Operation, K::Cache>,
     ) -> Self {
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
-        Self { context, object_ref, api, object, cache }
+        // As it is stored: what its annotation claims is checked (rule 4).
+        context.keys.wrote(&*object);
+        let mut reconciler = Self { context, object_ref, api, object, pending: false, wrote_status: false, cache };
+        reconciler.take_pending_create();
+        reconciler
     }
 
     /// The whole reconcile. A deletion takes the same path with another decision.
@@ -142,11 +154,11 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
             ClaimStatus::Owner => {}
             claim_status => return self.report_key_conflict(claim_status).await,
         }
-        if !has_finalizer(&*self.object) && self.object.wants_finalizer() {
-            match object::add_finalizer(&self.api, &*self.object).await {
-                Ok(object) => self.wrote(object),
-                Err(error) => return self.report_kubernetes_error(refusal::FINALIZERS, error).await,
-            }
+        // Whoever owns nothing yet gets its finalizer with its create, or before the status names a record.
+        if self.is_protected()
+            && let Err(error) = self.add_finalizer().await
+        {
+            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
         }
         let project = match object::project(self.context, &self.project(), &self.object_ref.namespace).await {
             Ok(project) => project,
@@ -266,6 +278,22 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         self.object.is_orphaned(self.context) || (claim.id.is_none() && !claim.operation && !annotated)
     }
 
+    /// Whether the resource owns a record, or may own one, which only the finalizer protects.
+    fn is_protected(&self) -> bool {
+        let claim = self.object.claim_request();
+        claim.id.is_some() || claim.operation || self.object.annotations().contains_key(names::REMOTE_ID)
+    }
+
+    /// Adds the finalizer, unless the object has it, needs none, or is being deleted without it.
+    pub(super) async fn add_finalizer(&mut self) -> Result<(), kube::Error> {
+        if has_finalizer(&*self.object) || !self.object.wants_finalizer() || self.is_deleting() {
+            return Ok(());
+        }
+        let object = object::add_finalizer(&self.api, &*self.object).await?;
+        self.wrote(object);
+        Ok(())
+    }
+
     pub(super) fn is_deleting(&self) -> bool {
         self.object.meta().deletion_timestamp.is_some()
     }
@@ -320,5 +348,6 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         self.cache.written = object.resource_version();
         self.context.keys.wrote(&object);
         self.object = Arc::new(object);
+        self.take_pending_create();
     }
 }

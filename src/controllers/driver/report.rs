@@ -53,8 +53,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     ) -> Result<(), kube::Error> {
         loop {
             match self.patch_status(observed, persisted, condition.clone(), record, details.clone()).await {
-                Err(kube::Error::Api(status))
-                    if status.code == 409 && object::is_still_stored(&self.api, &mut self.object).await? => {}
+                Err(kube::Error::Api(status)) if status.code == 409 && self.is_still_stored().await? => {}
                 answer => return answer,
             }
         }
@@ -111,24 +110,55 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         self.report_and_wait(Some(identity), condition, None).await
     }
 
-    async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
-        let written = object::write(self.context, &self.api, &*self.object, status, condition).await?;
-        written.hand_to(|object| self.wrote(object))
+    /// Reads the resource again. If it still has the operation that this reconcile wrote, takes over what the operator owns
+    /// of it, and returns true. The spec stays the one that the call was planned for; the next reconcile sees the new one.
+    async fn is_still_stored(&mut self) -> Result<bool, kube::Error> {
+        let Some(found) = self.api.get_opt(&self.object_ref.name).await? else { return Ok(false) };
+        if found.meta().uid != self.object.meta().uid {
+            return Ok(false);
+        }
+        let operation = self.object.status().and_then(K::operation).cloned();
+        let object = Arc::make_mut(&mut self.object);
+        object.meta_mut().resource_version.clone_from(&found.meta().resource_version);
+        object.meta_mut().finalizers.clone_from(&found.meta().finalizers);
+        object.set_status(found.status().cloned());
+        self.take_pending_create();
+        Ok(self.object.status().and_then(K::operation) == operation.as_ref())
     }
 
-    /// Rule 3: keeps the id where a restored backup has it.
-    pub(in crate::controllers) async fn annotate(&mut self, persisted: &K::Persisted) -> Result<(), kube::Error> {
-        let Some(id) = K::id(persisted) else { return Ok(()) };
-        let before = self.object.annotations().get(names::REMOTE_ID).cloned();
-        if before.as_deref() == Some(id) {
-            return Ok(());
+    async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+        if K::operation(&status).is_some() || K::record_id(&status).is_some() {
+            self.add_finalizer().await?;
+        } else {
+            self.remove_pending_create().await?;
         }
-        let Some(object) = object::annotate(self.context, &self.api, &*self.object, id).await? else { return Ok(()) };
+        let before = self.stored_status();
+        let written = object::write(self.context, &self.api, &*self.object, &before, status, condition).await?;
+        written.hand_to(|object| {
+            self.wrote_status = true;
+            self.wrote(object);
+        })
+    }
+
+    /// Rule 3: keeps the id where a restored backup has it, once nothing else is to be written. Returns whether it is there.
+    pub(in crate::controllers) async fn annotate(&mut self, persisted: &K::Persisted) -> Result<bool, kube::Error> {
+        let Some(id) = K::id(persisted) else { return Ok(true) };
+        let before = self.object.annotations().get(names::REMOTE_ID).cloned();
+        let pending = self.object.annotations().contains_key(names::PENDING_CREATE);
+        if before.as_deref() == Some(id) && !pending {
+            return Ok(true);
+        }
+        if self.wrote_status || self.object.claim_request().operation {
+            return Ok(false);
+        }
+        let Some(object) = object::annotate(self.context, &self.api, &*self.object, id).await? else {
+            return Ok(true);
+        };
         self.wrote(object);
-        if let Some(note) = before.and_then(|before| K::replacement_note(&before, id)) {
+        if let Some(note) = before.filter(|before| before != id).and_then(|before| K::replacement_note(&before, id)) {
             self.context.report(&*self.object, EventType::Normal, "Replaced", "Reconcile", &note).await;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Removes the finalizer, and says in an Event what became of the record.

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Claim, Named, RemoteKey};
-use crate::controllers::driver::RemoteKind;
+use crate::controllers::digest::DigestKey;
+use crate::controllers::driver::{RemoteKind, pending_create};
 use crate::controllers::object::has_finalizer;
 use crate::controllers::object_ref::ObjectRef;
 use crate::crd::ProjectRef;
@@ -51,9 +52,14 @@ pub struct ClaimRequest {
 }
 
 impl Entry {
-    pub(super) fn of<K: RemoteKind>(object: &K) -> Self {
+    /// `signatures`: key of the signatures of pending creates; `None`: each of them counts.
+    pub(super) fn of<K: RemoteKind>(object: &K, signatures: Option<&DigestKey>) -> Self {
         let namespace = object.namespace().unwrap_or_default();
         let ClaimRequest { project, key, remote, id, operation, claims } = object.claim_request();
+        // Any user can write the annotation, so it needs the signature.
+        let stored = object.status().and_then(K::operation).is_some();
+        let signed = || signatures.is_none_or(|key| pending_create::is_signed(object.meta(), key));
+        let operation = operation && (stored || signed());
         let let_go = object.meta().deletion_timestamp.is_some() && !has_finalizer(object);
         Self {
             uid: object.uid().unwrap_or_default(),

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 pub use self::claim::{Claim, rival, rival_unseen};
 pub use self::entry::ClaimRequest;
 use self::entry::Entry;
+use super::digest::DigestKey;
 use super::driver::RemoteKind;
 use super::managed_kind;
 use super::object_ref::{Kind, ObjectRef};
@@ -62,6 +63,8 @@ pub enum ClaimReason<'a> {
 #[derive(Debug)]
 pub struct KeyOwnership {
     enqueue: UnboundedSender<ObjectRef>,
+    /// Key of the signatures of pending creates; `None`: each of them counts.
+    signatures: Option<DigestKey>,
     index: Mutex<Index>,
 }
 
@@ -95,21 +98,22 @@ struct Named {
 
 impl KeyOwnership {
     /// Creates an empty index. `lists`: the number of initial lists to wait for; [`KeyOwnership::listed`] completes
-    /// each. `enqueue` gets the resources whose claim status may have changed.
+    /// each. `enqueue` gets the resources whose claim status may have changed. `signatures`: only pending creates with a
+    /// signature of this key count; `None`: all do.
     #[must_use]
-    pub fn new(lists: usize, enqueue: UnboundedSender<ObjectRef>) -> Self {
-        Self { enqueue, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
+    pub fn new(lists: usize, enqueue: UnboundedSender<ObjectRef>, signatures: Option<DigestKey>) -> Self {
+        Self { enqueue, signatures, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
     }
 
     /// Records a resource from a watch.
     pub fn saw<K: RemoteKind>(&self, object: &K) {
-        self.change(|index| index.put(object, true));
+        self.change(|index| index.put(&Entry::of(object, self.signatures.as_ref()), true));
     }
 
     /// Records the copy of a resource that a reconcile has or has written. It does not bring back what a watch showed
     /// as deleted.
     pub fn wrote<K: RemoteKind>(&self, object: &K) {
-        self.change(|index| index.put(object, false));
+        self.change(|index| index.put(&Entry::of(object, self.signatures.as_ref()), false));
     }
 
     /// Records a project from a watch. Its resources claim nothing yet, because any user can write the key of any
@@ -305,15 +309,14 @@ impl Index {
         }
     }
 
-    fn put<K: RemoteKind>(&mut self, object: &K, appears: bool) -> BTreeSet<ObjectRef> {
-        let entry = Entry::of(object);
+    fn put(&mut self, entry: &Entry, appears: bool) -> BTreeSet<ObjectRef> {
         let object_ref = entry.claim.object_ref.clone();
         match self.entries.get(&object_ref) {
             Some(before) if !entry.follows(before) => return BTreeSet::new(),
             None if !appears => return BTreeSet::new(),
             _ => {}
         }
-        let entry = entry.naming(self.projects.get(&entry.project).filter(|_| self.allows(&entry)));
+        let entry = entry.naming(self.projects.get(&entry.project).filter(|_| self.allows(entry)));
         if let Some(before) = self.entries.get_mut(&object_ref).filter(|before| before.claims_as(&entry)) {
             // Most writes concern only the status.
             *before = entry;

@@ -261,6 +261,12 @@ impl Remote {
         self.schedule(object_ref, |state| state.view.watch(object_ref, id, pace, now, &mut state.jitter));
     }
 
+    /// The next observation of `id`, within this time, enqueues `object_ref` even if it does not differ.
+    pub fn report_within(&self, object_ref: &ObjectRef, id: &str, within: Duration) {
+        let now = self.clock.now();
+        self.schedule(object_ref, |state| state.view.report_within(object_ref, id, within, now, &mut state.jitter));
+    }
+
     /// Removes all that is kept for `object_ref`: polls, pending reads and its place in the queue.
     pub fn forget(&self, object_ref: &ObjectRef) {
         self.change(|state| {

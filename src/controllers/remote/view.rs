@@ -49,6 +49,8 @@ pub(super) struct Entry {
     pub(super) due: Timestamp,
     /// A reconcile waits for an observation that is not older than this.
     wish: Option<Timestamp>,
+    /// The next observation enqueues the object whether or not it differs.
+    report: bool,
     /// Failed reads in a row.
     misses: u32,
     /// The waiting object was enqueued for the delay since the last successful read.
@@ -62,7 +64,17 @@ pub(super) struct Entry {
 impl Entry {
     fn new(id: &str) -> Self {
         let due = Timestamp::MAX;
-        Self { id: id.into(), pace: None, due, wish: None, misses: 0, aware: false, seen: None, news: None }
+        Self {
+            id: id.into(),
+            pace: None,
+            due,
+            wish: None,
+            report: false,
+            misses: 0,
+            aware: false,
+            seen: None,
+            news: None,
+        }
     }
 
     fn schedule(&mut self, now: Timestamp, jitter: &mut Jitter) {
@@ -86,7 +98,7 @@ impl Entry {
             return false;
         }
         let fingerprint = fingerprint(polled_record.found.as_deref(), hasher);
-        let changed = self.seen.replace(fingerprint) != Some(fingerprint);
+        let changed = self.seen.replace(fingerprint) != Some(fingerprint) || std::mem::take(&mut self.report);
         if wished || changed || self.news.is_some() {
             self.news = Some(Box::new(polled_record));
         }
@@ -142,6 +154,22 @@ impl View {
         let entry = self.entry(object_ref, id);
         if entry.pace.replace(pace) != Some(pace) && entry.misses == 0 {
             entry.schedule(now, jitter);
+        }
+    }
+
+    /// The next observation of `id`, within this time, enqueues the object even if it does not differ.
+    pub(super) fn report_within(
+        &mut self,
+        object_ref: &ObjectRef,
+        id: &str,
+        within: Duration,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) {
+        let entry = self.entry(object_ref, id);
+        entry.report = true;
+        if entry.misses == 0 {
+            entry.due = entry.due.min(later(now, jitter.stretch(within)));
         }
     }
 

@@ -169,3 +169,16 @@ fn placeholders_of_secured_values_do_not_count_but_everything_else_does() {
         assert_ne!(fingerprint(Some(&record("***", member, value)), &hasher), base, "{member}");
     }
 }
+
+#[test]
+fn an_object_that_asked_for_it_is_enqueued_once_without_a_change_and_gets_the_record() {
+    let mut watching = Watching::new();
+    assert!(watching.see(&saw(1, 10)));
+    assert_eq!(watching.take(0, 10), Some(1));
+    let within = Duration::from_mins(1);
+    watching.view.report_within(&object_ref(1), &id(1), within, at(10), &mut watching.jitter);
+    assert!(watching.due() <= at(80), "within this time and its jitter: {}", watching.due());
+    assert!(watching.see(&saw(1, 70)));
+    assert_eq!(watching.take(70, 70), Some(1));
+    assert!(!watching.see(&saw(1, 130)), "once");
+}

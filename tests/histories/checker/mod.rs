@@ -35,6 +35,7 @@ use self::truth::Truth;
 pub(crate) use self::truth::{State, TOKEN};
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
+use crate::pending::with_pending_create;
 use crate::remote::{Arrived, Asked, Remote, Values, Verb};
 
 /// The kind of call that was sent.
@@ -136,7 +137,8 @@ impl Checker {
     }
 
     fn changed(&mut self, change: &Change, now: Timestamp) {
-        let object = ConnectorDeployment::deserialize(&*change.object).expect("a stored object has its kind");
+        let object = with_pending_create(&change.object);
+        let object = ConnectorDeployment::deserialize(object).expect("a stored object has its kind");
         let uid = object.uid().unwrap_or_default();
         let object_ref = ObjectRef::deployment(&change.key.namespace, &change.key.name);
         let status = object.status.clone().unwrap_or_default();

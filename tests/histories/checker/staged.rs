@@ -24,6 +24,7 @@ use serde::Deserialize;
 use super::Checker;
 use super::staged_spec::{content, has_tag, is_as_wanted, reason_for};
 use crate::cluster::{Change, Cluster, Key, Kind};
+use crate::pending::with_pending_create;
 use crate::remote::{Arrived, StagedVerb};
 
 /// A state of a staged connector, and since when.
@@ -250,7 +251,8 @@ impl StagedRecords {
 impl Checker {
     /// Checks a resource that was written.
     pub(super) fn staged_changed(&mut self, change: &Change, now: Timestamp) {
-        let object = ConnectorStaged::deserialize(&*change.object).expect("a stored object has its kind");
+        let object = with_pending_create(&change.object);
+        let object = ConnectorStaged::deserialize(object).expect("a stored object has its kind");
         let uid = object.uid().unwrap_or_default();
         let status = object.status.clone().unwrap_or_default();
         let going = object.metadata.deletion_timestamp.is_some();

@@ -25,6 +25,8 @@ use super::{Deployment, Details, Inputs};
 /// that the call arrived, and it may be idle again soon; the effect of a create or an undeploy stays visible. The
 /// decision table decides when to send again, with pauses of its own.
 const LOST_AGAIN: Duration = Duration::from_secs(1);
+/// Time until a poll enqueues a settled resource once more, to keep its id in an annotation.
+const ANNOTATED_WITHIN: Duration = Duration::from_mins(5);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
@@ -61,8 +63,11 @@ impl Deployment<'_> {
         self.note_settled(&before, inputs, decision, reason);
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
-        self.annotate(&decision.persisted).await?;
+        let annotated = self.annotate(&decision.persisted).await?;
         let again = self.next_poll(remote, inputs, decision);
+        if let Some(id) = decision.persisted.id.as_ref().filter(|_| !annotated) {
+            remote.report_within(self.object_ref, id, ANNOTATED_WITHIN);
+        }
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };
         let again = self.cache.kubernetes_error_backoff.again(refused, again);

@@ -38,8 +38,8 @@ use super::{act, status, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::driver::{
-    Decided, LocalCaches, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, SentCall,
-    StatusInputs, Unready, Versions,
+    Decided, LocalCaches, ObservedRecord, Observing, PendingCreate, PersistedOperation, Reconciler, RemoteKind,
+    SentCall, StatusInputs, Unready, Versions,
 };
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::object::Next;
@@ -116,6 +116,16 @@ impl RemoteKind for ConnectorDeployment {
         status.operation.as_ref()
     }
 
+    fn record_id(status: &ConnectorDeploymentStatus) -> Option<&str> {
+        status.id.as_deref()
+    }
+
+    fn set_begun(status: &mut ConnectorDeploymentStatus, create: Option<&PendingCreate<Operation>>) {
+        status.operation = create.map(|create| create.operation.clone());
+        status.remote = create.map(|create| create.remote.clone());
+        status.controller = create.and_then(|create| create.controller.clone());
+    }
+
     fn started_at(operation: &Operation) -> Timestamp {
         operation.started_at.0
     }
@@ -146,11 +156,15 @@ impl RemoteKind for ConnectorDeployment {
 
     fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
-        let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
+        let pending = PendingCreate::of(self);
+        let operation = status.and_then(|status| status.operation.as_ref());
+        let operation = operation.or(pending.as_ref().map(|pending| &pending.operation));
+        let begun = operation.map(|operation| operation.operation_type);
+        let remote = status.and_then(|status| status.remote.as_ref());
         ClaimRequest {
             project: self.spec.project_ref.clone(),
             key: intent::key(self),
-            remote: status.and_then(|status| status.remote.clone()),
+            remote: pending.as_ref().map(|pending| &pending.remote).or(remote).cloned(),
             id: status.and_then(|status| status.id.clone()),
             operation: begun.is_some(),
             // A resource that only observes claims nothing. But a create that it began earlier may still arrive, and
@@ -200,7 +214,7 @@ impl RemoteKind for ConnectorDeployment {
         transient.refused = None;
     }
 
-    fn caches(context: &Context) -> &LocalCaches<TransientState, Cache> {
+    fn caches(context: &Context) -> &LocalCaches<TransientState, Operation, Cache> {
         &context.deployment_caches
     }
 

@@ -56,6 +56,9 @@ fn a_reconcile_that_changes_nothing_allocates_little() {
             simulation.start(0, 0);
             simulation.write(RESOURCES[0], Shape::default());
             simulation.quiet().await.expect("it becomes live");
+            // The annotation with the id follows at the next poll.
+            simulation.pass(Duration::from_mins(6)).await;
+            simulation.quiet().await.expect("it stays live");
             let counted = Arc::clone(&simulation.operators[0].as_ref().expect("it runs").allocations);
             counted.take();
             simulation.calls.clear();

@@ -203,6 +203,12 @@ impl DevServer {
         Ok(())
     }
 
+    /// Returns the active faults; `count` is how often each still applies.
+    #[must_use]
+    pub fn faults(&self) -> Vec<Fault> {
+        self.shared.faults().set().to_vec()
+    }
+
     /// Removes all faults.
     pub fn clear_faults(&self) {
         self.shared.faults().replace(Vec::new());

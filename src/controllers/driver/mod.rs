@@ -52,7 +52,7 @@ use super::problem;
 use super::reason::Reason;
 use super::references::Named;
 use super::refusal;
-use super::remote::{Login, NotAdmitted, Remote};
+use super::remote::{Login, NotAdmitted, Purpose, Remote};
 use super::tracker::ReconcileOutcome;
 use crate::names;
 
@@ -196,7 +196,8 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         if let Some(pause) = self.cache.backoff.left(&asked, self.context.clock.now()) {
             return Ok(Next::Again(Some(pause)));
         }
-        let permit = match remote.enter(self.object_ref) {
+        let purpose = if self.object.claim_request().operation { Purpose::Report } else { Purpose::Change };
+        let permit = match remote.enter(self.object_ref, purpose) {
             Ok(permit) => permit,
             Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
             Err(NotAdmitted::CircuitOpen(outage)) => {

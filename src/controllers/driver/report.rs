@@ -133,6 +133,10 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             self.remove_pending_create().await?;
         }
         let before = self.stored_status();
+        if let Some(id) = K::record_id(&before).filter(|_| K::record_id(&status).is_none()) {
+            // Reads that were wrong about its absence may find the record again.
+            self.keep_id(id).await?;
+        }
         let written = object::write(self.context, &self.api, &*self.object, &before, status, condition).await?;
         written.hand_to(|object| {
             self.wrote_status = true;
@@ -140,7 +144,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         })
     }
 
-    /// Rule 3: keeps the id where a restored backup has it, once nothing else is to be written. Returns whether it is there.
+    /// Rule 3: keeps the id where a restored backup has it, once the outcome of its create was written before. Returns whether it is there.
     pub(in crate::controllers) async fn annotate(&mut self, persisted: &K::Persisted) -> Result<bool, kube::Error> {
         let Some(id) = K::id(persisted) else { return Ok(true) };
         let before = self.object.annotations().get(names::REMOTE_ID).cloned();
@@ -148,17 +152,31 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if before.as_deref() == Some(id) && !pending {
             return Ok(true);
         }
-        if self.wrote_status || self.object.claim_request().operation {
+        if self.object.claim_request().operation || (self.wrote_status && before.is_none()) {
             return Ok(false);
         }
-        let Some(object) = object::annotate(self.context, &self.api, &*self.object, id).await? else {
+        if !self.keep_id(id).await? {
             return Ok(true);
-        };
-        self.wrote(object);
+        }
         if let Some(note) = before.filter(|before| before != id).and_then(|before| K::replacement_note(&before, id)) {
             self.context.report(&*self.object, EventType::Normal, "Replaced", "Reconcile", &note).await;
         }
         Ok(true)
+    }
+
+    /// Writes the id into the annotation, unless it is there. Returns false if the API server refuses.
+    async fn keep_id(&mut self, id: &str) -> Result<bool, kube::Error> {
+        let annotations = self.object.annotations();
+        let pending = annotations.contains_key(names::PENDING_CREATE);
+        if annotations.get(names::REMOTE_ID).is_some_and(|known| known == id) && !pending {
+            return Ok(true);
+        }
+        let stored = object::annotate(self.context, &self.api, &*self.object, id).await?;
+        let kept = stored.is_some();
+        if let Some(object) = stored {
+            self.wrote(object);
+        }
+        Ok(kept)
     }
 
     /// Removes the finalizer, and says in an Event what became of the record.

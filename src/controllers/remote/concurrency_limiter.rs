@@ -1,4 +1,7 @@
-//! Which reconciles may use a remote, and which is next: first come, first served, no object twice. Pure.
+//! Which reconciles may use a remote, and which is next, no object twice. Pure.
+//!
+//! What lets the remote begin or end something comes before what only reports, because the former takes minutes there;
+//! but one of four permits goes to a report, so that neither waits for ever. Within each: first come, first served.
 //!
 //! When a permit is free, the object at the head of the queue is enqueued, and the permit is reserved for it for a
 //! while, so that newcomers do not overtake it. A reservation expires, because an object with nothing left to do does
@@ -20,6 +23,18 @@ pub(super) const RESERVATION: Duration = Duration::from_secs(2);
 /// the rate limiter, with their slots, and leave too late.
 const PERMITS_PER_REQUEST: usize = 2;
 
+/// Of so many permits, one goes to a reconcile that only reports.
+const REPORTS_EACH: usize = 4;
+
+/// What a reconcile is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It may let the remote begin or end something.
+    Change,
+    /// It reports an operation in progress.
+    Report,
+}
+
 /// The permits of one remote.
 #[derive(Debug)]
 pub(super) struct ConcurrencyLimiter {
@@ -27,7 +42,10 @@ pub(super) struct ConcurrencyLimiter {
     most: usize,
     limit: usize,
     active: usize,
-    queue: VecDeque<ObjectRef>,
+    changes: VecDeque<ObjectRef>,
+    reports: VecDeque<ObjectRef>,
+    /// Permits that went to changes in a row.
+    changes_in_a_row: usize,
     queued: HashSet<ObjectRef>,
     /// Queued objects that were not enqueued for an outage yet.
     unaware: HashSet<ObjectRef>,
@@ -42,7 +60,9 @@ impl ConcurrencyLimiter {
             most,
             limit: permits(most, rate),
             active: 0,
-            queue: VecDeque::new(),
+            changes: VecDeque::new(),
+            reports: VecDeque::new(),
+            changes_in_a_row: 0,
             queued: HashSet::new(),
             unaware: HashSet::new(),
             reserved: HashMap::new(),
@@ -59,29 +79,36 @@ impl ConcurrencyLimiter {
     }
 
     /// Grants a permit, or puts the object into the queue.
-    pub(super) fn enter(&mut self, object_ref: &ObjectRef, now: Timestamp) -> bool {
+    pub(super) fn enter(&mut self, object_ref: &ObjectRef, purpose: Purpose, now: Timestamp) -> bool {
         self.reserved.retain(|_, kept_until| *kept_until > now);
         if self.reserved.remove(object_ref).is_some() {
             self.active += 1;
             return true;
         }
-        let ahead = self.queue.iter().take(self.room()).take_while(|queued| *queued != object_ref).count();
+        let ahead = self.queue().take(self.room()).take_while(|queued| *queued != object_ref).count();
         if ahead < self.room() {
             self.unqueue(object_ref);
             self.active += 1;
             return true;
         }
-        self.wait(object_ref);
+        self.wait(object_ref, purpose);
         self.unaware.insert(object_ref.clone());
         false
     }
 
+    fn queue(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.changes.iter().chain(&self.reports)
+    }
+
     /// Puts the object into the queue; it knows that no permits are granted for now.
-    pub(super) fn wait(&mut self, object_ref: &ObjectRef) {
+    pub(super) fn wait(&mut self, object_ref: &ObjectRef, purpose: Purpose) {
         self.reserved.remove(object_ref);
         self.unaware.remove(object_ref);
         if self.queued.insert(object_ref.clone()) {
-            self.queue.push_back(object_ref.clone());
+            match purpose {
+                Purpose::Change => self.changes.push_back(object_ref.clone()),
+                Purpose::Report => self.reports.push_back(object_ref.clone()),
+            }
         }
     }
 
@@ -93,7 +120,7 @@ impl ConcurrencyLimiter {
     /// Reserves the free permits for the head of the queue; returns the objects to enqueue.
     pub(super) fn admit_next(&mut self, now: Timestamp) -> Vec<ObjectRef> {
         self.reserved.retain(|_, kept_until| *kept_until > now);
-        let reserved: Vec<ObjectRef> = self.queue.drain(..self.room().min(self.queue.len())).collect();
+        let reserved: Vec<ObjectRef> = (0..self.room()).map_while(|_| self.next()).collect();
         for object_ref in &reserved {
             self.queued.remove(object_ref);
             self.unaware.remove(object_ref);
@@ -102,15 +129,26 @@ impl ConcurrencyLimiter {
         reserved
     }
 
+    fn next(&mut self) -> Option<ObjectRef> {
+        let report = self.changes.is_empty() || self.changes_in_a_row + 1 >= REPORTS_EACH;
+        if let Some(next) = report.then(|| self.reports.pop_front()).flatten() {
+            self.changes_in_a_row = 0;
+            return Some(next);
+        }
+        let next = self.changes.pop_front()?;
+        self.changes_in_a_row += 1;
+        Some(next)
+    }
+
     /// Returns the queued objects that do not know of the outage yet, each once.
     pub(super) fn take_unaware(&mut self) -> Vec<ObjectRef> {
         let unaware = mem::take(&mut self.unaware);
-        self.queue.iter().filter(|object_ref| unaware.contains(object_ref)).cloned().collect()
+        self.queue().filter(|object_ref| unaware.contains(object_ref)).cloned().collect()
     }
 
     /// Returns when the next reservation expires, if an object waits for it.
     pub(super) fn next_lapse(&self) -> Option<Timestamp> {
-        if self.queue.is_empty() { None } else { self.reserved.values().min().copied() }
+        if self.queued.is_empty() { None } else { self.reserved.values().min().copied() }
     }
 
     /// Removes the object, unless it has a permit.
@@ -121,7 +159,7 @@ impl ConcurrencyLimiter {
 
     /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
-        let waiting = self.queue.iter().chain(self.reserved.keys());
+        let waiting = self.queue().chain(self.reserved.keys());
         let dismissed: Vec<ObjectRef> = waiting.filter(|object_ref| chosen(object_ref)).cloned().collect();
         for object_ref in &dismissed {
             self.forget(object_ref);
@@ -131,13 +169,14 @@ impl ConcurrencyLimiter {
 
     /// Returns all objects that wait or have a reservation.
     pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
-        self.queue.iter().chain(self.reserved.keys())
+        self.queue().chain(self.reserved.keys())
     }
 
     fn unqueue(&mut self, object_ref: &ObjectRef) {
         self.unaware.remove(object_ref);
         if self.queued.remove(object_ref) {
-            self.queue.retain(|queued| queued != object_ref);
+            self.changes.retain(|queued| queued != object_ref);
+            self.reports.retain(|queued| queued != object_ref);
         }
     }
 }

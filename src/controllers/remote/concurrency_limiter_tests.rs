@@ -7,7 +7,7 @@ const FAST: Rate = Rate::per_second(1_000);
 fn full(limit: usize) -> ConcurrencyLimiter {
     let mut concurrency_limiter = ConcurrencyLimiter::new(limit, FAST);
     for number in 0..limit {
-        assert!(concurrency_limiter.enter(&object_ref(number), START));
+        assert!(concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
     }
     concurrency_limiter
 }
@@ -16,13 +16,13 @@ fn full(limit: usize) -> ConcurrencyLimiter {
 fn the_queue_is_first_come_first_served_without_duplicates() {
     let mut concurrency_limiter = full(2);
     for number in [5, 3, 5, 4, 3] {
-        assert!(!concurrency_limiter.enter(&object_ref(number), START));
+        assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
     }
     assert_eq!(concurrency_limiter.admit_next(START), []);
     for expected in [5, 3, 4] {
         concurrency_limiter.leave();
         assert_eq!(concurrency_limiter.admit_next(START), [object_ref(expected)]);
-        assert!(concurrency_limiter.enter(&object_ref(expected), START));
+        assert!(concurrency_limiter.enter(&object_ref(expected), Purpose::Change, START));
     }
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), []);
@@ -31,23 +31,26 @@ fn the_queue_is_first_come_first_served_without_duplicates() {
 #[test]
 fn a_newcomer_does_not_overtake_a_reservation() {
     let mut concurrency_limiter = full(1);
-    assert!(!concurrency_limiter.enter(&object_ref(1), START));
+    assert!(!concurrency_limiter.enter(&object_ref(1), Purpose::Change, START));
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
-    assert!(!concurrency_limiter.enter(&object_ref(2), START));
-    assert!(concurrency_limiter.enter(&object_ref(1), START));
+    assert!(!concurrency_limiter.enter(&object_ref(2), Purpose::Change, START));
+    assert!(concurrency_limiter.enter(&object_ref(1), Purpose::Change, START));
 }
 
 #[test]
 fn a_reservation_expires() {
     let mut concurrency_limiter = full(1);
-    assert!(!concurrency_limiter.enter(&object_ref(1), START) && !concurrency_limiter.enter(&object_ref(2), START));
+    assert!(
+        !concurrency_limiter.enter(&object_ref(1), Purpose::Change, START)
+            && !concurrency_limiter.enter(&object_ref(2), Purpose::Change, START)
+    );
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
     assert_eq!(concurrency_limiter.next_lapse(), Some(later(START, RESERVATION)));
     assert_eq!(concurrency_limiter.admit_next(at(1)), []);
     assert_eq!(concurrency_limiter.admit_next(later(START, RESERVATION)), [object_ref(2)], "the first one did not ask");
-    assert!(concurrency_limiter.enter(&object_ref(2), at(2)));
+    assert!(concurrency_limiter.enter(&object_ref(2), Purpose::Change, at(2)));
     assert_eq!(concurrency_limiter.next_lapse(), None);
 }
 
@@ -55,7 +58,7 @@ fn a_reservation_expires() {
 fn a_forgotten_object_passes_its_reservation_to_the_next() {
     let mut concurrency_limiter = full(1);
     for number in [1, 2, 3] {
-        assert!(!concurrency_limiter.enter(&object_ref(number), START));
+        assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
     }
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
@@ -63,7 +66,7 @@ fn a_forgotten_object_passes_its_reservation_to_the_next() {
     concurrency_limiter.forget(&object_ref(2));
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(3)]);
     assert_eq!(concurrency_limiter.dismiss(|_| true), [object_ref(3)]);
-    assert!(concurrency_limiter.enter(&object_ref(4), START));
+    assert!(concurrency_limiter.enter(&object_ref(4), Purpose::Change, START));
 }
 
 #[test]
@@ -71,7 +74,7 @@ fn no_more_than_the_limit_get_permits_and_all_do_in_order() {
     let mut concurrency_limiter = ConcurrencyLimiter::new(4, FAST);
     let mut running = Vec::new();
     for number in 0..100 {
-        if concurrency_limiter.enter(&object_ref(number), START) {
+        if concurrency_limiter.enter(&object_ref(number), Purpose::Change, START) {
             running.push(number);
         }
     }
@@ -81,7 +84,7 @@ fn no_more_than_the_limit_get_permits_and_all_do_in_order() {
         assert!(running.len() < 4, "{ended} was one of at most 4");
         concurrency_limiter.leave();
         for reserved in concurrency_limiter.admit_next(START) {
-            assert!(concurrency_limiter.enter(&reserved, START));
+            assert!(concurrency_limiter.enter(&reserved, Purpose::Change, START));
             let number = reserved.name.trim_start_matches("tax-").parse().expect("names end with the number");
             running.push(number);
             order.push(number);
@@ -100,7 +103,7 @@ fn a_low_rate_leaves_few_permits() {
     }
     let mut concurrency_limiter = full(4);
     concurrency_limiter.set_rate(Rate::per_second(1));
-    assert!(!concurrency_limiter.enter(&object_ref(4), START));
+    assert!(!concurrency_limiter.enter(&object_ref(4), Purpose::Change, START));
     for permits in [3, 2] {
         concurrency_limiter.leave();
         assert_eq!(concurrency_limiter.admit_next(START), [], "{permits} are left, of 2");
@@ -108,5 +111,21 @@ fn a_low_rate_leaves_few_permits() {
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(4)]);
     concurrency_limiter.set_rate(FAST);
-    assert!(concurrency_limiter.enter(&object_ref(5), START), "the rate was raised");
+    assert!(concurrency_limiter.enter(&object_ref(5), Purpose::Change, START), "the rate was raised");
+}
+
+#[test]
+fn changes_come_before_reports_and_each_fourth_permit_is_for_a_report() {
+    let mut concurrency_limiter = full(1);
+    for number in 11..=14 {
+        assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Report, START));
+    }
+    for number in 21..=25 {
+        assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
+    }
+    for expected in [21, 22, 23, 11, 24, 25, 12, 13, 14] {
+        concurrency_limiter.leave();
+        assert_eq!(concurrency_limiter.admit_next(START), [object_ref(expected)]);
+        assert!(concurrency_limiter.enter(&object_ref(expected), Purpose::Report, START), "its permit is reserved");
+    }
 }

@@ -45,6 +45,7 @@ use jiff::Timestamp;
 use connect_api::ApiError;
 use connect_api::model::Deployment;
 
+pub use concurrency_limiter::Purpose;
 pub(super) use jitter::Jitter;
 pub use lookups::{Cadence, Found, Lookup, LookupResult};
 pub use poller::ask;

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::circuit_breaker::{BreakerState, CallScope, Caller, CircuitBreaker, Permit};
-use super::concurrency_limiter::ConcurrencyLimiter;
+use super::concurrency_limiter::{ConcurrencyLimiter, Purpose};
 use super::guarded_client::GuardedClient;
 use super::jitter::Jitter;
 use super::lookups::Lookups;
@@ -179,7 +179,7 @@ impl Remote {
     ///
     /// # Errors
     /// Why no permit is available now.
-    pub fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Result<ConcurrencyPermit, NotAdmitted> {
+    pub fn enter(self: &Arc<Self>, object_ref: &ObjectRef, purpose: Purpose) -> Result<ConcurrencyPermit, NotAdmitted> {
         let now = self.clock.now();
         self.change(|state| {
             if state.closed {
@@ -188,10 +188,10 @@ impl Remote {
             }
             if let Some(outage) = state.circuit_breaker.outage() {
                 let outage = outage.clone();
-                state.concurrency_limiter.wait(object_ref);
+                state.concurrency_limiter.wait(object_ref, purpose);
                 return Err(NotAdmitted::CircuitOpen(outage));
             }
-            if state.concurrency_limiter.enter(object_ref, now) {
+            if state.concurrency_limiter.enter(object_ref, purpose, now) {
                 Ok(ConcurrencyPermit { remote: Arc::clone(self) })
             } else {
                 Err(NotAdmitted::Queued)
@@ -261,10 +261,10 @@ impl Remote {
         self.schedule(object_ref, |state| state.view.watch(object_ref, id, pace, now, &mut state.jitter));
     }
 
-    /// The next observation of `id`, within this time, enqueues `object_ref` even if it does not differ.
-    pub fn report_within(&self, object_ref: &ObjectRef, id: &str, within: Duration) {
+    /// An observation of `id` between these times from now enqueues `object_ref` even if it does not differ.
+    pub fn report_between(&self, object_ref: &ObjectRef, id: &str, times: (Duration, Duration)) {
         let now = self.clock.now();
-        self.schedule(object_ref, |state| state.view.report_within(object_ref, id, within, now, &mut state.jitter));
+        self.schedule(object_ref, |state| state.view.report_between(object_ref, id, times, now, &mut state.jitter));
     }
 
     /// Removes all that is kept for `object_ref`: polls, pending reads and its place in the queue.

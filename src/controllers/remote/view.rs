@@ -49,8 +49,8 @@ pub(super) struct Entry {
     pub(super) due: Timestamp,
     /// A reconcile waits for an observation that is not older than this.
     wish: Option<Timestamp>,
-    /// The next observation enqueues the object whether or not it differs.
-    report: bool,
+    /// The next observation from this time on enqueues the object whether or not it differs.
+    report: Option<Timestamp>,
     /// Failed reads in a row.
     misses: u32,
     /// The waiting object was enqueued for the delay since the last successful read.
@@ -69,7 +69,7 @@ impl Entry {
             pace: None,
             due,
             wish: None,
-            report: false,
+            report: None,
             misses: 0,
             aware: false,
             seen: None,
@@ -98,7 +98,8 @@ impl Entry {
             return false;
         }
         let fingerprint = fingerprint(polled_record.found.as_deref(), hasher);
-        let changed = self.seen.replace(fingerprint) != Some(fingerprint) || std::mem::take(&mut self.report);
+        let changed = self.seen.replace(fingerprint) != Some(fingerprint);
+        let changed = changed | self.report.take_if(|since| *since <= now).is_some();
         if wished || changed || self.news.is_some() {
             self.news = Some(Box::new(polled_record));
         }
@@ -157,19 +158,19 @@ impl View {
         }
     }
 
-    /// The next observation of `id`, within this time, enqueues the object even if it does not differ.
-    pub(super) fn report_within(
+    /// An observation of `id` between these times from now enqueues the object even if it does not differ.
+    pub(super) fn report_between(
         &mut self,
         object_ref: &ObjectRef,
         id: &str,
-        within: Duration,
+        (first, last): (Duration, Duration),
         now: Timestamp,
         jitter: &mut Jitter,
     ) {
         let entry = self.entry(object_ref, id);
-        entry.report = true;
+        entry.report = Some(later(now, first));
         if entry.misses == 0 {
-            entry.due = entry.due.min(later(now, jitter.stretch(within)));
+            entry.due = entry.due.min(later(now, jitter.stretch(last)));
         }
     }
 

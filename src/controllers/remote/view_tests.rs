@@ -175,10 +175,11 @@ fn an_object_that_asked_for_it_is_enqueued_once_without_a_change_and_gets_the_re
     let mut watching = Watching::new();
     assert!(watching.see(&saw(1, 10)));
     assert_eq!(watching.take(0, 10), Some(1));
-    let within = Duration::from_mins(1);
-    watching.view.report_within(&object_ref(1), &id(1), within, at(10), &mut watching.jitter);
-    assert!(watching.due() <= at(80), "within this time and its jitter: {}", watching.due());
-    assert!(watching.see(&saw(1, 70)));
-    assert_eq!(watching.take(70, 70), Some(1));
+    let times = (Duration::from_secs(30), Duration::from_mins(1));
+    watching.view.report_between(&object_ref(1), &id(1), times, at(10), &mut watching.jitter);
+    assert!(watching.due() <= at(80), "the last of the times and its jitter: {}", watching.due());
+    assert!(!watching.see(&saw(1, 39)), "too early");
+    assert!(watching.see(&saw(1, 40)));
+    assert_eq!(watching.take(40, 40), Some(1));
     assert!(!watching.see(&saw(1, 130)), "once");
 }

@@ -62,7 +62,7 @@ async fn two_managers_apply_their_own_fields_without_conflicts_with_the_operator
     only_its_own(&json!(shop.get().await));
 }
 
-/// Asserts that the operator owns only the status, its finalizer and one annotation of an object that users write.
+/// Asserts that the operator owns only the status, its finalizer and its annotations of an object that users write.
 pub(super) fn only_its_own(object: &Value) {
     let name = format!("{} {}", object["kind"], object["metadata"]["name"]);
     let managers = object["metadata"]["managedFields"].as_array().expect("managed fields");
@@ -89,8 +89,8 @@ fn metadata(name: &str, owned: &Value) {
         match field.as_str() {
             "f:finalizers" => {}
             "f:annotations" => {
-                let remote_id = format!("f:{}", names::REMOTE_ID);
-                assert!(inner.iter().all(|it| **it == remote_id || **it == "."), "{name}: {inner:?}");
+                let ours = [names::REMOTE_ID, names::PENDING_CREATE].map(|name| format!("f:{name}"));
+                assert!(inner.iter().all(|it| ours.contains(it) || **it == "."), "{name}: {inner:?}");
             }
             _ => panic!("{name}: the operator owns metadata {field}"),
         }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
-use kube::ResourceExt;
 use serde_json::json;
 
 use super::{Leaping, QUIET, QUIET_PERIOD, ready, status};
@@ -23,7 +21,7 @@ async fn rule_05_an_absent_deployment_is_created_again_with_drift_policy_correct
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
     shop.finish("Deployed").await;
-    let first = status(&shop.reconcile_again().await).id.expect("an id");
+    let first = status(&shop.until_annotated().await).id.expect("an id");
     shop.clock.step(LATE);
     shop.dev.world().remove(&first, shop.dev.now()).unwrap();
     assert_eq!(ready(&shop.reconcile_again().await).1, "ServiceUnavailable", "one 404 proves nothing");
@@ -32,7 +30,7 @@ async fn rule_05_an_absent_deployment_is_created_again_with_drift_policy_correct
     let second = shop.finish("Deployed").await;
     let id = status(&second).id.expect("an id");
     assert_ne!(id, first);
-    shop.until("annotated", |object| object.annotations().get(names::REMOTE_ID) == Some(&id)).await;
+    shop.until_annotated().await;
     shop.until_event("Replaced").await;
     assert!(shop.events("Replaced").await[0].contains(&format!("{id} now, in place of {first}")));
     shop.pass(LATE).await;

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use connect_operator::controllers::driver::PendingCreate;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::crd::connector_deployment_status::{OperationState, OperationType};
+use connect_operator::crd::connector_deployment_status::{Operation, OperationState, OperationType};
 use connect_operator::names;
 use dev_server::{DevServer, Fault, FaultAnswer, Options};
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
+use super::operations::answered_late;
 use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, ready, status};
 use crate::patience::in_time;
 use crate::shop::NAME;
@@ -22,15 +24,18 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
     shop.finish("Deployed").await;
 
     let versions = history.until(|object| ready(object).1 == "Deployed").await;
-    let operations: Vec<_> = versions.iter().map(|object| (status(object).operation, status(object).id)).collect();
-    let planned = operations.iter().find_map(|(operation, id)| operation.as_ref().map(|operation| (operation, id)));
-    let (operation, id) = planned.expect("an operation");
+    // The first write of the operator has the finalizer and the operation.
+    let first = &versions[1];
+    assert_eq!(first.finalizers(), [names::FINALIZER]);
+    assert_eq!(status(first), status(&versions[0]));
+    let operation = pending(first).expect("an operation");
     assert_eq!((operation.operation_type, operation.state), (OperationType::Create, OperationState::Planned));
-    assert_eq!((operation.attempt, operation.generation, id), (1, 1, &None));
+    assert_eq!((operation.attempt, operation.generation), (1, 1));
     assert!(operation.digest.is_some() && !operation.values.is_empty());
     let inputs = operation.inputs.as_ref().expect("inputs");
     assert_eq!((inputs.count, inputs.first.len()), (1, 1), "the Secret whose values are sent");
-    assert_eq!(operations.last().expect("versions").0, None);
+    assert!(is_accepted(&versions[2]), "the status takes it over");
+    assert_eq!(status(versions.last().expect("versions")).operation, None);
 
     let about_it: Vec<_> = shop
         .dev
@@ -42,17 +47,40 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
     assert_eq!(about_it, ["getDeploymentByKey", "getDeploymentByKey", "createDeployment"]);
 }
 
-/// Makes the API server treat writes of an operation as `policy` says; returns once it does.
+/// The operation of a first create, which only the annotation has.
+fn pending(object: &ConnectorDeployment) -> Option<Operation> {
+    PendingCreate::of(object).map(|create| create.operation)
+}
+
+/// A write of an operation.
+enum Write {
+    /// Into the annotation, with the finalizer.
+    First,
+    /// Into the status.
+    Status,
+}
+
+/// Makes the API server treat such writes as `policy` says; returns once it does.
 async fn intercept_operations(
     shop: &Leaping,
+    write: Write,
     kind: &str,
     policy: Value,
     in_force: impl Fn(&Result<Value, kube::Error>) -> bool,
 ) {
     let name = format!("{}-{}", shop.sandbox.namespace, kind.to_lowercase());
+    let (resource, condition) = match write {
+        Write::First => (
+            "connectordeployments",
+            format!("has(object.metadata.annotations) && '{}' in object.metadata.annotations", names::PENDING_CREATE),
+        ),
+        Write::Status => {
+            ("connectordeployments/status", "has(object.status) && has(object.status.operation)".to_owned())
+        }
+    };
     let mut spec = json!({
-        "matchConstraints": {"resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["connectordeployments/status"]}]},
-        "matchConditions": [{"name": "operation", "expression": "has(object.status) && has(object.status.operation)"}],
+        "matchConstraints": {"resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": [resource]}]},
+        "matchConditions": [{"name": "operation", "expression": condition}],
         "failurePolicy": "Fail",
     });
     for (member, value) in policy.as_object().unwrap() {
@@ -72,10 +100,15 @@ async fn intercept_operations(
     }
     let api = shop.sandbox.api(&shop.deployment());
     let probe = json!({"status": {"operation": {"type": "Create", "state": "Planned", "attempt": 1, "generation": 1, "startedAt": "2026-01-01T00:00:00Z"}}});
+    let annotated = json!({"metadata": {"annotations": {names::PENDING_CREATE: "probe"}}});
     let dry = PatchParams { dry_run: true, ..PatchParams::default() };
     let wait = async {
         loop {
-            let answer = api.patch_status(NAME, &dry, &Patch::Merge(&probe)).await.map(|object| object.data);
+            let answer = match write {
+                Write::First => api.patch(NAME, &dry, &Patch::Merge(&annotated)).await,
+                Write::Status => api.patch_status(NAME, &dry, &Patch::Merge(&probe)).await,
+            };
+            let answer = answer.and_then(|object| serde_json::to_value(object).map_err(kube::Error::SerdeError));
             if in_force(&answer) {
                 return;
             }
@@ -100,17 +133,40 @@ async fn rule_01_an_operation_that_cannot_be_stored_is_not_sent() {
     shop.stop_operator().await;
     shop.apply_deployment(&json!({})).await;
     let policy = json!({"validations": [{"expression": "false", "message": "not today"}]});
-    intercept_operations(&shop, "ValidatingAdmissionPolicy", policy, Result::is_err).await;
+    intercept_operations(&shop, Write::First, "ValidatingAdmissionPolicy", policy, Result::is_err).await;
     two_runs(&mut shop).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
     assert_eq!(shop.calls("getDeploymentByKey"), 2, "no further lookup");
 }
 
 #[tokio::test]
-async fn rule_01_an_operation_that_an_older_crd_drops_is_not_sent() {
+async fn rule_01_a_first_create_whose_annotation_is_dropped_is_sent_once_the_status_has_the_operation() {
     let mut shop = Leaping::open().await;
     shop.stop_operator().await;
     shop.apply_deployment(&json!({})).await;
+    let mut history = shop.history().await;
+    let path = format!("/metadata/annotations/{}", names::PENDING_CREATE.replace('/', "~1"));
+    let dropped = format!("[JSONPatch{{op: 'remove', path: '{path}'}}]");
+    let policy = json!({
+        "reinvocationPolicy": "Never",
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": dropped}}],
+    });
+    let in_force = |answer: &Result<Value, kube::Error>| {
+        answer.as_ref().is_ok_and(|object| object["metadata"]["annotations"][names::PENDING_CREATE].is_null())
+    };
+    intercept_operations(&shop, Write::First, "MutatingAdmissionPolicy", policy, in_force).await;
+    shop.start_operator();
+    shop.finish("Deployed").await;
+    let versions = history.until(|object| ready(object).1 == "Deployed").await;
+    assert!(versions.iter().all(|object| pending(object).is_none()));
+    let states = versions.iter().filter_map(|object| status(object).operation.map(|operation| operation.state));
+    assert_eq!(states.take(2).collect::<Vec<_>>(), [OperationState::Planned, OperationState::Accepted]);
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_01_an_operation_that_an_older_crd_drops_is_not_sent() {
+    let shop = Leaping::live().await;
     let dropped = "[JSONPatch{op: 'remove', path: '/status/operation'}]";
     let policy = json!({
         "reinvocationPolicy": "Never",
@@ -119,9 +175,12 @@ async fn rule_01_an_operation_that_an_older_crd_drops_is_not_sent() {
     let in_force = |answer: &Result<Value, kube::Error>| {
         answer.as_ref().is_ok_and(|object| object.pointer("/status/operation").is_none())
     };
-    intercept_operations(&shop, "MutatingAdmissionPolicy", policy, in_force).await;
-    two_runs(&mut shop).await;
-    assert_eq!(shop.sent(), [0, 0, 0]);
+    intercept_operations(&shop, Write::Status, "MutatingAdmissionPolicy", policy, in_force).await;
+    shop.change(&json!({"spec": level("debug")})).await;
+    shop.until_reason("Redeploying").await;
+    // The conditions of the write that lost its operation are stored, and a later reconcile meets them.
+    shop.pass(QUIET).await;
+    assert_eq!(shop.sent(), [1, 0, 0]);
     assert_eq!(status(&shop.get().await).operation, None);
 }
 
@@ -133,8 +192,8 @@ async fn rule_01_a_reconcile_of_an_old_resource_version_sends_nothing() {
     let slow = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
     shop.dev.fault(Fault::of("getDeploymentByKey", slow).times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
-    // The read that follows the finalizer lasts until the resource was changed meanwhile.
-    shop.until("the finalizer", |object| !object.finalizers().is_empty()).await;
+    // The first lookup lasts until the resource was changed meanwhile.
+    shop.until_so("the lookup", || shop.dev.faults().iter().all(|fault| fault.count == Some(0))).await;
     shop.change(&json!({"metadata": {"labels": {"team": "tax"}}})).await;
     assert_eq!(shop.calls("getDeploymentByKey"), before);
     shop.dev.clear_faults();
@@ -153,9 +212,10 @@ async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_reconcile(
     let refused = shop.until_reason("RequestRejected").await;
     assert_eq!(status(&refused).operation, None);
     let versions = history.until(|object| ready(object).1 == "RequestRejected").await;
-    let last: Vec<_> =
-        versions.iter().rev().take(2).map(|object| status(object).operation.map(|operation| operation.state)).collect();
-    assert_eq!(last, [None, Some(OperationState::Planned)], "the write after the call removes it");
+    let before = |object: &ConnectorDeployment| pending(object).map(|operation| operation.state);
+    let last: Vec<_> = versions.iter().rev().take(3).map(before).collect();
+    assert_eq!(last, [None, None, Some(OperationState::Planned)], "it is removed before the refusal is reported");
+    assert_eq!(ready(&versions[versions.len() - 2]), ("", ""), "the write that removes it is not that of the status");
     shop.pass(Duration::from_mins(9)).await;
     assert_eq!(shop.sent(), [1, 0, 0], "no quick retries");
 }
@@ -246,7 +306,9 @@ async fn rule_03_once_the_id_is_known_every_call_uses_it() {
     let shop = Leaping::live().await;
     let live = shop.reconcile_again().await;
     let id = status(&live).id.expect("an id");
-    assert_eq!(live.annotations().get(names::REMOTE_ID), Some(&id));
+    let annotated = shop.until_annotated().await;
+    assert_eq!(annotated.annotations().get(names::REMOTE_ID), Some(&id));
+    assert_eq!(annotated.annotations().get(names::PENDING_CREATE), None, "it goes with the same write");
     let by_key = shop.calls("getDeploymentByKey");
 
     shop.change(&json!({"spec": level("debug")})).await;
@@ -322,5 +384,25 @@ async fn rule_03_a_restored_backup_finds_its_deployment_by_the_annotation() {
     let ours: ConnectorDeployment = shop.until_reason("Deployed").await;
     assert_eq!(status(&ours).id, Some(id));
     assert!(is(&ours, names::SECRETS_UNVERIFIED));
+    assert_eq!(shop.sent(), [1, 0, 0]);
+}
+
+/// `kubectl replace` removes the annotation, which nothing else has while the call is on its way.
+#[tokio::test]
+async fn rule_01_a_put_of_the_manifest_during_the_first_call_loses_neither_operation_nor_finalizer() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(answered_late("createDeployment")).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until_so("the call has arrived", || !shop.dev.world().all(shop.dev.now()).is_empty()).await;
+    let mut manifest = shop.deployment();
+    manifest["metadata"]["resourceVersion"] = json!(shop.get().await.resource_version());
+    let manifest: ConnectorDeployment = serde_json::from_value(manifest).unwrap();
+    let replaced = shop.api().replace(NAME, &PostParams::default(), &manifest).await.unwrap();
+    assert!(replaced.finalizers().is_empty() && replaced.annotations().is_empty());
+    shop.dev.clear_faults();
+    let accepted = shop.until("accepted", is_accepted).await;
+    assert_eq!(accepted.finalizers(), [names::FINALIZER]);
+    let live = shop.finish("Deployed").await;
+    assert!(!is(&live, names::SECRETS_UNVERIFIED), "the accepted call is known");
     assert_eq!(shop.sent(), [1, 0, 0]);
 }

@@ -205,7 +205,7 @@ async fn rule_04_a_stronger_claim_that_appears_during_a_lookup_prevents_the_crea
     shop.dev.fault(Fault::of("getDeploymentByKey", slow).after_the_effect().times(1)).unwrap();
     let looks = shop.calls("getDeploymentByKey");
     shop.apply_deployment(&json!({"key": KEY})).await;
-    shop.until("about to read", |object| !object.finalizers().is_empty()).await;
+    shop.until_so("about to read", || shop.dev.faults().iter().all(|fault| fault.count == Some(0))).await;
     shop.sandbox.change(&stronger, &json!({"spec": {"managementPolicy": "Full"}})).await.unwrap();
     until_reason(&shop.sandbox, "aaa", "Creating").await;
     shop.dev.clear_faults();
@@ -214,7 +214,6 @@ async fn rule_04_a_stronger_claim_that_appears_during_a_lookup_prevents_the_crea
     assert_eq!(shop.calls("createDeployment"), 1);
     assert_eq!(shop.calls("getDeploymentByKey"), looks + 3, "the one that yields does not read again");
     assert!(shop.events("KeyTaken").await.is_empty());
-    assert_eq!(shop.events("Creating").await.len(), 1);
 }
 
 #[tokio::test]
@@ -249,7 +248,7 @@ async fn rule_04_a_backup_restored_into_another_namespace_waits_for_the_owner() 
     shop.start_operator();
     shop.apply_deployment(&json!({"key": KEY})).await;
     shop.finish("Deployed").await;
-    let live = shop.until("annotated", |object| object.annotations().contains_key(names::REMOTE_ID)).await;
+    let live = shop.until_annotated().await;
     let mut restored = named(&shop, NAME, &json!({}));
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: status(&live).id});
     restored["metadata"]["finalizers"] = json!([names::FINALIZER]);

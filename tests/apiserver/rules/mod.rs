@@ -30,8 +30,9 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
-use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
-use connect_operator::crd::{ConnectorDeployment, ManagementPolicy};
+use connect_operator::controllers::driver::PendingCreate;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationState};
 use connect_operator::names;
 use dev_server::Options;
 use futures::stream::{BoxStream, StreamExt};
@@ -44,6 +45,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::patience::in_time;
 use crate::shop::{NAME, SECRET, Shop};
+use crate::trouble::pace::{COARSE, meanwhile};
 
 /// How long an operation takes at the remote.
 pub(crate) const DEPLOYING: Duration = Duration::from_secs(10);
@@ -154,10 +156,17 @@ impl Leaping {
         self.clock.step(TICK);
         let request = format!("look-{}", self.looks.fetch_add(1, Ordering::Relaxed));
         self.annotate(names::RECONCILE_REQUESTED_AT, &request).await;
-        self.until("reconciled again", |object| {
-            status(object).handled_reconcile_request.as_ref() == Some(&request) && is_annotated(object)
-        })
-        .await
+        self.until("reconciled again", |object| status(object).handled_reconcile_request.as_ref() == Some(&request))
+            .await
+    }
+
+    /// Lets time pass until a poll has found the deployment as it was, and its id is in the annotation.
+    pub(crate) async fn until_annotated(&self) -> ConnectorDeployment {
+        let annotated = self.until("annotated", |object| {
+            let id = status(object).id;
+            id.is_some() && object.annotations().get(names::REMOTE_ID) == id.as_ref()
+        });
+        meanwhile(&self.clock, COARSE, annotated).await
     }
 
     /// Deletes the deployment from the cluster without the remote, as when a cluster is lost: a restored backup has no
@@ -317,11 +326,9 @@ pub(crate) fn ready(object: &ConnectorDeployment) -> (&str, &str) {
     condition(object, "Ready").map_or(("", ""), |ready| (&ready.status, &ready.reason))
 }
 
-/// Whether the last write of a reconcile is visible: the annotation with the id, which follows the status.
-fn is_annotated(object: &ConnectorDeployment) -> bool {
-    let id = status(object).id;
-    let claims = object.spec.management_policy == ManagementPolicy::Full;
-    !claims || id.is_none() || object.annotations().get(names::REMOTE_ID) == id.as_ref()
+/// The operation in the status, or that of a first create in its annotation.
+pub(crate) fn operation(object: &ConnectorDeployment) -> Option<Operation> {
+    status(object).operation.or_else(|| PendingCreate::of(object).map(|create| create.operation))
 }
 
 pub(crate) fn is_accepted(object: &ConnectorDeployment) -> bool {

@@ -8,7 +8,7 @@ use connect_operator::crd::connector_deployment_status::OperationState;
 use dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
-use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, ready, status};
+use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, operation, ready, status};
 use crate::patience::in_time;
 use crate::shop::SECRET;
 
@@ -170,7 +170,7 @@ async fn rule_06_an_operator_stopped_while_the_remote_works_continues_after_its_
 }
 
 /// The regular response, delayed until the test has edited the resource and cleared the faults.
-fn answered_late(operation: &str) -> Fault {
+pub(super) fn answered_late(operation: &str) -> Fault {
     Fault::of(operation, FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::default() }).after_the_effect()
 }
 
@@ -183,8 +183,7 @@ async fn edit_during(shop: &Leaping, calls: impl Fn(&[DeploymentStatus]) -> bool
     })
     .await;
     shop.change(&json!({"metadata": {"labels": {"team": "tax"}}, "spec": spec})).await;
-    let planned =
-        status(&shop.get().await).operation.is_some_and(|operation| operation.state == OperationState::Planned);
+    let planned = operation(&shop.get().await).is_some_and(|operation| operation.state == OperationState::Planned);
     assert!(planned, "the response came before the edit");
     shop.dev.clear_faults();
 }

@@ -245,6 +245,7 @@ async fn nothing_but_a_reconcile(shop: &Leaping, history: &mut History, what: &s
 #[tokio::test]
 async fn rule_10_a_change_of_no_value_sends_nothing_and_writes_nothing() {
     let mut shop = Leaping::live().await;
+    shop.until_annotated().await;
     shop.reconcile_again().await;
     let mut history = shop.history().await;
 
@@ -295,6 +296,7 @@ async fn rule_10_a_restart_writes_nothing_whatever_the_condition_is() {
         shop.put_config_map("theirs", &[("key", "value")]).await;
         shop.apply_deployment(&change).await;
         shop.finish(reason).await;
+        shop.until_annotated().await;
         let before = shop.reconcile_again().await;
         let looks = shop.looks();
         shop.stop_operator().await;

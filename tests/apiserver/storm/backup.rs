@@ -29,6 +29,12 @@ async fn a_restored_backup_sends_nothing_and_is_recognized() {
         place.rotate(name).await;
     }
     Report::must_settle(&place).await;
+    // The annotation with the id follows at the next poll.
+    let annotated = |object: &ConnectorDeployment| object.annotations().contains_key(names::REMOTE_ID);
+    assert!(
+        place.watched.until(|latest| latest.values().all(|object| annotated(object))).await,
+        "not all are annotated in time"
+    );
     operator.kill().await;
     place.watched.end();
 

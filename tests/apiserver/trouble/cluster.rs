@@ -53,7 +53,7 @@ pub(super) fn left(shop: &Shop, case: &str, redeploys: i64) {
 }
 
 #[tokio::test]
-async fn a_status_that_cannot_be_written_sends_nothing_and_a_lost_response_sends_once() {
+async fn an_operation_that_cannot_be_written_is_not_sent_and_a_lost_response_sends_once() {
     let rows = [
         ("conflict", Wrong::Refused(409, "Conflict"), 0),
         ("quota, or forbidden", Wrong::Refused(403, "Forbidden"), 0),
@@ -64,13 +64,30 @@ async fn a_status_that_cannot_be_written_sends_nothing_and_a_lost_response_sends
     ];
     let lives = rows.map(|(case, wrong, sent)| async move {
         let (shop, unreliable) = shop().await;
-        unreliable.begin(Which::StatusWrites, wrong);
+        unreliable.begin(Which::Writes, wrong);
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         meanwhile(&shop.clock, FINE, unreliable.until_met(2)).await;
         assert_eq!(shop.calls("createDeployment"), sent, "{case}: before the operation is known to be stored");
         unreliable.end();
         until_live(&shop).await;
         left(&shop, case, 0);
+    });
+    futures::future::join_all(lives).await;
+}
+
+/// The operation of a first create is written with the finalizer, so only what became of it cannot be written.
+#[tokio::test]
+async fn a_create_whose_status_cannot_be_written_is_sent_once() {
+    let rows = [Wrong::Refused(403, "Forbidden"), Wrong::Refused(500, "InternalError"), Wrong::Away];
+    let lives = rows.map(|wrong| async move {
+        let (shop, unreliable) = shop().await;
+        unreliable.begin(Which::StatusWrites, wrong);
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
+        assert_eq!(shop.calls("createDeployment"), 1, "{wrong:?}");
+        unreliable.end();
+        until_live(&shop).await;
+        left(&shop, &format!("{wrong:?}"), 0);
     });
     futures::future::join_all(lives).await;
 }

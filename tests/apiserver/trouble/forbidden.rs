@@ -140,7 +140,7 @@ async fn an_exhausted_quota_is_reported_and_live_deployments_stay() {
     assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 0));
 }
 
-/// A policy that refuses every finalizer in the namespace of `shop`.
+/// A policy that refuses every finalizer in the namespace of `shop`, but not that of its project.
 async fn refuse_finalizers(shop: &Shop) {
     let namespace = &shop.sandbox.namespace;
     let policy = json!({
@@ -153,7 +153,10 @@ async fn refuse_finalizers(shop: &Shop) {
                 "resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
                     "resources": ["connectordeployments", "connectorstageds", "connectprojects"]}],
             },
-            "validations": [{"expression": "!has(object.metadata.finalizers)", "message": "no finalizers here"}],
+            "validations": [{
+                "expression": format!("object.metadata.name == '{PROJECT}' || !has(object.metadata.finalizers)"),
+                "message": "no finalizers here",
+            }],
         },
     });
     let binding = json!({
@@ -180,18 +183,20 @@ async fn refuse_finalizers(shop: &Shop) {
 async fn a_policy_that_refuses_the_finalizer_is_reported_on_every_kind_and_nothing_is_sent() {
     let mut shop = closed().await;
     refuse_finalizers(&shop).await;
-    for manifest in [shop.project(), with_outputs(&shop), staged()] {
+    let mut other = shop.project();
+    other["metadata"]["name"] = json!("other");
+    for manifest in [shop.project(), other, with_outputs(&shop), staged()] {
         shop.sandbox.apply(&manifest).await.unwrap();
     }
     shop.start_operator();
     let words = ["patch the finalizers", "no finalizers here"];
-    until_reported_with::<ConnectProject>(&shop, PROJECT, "KubernetesError", &words).await;
+    until_reported_with::<ConnectProject>(&shop, "other", "KubernetesError", &words).await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
     until_reported_with::<ConnectorStaged>(&shop, "kit", "KubernetesError", &words).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("createConnectorStaged")), (0, 0));
     let binding = ["delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", &shop.sandbox.namespace];
     shop.sandbox.succeed(&binding, "").await;
-    until_reported_with::<ConnectProject>(&shop, PROJECT, "Available", &[]).await;
+    until_reported_with::<ConnectProject>(&shop, "other", "Available", &[]).await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     until_reported_with::<ConnectorStaged>(&shop, "kit", "Staged", &[]).await;
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use connect_operator::controllers::bounds;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
 use dev_server::Options;
 use futures::StreamExt as _;
 use kube::ResourceExt as _;
@@ -19,13 +20,13 @@ use crate::shop::{CREDENTIALS, SECRET, Shop};
 
 const MANY: usize = 50;
 
-/// Number of requests for each resource until it is Ready. Lower one whenever that becomes possible.
+/// Number of requests for each resource until all are Ready and annotated. Lower one whenever that becomes possible.
 const UNTIL_READY: [(&str, usize); 6] = [
-    // The finalizer, and the annotation with the id.
+    // The finalizer with the operation, and minutes after the end the annotation with the id.
     ("PATCH connectordeployments", 2),
-    // Planned, accepted, and the end.
-    ("PATCH connectordeployments/status", 3),
-    ("POST events", 2),
+    // Accepted, and the end.
+    ("PATCH connectordeployments/status", 2),
+    ("POST events", 1),
     // The cached object is older than the last write; mostly there are none.
     ("GET connectordeployments", 1),
     ("GET secrets", 1),
@@ -62,9 +63,14 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     assert_eq!(shop.calls("updateDeploymentById"), 0);
     assert_eq!(shop.calls("token"), 1);
     check_calls(&shop.dev.counts());
-    check_requests("until Ready", &requests.take(), &UNTIL_READY, SHARED);
     let status = live.values().map(|object| bounds::size(&object.status)).max();
     assert!(status <= Some(STATUS), "the largest status has {status:?} bytes");
+
+    pass(&shop.clock, COARSE, Duration::from_mins(10)).await;
+    check_requests("until Ready", &requests.take(), &UNTIL_READY, SHARED);
+    let annotated = shop.api::<ConnectorDeployment>().list(&kube::api::ListParams::default()).await.unwrap();
+    let live: BTreeMap<_, _> = annotated.into_iter().map(|object| (object.name_any(), object)).collect();
+    assert!(live.values().all(|object| object.annotations().contains_key(names::REMOTE_ID)));
 
     let before = shop.dev.counts();
     pass(&shop.clock, COARSE, Duration::from_hours(1)).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use connect_api::model::DeploymentStatus;
 use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
 use dev_server::{Fault, FaultAnswer, Options};
 use kube::ResourceExt as _;
 use kube::api::ListParams;
@@ -73,7 +74,9 @@ async fn rule_20_an_hour_without_the_remote_while_200_resources_change_leads_to_
         }
         shop.sandbox.apply(&manifest).await.unwrap();
     }
-    let live = until_all(&shop, "live", is_live).await;
+    until_all(&shop, "live", is_live).await;
+    pass(&shop.clock, COARSE, Duration::from_mins(6)).await;
+    let live = until_all(&shop, "annotated", |object| object.annotations().contains_key(names::REMOTE_ID)).await;
 
     shop.dev.fault(Fault { answer: FaultAnswer::text(503, ""), ..Fault::default() }).unwrap();
     let before = shop.dev.counts();

@@ -31,7 +31,7 @@ async fn an_api_server_that_takes_seconds_for_every_request_only_delays() {
 #[tokio::test]
 async fn an_operation_whose_write_is_confirmed_too_late_is_not_sent() {
     let (shop, unreliable) = shop().await;
-    unreliable.begin(Which::StatusWrites, Wrong::Late(TOO_LATE));
+    unreliable.begin(Which::Writes, Wrong::Late(TOO_LATE));
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
     assert_eq!(shop.calls("createDeployment"), 0, "each write was confirmed too late");

@@ -1,4 +1,4 @@
-//! An admission webhook, as policy engines install it, that interferes with the operator's writes of a status.
+//! An admission webhook, as policy engines install it, that interferes with the operator's writes of operations.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use connect_operator::names;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kube::Api;
@@ -18,12 +19,13 @@ use tokio::sync::watch;
 
 use super::cluster::{left, until_live};
 use super::pace::{FINE, meanwhile, stepped};
+
 use crate::manifests::with_spec;
 use crate::patience::{brief, in_time};
 use crate::shop::{SECRET, Shop};
 use crate::tls_listener::{self, TlsListener};
 
-/// How the webhook handles writes of a status.
+/// How the webhook handles writes of a resource and its status.
 #[derive(Clone, Copy, Debug)]
 enum Policy {
     Allow,
@@ -61,7 +63,7 @@ impl Webhook {
                     "operations": ["UPDATE"],
                     "apiGroups": ["connect-operator.io"],
                     "apiVersions": ["*"],
-                    "resources": ["connectordeployments/status"],
+                    "resources": ["connectordeployments", "connectordeployments/status"],
                 }],
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
                 "sideEffects": "None",
@@ -109,6 +111,7 @@ async fn review(State(webhook): State<Webhook>, Json(review): Json<Value>) -> Re
     let policy = *webhook.policy.lock().unwrap();
     webhook.asked.send_modify(|asked| *asked += 1);
     let mut response = json!({"uid": review["request"]["uid"], "allowed": true});
+    let annotated = review["request"]["object"]["metadata"]["annotations"][names::PENDING_CREATE].is_string();
     match policy {
         Policy::Deny => {
             response["allowed"] = json!(false);
@@ -120,6 +123,12 @@ async fn review(State(webhook): State<Webhook>, Json(review): Json<Value>) -> Re
             let patch = json!([{"op": "remove", "path": "/status/operation"}]);
             response["patchType"] = json!("JSONPatch");
             response["patch"] = json!(STANDARD.encode(patch.to_string()));
+        }
+        Policy::Strip if annotated => {
+            let place = format!("/metadata/annotations/{}", names::PENDING_CREATE.replace('/', "~1"));
+            let removed = json!([{"op": "remove", "path": place}]);
+            response["patchType"] = json!("JSONPatch");
+            response["patch"] = json!(STANDARD.encode(removed.to_string()));
         }
         Policy::Allow | Policy::Strip => {}
     }

@@ -32,7 +32,7 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{
-    ConnectFactory, Connection, NotAdmitted, Outage, Remote, Remotes, Settings,
+    ConnectFactory, Connection, NotAdmitted, Outage, Purpose, Remote, Remotes, Settings,
 };
 use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::crd::ConnectorDeployment;
@@ -270,7 +270,7 @@ impl Desk {
 
     /// Returns why the circuit breaker of the project is open, if it is.
     pub(super) fn closed(&self) -> Option<Outage> {
-        match self.remote.enter(&self.object_ref) {
+        match self.remote.enter(&self.object_ref, Purpose::Change) {
             Ok(_) | Err(NotAdmitted::Queued) => None,
             Err(NotAdmitted::CircuitOpen(outage)) => Some(outage),
         }

@@ -25,8 +25,8 @@ use super::{Deployment, Details, Inputs};
 /// that the call arrived, and it may be idle again soon; the effect of a create or an undeploy stays visible. The
 /// decision table decides when to send again, with pauses of its own.
 const LOST_AGAIN: Duration = Duration::from_secs(1);
-/// Time until a poll enqueues a settled resource once more, to keep its id in an annotation.
-const ANNOTATED_WITHIN: Duration = Duration::from_mins(5);
+/// When a poll enqueues a settled resource once more, to keep its id in an annotation: after the others have settled, too.
+const ANNOTATED_BETWEEN: (Duration, Duration) = (Duration::from_mins(4), Duration::from_mins(5));
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
@@ -66,7 +66,7 @@ impl Deployment<'_> {
         let annotated = self.annotate(&decision.persisted).await?;
         let again = self.next_poll(remote, inputs, decision);
         if let Some(id) = decision.persisted.id.as_ref().filter(|_| !annotated) {
-            remote.report_within(self.object_ref, id, ANNOTATED_WITHIN);
+            remote.report_between(self.object_ref, id, ANNOTATED_BETWEEN);
         }
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };

@@ -224,7 +224,7 @@ fn resource(
     }
     let corrects = object.spec.drift.policy == DriftPolicy::Correct;
     let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
-    let plain_now = state.plain_is(&checker.due(&object.uid().unwrap_or_default(), &status, wanted));
+    let plain_now = state.plain_is(&checker.due(&object.uid().unwrap_or_default(), &status, wanted, state));
     let plain = (state.foreign_visible && !corrects) || plain_now;
     let secured = state.foreign_secured || unverified || state.secured_is(&wanted.secured);
     let reported = match state.status.as_str() {

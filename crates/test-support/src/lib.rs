@@ -2,11 +2,13 @@
 //!
 //! - [`patience`]: how long a test waits before it fails
 //! - [`go_tools`], [`helm`]: programs in Go that tests call, and the rendered chart
+//! - [`reachable`]: visits all states of a model
 //! - [`tls_listener`]: a TLS server
 
 pub mod go_tools;
 pub mod helm;
 pub mod patience;
+pub mod reachable;
 pub mod tls_listener;
 
 /// The root of the workspace.

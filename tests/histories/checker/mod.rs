@@ -352,12 +352,17 @@ impl Checker {
         uid: &str,
         status: &ConnectorDeploymentStatus,
         wanted: &'a Values,
+        state: &State,
     ) -> Vec<(&'a String, &'a String)> {
         let reported = status.conditions.iter().find(|it| it.type_ == names::VALUES_RETAINED && it.status == "True");
         let name = |key: &str| key.rsplit('/').next().expect("a key has a last part").to_owned();
         let is_reported = |key: &str| reported.is_some_and(|condition| condition.message.contains(&name(key)));
         let is_ours = |key: &String| self.lives.get(uid).is_some_and(|life| life.ever_sent.contains(key));
-        wanted.plain.iter().filter(|(key, _)| is_ours(key) || !is_reported(key)).collect()
+        // A record need not show retry policies, so they are unverified as secured values are.
+        let unverified = conditions::is_true(&status.conditions, names::SECRETS_UNVERIFIED);
+        let is_hidden = |key: &String| unverified && key.ends_with("retryPolicy") && !state.plain.contains_key(key);
+        let due = wanted.plain.iter().filter(|(key, _)| is_ours(key) || !is_reported(key));
+        due.filter(|(key, _)| !is_hidden(key)).collect()
     }
 
     /// `Ready=True`: when the remote was observed, it ran exactly what was desired then.
@@ -399,7 +404,7 @@ impl Checker {
                 && (observed
                     || wanted.iter().any(|(wanted, version)| {
                         version.is_none_or(|version| version == truth.connector)
-                            && (any_plain || truth.plain_is(&self.due(uid, status, wanted)))
+                            && (any_plain || truth.plain_is(&self.due(uid, status, wanted, truth)))
                             && (any_secured || truth.foreign_secured || truth.secured_is(&wanted.secured))
                     }))
         });

@@ -3,12 +3,14 @@
 //! A *visit* of a tag lasts until the remote has another repository or tag, or the preview permission is withdrawn. A
 //! visit of a content, which is everything that users choose, lasts until the content changes. The operator may request
 //! a preview once for each visit of a tag, and publish once for each visit of a content. A request to try again allows
-//! both once more; a preview request is also allowed again if its answer was not read, because it is then unknown which
-//! tag it was for.
+//! both once more. Both are also allowed again if the answer was not read: it is then unknown which tag the preview
+//! request was for, and whether a publication arrived after which the record shows the same status as before it.
+
+mod calls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_api::model::{ConnectorStaged as Record, ConnectorUpdateAction, IsPreviewable};
+use connect_api::model::{ConnectorStaged as Record, IsPreviewable};
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
@@ -22,7 +24,7 @@ use kube::ResourceExt;
 use serde::Deserialize;
 
 use super::Checker;
-use super::staged_spec::{content, has_tag, is_as_wanted, reason_for};
+use super::staged_spec::{content, is_as_wanted, reason_for};
 use crate::cluster::{Change, Cluster, Key, Kind};
 use crate::pending::with_pending_create;
 use crate::remote::{Arrived, StagedVerb};
@@ -47,7 +49,7 @@ pub(crate) struct StagedLife {
     specs: Vec<(Timestamp, ConnectorStagedSpec)>,
     /// Every operation that was written: what it does, from which version, and the request that it serves.
     written: BTreeMap<(String, Option<i64>), Option<String>>,
-    /// Versions from which a preview was requested and the answer was read.
+    /// Versions from which a preview or a publication was requested, and that was observed to have arrived.
     answered: BTreeSet<i64>,
     status: ConnectorStagedStatus,
     alive: bool,
@@ -66,8 +68,9 @@ pub(crate) struct StagedRecords {
     /// Visits of tags for which a preview was requested, each with the request that it served and the resource; the
     /// value is the version from which it was last requested.
     asked: BTreeMap<(String, u64, Option<String>, String), i64>,
-    /// Visits of contents that were published, with or without certification, each with the request that it served.
-    published: BTreeSet<(String, u64, bool, Option<String>)>,
+    /// Visits of contents that were published, with or without certification, each with the request that it served; the
+    /// value is the version from which it was last published.
+    published: BTreeMap<(String, u64, bool, Option<String>), i64>,
     /// Visits of tags whose preview counts as requested, because another client requested it.
     taken_over: BTreeSet<(String, u64)>,
     seen: Option<Timestamp>,
@@ -186,66 +189,6 @@ impl StagedRecords {
         }
         Ok(())
     }
-
-    /// Checks an accepted update; returns the name to count it under. `since`: the time from which on observations that
-    /// the reconcile uses may originate.
-    fn update(
-        &mut self,
-        uid: &str,
-        id: &str,
-        (version, actions): (i64, &[ConnectorUpdateAction]),
-        since: Timestamp,
-    ) -> Result<&'static str, String> {
-        let Some(life) = self.lives.get(uid) else { return Err(format!("{id} was updated by an unknown resource")) };
-        let request = |kind: &str| {
-            let written = life.written.get(&(kind.to_owned(), Some(version)));
-            written.cloned().ok_or_else(|| format!("{kind} of {id} from {version} was sent without being persisted"))
-        };
-        let rows = self.rows.get(id).map(Vec::as_slice).unwrap_or_default();
-        let before = rows.iter().rev().find_map(|row| row.record.as_ref().filter(|record| record.version == version));
-        let Some((row, after)) = rows.last().and_then(|row| Some((row, row.record.as_ref()?))) else {
-            return Err(format!("{id} was updated, and does not exist"));
-        };
-        let specs = || specs_since(life, since);
-        match actions {
-            [ConnectorUpdateAction::UpdatePreviewable] => {
-                let request = request("Preview")?;
-                if !specs().any(|spec| spec.previewable && has_tag(spec, &after.repository)) {
-                    return Err(format!("a preview of {:?} was requested, which no spec asks for", after.repository));
-                }
-                match self.asked.insert((id.to_owned(), row.tag, request, uid.to_owned()), version) {
-                    None => Ok("previews"),
-                    Some(before) if !life.answered.contains(&before) => Ok("previews whose answer was lost before"),
-                    Some(_) => Err(format!("a preview of {:?} was requested twice", after.repository)),
-                }
-            }
-            [ConnectorUpdateAction::Publish { certification }] => {
-                let request = request("Publish")?;
-                let wanted = |spec: &ConnectorStagedSpec| {
-                    let how = if *certification { Publish::Certified } else { Publish::Private };
-                    let ready = !spec.previewable || after.is_previewable == IsPreviewable::Yes;
-                    spec.publish == how && is_as_wanted(spec, after) && ready
-                };
-                if !specs().any(wanted) {
-                    return Err(format!("{after:?} was published, certification {certification}, as no spec asks"));
-                }
-                if !self.published.insert((id.to_owned(), row.content, *certification, request)) {
-                    return Err(format!("{after:?} was published twice"));
-                }
-                Ok("publishes")
-            }
-            changes => {
-                request("Update")?;
-                if before.is_some_and(|before| content(before) == content(after)) {
-                    return Err(format!("an update of {id} from {version} changes nothing: {changes:?}"));
-                }
-                if !specs().any(|spec| is_as_wanted(spec, after)) {
-                    return Err(format!("an update made {after:?}, which no spec asks for: {changes:?}"));
-                }
-                Ok("updates")
-            }
-        }
-    }
 }
 
 impl Checker {
@@ -277,7 +220,8 @@ impl Checker {
         }
         if let Some(operation) = &status.operation {
             let what = (format!("{:?}", operation.operation_type), operation.from_version);
-            if operation.operation_type == StagedOperationType::Preview && operation.state == OperationState::Accepted {
+            let asks = matches!(operation.operation_type, StagedOperationType::Preview | StagedOperationType::Publish);
+            if asks && operation.state == OperationState::Accepted {
                 life.answered.extend(operation.from_version);
             }
             life.written.insert(what, operation.redeploy_request.clone());

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use connect_api::model::{ConnectorStaged as Record, ConnectorStatus, IsPreviewable, Repository};
 use connect_operator::crd::{ConnectorStagedSpec, Publish};
+use serde_json::json;
 
 /// Returns the expected reason of `Ready` at the end; `None`: more is to be done.
 pub(super) fn reason_for(spec: &ConnectorStagedSpec, record: &Record, asked: bool) -> Option<&'static str> {
@@ -34,6 +35,12 @@ pub(super) fn reason_for(spec: &ConnectorStagedSpec, record: &Record, asked: boo
     }
 }
 
+/// Whether the record after a publication shows nothing of it: the status from before, and not what was published.
+pub(super) fn shows_nothing(before: Option<&Record>, after: Option<&Record>) -> bool {
+    let same = before.map(|record| &record.status) == after.map(|record| &record.status);
+    same && after.is_some_and(|record| !record.already_listed || record.has_changes)
+}
+
 pub(super) fn has_tag(spec: &ConnectorStagedSpec, repository: &Repository) -> bool {
     (&spec.repository.url, &spec.repository.tag) == (&repository.url, &repository.tag)
 }
@@ -60,4 +67,25 @@ pub(super) fn content(record: &Record) -> String {
     format!(
         "{name} {description} {integration_types:?} {creator:?} {repository:?} {documentation_url:?} {regions:?} {projects:?}"
     )
+}
+
+#[test]
+fn a_publication_shows_as_another_status_or_as_published() {
+    let record = |(status, listed, changed): (&str, bool, bool)| -> Record {
+        let record = json!({
+            "id": "one", "version": 1, "name": "", "description": "", "integrationTypes": [], "creator": {"email": ""},
+            "repository": {"url": "", "tag": ""}, "private": true, "privateProjects": [], "supportedRegions": [],
+            "status": status, "alreadyListed": listed, "hasChanges": changed, "isPreviewable": "none",
+        });
+        serde_json::from_value(record).expect("a record")
+    };
+    for (case, before, after, expected) in [
+        ("the failure from before", ("Failed", false, false), ("Failed", false, false), true),
+        ("a failure", ("Draft", false, false), ("Failed", false, false), false),
+        ("published", ("Failed", false, false), ("Published", true, false), false),
+        ("published once more", ("Published", true, true), ("Published", true, false), false),
+        ("the change from before", ("Published", true, true), ("Published", true, true), true),
+    ] {
+        assert_eq!(shows_nothing(Some(&record(before)), Some(&record(after))), expected, "{case}");
+    }
 }

@@ -150,3 +150,35 @@ fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
         assert_eq!(previews, Some(2), "{choice:?}: one for each tag\n{log}");
     }
 }
+
+/// The answer to a repeated publication is lost, and the publication fails before the next poll: the record shows the
+/// failure from before, as if the call had never arrived. The repeated call fails as well, and is not sent again.
+#[test]
+fn a_publication_that_failed_unobserved_is_sent_once_more() {
+    for choice in [None, Some("versions=status"), Some("read-lag=20s")] {
+        let mut variant = Variant::default();
+        if let Some(choice) = choice {
+            variant.set(choice).expect(choice);
+        }
+        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+            simulation.logging = true;
+            simulation.choose(variant);
+            simulation.start(0, 0);
+            simulation.plan(Plan { tag: 3, publish: 1, ..Plan::default() });
+            simulation.quiet_for_long().await?;
+            simulation.calls.clear();
+            simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::LostBack });
+            simulation.ask_again(names::REDEPLOY_REQUESTED_AT, 0);
+            while !simulation.calls.iter().any(|(call, _)| call.ends_with("publish")) {
+                assert!(simulation.micro().await, "the publication is requested");
+            }
+            simulation.pass(Duration::from_secs(60)).await;
+            simulation.quiet_for_long().await
+        });
+        let log = simulation.log.join("\n");
+        assert_eq!(result, Ok(()), "{choice:?}\n{log}");
+        let count = |what: &str| simulation.checker.counts.get(what).copied().unwrap_or_default();
+        let done = ["publishes", "publishes whose answer was lost before"].map(count);
+        assert_eq!(done, [2, 1], "{choice:?}\n{log}");
+    }
+}

@@ -13,7 +13,7 @@ use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, TOO_
 use super::{recreating, retained};
 use crate::controllers::digest::Comparison;
 use crate::controllers::operations::{Gone, left, pace};
-use crate::controllers::tags::{Item, Tags};
+use crate::controllers::tags::{FOREIGN, Item, Tags};
 
 pub(super) fn decide(input: &Input<'_>) -> Decision {
     match (&input.persisted.id, input.observation) {
@@ -157,7 +157,7 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     };
     // Retained values are reported even if nothing is sent yet, or for a long time.
     if (input.intent.suspended || input.intent.recreate)
-        && let Some(persisted) = noted(input, observed, wanted, false)
+        && let Some(persisted) = noted(input, observed, wanted, removed && input.intent.suspended)
     {
         return input.re_evaluate(persisted);
     }
@@ -218,6 +218,18 @@ fn noted(
         applied.shown.retain(|item, _| payload.tags.has(item));
         applied.accepted.retain(|item, _| payload.tags.has(item));
         applied.sent = Some(payload.tags.clone());
+    } else if let Some(sent) = &mut applied.sent {
+        // A retained value that is desired again counts as sent, because it is there: while nothing is sent, it may be
+        // removed once more.
+        let again = before.retained.iter().filter(|(item, tag)| *tag != FOREIGN && payload.tags.has(item));
+        for (item, tag) in again {
+            if !sent.has(item) {
+                sent.set(item.clone(), tag);
+            }
+        }
+        if before.digest.as_ref().is_some_and(|digest| digest.compare(&payload.digest) == Comparison::Same) {
+            sent.retain(|item, _| !applied.retained.has(item));
+        }
     }
     (applied != *before).then(|| PersistedState { applied: Some(applied), ..input.persisted.clone() })
 }

@@ -359,3 +359,24 @@ fn rule_8_a_retry_policy_that_stays_does_not_turn_a_removed_value_into_a_change(
     let decision = scene.decide();
     assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), SETTLED);
 }
+
+#[test]
+fn rule_8_a_value_that_is_desired_again_only_while_suspended_is_retained_afterwards() {
+    let another = wanting(&[("A", "9"), ("B", "2")], &[("T", "secret"), ("U", "other")]);
+    for (case, meanwhile) in [("as it was", all()), ("and another value changes", another)] {
+        let mut scene = live();
+        noted(&mut scene);
+        assert!(retained(&scene).has(&b()), "{case}");
+        scene.intent.suspended = true;
+        wants(&mut scene, meanwhile);
+        scene.persisted = scene.decide().persisted;
+        assert!(!retained(&scene).has(&b()), "{case}: it is desired");
+        scene.intent.suspended = false;
+        wants(&mut scene, without_b());
+        scene.persisted = scene.decide().persisted;
+        assert!(retained(&scene).has(&b()), "{case}");
+        assert_eq!(scene.decide().outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false }, "{case}");
+        wants(&mut scene, all());
+        assert_eq!(does(&scene.decide()), Does::Rest, "{case}: it is still there");
+    }
+}

@@ -156,6 +156,30 @@ fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
     );
 }
 
+/// The status is the only sign of a publication: without its response, the failure from before may mean that the call
+/// never arrived, or that it failed as well.
+#[test]
+fn a_repeated_publication_without_a_response_is_sent_once_more_if_only_the_failure_from_before_shows() {
+    let of = |accepted, version| {
+        let failed = |digest: &str| Publication { digest: digest.into(), outcome: Phase::Failed, at: begun() };
+        let retried = Operation {
+            accepted,
+            from_phase: Some(Phase::Failed),
+            request: Some("retry".into()),
+            ..doing(OperationKind::Publish)
+        };
+        let persisted = PersistedState { publication: Some(failed("private:second")), ..with(retried) };
+        let intent = Intent { request: Some("retry".into()), ..published() };
+        Row::of(persisted, intent, ObservedConnector { version, phase: Phase::Failed, ..met() })
+    };
+    check(vec![
+        ("the version from before", of(false, 6).at(seconds(10)), "publish from 6 again"),
+        ("a higher version", of(false, 7).at(seconds(60)), "publish from 7"),
+        ("its response was read", of(true, 7).at(seconds(10)), "Running(Publish)"),
+        ("its response was read, and no read lags", of(true, 7).at(LAG), "PublishingFailed"),
+    ]);
+}
+
 const RUNS: &str = "Running(Preview)";
 
 #[test]

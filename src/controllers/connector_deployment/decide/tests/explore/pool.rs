@@ -2,11 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A hash that is fast without optimization: worlds consist of many small fields.
 #[derive(Default)]
 pub(super) struct Quick(u64);
+
+impl Quick {
+    /// Returns the hash of a value.
+    pub(super) fn hash(value: &impl Hash) -> u64 {
+        let mut quick = Self::default();
+        value.hash(&mut quick);
+        quick.finish()
+    }
+}
 
 impl Hasher for Quick {
     fn finish(&self) -> u64 {

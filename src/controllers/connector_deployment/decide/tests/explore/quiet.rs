@@ -1,6 +1,7 @@
 //! What a world becomes if nothing more happens: no faults, no edits, no other clients, and one operator that leads.
 
 use super::Explorer;
+use super::pool::Quick;
 use super::settings::Second;
 use super::world::{ConditionUpdate, Operator, Resource, Stage, Status, World};
 
@@ -17,10 +18,11 @@ impl Explorer {
         let mut world = quiet(world, self.settings.rivals);
         let mut way = Vec::new();
         let well = loop {
-            if self.recovering.contains(&world) || self.good(&world) {
+            let hash = Quick::hash(&world);
+            if self.recovering.contains(&hash) || self.good(&world) {
                 break true;
             }
-            way.push(world);
+            way.push(hash);
             match self.next_quiet(&world) {
                 Some(next) if way.len() < STEPS => world = quiet(&next, self.settings.rivals),
                 _ => break false,

@@ -75,13 +75,7 @@ impl Explorer {
         if let (Some(resource), false) = (&mut next.resource, status_conversion) {
             resource.persisted = Kept(decision.persisted.clone());
         }
-        // A publication without a response, which was given up for another tag, counts as another client's.
-        let publishes = |persisted: &PersistedState| {
-            let operation = persisted.operation.as_ref().filter(|operation| operation.kind == OperationKind::Publish);
-            operation.map(|operation| operation.accepted)
-        };
-        let given_up = publishes(&resource.persisted.0) == Some(false) && publishes(&decision.persisted).is_none();
-        if given_up && decision.persisted.publication.is_none() {
+        if is_given_up(&resource.persisted.0, &decision.persisted) {
             next.published = None;
         }
         next.transient = Kept(decision.transient.clone());
@@ -164,6 +158,18 @@ impl Explorer {
             emit(steps, "gets no response, and its call is late", false, answer(next, &Response::Unknown));
         }
     }
+}
+
+/// Whether a publication without a response is given up, and nothing is noted about it: another tag is asked for, or the
+/// record shows nothing of it. What such a call publishes counts as another client's.
+fn is_given_up(before: &PersistedState, after: &PersistedState) -> bool {
+    let begun = |persisted: &PersistedState| {
+        let operation = persisted.operation.as_ref().filter(|operation| operation.kind == OperationKind::Publish);
+        operation.map(|operation| (operation.from_version, operation.accepted))
+    };
+    let given_up =
+        begun(before).is_some_and(|(from, accepted)| !accepted && begun(after).is_none_or(|(next, _)| next != from));
+    given_up && (after.publication.is_none() || after.publication == before.publication)
 }
 
 fn cause(persisted: &PersistedState, world: &World) -> Option<decide::Cause> {

@@ -1,5 +1,7 @@
 //! What a world becomes if nothing more happens: no faults, no edits, no other clients.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use super::world::{OURS, Phases, Previews, Stage, World};
 use super::{Budget, Explorer};
 use crate::controllers::connector_staged::decide::{Outcome, Step};
@@ -18,11 +20,13 @@ impl Explorer {
         let mut way = Vec::new();
         let well = loop {
             // Another property detects what breaks on the way.
-            if world.broken.is_some() || self.is_good(&world) || self.recovering().contains(&world) {
+            let hash = hash(&world);
+            if world.broken.is_some() || self.is_good(&world) || self.recovering().contains(&hash) {
                 break true;
             }
             let Some(next) = self.next_quiet(&world).filter(|_| way.len() < STEPS) else { break false };
-            way.push(std::mem::replace(&mut world, next));
+            way.push(hash);
+            world = next;
         };
         if well {
             self.recovering().extend(way);
@@ -58,6 +62,12 @@ impl Explorer {
         };
         so && decision.step == Step::NoOp && decision.persisted == resource.persisted.0
     }
+}
+
+pub(super) fn hash(world: &World) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    world.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the same world without further faults.

@@ -58,10 +58,12 @@ fn each_content_is_published_once() {
     let budget = bounds(Budget { tags: 1, failures: 1, ..ONE }, Budget { tags: 2, requests: 1, failures: 1, ..ONE });
     let publish = Settings { live: true, publish: true, budget, ..Settings::default() };
     let both = Budget { tags: 1, failures: 0, ..ONE };
+    let fails = Budget { requests: 1, failures: 2, lost: 1, ..NOTHING };
     holds(&[
         ("published", publish),
         ("published, versions grow", Settings { versions_grow: true, ..publish }),
         ("published, reads lag", Settings { lag: true, ..publish }),
+        ("published, fails again", Settings { budget: fails, ..publish }),
         ("previewed and published", Settings { previewable: true, budget: both, ..publish }),
     ]);
 }

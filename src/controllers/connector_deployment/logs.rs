@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clock::{Clock, between};
 use connect_api::api::{LOGS_END, LogRequest};
-use connect_api::mask::Masker;
+use connect_api::mask::{LONGEST_SEARCHED, Masker};
 use connect_api::model::{Deployment, LogEntry, LogSeverity};
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
@@ -171,14 +171,10 @@ fn is_error(severity: &LogSeverity) -> bool {
     }
 }
 
+/// Returns the line of an entry. It has at least as much text as the masker searches: a longer one is cut there.
 fn line(entry: &LogEntry) -> String {
-    let text = match &entry.details {
-        serde_json::Value::String(text) => text.clone(),
-        details => details
-            .get("message")
-            .and_then(|message| message.as_str())
-            .map_or_else(|| details.to_string(), ToOwned::to_owned),
-    };
+    let mut text = entry.text();
+    text.truncate(text.ceil_char_boundary(LONGEST_SEARCHED));
     format!("{} {} {}: {text}", entry.timestamp, entry.application_name, entry.severity)
 }
 
@@ -249,5 +245,54 @@ mod tests {
             assert_eq!(kept, expected);
             assert!(last.lines.iter().all(|(_, line)| line.contains("*** x") && line.len() <= 1024), "masked and cut");
         }
+    }
+    #[test]
+    fn a_value_is_masked_wherever_it_is_in_the_details_and_however_it_is_escaped() {
+        let escaped: String = "canary-value".chars().map(|sign| format!("\\u{:04x}", u32::from(sign))).collect();
+        let twice = escaped.replace('\\', "\\\\");
+        for (case, details) in [
+            ("a string", r#""it is canary-value""#.to_owned()),
+            ("a message", r#"{"message": "it is canary-value", "port": 1}"#.to_owned()),
+            ("a member", r#"{"token": "it is canary-value"}"#.to_owned()),
+            ("the name of a member", r#"{"it is canary-value": 1}"#.to_owned()),
+            ("deep in a list", r#"[[{"a": ["it is canary-value"]}]]"#.to_owned()),
+            ("an escaped string", format!(r#""it is {escaped}""#)),
+            ("an escaped message", format!(r#"{{"message": "it is {escaped}"}}"#)),
+            ("an escaped member", format!(r#"{{"token": "it is {escaped}"}}"#)),
+            ("JSON in a message", format!(r#"{{"message": "{{\"token\": \"it is {twice}\"}}"}}"#)),
+            ("JSON in a member", format!(r#"{{"body": "{{\"token\": \"it is {twice}\"}}"}}"#)),
+            ("a message that is no string", r#"{"message": ["it is canary-value"]}"#.to_owned()),
+            ("two messages", r#"{"message": "", "message": "it is canary-value"}"#.to_owned()),
+        ] {
+            let page = format!(r#"[{{"severity": "ERROR", "details": {details}}}]"#);
+            let page: Vec<LogEntry> = serde_json::from_str(&page).expect(case);
+            let mut last = LastLines { most: 3, lines: Vec::new() };
+            last.add(page, &Masker::new(["canary-value"]));
+            let line = &last.lines[0].1;
+            assert!(line.contains("it is ***"), "{case}: {line}");
+            assert!(
+                !line.contains("canary-value") && !line.contains("u0063") && !line.contains("value"),
+                "{case}: {line}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_is_never_cut_before_the_masker_cuts_it() {
+        // Of a query nothing is shown, so what is shown ends with the last bytes that are searched: within the value.
+        let query = "x".repeat(LONGEST_SEARCHED);
+        for before in (LONGEST_SEARCHED - 80..LONGEST_SEARCHED).step_by(4) {
+            let entry =
+                json!([{"severity": "ERROR", "details": format!("https://x?{} canary-value", &query[..before])}]);
+            let mut last = LastLines { most: 3, lines: Vec::new() };
+            last.add(serde_json::from_value(entry).expect("entries"), &Masker::new(["canary-value"]));
+            assert!(!last.lines[0].1.contains("canary"), "{before}: {}", last.lines[0].1);
+        }
+        let entry = json!({"severity": "ERROR", "details": "ä".repeat(LONGEST_SEARCHED)});
+        let entry: LogEntry = serde_json::from_value(entry).expect("an entry");
+        assert!(
+            (LONGEST_SEARCHED + 1..LONGEST_SEARCHED + 64).contains(&line(&entry).len()),
+            "the masker notices the cut"
+        );
     }
 }

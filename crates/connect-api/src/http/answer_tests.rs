@@ -228,6 +228,7 @@ fn listed(body: &[u8]) -> Counts {
 fn a_page_needs_little_more_memory_than_its_text() {
     let record = r#"{"id":"","version":1,"status":"Deployed"}"#;
     let report = r#"{"results":[{"id":"","version":1,"status":"Failed","details":{"build":{"report":{"entries":["#;
+    let revision = r#"{"results":[{"id":"","version":1,"status":"Failed","rollbackRevision":["#;
     for (case, body, read, kept) in [
         (
             "a log entry with a large list",
@@ -243,6 +244,7 @@ fn a_page_needs_little_more_memory_than_its_text() {
         ("many small records", filled(r#"{"results":["#, record, "]}"), listed, usize::from(LARGEST_PAGE)),
         ("nothing that is a record", filled(r#"{"results":["#, "0", "]}"), listed, 0),
         ("a record with a large report", filled(report, "{}", "]}}}}]}"), listed, 1),
+        ("a record with a large revision", filled(revision, "0", "]}]}"), listed, 1),
     ] {
         let mut counts = (0, 0);
         let used = allocation_counter::measure(|| counts = read(&body)).bytes_max;

@@ -122,8 +122,9 @@ impl MirroredObjects {
             }
             watcher::Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
-                let lacking = context.mirrors.relisted(self.namespace.as_deref(), &listed);
-                lacking.into_iter().for_each(|mirror| context.enqueue(mirror));
+                for mirror in context.mirrors.relisted(self.namespace.as_deref(), &listed) {
+                    context.enqueue(mirror);
+                }
             }
             watcher::Event::Apply(object) => mirrored(context, object.meta(), false),
             watcher::Event::Delete(object) => mirrored(context, object.meta(), true),

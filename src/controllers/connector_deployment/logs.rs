@@ -11,6 +11,7 @@ use connect_api::mask::{LONGEST_SEARCHED, Masker};
 use connect_api::model::{Deployment, LogEntry, LogSeverity};
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 
 use super::decide::Outcome;
 use super::persisted::Phase;
@@ -24,6 +25,10 @@ const PAGES: usize = 3;
 const LONGEST: Duration = Duration::from_secs(10);
 /// How far back a log can be read: 30 days (contract section 3), less a day because clocks differ.
 const OLDEST: Duration = Duration::from_hours(29 * 24);
+
+/// Logs that are read at once, of all projects: a page has up to 8 MiB, and twice that while it is decoded. Without a
+/// limit, a connector with large logs, deployed often enough, would take all the memory of the operator.
+pub(in crate::controllers) const AT_ONCE: usize = 2;
 
 /// Longest time of an entry, in bytes.
 const LONGEST_TIME: usize = 64;
@@ -73,8 +78,30 @@ pub(super) fn wanted(
     })
 }
 
-/// Reads a log until all of it is read or [`LONGEST`] is over.
-pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &LogQuery, masker: &Masker) -> Log {
+/// Reads a log until all of it is read or [`LONGEST`] is over, once fewer than [`AT_ONCE`] others are being read.
+pub(super) async fn read(
+    readers: &Semaphore,
+    api: &dyn ConnectApi,
+    clock: &Clock,
+    wanted: &LogQuery,
+    masker: &Masker,
+) -> Log {
+    let busy = || Log { lines: Vec::new(), outage: Some(unreadable("too many other logs are being read")) };
+    in_turn(readers, clock, read_pages(api, clock, wanted, masker)).await.unwrap_or_else(busy)
+}
+
+/// Awaits `read` once a permit is free; `None` if none is free for [`LONGEST`]: the caller holds a slot meanwhile.
+async fn in_turn<T>(readers: &Semaphore, clock: &Clock, read: impl Future<Output = T>) -> Option<T> {
+    let _permit = tokio::select! {
+        biased;
+        // It is never closed.
+        permit = readers.acquire() => permit.ok()?,
+        () = clock.sleep(LONGEST) => return None,
+    };
+    Some(read.await)
+}
+
+async fn read_pages(api: &dyn ConnectApi, clock: &Clock, wanted: &LogQuery, masker: &Masker) -> Log {
     let began = clock.now();
     let (mut last, mut outage) = (LastLines { most: wanted.lines, lines: Vec::new() }, None);
     for (number, application) in wanted.applications.iter().enumerate() {
@@ -294,5 +321,21 @@ mod tests {
             (LONGEST_SEARCHED + 1..LONGEST_SEARCHED + 64).contains(&line(&entry).len()),
             "the masker notices the cut"
         );
+    }
+    #[tokio::test]
+    async fn few_logs_are_read_at_once_and_others_do_not_wait_for_long() {
+        let clock = Clock::stepped("2026-03-01T00:00:00Z".parse().expect("a time"));
+        let readers = Semaphore::new(1);
+        let mut first = Box::pin(in_turn(&readers, &clock, std::future::pending::<()>()));
+        assert!(futures::poll!(&mut first).is_pending());
+        let mut second = Box::pin(in_turn(&readers, &clock, async { "second" }));
+        let mut third = Box::pin(in_turn(&readers, &clock, async { "third" }));
+        assert!(futures::poll!(&mut second).is_pending());
+        clock.step(LONGEST / 2);
+        assert!(futures::poll!(&mut third).is_pending());
+        clock.step(LONGEST / 2);
+        assert_eq!(second.await, None, "it has waited long enough");
+        drop(first);
+        assert_eq!(third.await, Some("third"));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clock::Clock;
 use kube::runtime::events::{Event, EventType, Recorder};
 use kube::{Client, Resource};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::action_factory::ActionFactory;
@@ -64,6 +65,8 @@ pub struct Context {
     pub references: References,
     /// The Secrets and ConfigMaps that were just read.
     pub contents: ContentCache,
+    /// Permits to read the log of a deployment that failed.
+    pub log_readers: Semaphore,
     /// Which resources claim which key in which remote project.
     pub keys: KeyOwnership,
     /// Which namespaces may use which `ClusterConnectProject`.

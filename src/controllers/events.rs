@@ -96,9 +96,43 @@ fn permitted(context: &Context, changes: Changes) {
     }
 }
 
-/// Handles a Connector object that was written or removed, by this operator or by others. Enqueues its mirror if the
-/// mirror does not know of the change.
-pub fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
+/// The watch of Connector objects. Nothing of them is kept between lists.
+pub struct MirroredObjects {
+    namespace: Option<String>,
+    /// Namespaces and names of the objects that the list in progress has shown.
+    listed: BTreeSet<(String, String)>,
+}
+
+impl MirroredObjects {
+    /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
+    #[must_use]
+    pub fn new(namespace: Option<String>) -> Self {
+        Self { namespace, listed: BTreeSet::new() }
+    }
+
+    /// Handles an object that was written or removed, by this operator or by others, or that a complete list lacks.
+    /// Enqueues its mirror if the mirror does not know of the change.
+    pub fn note<K: Resource>(&mut self, context: &Context, event: &watcher::Event<K>) {
+        match event {
+            watcher::Event::Init => self.listed.clear(),
+            watcher::Event::InitApply(object) => {
+                let name = object.meta().name.clone().unwrap_or_default();
+                self.listed.insert((object.namespace().unwrap_or_default(), name));
+                mirrored(context, object.meta(), false);
+            }
+            watcher::Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                for mirror in context.mirrors.relisted(self.namespace.as_deref(), &listed) {
+                    context.enqueue(mirror);
+                }
+            }
+            watcher::Event::Apply(object) => mirrored(context, object.meta(), false),
+            watcher::Event::Delete(object) => mirrored(context, object.meta(), true),
+        }
+    }
+}
+
+fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
     let mirror = ObjectRef::mirror(meta.namespace.as_deref().unwrap_or_default(), project);
     let version = connector::version(meta.resource_version.as_deref());

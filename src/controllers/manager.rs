@@ -23,6 +23,7 @@ use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use self::watches::Watched;
@@ -31,6 +32,7 @@ use super::connect_project::copy::{self, Copies};
 use super::connector::memory::Mirrors;
 use super::connector::project::MirroredProject;
 use super::connector_deployment::content_cache::{self, ContentCache};
+use super::connector_deployment::logs;
 use super::context::Context;
 use super::digest::DigestKey;
 use super::events;
@@ -140,6 +142,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         project_quota: ProjectQuota::new(options.project_limits, scopes + usize::from(shares), enqueue.clone()),
         projects: ObjectMap::default(),
         contents: ContentCache::default(),
+        log_readers: Semaphore::new(logs::AT_ONCE),
         copies: Copies::new(options.operator_namespace.clone()),
         deployment_caches: ObjectMap::default(),
         staged_caches: ObjectMap::default(),

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use kube::core::Status;
+
 use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
 use super::problem;
 use super::reason::Reason;
@@ -31,7 +33,7 @@ pub enum Access {
 /// The same error, if it is transient: no response, a conflict, or a busy API server. It passes by itself.
 pub fn condition(access: Access, request: &str, error: kube::Error) -> Result<ConditionUpdate, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
-    let refused = match status.code {
+    let is_refused = match status.code {
         // Deleted or changed meanwhile, or the API server is busy.
         404 | 408 | 409 | 410 | 429 => false,
         400..=499 => true,
@@ -39,13 +41,18 @@ pub fn condition(access: Access, request: &str, error: kube::Error) -> Result<Co
         500 => access == Access::Write,
         _ => false,
     };
-    if !refused {
+    if !is_refused {
         return Err(error);
     }
+    Ok(refused(request, status))
+}
+
+/// Returns the condition for a request that was refused with this status.
+pub fn refused(request: &str, status: &Status) -> ConditionUpdate {
     tracing::warn!(request, reason = status.message, "the cluster refused");
     let why = if status.message.is_empty() { &status.reason } else { &status.message };
     let message = format!("The Kubernetes API server refused to {request}: {why}");
-    Ok(ConditionUpdate::new(Reason::KubernetesError, cut(&message, LONGEST_MESSAGE)))
+    ConditionUpdate::new(Reason::KubernetesError, cut(&message, LONGEST_MESSAGE))
 }
 
 /// Whether waiting does not help: the right to read is missing, or the namespace or kind does not exist. An API server
@@ -74,8 +81,6 @@ impl KubernetesErrorBackoff {
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
-
     use super::*;
 
     fn answered(code: u16) -> kube::Error {

@@ -16,6 +16,9 @@ use tower::BoxError;
 
 use crate::patience::in_time;
 
+/// Watches of an operator in one namespace.
+pub(crate) const WATCHES: u64 = 8;
+
 /// Which requests fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Which {
@@ -25,6 +28,8 @@ pub(crate) enum Which {
     Writes,
     /// Writes of a status.
     StatusWrites,
+    /// Writes of Connector objects, also of their status.
+    Connectors,
     /// Watches.
     Watches,
 }
@@ -193,6 +198,7 @@ impl Unreliable {
             Which::All => true,
             Which::Writes => request.method() != Method::GET,
             Which::StatusWrites => writes_status,
+            Which::Connectors => request.method() != Method::GET && request.uri().path().contains("/connectors"),
             Which::Watches => watches,
         });
         let wrong = wrong.filter(|_| {

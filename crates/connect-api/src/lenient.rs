@@ -1,7 +1,12 @@
 //! Lenient decoding where the contract leaves details open (sections 4.1 and 13): null equals absent, unknown enum
 //! words are kept, and unknown members are ignored.
 
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 /// Decodes null like an absent member, as the type's default.
 ///
@@ -15,15 +20,67 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Decodes a member whose form is unspecified: a string as it is, anything else as its JSON text.
+/// Decodes a list up to its first `MOST` elements, and null like an absent list. Nothing of the others is kept: an empty
+/// element is a few bytes of a response, and a hundred in memory.
+///
+/// # Errors
+/// Fails if the value is neither null nor a list, or if one of the first elements is not of the type.
+pub fn first<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<First<T, MOST>>::deserialize(deserializer)?.map_or_else(Vec::new, |first| first.0))
+}
+
+/// The first `MOST` elements of a list.
+struct First<T, const MOST: usize>(Vec<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for First<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Beginning(PhantomData))
+    }
+}
+
+/// Decodes a [`First`].
+struct Beginning<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Beginning<T, MOST> {
+    type Value = First<T, MOST>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let mut first = Vec::new();
+        while first.len() < MOST {
+            let Some(element) = elements.next_element()? else { return Ok(First(first)) };
+            first.push(element);
+        }
+        while elements.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(First(first))
+    }
+}
+
+/// Longest JSON that is brought into one form, in bytes.
+const LONGEST_NORMALISED: usize = 1024;
+
+/// Decodes a member whose form is unspecified: a string as it is, anything else as its JSON text, without spaces and in
+/// one order of members unless it is longer than 1024 bytes: a tree of small values needs 20 times the memory of its text.
 ///
 /// # Errors
 /// Fails if the input is not JSON.
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(Option::<serde_json::Value>::deserialize(deserializer)?.map(|value| match value {
-        serde_json::Value::String(text) => text,
-        other => other.to_string(),
-    }))
+    let Some(json) = Option::<Box<RawValue>>::deserialize(deserializer)? else { return Ok(None) };
+    let text = match json.get() {
+        text if text.starts_with('"') => serde_json::from_str(text).ok(),
+        text if text.len() <= LONGEST_NORMALISED => {
+            serde_json::from_str::<serde_json::Value>(text).ok().map(|value| value.to_string())
+        }
+        _ => None,
+    };
+    Ok(Some(text.unwrap_or_else(|| Box::<str>::from(json).into())))
 }
 
 /// Defines an enum of words that keeps an unknown word as it was received.

@@ -6,6 +6,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_json::value::to_raw_value;
 
 use super::build::in_milliseconds;
 use super::refusal::{Refusal, cut};
@@ -136,19 +137,20 @@ impl LogBook {
 
 impl Line {
     fn show(&self, deployment: &str) -> LogEntry {
+        let details = match self.kind {
+            LogType::HttpRequest => {
+                json!({"requestMethod": "GET", "requestUrl": self.text, "status": 200, "latency": "0.012s"})
+            }
+            LogType::ApplicationJson => json!({"message": self.text, "logger": "application"}),
+            LogType::ApplicationText | LogType::Other(_) => json!({"message": self.text}),
+        };
         LogEntry {
             kind: self.kind.clone(),
             deployment_id: deployment.to_owned(),
             application_name: self.application.clone(),
             severity: self.severity.clone(),
             timestamp: in_milliseconds(self.at),
-            details: match self.kind {
-                LogType::HttpRequest => {
-                    json!({"requestMethod": "GET", "requestUrl": self.text, "status": 200, "latency": "0.012s"})
-                }
-                LogType::ApplicationJson => json!({"message": self.text, "logger": "application"}),
-                LogType::ApplicationText | LogType::Other(_) => json!({"message": self.text}),
-            },
+            details: to_raw_value(&details).expect("a JSON value can be written"),
         }
     }
 }

@@ -17,6 +17,8 @@ mod kept_tests;
 mod life_tests;
 mod overview;
 mod registry;
+#[cfg(test)]
+mod registry_tests;
 mod resources;
 mod staged_elsewhere;
 mod staged_known;

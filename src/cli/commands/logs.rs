@@ -170,13 +170,7 @@ fn refused_log(error: ApiError) -> Failed {
 
 /// Formats an entry as one line: time, severity, application, text.
 fn line(entry: &LogEntry) -> String {
-    let text = match &entry.details {
-        serde_json::Value::String(text) => text.clone(),
-        details => {
-            details.get("message").and_then(|message| message.as_str()).map_or_else(|| details.to_string(), Into::into)
-        }
-    };
-    let text = text.trim_end().replace('\n', "\n    ");
+    let text = entry.text().trim_end().replace('\n', "\n    ");
     format!("{} {} {} {text}\n", entry.timestamp, entry.severity, entry.application_name)
 }
 

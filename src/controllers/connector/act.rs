@@ -5,6 +5,7 @@ use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, P
 use serde_json::json;
 
 use super::desired::{self, Desired, Owner};
+use super::errors::{OfRequest as _, RequestError};
 use super::observe;
 use crate::controllers::patch::write_status;
 use crate::crd::Connector;
@@ -32,11 +33,15 @@ pub(super) async fn write(
     name: &str,
     desired: &Desired,
     mut there: bool,
-) -> Result<Option<Written>, kube::Error> {
+) -> Result<Option<Written>, RequestError> {
     for attempt in 1.. {
         match attempt_to_write(api, name, desired, there).await {
             // Changed, created or deleted meanwhile: read it first in the next attempt.
-            Err(kube::Error::Api(status)) if attempt < ATTEMPTS && matches!(status.code, 404 | 409) => there = true,
+            Err(RequestError { error: kube::Error::Api(status), .. })
+                if attempt < ATTEMPTS && matches!(status.code, 404 | 409) =>
+            {
+                there = true;
+            }
             answer => return answer,
         }
     }
@@ -48,19 +53,20 @@ async fn attempt_to_write(
     name: &str,
     desired: &Desired,
     there: bool,
-) -> Result<Option<Written>, kube::Error> {
-    let found = if there { api.get_opt(name).await? } else { None };
+) -> Result<Option<Written>, RequestError> {
+    let found = if there { api.get_opt(name).await.reading(&format!("get Connector {name}"))? } else { None };
     let (object, made) = match found {
         Some(object) => (object, false),
-        None => (create(api, name, desired).await?, true),
+        None => (create(api, name, desired).await.writing("create", name)?, true),
     };
     if object.metadata.deletion_timestamp.is_some() {
         return Ok(None);
     }
     let changed_by_others = desired::print(&object).changed_by_others;
-    let object = bring_in_line(api, object, desired).await?;
+    let object = bring_in_line(api, object, desired).await.writing("patch", name)?;
     let before = object.status.clone();
-    let written = write_status(api, &object, &before, &Some(desired.status.clone())).await?;
+    let written = write_status(api, &object, &before, &Some(desired.status.clone())).await;
+    let written = written.writing("patch the status of", name)?;
     Ok(Some(Written { object: written.unwrap_or(object), made, changed_by_others }))
 }
 
@@ -96,10 +102,10 @@ async fn bring_in_line(api: &Api<Connector>, object: Connector, desired: &Desire
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn remove(api: &Api<Connector>, name: &str) -> Result<(), kube::Error> {
+pub(super) async fn remove(api: &Api<Connector>, name: &str) -> Result<(), RequestError> {
     match api.delete(name, &DeleteParams::default()).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        answer => answer.map(|_| ()),
+        answer => answer.map(|_| ()).writing("delete", name),
     }
 }
 
@@ -107,9 +113,10 @@ pub(super) async fn remove(api: &Api<Connector>, name: &str) -> Result<(), kube:
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn remove_all(api: &Api<Connector>, owner: &Owner) -> Result<(), kube::Error> {
+pub(super) async fn remove_all(api: &Api<Connector>, owner: &Owner) -> Result<(), RequestError> {
     // Limited to one, so that a namespace without objects costs one small request.
-    if api.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() {
+    let first = api.list_metadata(&ListParams::default().limit(1)).await.reading(observe::LIST)?;
+    if first.items.is_empty() {
         return Ok(());
     }
     let (objects, _) = observe::objects(api, owner).await?;

@@ -58,10 +58,14 @@ pub struct Mirrors(Mutex<BTreeMap<ObjectRef, Mirror>>);
 
 #[derive(Debug, Default)]
 struct Mirror {
+    /// Whether it has listed its objects; until then it knows none.
+    begun: bool,
     asked: Option<Asked>,
     /// When to read the registry again.
     next: Option<Timestamp>,
     failures: u32,
+    /// Reconciles in a row that failed because of the API server.
+    refusals: u32,
     outcome: Option<Outcome>,
     /// The version of each object after the last write or list.
     versions: BTreeMap<String, u64>,
@@ -92,6 +96,7 @@ impl Mirrors {
     /// Records the start of a reconcile that lists every object: earlier events are covered by it.
     pub fn begin(&self, object_ref: &ObjectRef, cause: Trigger, now: Timestamp) {
         self.change(object_ref, |mirror| {
+            mirror.begun = true;
             mirror.touched.clear();
             mirror.outcome.take_if(|outcome| *outcome == Outcome::Cleared);
             if cause == Trigger::Check {
@@ -119,7 +124,7 @@ impl Mirrors {
     pub fn event(&self, object_ref: &ObjectRef, name: &str, version: u64, gone: bool) -> bool {
         let mut mirrors = self.lock();
         // Before its first read it knows no object, and will list them all.
-        let Some(mirror) = mirrors.get_mut(object_ref).filter(|mirror| mirror.asked.is_some()) else { return false };
+        let Some(mirror) = mirrors.get_mut(object_ref).filter(|mirror| mirror.begun) else { return false };
         let news = match mirror.versions.get(name) {
             Some(known) => *known < version,
             None => !gone,
@@ -128,6 +133,35 @@ impl Mirrors {
             mirror.touched.insert(name.to_owned(), version);
         }
         news
+    }
+
+    /// Records a complete list of the objects of a namespace, or of all. Returns the mirrors that know an object which it
+    /// lacks: it was deleted while no watch was open, which no event reports. `listed`: namespaces and names.
+    pub fn relisted(&self, namespace: Option<&str>, listed: &BTreeSet<(String, String)>) -> Vec<ObjectRef> {
+        let mut lacking = Vec::new();
+        for (object_ref, Mirror { versions, touched, .. }) in self.lock().iter_mut() {
+            if namespace.is_some_and(|namespace| namespace != object_ref.namespace) {
+                continue;
+            }
+            let is_missing = |name: &String| !listed.contains(&(object_ref.namespace.clone(), name.clone()));
+            let missing: Vec<_> = versions.iter().filter(|(name, _)| is_missing(name)).collect();
+            if !missing.is_empty() {
+                lacking.push(object_ref.clone());
+            }
+            // A newer version is one that the mirror has written since, so it exists.
+            touched.extend(missing.into_iter().map(|(name, version)| (name.clone(), version.saturating_add(1))));
+        }
+        lacking
+    }
+
+    /// Records a reconcile that failed because of the API server: the next one begins from the start. Returns how many
+    /// did so in a row.
+    pub fn refused(&self, object_ref: &ObjectRef) -> u32 {
+        self.change(object_ref, |mirror| {
+            mirror.next = None;
+            mirror.refusals = mirror.refusals.saturating_add(1);
+            mirror.refusals
+        })
     }
 
     /// Records a completed read. Returns whether the outcome is new.
@@ -196,6 +230,7 @@ impl Mirror {
     fn end(&mut self, asked: Asked, report: MirrorReport, next: Timestamp) -> bool {
         self.asked = Some(asked);
         self.next = Some(next);
+        self.refusals = 0;
         self.record(Outcome::MirrorReport(report))
     }
 
@@ -273,6 +308,55 @@ mod tests {
             !mirrors.event(&ObjectRef::mirror("here", "new"), "new.a", 1, false),
             "it has not read the registry yet"
         );
+    }
+
+    #[test]
+    fn an_object_that_a_list_lacks_was_deleted_while_no_watch_was_open() {
+        let listed = |objects: &[(&str, &str)]| {
+            objects.iter().map(|(namespace, name)| ((*namespace).to_owned(), (*name).to_owned())).collect()
+        };
+        for (case, namespace, objects, expected) in [
+            ("it has the object", None, listed(&[("here", "shop.a")]), rest(590)),
+            ("it lacks it", None, listed(&[]), Trigger::Check),
+            ("it has one of that name elsewhere", None, listed(&[("there", "shop.a")]), Trigger::Check),
+            ("a list of its namespace", Some("here"), listed(&[]), Trigger::Check),
+            ("a list of another namespace", Some("there"), listed(&[]), rest(590)),
+        ] {
+            let (mirrors, object_ref) = looked();
+            let lacking = mirrors.relisted(namespace, &objects);
+            assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), expected, "{case}");
+            let enqueued = if expected == Trigger::Check { vec![object_ref] } else { Vec::new() };
+            assert_eq!(lacking, enqueued, "{case}");
+        }
+        let (mirrors, object_ref) = looked();
+        assert_eq!(mirrors.relisted(None, &BTreeSet::new()), [object_ref.clone()]);
+        mirrors.wrote(&object_ref, "shop.a", 9);
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), rest(590), "the mirror has written it since");
+        mirrors.removing(&object_ref, "shop.a");
+        assert!(mirrors.relisted(None, &BTreeSet::new()).is_empty(), "the mirror has removed it");
+    }
+
+    #[test]
+    fn events_during_the_first_read_count() {
+        let (mirrors, object_ref) = (Mirrors::default(), ObjectRef::mirror("here", "shop"));
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(0)), Trigger::Read);
+        assert!(!mirrors.event(&object_ref, "shop.a", 5, false), "the list that follows shows it");
+        mirrors.begin(&object_ref, Trigger::Read, at(0));
+        mirrors.listed(&object_ref, [("shop.a".to_owned(), 5)].into());
+        assert!(mirrors.event(&object_ref, "shop.a", 7, true));
+        mirrors.done(&object_ref, asked(), report(), at(600));
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), Trigger::Check);
+    }
+
+    #[test]
+    fn a_reconcile_that_the_api_server_refused_begins_again() {
+        let (mirrors, object_ref) = looked();
+        mirrors.event(&object_ref, "shop.a", 6, false);
+        mirrors.begin(&object_ref, Trigger::Check, at(100));
+        assert_eq!((mirrors.refused(&object_ref), mirrors.refused(&object_ref)), (1, 2));
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(101)), Trigger::Read, "what the event reported is not lost");
+        mirrors.done(&object_ref, asked(), report(), at(600));
+        assert_eq!(mirrors.refused(&object_ref), 1, "in a row");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod act;
 pub mod decide;
 pub mod desired;
+pub mod errors;
 pub mod memory;
 pub mod names;
 mod observe;
@@ -32,6 +33,7 @@ use kube::runtime::events::EventType;
 use self::act::Written;
 use self::decide::{Kept, Plan};
 use self::desired::{Desired, Owner, Print};
+use self::errors::RequestError;
 use self::memory::{Asked, Outcome, Trigger};
 use self::observe::RegistryRead;
 use self::project::MirroredProject;
@@ -48,10 +50,6 @@ use super::remote::Remote;
 use super::tracker::ReconcileOutcome;
 use crate::crd::Connector;
 
-/// Pause before the next reconcile after a failure of the Kubernetes API.
-const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
-/// Pause before the next reconcile after the API server refused a request: a user has to act.
-const AFTER_REFUSAL: Duration = Duration::from_mins(1);
 /// Objects that are written concurrently.
 const WRITES_AT_ONCE: usize = 4;
 /// Objects that get an Event of their own in one read; an Event of the project counts the others.
@@ -83,8 +81,9 @@ pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (
             (Action::await_change(), ReconcileOutcome::Reported(reason))
         }
         Err(error) => {
-            context.requeue_timers.set(&object_ref, Some(run.refused_by_cluster(&error)));
-            (Action::await_change(), ReconcileOutcome::refused(&error))
+            let outcome = ReconcileOutcome::refused(&error.error);
+            context.requeue_timers.set(&object_ref, Some(run.refused_by_cluster(error, outcome)));
+            (Action::await_change(), outcome)
         }
     }
 }
@@ -106,7 +105,7 @@ pub async fn clear<P: ProjectObject>(context: &Context, project: &P) -> Result<(
     }
     let api = Api::namespaced(context.client.clone(), &project.namespace().unwrap_or_default());
     let owner = Owner { name: project.name_any(), uid: project.uid().unwrap_or_default() };
-    match act::remove_all(&api, &owner).await {
+    match act::remove_all(&api, &owner).await.map_err(|refused| refused.error) {
         Err(error) if refusal::cannot_be_seen(&error) => Ok(()),
         answer => answer,
     }
@@ -131,7 +130,7 @@ struct Reconciler<'a> {
 
 impl Reconciler<'_> {
     /// Returns when to reconcile again.
-    async fn reconcile(&self) -> Result<Option<Duration>, kube::Error> {
+    async fn reconcile(&self) -> Result<Option<Duration>, RequestError> {
         let mirrors = &self.context.mirrors;
         if self.object.is_deleting() {
             // The project's own controller removes the objects.
@@ -171,7 +170,7 @@ impl Reconciler<'_> {
 
     /// Whether the project still requests this mirror. The reconcile started with an older object; a newer one enqueues
     /// the next.
-    async fn is_wanted(&self, asked: &Asked) -> Result<bool, kube::Error> {
+    async fn is_wanted(&self, asked: &Asked) -> Result<bool, RequestError> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
         Ok(project.is_some_and(|project| {
             !project.is_deleting()
@@ -194,7 +193,7 @@ impl Reconciler<'_> {
         remote: &Arc<Remote>,
         mut kept: BTreeMap<String, Kept>,
         known: &BTreeSet<String>,
-    ) -> Result<Option<Duration>, kube::Error> {
+    ) -> Result<Option<Duration>, RequestError> {
         let most = usize::try_from(asked.filter.effective_max_objects()).unwrap_or(usize::MAX);
         let registry = remote.registry();
         let mut absent_before: Option<BTreeSet<String>> = None;
@@ -234,7 +233,7 @@ impl Reconciler<'_> {
         look: &RegistryRead,
         kept: &mut BTreeMap<String, Kept>,
         known: &BTreeSet<String>,
-    ) -> Result<BTreeSet<String>, kube::Error> {
+    ) -> Result<BTreeSet<String>, RequestError> {
         let mut needed = BTreeSet::new();
         let mut ready: Vec<(&String, &Desired)> = Vec::new();
         for (name, at) in &plan.write {
@@ -278,7 +277,7 @@ impl Reconciler<'_> {
         name: &'w String,
         desired: &'w Desired,
         there: bool,
-    ) -> Result<(&'w String, &'w Desired, Option<Written>), kube::Error> {
+    ) -> Result<(&'w String, &'w Desired, Option<Written>), RequestError> {
         let written = act::write(&self.objects, name, desired, there).await?;
         if let Some(Written { object, .. }) = &written {
             self.context.mirrors.wrote(self.object_ref, name, version(object.resource_version().as_deref()));
@@ -286,7 +285,7 @@ impl Reconciler<'_> {
         Ok((name, desired, written))
     }
 
-    async fn remove_one<'r>(&self, name: &'r String) -> Result<&'r String, kube::Error> {
+    async fn remove_one<'r>(&self, name: &'r String) -> Result<&'r String, RequestError> {
         self.context.mirrors.removing(self.object_ref, name);
         act::remove(&self.objects, name).await.map(|()| name)
     }
@@ -300,7 +299,7 @@ impl Reconciler<'_> {
         self.context.report(object, EventType::Warning, "ChangedByHand", "Mirror", &note).await;
     }
 
-    async fn remove(&self, gone: &[String], kept: &mut BTreeMap<String, Kept>) -> Result<(), kube::Error> {
+    async fn remove(&self, gone: &[String], kept: &mut BTreeMap<String, Kept>) -> Result<(), RequestError> {
         let removed: Vec<_> = gone.iter().map(|name| self.remove_one(name)).collect();
         let mut removed = stream::iter(removed).buffer_unordered(WRITES_AT_ONCE);
         while let Some(name) = removed.try_next().await? {
@@ -311,7 +310,7 @@ impl Reconciler<'_> {
 
     /// Ends a reconcile whose project was deleted, or changed its filter, while objects were written; removes the
     /// objects if no mirror is requested any more.
-    async fn abandon(&self) -> Result<Option<Duration>, kube::Error> {
+    async fn abandon(&self) -> Result<Option<Duration>, RequestError> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
         if project.is_none_or(|project| project.is_deleting() || project.spec.registry.is_none()) {
             act::remove_all(&self.objects, &self.owner).await?;
@@ -320,7 +319,7 @@ impl Reconciler<'_> {
     }
 
     /// Removes the objects if no mirror is requested.
-    async fn clear(&self) -> Result<Option<Duration>, kube::Error> {
+    async fn clear(&self) -> Result<Option<Duration>, RequestError> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
         let Some(project) = project.filter(|project| project.spec.registry.is_none()) else { return Ok(None) };
         if project.may_have_objects() {
@@ -355,20 +354,19 @@ impl Reconciler<'_> {
         pause
     }
 
-    /// Reports that the API server refused a request, if a retry will not help; returns when to try again.
-    fn refused_by_cluster(&self, error: &kube::Error) -> Duration {
-        if ReconcileOutcome::refused(error) == ReconcileOutcome::Conflict {
+    /// Reports an error of the API server, unless it passes by itself; returns when to try again. The pauses grow, because
+    /// each attempt may read the whole registry.
+    fn refused_by_cluster(&self, error: RequestError, outcome: ReconcileOutcome) -> Duration {
+        let refusals = self.context.mirrors.refused(self.object_ref);
+        if outcome == ReconcileOutcome::Conflict {
             tracing::debug!("an object was changed meanwhile, reconciling again");
         } else {
-            tracing::warn!(%error, "the API server refused a request");
+            tracing::warn!(error = %error.error, "a request to the API server failed");
         }
-        let kube::Error::Api(status) = error else { return AFTER_CLUSTER_ERROR };
-        if !matches!(status.code, 400 | 403 | 404 | 422) {
-            return AFTER_CLUSTER_ERROR;
+        if let Some(condition) = error.condition() {
+            stopped(self.context, self.object_ref, condition);
         }
-        let message = format!("Connector objects cannot be written: {}", status.message);
-        stopped(self.context, self.object_ref, ConditionUpdate::new(Reason::KubernetesError, message));
-        AFTER_REFUSAL
+        problem::pause(refusals)
     }
 
     /// Enqueues the project, which reports the outcome, if it is new.

@@ -15,6 +15,7 @@ use kube::{Resource as _, ResourceExt};
 
 use super::decide::{Kept, ObservedObject};
 use super::desired::{self, Desired, Owner, desired};
+use super::errors::{OfRequest as _, RequestError};
 use super::names;
 use super::project::MirroredProject;
 use crate::controllers::bounds;
@@ -22,6 +23,8 @@ use crate::controllers::lists::PAGE;
 use crate::crd::connector::LONGEST_WORD;
 use crate::crd::{ConnectProject, Connector, RegistryMirror};
 
+/// The request for the objects.
+pub(super) const LIST: &str = "list Connectors";
 /// Limit of the records that are kept for writing after one read, in bytes of JSON.
 const LARGEST_LOAD: usize = 4 << 20;
 
@@ -29,8 +32,8 @@ const LARGEST_LOAD: usize = 4 << 20;
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn project(api: &Api<MirroredProject>, name: &str) -> Result<Option<MirroredProject>, kube::Error> {
-    api.get_opt(name).await
+pub(super) async fn project(api: &Api<MirroredProject>, name: &str) -> Result<Option<MirroredProject>, RequestError> {
+    api.get_opt(name).await.reading(&format!("get ConnectProject {name}"))
 }
 
 /// Lists the objects of a project: the digest state of each, and its version.
@@ -40,11 +43,11 @@ pub(super) async fn project(api: &Api<MirroredProject>, name: &str) -> Result<Op
 pub(super) async fn objects(
     api: &Api<Connector>,
     owner: &Owner,
-) -> Result<(BTreeMap<String, Kept>, BTreeMap<String, u64>), kube::Error> {
+) -> Result<(BTreeMap<String, Kept>, BTreeMap<String, u64>), RequestError> {
     let (mut kept, mut versions) = (BTreeMap::new(), BTreeMap::new());
     let mut page = ListParams::default().limit(PAGE);
     loop {
-        let list = api.list(&page).await?;
+        let list = api.list(&page).await.reading(LIST)?;
         for object in list.items.iter().filter(|object| belongs(object, owner)) {
             let print = desired::print(object);
             kept.insert(object.name_any(), Kept { id: object.spec.id.clone(), print });

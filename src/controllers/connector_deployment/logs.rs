@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use clock::{Clock, between};
 use connect_api::api::{LOGS_END, LogRequest};
-use connect_api::mask::Masker;
+use connect_api::mask::{LONGEST_SEARCHED, Masker};
 use connect_api::model::{Deployment, LogEntry, LogSeverity};
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 
 use super::decide::Outcome;
 use super::persisted::Phase;
@@ -24,6 +25,10 @@ const PAGES: usize = 3;
 const LONGEST: Duration = Duration::from_secs(10);
 /// How far back a log can be read: 30 days (contract section 3), less a day because clocks differ.
 const OLDEST: Duration = Duration::from_hours(29 * 24);
+
+/// Logs that are read at once, of all projects: a page has up to 8 MiB, and twice that while it is decoded. Without a
+/// limit, a connector with large logs, deployed often enough, would take all the memory of the operator.
+pub(in crate::controllers) const AT_ONCE: usize = 2;
 
 /// Longest time of an entry, in bytes.
 const LONGEST_TIME: usize = 64;
@@ -73,8 +78,30 @@ pub(super) fn wanted(
     })
 }
 
-/// Reads a log until all of it is read or [`LONGEST`] is over.
-pub(super) async fn read(api: &dyn ConnectApi, clock: &Clock, wanted: &LogQuery, masker: &Masker) -> Log {
+/// Reads a log until all of it is read or [`LONGEST`] is over, once fewer than [`AT_ONCE`] others are being read.
+pub(super) async fn read(
+    readers: &Semaphore,
+    api: &dyn ConnectApi,
+    clock: &Clock,
+    wanted: &LogQuery,
+    masker: &Masker,
+) -> Log {
+    let busy = || Log { lines: Vec::new(), outage: Some(unreadable("too many other logs are being read")) };
+    in_turn(readers, clock, read_pages(api, clock, wanted, masker)).await.unwrap_or_else(busy)
+}
+
+/// Awaits `read` once a permit is free; `None` if none is free for [`LONGEST`]: the caller holds a slot meanwhile.
+async fn in_turn<T>(readers: &Semaphore, clock: &Clock, read: impl Future<Output = T>) -> Option<T> {
+    let _permit = tokio::select! {
+        biased;
+        // It is never closed.
+        permit = readers.acquire() => permit.ok()?,
+        () = clock.sleep(LONGEST) => return None,
+    };
+    Some(read.await)
+}
+
+async fn read_pages(api: &dyn ConnectApi, clock: &Clock, wanted: &LogQuery, masker: &Masker) -> Log {
     let began = clock.now();
     let (mut last, mut outage) = (LastLines { most: wanted.lines, lines: Vec::new() }, None);
     for (number, application) in wanted.applications.iter().enumerate() {
@@ -171,14 +198,10 @@ fn is_error(severity: &LogSeverity) -> bool {
     }
 }
 
+/// Returns the line of an entry. It has at least as much text as the masker searches: a longer one is cut there.
 fn line(entry: &LogEntry) -> String {
-    let text = match &entry.details {
-        serde_json::Value::String(text) => text.clone(),
-        details => details
-            .get("message")
-            .and_then(|message| message.as_str())
-            .map_or_else(|| details.to_string(), ToOwned::to_owned),
-    };
+    let mut text = entry.text();
+    text.truncate(text.ceil_char_boundary(LONGEST_SEARCHED));
     format!("{} {} {}: {text}", entry.timestamp, entry.application_name, entry.severity)
 }
 
@@ -249,5 +272,70 @@ mod tests {
             assert_eq!(kept, expected);
             assert!(last.lines.iter().all(|(_, line)| line.contains("*** x") && line.len() <= 1024), "masked and cut");
         }
+    }
+    #[test]
+    fn a_value_is_masked_wherever_it_is_in_the_details_and_however_it_is_escaped() {
+        let escaped: String = "canary-value".chars().map(|sign| format!("\\u{:04x}", u32::from(sign))).collect();
+        let twice = escaped.replace('\\', "\\\\");
+        for (case, details) in [
+            ("a string", r#""it is canary-value""#.to_owned()),
+            ("a message", r#"{"message": "it is canary-value", "port": 1}"#.to_owned()),
+            ("a member", r#"{"token": "it is canary-value"}"#.to_owned()),
+            ("the name of a member", r#"{"it is canary-value": 1}"#.to_owned()),
+            ("deep in a list", r#"[[{"a": ["it is canary-value"]}]]"#.to_owned()),
+            ("an escaped string", format!(r#""it is {escaped}""#)),
+            ("an escaped message", format!(r#"{{"message": "it is {escaped}"}}"#)),
+            ("an escaped member", format!(r#"{{"token": "it is {escaped}"}}"#)),
+            ("JSON in a message", format!(r#"{{"message": "{{\"token\": \"it is {twice}\"}}"}}"#)),
+            ("JSON in a member", format!(r#"{{"body": "{{\"token\": \"it is {twice}\"}}"}}"#)),
+            ("a message that is no string", r#"{"message": ["it is canary-value"]}"#.to_owned()),
+            ("two messages", r#"{"message": "", "message": "it is canary-value"}"#.to_owned()),
+        ] {
+            let page = format!(r#"[{{"severity": "ERROR", "details": {details}}}]"#);
+            let page: Vec<LogEntry> = serde_json::from_str(&page).expect(case);
+            let mut last = LastLines { most: 3, lines: Vec::new() };
+            last.add(page, &Masker::new(["canary-value"]));
+            let line = &last.lines[0].1;
+            assert!(line.contains("it is ***"), "{case}: {line}");
+            assert!(
+                !line.contains("canary-value") && !line.contains("u0063") && !line.contains("value"),
+                "{case}: {line}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_is_never_cut_before_the_masker_cuts_it() {
+        // Of a query nothing is shown, so what is shown ends with the last bytes that are searched: within the value.
+        let query = "x".repeat(LONGEST_SEARCHED);
+        for before in (LONGEST_SEARCHED - 80..LONGEST_SEARCHED).step_by(4) {
+            let entry =
+                json!([{"severity": "ERROR", "details": format!("https://x?{} canary-value", &query[..before])}]);
+            let mut last = LastLines { most: 3, lines: Vec::new() };
+            last.add(serde_json::from_value(entry).expect("entries"), &Masker::new(["canary-value"]));
+            assert!(!last.lines[0].1.contains("canary"), "{before}: {}", last.lines[0].1);
+        }
+        let entry = json!({"severity": "ERROR", "details": "ä".repeat(LONGEST_SEARCHED)});
+        let entry: LogEntry = serde_json::from_value(entry).expect("an entry");
+        assert!(
+            (LONGEST_SEARCHED + 1..LONGEST_SEARCHED + 64).contains(&line(&entry).len()),
+            "the masker notices the cut"
+        );
+    }
+    #[tokio::test]
+    async fn few_logs_are_read_at_once_and_others_do_not_wait_for_long() {
+        let clock = Clock::stepped("2026-03-01T00:00:00Z".parse().expect("a time"));
+        let readers = Semaphore::new(1);
+        let mut first = Box::pin(in_turn(&readers, &clock, std::future::pending::<()>()));
+        assert!(futures::poll!(&mut first).is_pending());
+        let mut second = Box::pin(in_turn(&readers, &clock, async { "second" }));
+        let mut third = Box::pin(in_turn(&readers, &clock, async { "third" }));
+        assert!(futures::poll!(&mut second).is_pending());
+        clock.step(LONGEST / 2);
+        assert!(futures::poll!(&mut third).is_pending());
+        clock.step(LONGEST / 2);
+        assert_eq!(second.await, None, "it has waited long enough");
+        drop(first);
+        assert_eq!(third.await, Some("third"));
     }
 }

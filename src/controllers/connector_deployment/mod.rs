@@ -12,7 +12,7 @@ pub mod decide;
 pub mod declared;
 pub mod desired;
 pub mod intent;
-mod logs;
+pub(super) mod logs;
 mod missing;
 pub mod observe;
 mod outputs;

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{self, Receiver};
 
 use super::Scope;
 use crate::controllers::changes::Changes;
-use crate::controllers::events::{self, KnownObjects};
+use crate::controllers::events::{self, KnownObjects, MirroredObjects};
 use crate::controllers::guarded::Guarded;
 use crate::controllers::lists::{List, PAGE};
 use crate::controllers::managed_kind::ManagedKind;
@@ -133,16 +133,13 @@ impl Scope {
     /// Enqueues the mirror whose object somebody else changed. Nothing of the objects is kept.
     pub(super) fn mirrored(&self) -> BoxFuture<'static, ()> {
         let context = self.context.clone();
+        let mut mirrored_objects = MirroredObjects::new(self.namespace.clone());
         watcher(self.api::<PartialObjectMeta<Connector>>(), config())
             .default_backoff()
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {
-                    Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object)) => {
-                        events::mirrored(&context, &object.metadata, false);
-                    }
-                    Ok(watcher::Event::Delete(object)) => events::mirrored(&context, &object.metadata, true),
-                    Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
+                    Ok(event) => mirrored_objects.note(&context, &event),
                     Err(error) => {
                         context.tracker.watch_interrupted(Kind::Mirror.as_str());
                         tracing::warn!(%error, "the watch of Connector objects was interrupted and is retried");

@@ -3,6 +3,7 @@
 use kube::api::{DeleteParams, Patch, PatchParams};
 
 use super::*;
+use crate::unreliable::{Unreliable, WATCHES, Which, Wrong};
 
 async fn patch(shop: &Shop, name: &str, change: &Value) {
     shop.api::<Connector>().patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
@@ -95,4 +96,27 @@ async fn labels_and_annotations_of_users_are_kept() {
 async fn until_reported(shop: &Shop) -> Vec<String> {
     until_so(shop, "an Event", async || !shop.events("ChangedByHand").await.is_empty()).await;
     shop.events("ChangedByHand").await
+}
+
+/// A list that follows such an interruption shows only what exists, so no event reports the deletion.
+#[tokio::test]
+async fn an_object_that_was_deleted_while_no_watch_was_open_comes_back() {
+    let mut shop = Shop::open().await;
+    shop.stop_operator().await;
+    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    shop.start_operator_as(client);
+    offer(&shop, &[record("a", 1), record("b", 1)]);
+    mirror(&shop, everything()).await;
+    let before = objects(&shop).await;
+    cluster.begin(Which::Watches, Wrong::Away);
+    cluster.cut_watches();
+    cluster.until_met(WATCHES).await;
+    shop.api::<Connector>().delete("shop.a", &DeleteParams::default()).await.unwrap();
+    cluster.begin(Which::Watches, Wrong::Expired);
+    cluster.until_met(WATCHES).await;
+    cluster.end();
+    let old = before["shop.a"].uid();
+    shop.until_object("shop.a", "it is created again", move |object: &Connector| object.uid() != old).await;
+    let notes = until_reported(&shop).await;
+    assert!(notes.len() == 1 && notes[0].starts_with("This Connector was deleted by hand"), "{notes:?}");
 }

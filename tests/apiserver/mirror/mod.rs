@@ -3,6 +3,7 @@
 mod bounds;
 mod by_hand;
 mod follows;
+mod refused;
 mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -15,14 +15,12 @@ use serde_json::{Value, json};
 use super::cluster::{shop, until_live};
 use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
-use crate::unreliable::{Hold, Unreliable, Which, Wrong};
+use crate::unreliable::{Hold, Unreliable, WATCHES, Which, Wrong};
 
 /// More than ten pages of a list hold (50 objects each).
 const MANY: usize = 510;
 /// Number of objects that are edited at a time.
 const EDITED: usize = 8;
-/// Watches of an operator in one namespace.
-const WATCHES: u64 = 8;
 
 /// A deployment that waits for a missing project, and that only its own events enqueue: it shares neither project nor
 /// source with any other.

@@ -1,4 +1,4 @@
-//! The workflow that makes a release on its tag, and the commands that `just nightly` runs before one.
+//! The workflows: one makes a release on its tag, the other runs `just nightly`, whose commands a page lists.
 
 use std::path::Path;
 
@@ -19,6 +19,17 @@ fn the_workflow_calls_just_release_and_may_change_nothing() {
     let steps: Vec<_> = jobs.values().flat_map(|job| job["steps"].as_array().unwrap()).collect();
     assert!(steps.iter().all(|step| step["uses"].is_null()), "an action would have to be pinned to a commit");
     assert_eq!(steps.last().unwrap()["run"], "just release \"${GITHUB_REF_NAME#v}\"");
+}
+
+#[test]
+fn the_nightly_workflow_calls_just_nightly_and_may_change_nothing() {
+    let workflow: Value = serde_saphyr::from_str(&read(".github/workflows/nightly.yml")).unwrap();
+    assert_eq!(workflow["on"]["schedule"].as_array().map(Vec::len), Some(1));
+    assert_eq!(workflow["permissions"], json!({"contents": "read"}));
+    let jobs = workflow["jobs"].as_object().unwrap();
+    let steps: Vec<_> = jobs.values().flat_map(|job| job["steps"].as_array().unwrap()).collect();
+    assert!(steps.iter().all(|step| step["uses"].is_null()), "an action would have to be pinned to a commit");
+    assert_eq!(steps.last().unwrap()["run"], "just nightly");
 }
 
 /// Returns the lines of a recipe after those of the recipes that it depends on, as a person would type them.

@@ -1,6 +1,7 @@
 //! Parses responses: headers, errors, tokens and pages. Pure, and robust against any input: bodies may be HTML, empty,
 //! not UTF-8, or JSON with another structure (contract section 8.1). `tests/fuzz/` tests it with arbitrary input.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,14 +9,16 @@ use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use secrecy::SecretString;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ErrorCode;
+use crate::lenient::nullable;
 use crate::mask::Masker;
 use crate::model::{Deployment, LogEntry, LogPage, Paged};
+use crate::routes::LARGEST_PAGE;
 
 /// Header with the id of a response; requests carry the operator's id in the same header.
 pub const CORRELATION_ID: &str = "x-correlation-id";
@@ -25,6 +28,8 @@ pub const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 pub const LONGEST_WORD: usize = 128;
 /// Maximum number of errors that are read from one response.
 const MOST_ERRORS: usize = 20;
+/// Maximum number of entries that are read from one page of a log; its size is unspecified (contract section 3).
+const MOST_ENTRIES: usize = 5_000;
 
 /// Assumed lifetime of a token whose response has no `expires_in`. The standard leaves it open; if the assumption is
 /// too long, a 401 corrects it.
@@ -183,7 +188,7 @@ fn life(expires_in: Option<&Value>) -> Duration {
         .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
 }
 
-/// Decodes a page of deployments, and counts the omitted records that cannot be decoded.
+/// Decodes a page of deployments, and counts the omitted records, see [`paged`].
 ///
 /// # Errors
 /// Fails if the body is not a page.
@@ -192,41 +197,88 @@ pub fn deployments(body: &[u8]) -> Result<(Paged<Arc<Deployment>>, usize), serde
     Ok((Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() }, left_out))
 }
 
-/// Decodes a page of a list, and counts the omitted records that cannot be decoded.
+/// Decodes a page of a list, and counts the omitted records: those that cannot be decoded, and those beyond the largest
+/// page that can be requested.
 ///
 /// # Errors
 /// Fails if the body is not a page.
 pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, usize), serde_json::Error> {
-    let Paged { limit, offset, total, results, .. } = serde_json::from_slice::<Paged<&RawValue>>(body)?;
-    let count = i64::try_from(results.len()).unwrap_or(i64::MAX);
-    let (results, left_out) = readable(&results);
+    let RawPage { limit, offset, total, results } =
+        serde_json::from_slice::<RawPage<Records<T, { LARGEST_PAGE as usize }>>>(body)?;
+    let Records { read: results, left_out } = results;
+    let count = i64::try_from(results.len() + left_out).unwrap_or(i64::MAX);
     Ok((Paged { limit, offset, count, total, results }, left_out))
 }
 
-/// Decodes a page of a log, and counts the omitted entries that cannot be decoded.
+/// Decodes a page of a log, and counts the omitted entries: those that cannot be decoded, and those beyond the first
+/// 5,000.
 ///
 /// # Errors
 /// Fails if the body is not a page.
 pub fn log_page(body: &[u8]) -> Result<(LogPage, usize), serde_json::Error> {
     let RawLogPage { data, next } = serde_json::from_slice(body)?;
-    let (data, left_out) = readable::<LogEntry>(&data.unwrap_or_default());
+    let Records { read: data, left_out } = data.unwrap_or_default();
     Ok((LogPage { data, next }, left_out))
 }
 
-/// A [`LogPage`] with undecoded entries.
+/// A [`Paged`] whose records are decoded one by one.
 #[derive(Deserialize)]
-struct RawLogPage<'a> {
-    #[serde(borrow, default)]
-    data: Option<Vec<&'a RawValue>>,
+struct RawPage<R> {
+    #[serde(default, deserialize_with = "nullable")]
+    limit: i64,
+    #[serde(default, deserialize_with = "nullable")]
+    offset: i64,
+    #[serde(default, deserialize_with = "nullable")]
+    total: i64,
+    results: R,
+}
+
+/// A [`LogPage`] whose entries are decoded one by one.
+#[derive(Deserialize)]
+struct RawLogPage {
+    #[serde(default)]
+    data: Option<Records<LogEntry, MOST_ENTRIES>>,
     #[serde(default)]
     next: Option<String>,
 }
 
-/// Returns the records that can be decoded, and how many cannot.
-fn readable<T: DeserializeOwned>(records: &[&RawValue]) -> (Vec<T>, usize) {
-    let read: Vec<T> = records.iter().filter_map(|record| serde_json::from_str(record.get()).ok()).collect();
-    let left_out = records.len() - read.len();
-    (read, left_out)
+/// The first `MOST` records of a list that can be decoded. The others take no memory: an empty record is a few bytes of a
+/// body and hundreds in memory.
+struct Records<T, const MOST: usize> {
+    read: Vec<T>,
+    /// Number of the records that cannot be decoded, or are too many.
+    left_out: usize,
+}
+
+impl<T, const MOST: usize> Default for Records<T, MOST> {
+    fn default() -> Self {
+        Self { read: Vec::new(), left_out: 0 }
+    }
+}
+
+impl<'de, T: DeserializeOwned, const MOST: usize> Deserialize<'de> for Records<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Self::default())
+    }
+}
+
+impl<'de, T: DeserializeOwned, const MOST: usize> Visitor<'de> for Records<T, MOST> {
+    type Value = Self;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of records")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut records: A) -> Result<Self, A::Error> {
+        while let Some(record) = records.next_element::<&RawValue>()? {
+            let read = if self.read.len() < MOST { serde_json::from_str(record.get()).ok() } else { None };
+            match read {
+                Some(read) => self.read.push(read),
+                None => self.left_out += 1,
+            }
+        }
+        Ok(self)
+    }
 }
 
 #[cfg(test)]

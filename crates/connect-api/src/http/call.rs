@@ -174,7 +174,11 @@ pub(super) fn page<T>(
     observe(call, reply, read.is_ok());
     let (page, left_out) = read.map_err(|error| unreadable(call, reply, &error))?;
     if left_out > 0 {
-        tracing::warn!(operation = call.operation, left_out, "omitted records that cannot be decoded from a page");
+        tracing::warn!(
+            operation = call.operation,
+            left_out,
+            "omitted records of a page that cannot be decoded or are too many"
+        );
     }
     Ok(page)
 }

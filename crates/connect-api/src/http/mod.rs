@@ -187,7 +187,6 @@ impl ConnectApi for HttpConnect {
             let mut call = self.get(operation, routes::logs(&self.settings.project_key, selector));
             call.query = log_query(request);
             call.optional = true;
-            call.largest_body = self.settings.limits.page_body;
             let reply = match self.call(&call).await {
                 Ok(reply) => reply,
                 Err(failed) if failed.absent => return Ok(None),

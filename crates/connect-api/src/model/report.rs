@@ -3,13 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::EntryType;
-use crate::lenient::nullable;
+use crate::lenient::{first, nullable};
+
+/// Maximum number of findings that are kept.
+const MOST_FINDINGS: usize = 1_000;
 
 /// Findings of a build, a publication or a preview request (`DeploymentReport`, `ConnectorReport`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The findings, in no particular order.
-    #[serde(default, deserialize_with = "nullable")]
+    /// The findings, in no particular order; those beyond the first 1,000 are dropped.
+    #[serde(default, deserialize_with = "first::<_, _, MOST_FINDINGS>")]
     pub entries: Vec<ReportEntry>,
 }
 

@@ -27,7 +27,8 @@ impl Deployment<'_> {
         (condition, comparison): (ConditionUpdate, Comparison),
     ) -> Result<(), kube::Error> {
         let Texts::Masked(masker) = self.texts(inputs, &decision.persisted) else { return Ok(()) };
-        let Log { lines, outage } = logs::read(api, &self.context.clock, wanted, masker).await;
+        let Log { lines, outage } =
+            logs::read(&self.context.log_readers, api, &self.context.clock, wanted, masker).await;
         if !lines.is_empty() {
             let record = ObservedRecord::of(inputs.record());
             let details = Details { lines: Some(lines), comparison };

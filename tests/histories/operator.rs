@@ -163,8 +163,8 @@ impl Operator {
         self.deployments.cut();
         self.staged.cut();
         self.projects.cut();
-        self.secrets.cut = true;
-        self.config_maps.cut = true;
+        self.secrets.cut();
+        self.config_maps.cut();
     }
 
     /// Processes what finished and what is due; to be called whenever all tasks are idle.

@@ -17,14 +17,15 @@ pub(crate) enum Kind {
     Project,
     Deployment,
     Staged,
+    Check,
     Secret,
     ConfigMap,
     Namespace,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Project, Self::Deployment, Self::Staged, Self::Secret, Self::ConfigMap, Self::Namespace];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Project, Self::Deployment, Self::Staged, Self::Check, Self::Secret, Self::ConfigMap, Self::Namespace];
 
     /// Returns its name in a path.
     pub(crate) fn plural(self) -> &'static str {
@@ -32,6 +33,7 @@ impl Kind {
             Self::Project => "connectprojects",
             Self::Deployment => "connectordeployments",
             Self::Staged => "connectorstageds",
+            Self::Check => "actionchecks",
             Self::Secret => "secrets",
             Self::ConfigMap => "configmaps",
             Self::Namespace => "namespaces",
@@ -43,6 +45,7 @@ impl Kind {
             Self::Project => ("connect-operator.io/v1alpha1", "ConnectProject"),
             Self::Deployment => ("connect-operator.io/v1alpha1", "ConnectorDeployment"),
             Self::Staged => ("connect-operator.io/v1alpha1", "ConnectorStaged"),
+            Self::Check => ("connect-operator.io/v1alpha1", "ActionCheck"),
             Self::Secret => ("v1", "Secret"),
             Self::ConfigMap => ("v1", "ConfigMap"),
             Self::Namespace => ("v1", "Namespace"),
@@ -50,7 +53,7 @@ impl Kind {
     }
 
     fn has_status(self) -> bool {
-        matches!(self, Self::Project | Self::Deployment | Self::Staged)
+        matches!(self, Self::Project | Self::Deployment | Self::Staged | Self::Check)
     }
 }
 

@@ -5,6 +5,7 @@ use dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, 
 use proptest::prelude::*;
 use std::time::Duration;
 
+use crate::checks::{self, CheckShape};
 use crate::interceptor::Place;
 use crate::simulation::{Armed, Outage};
 
@@ -137,6 +138,13 @@ pub(crate) enum Step {
     /// Executes that many single steps of the simulation.
     Run(u8),
     Rest,
+    /// A check is created, or its spec replaced.
+    Check(u8, CheckShape),
+    /// A user requests another call of a check.
+    Rerun(u8),
+    DropCheck(u8),
+    /// Changes what the frontend answers.
+    Reply(u8),
 }
 
 /// A history.
@@ -263,11 +271,12 @@ pub(crate) fn histories() -> impl Strategy<Value = History> {
     let live = prop::option::weighted(0.8, shape());
     let skew = prop_oneof![1 => Just(0), 1 => -30..=30_i8];
     let steps = prop::collection::vec(step(), 1..30);
-    (order, reading(), skew, live, steps).prop_map(|(order, reading, skew, live, steps)| History {
-        order,
-        reading,
-        skew,
-        live,
-        steps,
+    // Chosen last and inserted afterwards, so that everything else stays as it was before there were checks.
+    let checks = prop::option::weighted(0.5, prop::collection::vec((any::<usize>(), checks::step()), 1..12));
+    (order, reading(), skew, live, steps, checks).prop_map(|(order, reading, skew, live, mut steps, checks)| {
+        for (at, step) in checks.into_iter().flatten() {
+            steps.insert(at % (steps.len() + 1), step);
+        }
+        History { order, reading, skew, live, steps }
     })
 }

@@ -6,9 +6,11 @@
 mod allocations;
 mod checker;
 mod checker_tests;
+mod checks;
 mod cluster;
 mod crashes;
 mod desired;
+mod frontend;
 mod history;
 mod informer;
 mod interceptor;

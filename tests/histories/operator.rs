@@ -8,9 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::{Clock, later};
-use connect_api::ClientContext;
-use connect_api::hosts::AllowedHosts;
-use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
@@ -18,8 +15,8 @@ use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tracker::ReconcileTracker;
-use connect_operator::controllers::{connect_project, driver, events, resync, secret};
-use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
+use connect_operator::controllers::{action_check, connect_project, driver, events, resync, secret};
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use futures::FutureExt;
@@ -32,6 +29,7 @@ use tokio::task::JoinHandle;
 
 use crate::allocations::Allocations;
 use crate::cluster::{Cluster, Kind};
+use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
 use crate::informer::{Informer, Names};
 use crate::interceptor::{Interceptor, lock};
 use crate::remote::{CALLER, Line, Remote};
@@ -43,6 +41,7 @@ pub(crate) struct Reach {
     pub(crate) interceptor: Interceptor,
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) remote: Arc<Mutex<Remote>>,
+    pub(crate) frontend: Arc<Mutex<Frontend>>,
     /// The real time; the clock of an operator may differ.
     pub(crate) clock: Clock,
 }
@@ -73,6 +72,7 @@ pub(crate) struct Operator {
     timers_task: JoinHandle<()>,
     deployments: Informer<ConnectorDeployment>,
     staged: Informer<ConnectorStaged>,
+    checks: Informer<ActionCheck>,
     projects: Informer<ConnectProject>,
     secrets: Names<Secret>,
     config_maps: Names<ConfigMap>,
@@ -105,6 +105,12 @@ impl Operator {
             remote: Arc::clone(&reach.remote),
             clock: reach.clock.clone(),
         };
+        let actions = ActionLine {
+            operator: number,
+            interceptor: reach.interceptor.clone(),
+            frontend: Arc::clone(&reach.frontend),
+            clock: reach.clock.clone(),
+        };
         let options = Options {
             client: service.client(),
             scope: Scope::default(),
@@ -116,11 +122,7 @@ impl Operator {
             secrets: secret::Policy::default(),
             digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
-            actions: Arc::new(HttpActionFactory {
-                allowed_hosts: AllowedHosts::parse([]).expect("an empty list is valid"),
-                around: ClientContext::plain(own.clock.clone()),
-                extra_ca_pem: None,
-            }),
+            actions: Arc::new(actions),
             tracker: ReconcileTracker::new(own.clock.clone(), Metrics::new(own.clock.now())),
             default_deletion_policy: None,
             jitter_seed: start,
@@ -136,6 +138,7 @@ impl Operator {
             timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
             deployments: Informer::new(Kind::Deployment),
             staged: Informer::new(Kind::Staged),
+            checks: Informer::new(Kind::Check),
             projects: Informer::new(Kind::Project),
             secrets: Names::new(Kind::Secret, Named::Secret),
             config_maps: Names::new(Kind::ConfigMap, Named::ConfigMap),
@@ -154,6 +157,7 @@ impl Operator {
         self.projects.list(&self.context, &cluster, version);
         self.deployments.list(&self.context, &cluster, version);
         self.staged.list(&self.context, &cluster, version);
+        self.checks.list(&self.context, &cluster, version);
         self.secrets.list(&self.context, &cluster, version);
         self.config_maps.list(&self.context, &cluster, version);
     }
@@ -162,6 +166,7 @@ impl Operator {
     pub(crate) fn cut(&mut self) {
         self.deployments.cut();
         self.staged.cut();
+        self.checks.cut();
         self.projects.cut();
         self.secrets.cut();
         self.config_maps.cut();
@@ -218,13 +223,15 @@ impl Operator {
             ObjectKind::Deployment => self.deployments.is_ready(),
             ObjectKind::Staged => self.staged.is_ready(),
             ObjectKind::Project => self.projects.is_ready(),
-            ObjectKind::Check | ObjectKind::Mirror | ObjectKind::ClusterProject => true,
+            ObjectKind::Check => self.checks.is_ready(),
+            ObjectKind::Mirror | ObjectKind::ClusterProject => true,
         };
         let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Reconcile).collect();
         for (kind, waits) in [
             (Kind::Project, self.projects.waits(&cluster)),
             (Kind::Deployment, self.deployments.waits(&cluster)),
             (Kind::Staged, self.staged.waits(&cluster)),
+            (Kind::Check, self.checks.waits(&cluster)),
             (Kind::Secret, self.secrets.waits(&cluster)),
             (Kind::ConfigMap, self.config_maps.waits(&cluster)),
         ] {
@@ -250,6 +257,7 @@ impl Operator {
             Kind::Project => self.projects.deliver(&self.context, &cluster),
             Kind::Deployment => self.deployments.deliver(&self.context, &cluster),
             Kind::Staged => self.staged.deliver(&self.context, &cluster),
+            Kind::Check => self.checks.deliver(&self.context, &cluster),
             Kind::Secret => {
                 self.secrets.deliver(&self.context, &cluster);
                 Vec::new()
@@ -287,8 +295,21 @@ impl Operator {
                     CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
                 )
             }),
-            // Histories have no checks, no mirrors and no shared projects.
-            ObjectKind::Check | ObjectKind::Mirror | ObjectKind::ClusterProject => None,
+            ObjectKind::Check => self.checks.get(&object_ref).map(|object| {
+                let version = object.resource_version().and_then(|version| version.parse().ok());
+                let checking = Checking {
+                    namespace: object_ref.namespace.clone(),
+                    uid: object.uid().unwrap_or_default(),
+                    version: version.expect("a stored object has a version"),
+                    began: self.reach.clock.now(),
+                };
+                resync::note(&context.given, &*object);
+                tokio::spawn(
+                    CHECKING.scope(checking, action_check::reconcile(object, context).map(|(action, _)| action)),
+                )
+            }),
+            // Histories have no mirrors and no shared projects.
+            ObjectKind::Mirror | ObjectKind::ClusterProject => None,
         };
         match task {
             Some(task) => {
@@ -307,6 +328,7 @@ impl Operator {
         let mut outdated = resync::outdated(given, &self.deployments.state());
         outdated.extend(resync::outdated(given, &self.staged.state()));
         outdated.extend(resync::outdated(given, &self.projects.state()));
+        outdated.extend(resync::outdated(given, &self.checks.state()));
         outdated.retain(|object_ref| !self.queue.contains(object_ref));
         outdated
     }
@@ -316,9 +338,10 @@ impl Operator {
         self.running.iter().map(|(object_ref, running)| (object_ref, running.began))
     }
 
-    /// Whether reconciles are in progress.
-    pub(crate) fn is_running(&self) -> bool {
-        !self.running.is_empty()
+    /// Whether reconciles are in progress that wait for nothing but calls. Those of checks also wait for the clock, before
+    /// they try again to write an answer.
+    pub(crate) fn awaits_calls(&self) -> bool {
+        self.running.keys().any(|object_ref| object_ref.kind != ObjectKind::Check)
     }
 
     /// Returns the objects that are queued or have a requeue timer.

@@ -301,7 +301,7 @@ fn refused(operation: &'static str, refusal: &Refusal) -> ApiError {
     ApiError { message, ..error(operation, Failed::Answered { status: refusal.status, codes }) }
 }
 
-fn error(operation: &'static str, failure: Failed) -> ApiError {
+pub(crate) fn error(operation: &'static str, failure: Failed) -> ApiError {
     ApiError {
         operation,
         failure,

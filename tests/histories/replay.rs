@@ -7,6 +7,7 @@ use connect_operator::names;
 use dev_server::Normalise;
 
 use crate::Replay;
+use crate::checks::{self, CHECKS};
 use crate::history::{History, Reading, Step};
 use crate::settled;
 use crate::simulation::Simulation;
@@ -84,6 +85,9 @@ async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), Str
     for resource in RESOURCES {
         simulation.delete(resource);
     }
+    for index in 0..CHECKS.len() {
+        simulation.delete_check(&checks::stored(u8::try_from(index).unwrap_or_default()));
+    }
     simulation.log(|| "── the end".to_owned());
     simulation.quiet().await
 }
@@ -143,6 +147,10 @@ impl Simulation {
                 }
             }
             Step::Rest => self.rest().await,
+            Step::Check(index, shape) => self.write_check(&checks::stored(*index), *shape),
+            Step::Rerun(index) => self.rerun(&checks::stored(*index), number),
+            Step::DropCheck(index) => self.delete_check(&checks::stored(*index)),
+            Step::Reply(reply) => self.set_reply(*reply),
         }
     }
 

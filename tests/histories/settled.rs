@@ -53,6 +53,12 @@ pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
             return Some(format!("{}: {text}; it is {:?}", key.name, object.status));
         }
     }
+    let reply = lock(&simulation.reach.frontend).reply();
+    for (key, value) in cluster.of_kind(Kind::Check) {
+        if let Some(text) = checker.unsettled_check(&cluster, value, reply) {
+            return Some(format!("{}: {text}; it is {}", key.name, value["status"]));
+        }
+    }
     if let Some(text) = unfollowed(simulation, &cluster) {
         return Some(text);
     }
@@ -282,7 +288,7 @@ fn retained(
 
 /// Returns what operators keep in memory though it does not exist, or a status that is too large.
 fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
-    let kinds = [Kind::Deployment, Kind::Staged, Kind::Project];
+    let kinds = [Kind::Deployment, Kind::Staged, Kind::Project, Kind::Check];
     let exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
     for (number, operator) in simulation.operators.iter().enumerate() {
         let Some(operator) = operator else { continue };
@@ -307,6 +313,7 @@ fn object_refs(cluster: &Cluster, kind: Kind) -> impl Iterator<Item = ObjectRef>
     cluster.of_kind(kind).map(move |(Key { namespace, name, .. }, _)| match kind {
         Kind::Project => ObjectRef::project(namespace, name),
         Kind::Staged => ObjectRef::staged(namespace, name),
+        Kind::Check => ObjectRef::check(namespace, name),
         _ => ObjectRef::deployment(namespace, name),
     })
 }

@@ -133,6 +133,7 @@ impl Simulation {
             interceptor: Interceptor::default(),
             cluster: Arc::new(Mutex::new(Cluster::default())),
             remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new() })),
+            frontend: Arc::default(),
             clock: Clock::stepped(start),
         };
         let checker = Checker::default();
@@ -249,7 +250,7 @@ impl Simulation {
             next.extend(operator.iter().flat_map(Operator::moves).map(|step| Next::Move(number, step)));
         }
         if next.is_empty() {
-            let running = self.slow.is_empty() && self.operators.iter().flatten().any(Operator::is_running);
+            let running = self.slow.is_empty() && self.operators.iter().flatten().any(Operator::awaits_calls);
             assert!(!running, "a reconcile waits for something that is not a call");
             return false;
         }
@@ -285,7 +286,7 @@ impl Simulation {
         let now = self.now();
         self.checker.called(&call.what, call.operator, now);
         let (operator, waited) = (call.operator, between(call.since, self.now()));
-        let remote = call.what.place == Place::Remote;
+        let remote = call.what.place != Place::Cluster;
         let too_late = call.what.send_before.is_some_and(|before| self.clocks[call.operator].now() >= before);
         self.log(|| format!("{operator}: {} {outage:?}", call.what.name));
         let fate = match outage {
@@ -359,6 +360,8 @@ impl Simulation {
         let mut remote = lock(&self.reach.remote);
         let cluster = lock(&self.reach.cluster);
         self.checker.check_new(&cluster, &mut remote, now);
+        let calls = std::mem::take(&mut lock(&self.reach.frontend).calls);
+        self.checker.check_calls(calls, now);
     }
 }
 

@@ -7,6 +7,8 @@
 
 mod allowed;
 mod call_rate;
+mod checks;
+mod checks_settled;
 mod life;
 mod permitted;
 mod staged;
@@ -56,6 +58,7 @@ pub(crate) struct Checker {
     pub(crate) truth: Truth,
     /// The same for staged connectors.
     pub(crate) staged: staged::StagedRecords,
+    checks: checks::Checks,
     /// The difference between the clocks of two operators.
     pub(crate) skew: Duration,
     /// The first violation.
@@ -83,7 +86,11 @@ impl Checker {
         let changes = cluster.changes_after(self.checked).to_vec();
         for change in &changes {
             match change.key.kind {
-                Kind::Deployment => self.changed(change, now),
+                Kind::Deployment => {
+                    self.changed(change, now);
+                    self.checks.deployment_changed(change, now);
+                }
+                Kind::Check => self.check_changed(change, now),
                 Kind::Staged => self.staged_changed(change, now),
                 _ => {}
             }

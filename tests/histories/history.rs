@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::checks::{self, CheckShape};
 use crate::interceptor::Place;
+use crate::mirror::{self, Gap, Touch};
 use crate::simulation::{Armed, Outage};
 
 /// How the remote interprets what the contract leaves open, in a form that shrinks to the friendliest interpretation.
@@ -145,6 +146,12 @@ pub(crate) enum Step {
     DropCheck(u8),
     /// Changes what the frontend answers.
     Reply(u8),
+    /// The project begins or ends to mirror the registry; 2: with few objects.
+    Mirror(u8),
+    /// Changes a connector of the registry that is mirrored; 0: removes it.
+    Registry(u8, u8),
+    Gap(Gap),
+    Touch(u8, Touch),
 }
 
 /// A history.
@@ -273,10 +280,13 @@ pub(crate) fn histories() -> impl Strategy<Value = History> {
     let steps = prop::collection::vec(step(), 1..30);
     // Chosen last and inserted afterwards, so that everything else stays as it was before there were checks.
     let checks = prop::option::weighted(0.5, prop::collection::vec((any::<usize>(), checks::step()), 1..12));
-    (order, reading(), skew, live, steps, checks).prop_map(|(order, reading, skew, live, mut steps, checks)| {
-        for (at, step) in checks.into_iter().flatten() {
-            steps.insert(at % (steps.len() + 1), step);
-        }
-        History { order, reading, skew, live, steps }
-    })
+    let mirror = prop::option::weighted(0.25, mirror::steps());
+    (order, reading(), skew, live, steps, checks, mirror).prop_map(
+        |(order, reading, skew, live, mut steps, checks, mirror)| {
+            for (at, step) in checks.into_iter().chain(mirror).flatten() {
+                steps.insert(at % (steps.len() + 1), step);
+            }
+            History { order, reading, skew, live, steps }
+        },
+    )
 }

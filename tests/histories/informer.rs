@@ -142,10 +142,11 @@ fn parse<K: DeserializeOwned>(value: &Value) -> K {
     object.expect("a stored object has its kind")
 }
 
-/// The metadata watch of Secrets or of ConfigMaps.
+/// The metadata watch of Secrets, of ConfigMaps or of Connector objects.
 pub(crate) struct Names<K> {
     kind: Kind,
-    sources: Sources,
+    /// `None`: of Connector objects.
+    sources: Option<Sources>,
     /// Objects still to come of the list that is arriving.
     listing: Option<VecDeque<K>>,
     cursor: u64,
@@ -156,8 +157,8 @@ impl<K> Names<K>
 where
     K: Resource + DeserializeOwned,
 {
-    pub(crate) fn new(kind: Kind, named: Named) -> Self {
-        Self { kind, sources: Sources::new(named, None), listing: None, cursor: 0, cut: true }
+    pub(crate) fn new(kind: Kind, named: Option<Named>) -> Self {
+        Self { kind, sources: named.map(|named| Sources::new(named, None)), listing: None, cursor: 0, cut: true }
     }
 
     pub(crate) fn waits(&self, cluster: &Cluster) -> bool {
@@ -196,6 +197,11 @@ where
     }
 
     fn note(&mut self, context: &Context, event: &Event<K>) {
-        events::sourced(context, &mut self.sources, event);
+        match (&mut self.sources, event) {
+            (Some(sources), event) => events::sourced(context, sources, event),
+            (None, Event::Apply(object) | Event::InitApply(object)) => events::mirrored(context, object.meta(), false),
+            (None, Event::Delete(object)) => events::mirrored(context, object.meta(), true),
+            (None, Event::Init | Event::InitDone) => {}
+        }
     }
 }

@@ -14,6 +14,7 @@ mod frontend;
 mod history;
 mod informer;
 mod interceptor;
+mod mirror;
 mod named;
 mod operator;
 mod relists;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::{Clock, later};
+use connect_operator::controllers::connector::project::MirroredProject;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
@@ -15,8 +16,8 @@ use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tracker::ReconcileTracker;
-use connect_operator::controllers::{action_check, connect_project, driver, events, resync, secret};
-use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use connect_operator::controllers::{action_check, connect_project, connector, driver, events, resync, secret};
+use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use futures::FutureExt;
@@ -52,6 +53,8 @@ pub(crate) struct Own {
     pub(crate) clock: Clock,
     /// The seed of its digest key.
     pub(crate) digest_key: u8,
+    /// Whether it watches what concerns mirrors.
+    pub(crate) mirrors: bool,
 }
 
 /// A reconcile in progress.
@@ -74,6 +77,10 @@ pub(crate) struct Operator {
     staged: Informer<ConnectorStaged>,
     checks: Informer<ActionCheck>,
     projects: Informer<ConnectProject>,
+    /// The projects once more, for their mirrors; neither these nor the objects of mirrors are watched in other histories.
+    mirrors: Informer<MirroredProject>,
+    connectors: Names<Connector>,
+    has_mirrors: bool,
     secrets: Names<Secret>,
     config_maps: Names<ConfigMap>,
     /// Objects to reconcile, in the order in which they were enqueued.
@@ -87,6 +94,8 @@ pub(crate) struct Operator {
 pub(crate) enum Move {
     Reconcile(ObjectRef),
     Deliver(Kind),
+    /// Delivers what concerns the mirror of a project.
+    DeliverMirror,
 }
 
 impl Operator {
@@ -140,8 +149,11 @@ impl Operator {
             staged: Informer::new(Kind::Staged),
             checks: Informer::new(Kind::Check),
             projects: Informer::new(Kind::Project),
-            secrets: Names::new(Kind::Secret, Named::Secret),
-            config_maps: Names::new(Kind::ConfigMap, Named::ConfigMap),
+            mirrors: Informer::new(Kind::Project),
+            connectors: Names::new(Kind::Connector, None),
+            has_mirrors: own.mirrors,
+            secrets: Names::new(Kind::Secret, Some(Named::Secret)),
+            config_maps: Names::new(Kind::ConfigMap, Some(Named::ConfigMap)),
             queue: Vec::new(),
             running: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -160,6 +172,10 @@ impl Operator {
         self.checks.list(&self.context, &cluster, version);
         self.secrets.list(&self.context, &cluster, version);
         self.config_maps.list(&self.context, &cluster, version);
+        if self.has_mirrors {
+            self.mirrors.list(&self.context, &cluster, version);
+            self.connectors.list(&self.context, &cluster, version);
+        }
     }
 
     /// Disconnects the watches: no event arrives until the next list.
@@ -168,6 +184,8 @@ impl Operator {
         self.staged.cut();
         self.checks.cut();
         self.projects.cut();
+        self.mirrors.cut();
+        self.connectors.cut();
         self.secrets.cut();
         self.config_maps.cut();
     }
@@ -224,7 +242,8 @@ impl Operator {
             ObjectKind::Staged => self.staged.is_ready(),
             ObjectKind::Project => self.projects.is_ready(),
             ObjectKind::Check => self.checks.is_ready(),
-            ObjectKind::Mirror | ObjectKind::ClusterProject => true,
+            ObjectKind::Mirror => self.mirrors.is_ready(),
+            ObjectKind::ClusterProject => true,
         };
         let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Reconcile).collect();
         for (kind, waits) in [
@@ -234,10 +253,14 @@ impl Operator {
             (Kind::Check, self.checks.waits(&cluster)),
             (Kind::Secret, self.secrets.waits(&cluster)),
             (Kind::ConfigMap, self.config_maps.waits(&cluster)),
+            (Kind::Connector, self.connectors.waits(&cluster)),
         ] {
             if waits {
                 moves.push(Move::Deliver(kind));
             }
+        }
+        if self.mirrors.waits(&cluster) {
+            moves.push(Move::DeliverMirror);
         }
         moves
     }
@@ -247,6 +270,13 @@ impl Operator {
         match next {
             Move::Reconcile(object_ref) => self.reconcile(object_ref),
             Move::Deliver(kind) => self.deliver(kind),
+            Move::DeliverMirror => {
+                let cluster = Arc::clone(&self.reach.cluster);
+                let enqueued = self.mirrors.deliver(&self.context, &lock(&cluster));
+                for object_ref in enqueued {
+                    self.enqueue(object_ref);
+                }
+            }
         }
     }
 
@@ -260,6 +290,10 @@ impl Operator {
             Kind::Check => self.checks.deliver(&self.context, &cluster),
             Kind::Secret => {
                 self.secrets.deliver(&self.context, &cluster);
+                Vec::new()
+            }
+            Kind::Connector => {
+                self.connectors.deliver(&self.context, &cluster);
                 Vec::new()
             }
             Kind::ConfigMap | Kind::Namespace => {
@@ -308,8 +342,12 @@ impl Operator {
                     CHECKING.scope(checking, action_check::reconcile(object, context).map(|(action, _)| action)),
                 )
             }),
-            // Histories have no mirrors and no shared projects.
-            ObjectKind::Mirror | ObjectKind::ClusterProject => None,
+            ObjectKind::Mirror => self.mirrors.get(&object_ref).map(|object| {
+                resync::note(&context.given, &*object);
+                tokio::spawn(connector::reconcile(object, context).map(|(action, _)| action))
+            }),
+            // Histories have no shared projects.
+            ObjectKind::ClusterProject => None,
         };
         match task {
             Some(task) => {
@@ -329,6 +367,7 @@ impl Operator {
         outdated.extend(resync::outdated(given, &self.staged.state()));
         outdated.extend(resync::outdated(given, &self.projects.state()));
         outdated.extend(resync::outdated(given, &self.checks.state()));
+        outdated.extend(resync::outdated(given, &self.mirrors.state()));
         outdated.retain(|object_ref| !self.queue.contains(object_ref));
         outdated
     }

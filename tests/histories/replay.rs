@@ -9,6 +9,7 @@ use dev_server::Normalise;
 use crate::Replay;
 use crate::checks::{self, CHECKS};
 use crate::history::{History, Reading, Step};
+use crate::mirror;
 use crate::settled;
 use crate::simulation::Simulation;
 use crate::users::{NAMESPACES, RESOURCES};
@@ -68,6 +69,7 @@ pub(crate) fn simulate<T>(
 
 async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), String> {
     simulation.skew(history.skew);
+    simulation.mirrors = history.steps.iter().any(mirror::is_step);
     simulation.start(0, 0);
     if let Some(shape) = history.live {
         simulation.write(RESOURCES[0], shape);
@@ -151,6 +153,10 @@ impl Simulation {
             Step::Rerun(index) => self.rerun(&checks::stored(*index), number),
             Step::DropCheck(index) => self.delete_check(&checks::stored(*index)),
             Step::Reply(reply) => self.set_reply(*reply),
+            Step::Mirror(most) => self.mirror(*most),
+            Step::Registry(index, change) => self.registry(*index, *change),
+            Step::Gap(gap) => self.gap(*gap),
+            Step::Touch(index, touch) => self.touch(*index, *touch),
         }
     }
 

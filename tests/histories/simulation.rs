@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::checker::Checker;
 use crate::cluster::Cluster;
 use crate::interceptor::{Call, Effect, Fate, Interceptor, Left, Place, lock};
+use crate::mirror::Registry;
 use crate::operator::{Move, Operator, Own, Reach};
 use crate::remote::Remote;
 
@@ -114,6 +115,8 @@ pub(crate) struct Simulation {
     pub(crate) cuts: VecDeque<(usize, Outage)>,
     /// Every call since the last of these faults, and whether it may change something.
     pub(crate) calls: Vec<(String, bool)>,
+    /// Whether operators watch what concerns mirrors: other histories need not pay for it.
+    pub(crate) mirrors: bool,
     /// Whether to log what happens.
     pub(crate) logging: bool,
     /// What happened, for the report.
@@ -132,7 +135,7 @@ impl Simulation {
         let reach = Reach {
             interceptor: Interceptor::default(),
             cluster: Arc::new(Mutex::new(Cluster::default())),
-            remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new() })),
+            remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new(), registry: Registry::default() })),
             frontend: Arc::default(),
             clock: Clock::stepped(start),
         };
@@ -152,6 +155,7 @@ impl Simulation {
             digest_key: 0,
             cuts: VecDeque::new(),
             calls: Vec::new(),
+            mirrors: false,
             logging: false,
             log: Vec::new(),
         }
@@ -181,7 +185,8 @@ impl Simulation {
             self.lives += 1;
             let version = lock(&self.reach.cluster).version().saturating_sub(behind);
             self.log(|| format!("operator {number} starts, {behind} changes behind"));
-            let own = Own { clock: self.clocks[number].clone(), digest_key: self.digest_key };
+            let (clock, digest_key, mirrors) = (self.clocks[number].clone(), self.digest_key, self.mirrors);
+            let own = Own { clock, digest_key, mirrors };
             self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, &own, version));
         }
     }
@@ -218,6 +223,7 @@ impl Simulation {
         loop {
             idle().await;
             lock(&self.reach.cluster).end_namespaces();
+            lock(&self.reach.cluster).collect_garbage(self.now());
             let effects = self.late.iter().map(|(at, _)| *at);
             let next = effects.chain(self.slow.iter().map(|(at, _, _)| *at)).min().filter(|at| *at <= until);
             let now = self.now();

@@ -10,6 +10,7 @@ mod call_rate;
 mod checks;
 mod checks_settled;
 mod life;
+pub(crate) mod mirror;
 mod permitted;
 mod staged;
 mod staged_spec;
@@ -59,6 +60,7 @@ pub(crate) struct Checker {
     /// The same for staged connectors.
     pub(crate) staged: staged::StagedRecords,
     checks: checks::Checks,
+    mirrors: mirror::Mirrors,
     /// The difference between the clocks of two operators.
     pub(crate) skew: Duration,
     /// The first violation.
@@ -83,6 +85,10 @@ impl Checker {
         }
         self.truth.see(&mut remote.world, now, false);
         self.staged.see(&mut remote.world, now, false);
+        if let Some(key) = cluster.needless().first() {
+            self.wrong(format!("rule 21: a write of {key:?} changes nothing"));
+        }
+        self.registry_read(std::mem::take(&mut remote.registry.reads));
         let changes = cluster.changes_after(self.checked).to_vec();
         for change in &changes {
             match change.key.kind {
@@ -91,6 +97,8 @@ impl Checker {
                     self.checks.deployment_changed(change, now);
                 }
                 Kind::Check => self.check_changed(change, now),
+                Kind::Connector => self.connector_changed(change, now),
+                Kind::Project => self.project_changed(change, now),
                 Kind::Staged => self.staged_changed(change, now),
                 _ => {}
             }

@@ -25,6 +25,7 @@ mod settled;
 mod simulation;
 mod staged;
 mod users;
+mod watches;
 
 use std::collections::BTreeMap;
 use std::fmt;

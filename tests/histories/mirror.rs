@@ -148,9 +148,12 @@ impl Simulation {
             let mut cluster = lock(&self.reach.cluster);
             let keys: Vec<Key> = cluster.of_kind(Kind::Connector).map(|(key, _)| key.clone()).collect();
             let key = keys.get(usize::from(index) % keys.len().max(1)).cloned().unwrap_or_else(|| named("none"));
+            let has_status = cluster.get(&key).is_some_and(|object| !object["status"].is_null());
             // A missing object cannot be changed, and an existing one cannot be created.
             let _ = match touch {
                 Touch::Delete => cluster.delete(&key, now),
+                // The schema refuses a status that has nothing else.
+                Touch::Edit if !has_status => return,
                 Touch::Edit => cluster.patch(&key, &json!({"status": {"version": 99}}), true),
                 Touch::Label => cluster.patch(&key, &json!({"metadata": {"labels": {"team": "mine"}}}), false),
                 Touch::Pretend => cluster.create(&named("main.strange"), object(PROJECT_NAME), now),

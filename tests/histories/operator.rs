@@ -8,33 +8,29 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::{Clock, later};
-use connect_operator::controllers::connector::project::MirroredProject;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
-use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tracker::ReconcileTracker;
 use connect_operator::controllers::{action_check, connect_project, connector, driver, events, resync, secret};
-use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use futures::FutureExt;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 
 use crate::allocations::Allocations;
-use crate::cluster::{Cluster, Kind};
+use crate::cluster::Cluster;
 use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
-use crate::informer::{Informer, Names};
 use crate::interceptor::{Interceptor, lock};
 use crate::remote::{CALLER, Line, Remote};
 use crate::service::Service;
+use crate::watches::{Watch, Watches};
 
 /// What every operator has access to.
 #[derive(Clone)]
@@ -73,16 +69,7 @@ pub(crate) struct Operator {
     reach: Reach,
     enqueued: UnboundedReceiver<ObjectRef>,
     timers_task: JoinHandle<()>,
-    deployments: Informer<ConnectorDeployment>,
-    staged: Informer<ConnectorStaged>,
-    checks: Informer<ActionCheck>,
-    projects: Informer<ConnectProject>,
-    /// The projects once more, for their mirrors; neither these nor the objects of mirrors are watched in other histories.
-    mirrors: Informer<MirroredProject>,
-    connectors: Names<Connector>,
-    has_mirrors: bool,
-    secrets: Names<Secret>,
-    config_maps: Names<ConfigMap>,
+    watches: Watches,
     /// Objects to reconcile, in the order in which they were enqueued.
     queue: Vec<ObjectRef>,
     running: BTreeMap<ObjectRef, Running>,
@@ -93,9 +80,7 @@ pub(crate) struct Operator {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
     Reconcile(ObjectRef),
-    Deliver(Kind),
-    /// Delivers what concerns the mirror of a project.
-    DeliverMirror,
+    Deliver(Watch),
 }
 
 impl Operator {
@@ -145,15 +130,7 @@ impl Operator {
             reach: reach.clone(),
             enqueued,
             timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
-            deployments: Informer::new(Kind::Deployment),
-            staged: Informer::new(Kind::Staged),
-            checks: Informer::new(Kind::Check),
-            projects: Informer::new(Kind::Project),
-            mirrors: Informer::new(Kind::Project),
-            connectors: Names::new(Kind::Connector, None),
-            has_mirrors: own.mirrors,
-            secrets: Names::new(Kind::Secret, Some(Named::Secret)),
-            config_maps: Names::new(Kind::ConfigMap, Some(Named::ConfigMap)),
+            watches: Watches::new(own.mirrors),
             queue: Vec::new(),
             running: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -166,28 +143,12 @@ impl Operator {
     pub(crate) fn list(&mut self, version: u64) {
         let cluster = Arc::clone(&self.reach.cluster);
         let cluster = lock(&cluster);
-        self.projects.list(&self.context, &cluster, version);
-        self.deployments.list(&self.context, &cluster, version);
-        self.staged.list(&self.context, &cluster, version);
-        self.checks.list(&self.context, &cluster, version);
-        self.secrets.list(&self.context, &cluster, version);
-        self.config_maps.list(&self.context, &cluster, version);
-        if self.has_mirrors {
-            self.mirrors.list(&self.context, &cluster, version);
-            self.connectors.list(&self.context, &cluster, version);
-        }
+        self.watches.list(&self.context, &cluster, version);
     }
 
     /// Disconnects the watches: no event arrives until the next list.
     pub(crate) fn cut(&mut self) {
-        self.deployments.cut();
-        self.staged.cut();
-        self.checks.cut();
-        self.projects.cut();
-        self.mirrors.cut();
-        self.connectors.cut();
-        self.secrets.cut();
-        self.config_maps.cut();
+        self.watches.cut();
     }
 
     /// Processes what finished and what is due; to be called whenever all tasks are idle.
@@ -237,70 +198,22 @@ impl Operator {
     /// Returns the possible next steps.
     pub(crate) fn moves(&self) -> Vec<Move> {
         let cluster = lock(&self.reach.cluster);
-        let ready = |object_ref: &&ObjectRef| match object_ref.kind {
-            ObjectKind::Deployment => self.deployments.is_ready(),
-            ObjectKind::Staged => self.staged.is_ready(),
-            ObjectKind::Project => self.projects.is_ready(),
-            ObjectKind::Check => self.checks.is_ready(),
-            ObjectKind::Mirror => self.mirrors.is_ready(),
-            ObjectKind::ClusterProject => true,
-        };
-        let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Reconcile).collect();
-        for (kind, waits) in [
-            (Kind::Project, self.projects.waits(&cluster)),
-            (Kind::Deployment, self.deployments.waits(&cluster)),
-            (Kind::Staged, self.staged.waits(&cluster)),
-            (Kind::Check, self.checks.waits(&cluster)),
-            (Kind::Secret, self.secrets.waits(&cluster)),
-            (Kind::ConfigMap, self.config_maps.waits(&cluster)),
-            (Kind::Connector, self.connectors.waits(&cluster)),
-        ] {
-            if waits {
-                moves.push(Move::Deliver(kind));
-            }
-        }
-        if self.mirrors.waits(&cluster) {
-            moves.push(Move::DeliverMirror);
-        }
-        moves
+        let ready = |object_ref: &&ObjectRef| self.watches.is_ready(object_ref.kind);
+        let queued = self.queue.iter().filter(ready).cloned().map(Move::Reconcile);
+        queued.chain(self.watches.waiting(&cluster).map(Move::Deliver)).collect()
     }
 
     /// Executes a step.
     pub(crate) fn execute(&mut self, next: Move) {
         match next {
             Move::Reconcile(object_ref) => self.reconcile(object_ref),
-            Move::Deliver(kind) => self.deliver(kind),
-            Move::DeliverMirror => {
-                let cluster = Arc::clone(&self.reach.cluster);
-                let enqueued = self.mirrors.deliver(&self.context, &lock(&cluster));
-                for object_ref in enqueued {
-                    self.enqueue(object_ref);
-                }
-            }
+            Move::Deliver(watch) => self.deliver(watch),
         }
     }
 
-    fn deliver(&mut self, kind: Kind) {
+    fn deliver(&mut self, watch: Watch) {
         let cluster = Arc::clone(&self.reach.cluster);
-        let cluster = lock(&cluster);
-        let enqueued = match kind {
-            Kind::Project => self.projects.deliver(&self.context, &cluster),
-            Kind::Deployment => self.deployments.deliver(&self.context, &cluster),
-            Kind::Staged => self.staged.deliver(&self.context, &cluster),
-            Kind::Check => self.checks.deliver(&self.context, &cluster),
-            Kind::Secret => {
-                self.secrets.deliver(&self.context, &cluster);
-                Vec::new()
-            }
-            Kind::Connector => {
-                self.connectors.deliver(&self.context, &cluster);
-                Vec::new()
-            }
-            Kind::ConfigMap | Kind::Namespace => {
-                self.config_maps.deliver(&self.context, &cluster);
-                Vec::new()
-            }
-        };
+        let enqueued = self.watches.deliver(watch, &self.context, &lock(&cluster));
         for object_ref in enqueued {
             self.enqueue(object_ref);
         }
@@ -311,25 +224,25 @@ impl Operator {
         self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
         let task = match object_ref.kind {
-            ObjectKind::Deployment => self.deployments.get(&object_ref).map(|object| {
+            ObjectKind::Deployment => self.watches.deployments.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
                 let reconcile = driver::reconcile(object, context).map(|(action, _)| action);
                 tokio::spawn(CALLER.scope(caller, Arc::clone(&self.allocations).count(reconcile)))
             }),
-            ObjectKind::Staged => self.staged.get(&object_ref).map(|object| {
+            ObjectKind::Staged => self.watches.staged.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
                 tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
-            ObjectKind::Project => self.projects.get(&object_ref).map(|object| {
+            ObjectKind::Project => self.watches.projects.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
                 tokio::spawn(
                     CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
                 )
             }),
-            ObjectKind::Check => self.checks.get(&object_ref).map(|object| {
+            ObjectKind::Check => self.watches.checks.get(&object_ref).map(|object| {
                 let version = object.resource_version().and_then(|version| version.parse().ok());
                 let checking = Checking {
                     namespace: object_ref.namespace.clone(),
@@ -342,7 +255,7 @@ impl Operator {
                     CHECKING.scope(checking, action_check::reconcile(object, context).map(|(action, _)| action)),
                 )
             }),
-            ObjectKind::Mirror => self.mirrors.get(&object_ref).map(|object| {
+            ObjectKind::Mirror => self.watches.mirrors.get(&object_ref).map(|object| {
                 resync::note(&context.given, &*object);
                 tokio::spawn(connector::reconcile(object, context).map(|(action, _)| action))
             }),
@@ -362,12 +275,7 @@ impl Operator {
     /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it; without
     /// those that are queued.
     pub(crate) fn outdated(&self) -> Vec<ObjectRef> {
-        let given = &self.context.given;
-        let mut outdated = resync::outdated(given, &self.deployments.state());
-        outdated.extend(resync::outdated(given, &self.staged.state()));
-        outdated.extend(resync::outdated(given, &self.projects.state()));
-        outdated.extend(resync::outdated(given, &self.checks.state()));
-        outdated.extend(resync::outdated(given, &self.mirrors.state()));
+        let mut outdated = self.watches.outdated(&self.context.given);
         outdated.retain(|object_ref| !self.queue.contains(object_ref));
         outdated
     }

@@ -17,14 +17,24 @@ pub(crate) enum Kind {
     Project,
     Deployment,
     Staged,
+    Check,
+    Connector,
     Secret,
     ConfigMap,
     Namespace,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Project, Self::Deployment, Self::Staged, Self::Secret, Self::ConfigMap, Self::Namespace];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Project,
+        Self::Deployment,
+        Self::Staged,
+        Self::Check,
+        Self::Connector,
+        Self::Secret,
+        Self::ConfigMap,
+        Self::Namespace,
+    ];
 
     /// Returns its name in a path.
     pub(crate) fn plural(self) -> &'static str {
@@ -32,6 +42,8 @@ impl Kind {
             Self::Project => "connectprojects",
             Self::Deployment => "connectordeployments",
             Self::Staged => "connectorstageds",
+            Self::Check => "actionchecks",
+            Self::Connector => "connectors",
             Self::Secret => "secrets",
             Self::ConfigMap => "configmaps",
             Self::Namespace => "namespaces",
@@ -43,6 +55,8 @@ impl Kind {
             Self::Project => ("connect-operator.io/v1alpha1", "ConnectProject"),
             Self::Deployment => ("connect-operator.io/v1alpha1", "ConnectorDeployment"),
             Self::Staged => ("connect-operator.io/v1alpha1", "ConnectorStaged"),
+            Self::Check => ("connect-operator.io/v1alpha1", "ActionCheck"),
+            Self::Connector => ("connect-operator.io/v1alpha1", "Connector"),
             Self::Secret => ("v1", "Secret"),
             Self::ConfigMap => ("v1", "ConfigMap"),
             Self::Namespace => ("v1", "Namespace"),
@@ -50,7 +64,12 @@ impl Kind {
     }
 
     fn has_status(self) -> bool {
-        matches!(self, Self::Project | Self::Deployment | Self::Staged)
+        self.has_first_status() || self == Self::Connector
+    }
+
+    /// Whether the schema gives a new object a status.
+    fn has_first_status(self) -> bool {
+        matches!(self, Self::Project | Self::Deployment | Self::Staged | Self::Check)
     }
 }
 
@@ -76,6 +95,8 @@ pub(crate) struct Change {
     /// The object after the change, or its last state if it was deleted.
     pub(crate) object: Arc<Value>,
     pub(crate) deleted: bool,
+    /// The operator that made it; `None`: a user or a controller of the cluster.
+    pub(crate) operator: Option<usize>,
 }
 
 /// Why a request was refused: the HTTP status, and the reason that Kubernetes gives for it.
@@ -96,6 +117,10 @@ pub(crate) struct Cluster {
     changes: Vec<Change>,
     version: u64,
     uids: u64,
+    /// The operator whose request is carried out.
+    operator: Option<usize>,
+    /// Keys of the objects for which an operator sent a patch that changes nothing.
+    needless: Vec<Key>,
 }
 
 impl Cluster {
@@ -105,6 +130,30 @@ impl Cluster {
 
     pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
         self.objects.iter().filter(move |(key, _)| key.kind == kind)
+    }
+
+    /// Carries out what an operator requested.
+    pub(crate) fn requested_by<T>(&mut self, operator: usize, request: impl FnOnce(&mut Self) -> T) -> T {
+        self.operator = Some(operator);
+        let result = request(self);
+        self.operator = None;
+        result
+    }
+
+    /// Returns the objects for which an operator sent a patch that changes nothing.
+    pub(crate) fn needless(&self) -> &[Key] {
+        &self.needless
+    }
+
+    /// Removes the objects whose owner does not exist any more, as the garbage collector does.
+    pub(crate) fn collect_garbage(&mut self, now: Timestamp) {
+        let exists = |uid: &Value| self.objects.values().any(|object| object["metadata"]["uid"] == *uid);
+        let owner = |object: &Value| object.pointer("/metadata/ownerReferences/0/uid").cloned();
+        let orphaned = |object: &Value| owner(object).is_some_and(|uid| !exists(&uid));
+        let orphans = self.of_kind(Kind::Connector).filter(|(_, object)| orphaned(object));
+        for key in orphans.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            let _ = self.delete(&key, now);
+        }
     }
 
     /// Returns everything in a namespace.
@@ -163,8 +212,12 @@ impl Cluster {
         object["metadata"]["uid"] = json!(format!("uid-{}", self.uids));
         object["metadata"]["creationTimestamp"] = json!(seconds(now));
         object["metadata"]["generation"] = json!(1);
-        if key.kind.has_status() {
+        if key.kind.has_first_status() {
             object["status"] = json!({"observedGeneration": -1});
+        } else if key.kind.has_status()
+            && let Some(members) = object.as_object_mut()
+        {
+            members.remove("status");
         }
         Ok(self.store(key, object))
     }
@@ -199,7 +252,9 @@ impl Cluster {
         }
         let ends = deleting && new.is_empty();
         if after == **before {
-            return Ok(Arc::clone(before));
+            let before = Arc::clone(before);
+            self.needless.extend(self.operator.map(|_| key.clone()));
+            return Ok(before);
         }
         if after.get("spec") != before.get("spec") {
             grow(&mut after);
@@ -239,7 +294,8 @@ impl Cluster {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Arc::new(object);
-        let change = Change { version: self.version, key: key.clone(), object: Arc::clone(&object), deleted };
+        let (version, operator) = (self.version, self.operator);
+        let change = Change { version, key: key.clone(), object: Arc::clone(&object), deleted, operator };
         self.changes.push(change);
         object
     }

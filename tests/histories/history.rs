@@ -5,7 +5,9 @@ use dev_server::{BuildIds, DeleteBusy, Normalise, Partial, ValuesShow, Variant, 
 use proptest::prelude::*;
 use std::time::Duration;
 
+use crate::checks::{self, CheckShape};
 use crate::interceptor::Place;
+use crate::mirror::{self, Gap, Touch};
 use crate::simulation::{Armed, Outage};
 
 /// How the remote interprets what the contract leaves open, in a form that shrinks to the friendliest interpretation.
@@ -137,6 +139,19 @@ pub(crate) enum Step {
     /// Executes that many single steps of the simulation.
     Run(u8),
     Rest,
+    /// A check is created, or its spec replaced.
+    Check(u8, CheckShape),
+    /// A user requests another call of a check.
+    Rerun(u8),
+    DropCheck(u8),
+    /// Changes what the frontend answers.
+    Reply(u8),
+    /// The project begins or ends to mirror the registry; 2: with few objects.
+    Mirror(u8),
+    /// Changes a connector of the registry that is mirrored; 0: removes it.
+    Registry(u8, u8),
+    Gap(Gap),
+    Touch(u8, Touch),
 }
 
 /// A history.
@@ -263,11 +278,15 @@ pub(crate) fn histories() -> impl Strategy<Value = History> {
     let live = prop::option::weighted(0.8, shape());
     let skew = prop_oneof![1 => Just(0), 1 => -30..=30_i8];
     let steps = prop::collection::vec(step(), 1..30);
-    (order, reading(), skew, live, steps).prop_map(|(order, reading, skew, live, steps)| History {
-        order,
-        reading,
-        skew,
-        live,
-        steps,
-    })
+    // Chosen last and inserted afterwards, so that everything else stays as it was before there were checks.
+    let checks = prop::option::weighted(0.5, prop::collection::vec((any::<usize>(), checks::step()), 1..12));
+    let mirror = prop::option::weighted(0.25, mirror::steps());
+    (order, reading(), skew, live, steps, checks, mirror).prop_map(
+        |(order, reading, skew, live, mut steps, checks, mirror)| {
+            for (at, step) in checks.into_iter().chain(mirror).flatten() {
+                steps.insert(at % (steps.len() + 1), step);
+            }
+            History { order, reading, skew, live, steps }
+        },
+    )
 }

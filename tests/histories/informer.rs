@@ -1,12 +1,13 @@
 //! What one operator knows of one kind from its watch: possibly outdated, with gaps until the next list, and with
 //! repeated events.
 //!
-//! The driver decides when an event arrives. A list comes in pages, between which anything may happen, and its objects
-//! are not visible before the last page, as in kube's reflector. What an event ends and enqueues is the operator's own
-//! code (`controllers/events.rs`, `changes.rs` and `sources.rs`).
+//! The driver decides when an event arrives. As in kube's watcher and reflector, a list arrives object by object, as of
+//! the version at which it began, and anything may happen in between: changes of listed objects, which arrive after the
+//! list, and another list, which shows nothing of what was deleted before it. Reconciles see nothing of a list before it is
+//! complete. What an event ends and enqueues is the operator's own code (`controllers/events.rs`, `changes.rs` and
+//! `sources.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use connect_operator::controllers::changes::Changes;
@@ -25,16 +26,13 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, Kind};
 
-/// Objects in a page of a list.
-const PAGE: usize = 2;
-
 /// The watch of one of the operator's kinds.
 pub(crate) struct Informer<K> {
     kind: Kind,
     known_objects: KnownObjects,
     changes: Changes,
     store: BTreeMap<ObjectRef, Arc<K>>,
-    /// A list whose pages are arriving.
+    /// A list that is arriving.
     listing: Option<Listing<K>>,
     /// Whether a list was complete once.
     ready: bool,
@@ -45,7 +43,7 @@ pub(crate) struct Informer<K> {
 }
 
 struct Listing<K> {
-    /// Objects of the pages still to come.
+    /// Objects still to come.
     rest: VecDeque<K>,
     arrived: BTreeMap<ObjectRef, Arc<K>>,
 }
@@ -80,7 +78,7 @@ where
         !self.cut && (self.listing.is_some() || changed())
     }
 
-    /// Disconnects the watch: no event arrives until the next list, and no more pages of the current list.
+    /// Disconnects the watch: no event arrives until the next list, and nothing more of the current list.
     pub(crate) fn cut(&mut self) {
         self.cut = true;
         self.listing = None;
@@ -95,10 +93,10 @@ where
         self.note(context, &Event::Init);
     }
 
-    /// Delivers the next event, or the next page of a list, or its end; returns the objects to enqueue.
+    /// Delivers the next event, or the next object of a list, or its end; returns the objects to enqueue.
     pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) -> Vec<ObjectRef> {
         if self.listing.is_some() {
-            return self.turn_page(context);
+            return self.continue_list(context);
         }
         let change = cluster.changes_after(self.cursor).iter().find(|change| change.key.kind == self.kind);
         let Some(change) = change else { return Vec::new() };
@@ -114,20 +112,17 @@ where
         }
     }
 
-    fn turn_page(&mut self, context: &Context) -> Vec<ObjectRef> {
+    fn continue_list(&mut self, context: &Context) -> Vec<ObjectRef> {
         let Some(mut listing) = self.listing.take() else { return Vec::new() };
-        if listing.rest.is_empty() {
+        let Some(object) = listing.rest.pop_front() else {
             self.store = listing.arrived;
             self.ready = true;
             return self.note(context, &Event::InitDone);
-        }
-        let mut run = Vec::new();
-        for object in listing.rest.drain(..PAGE.min(listing.rest.len())) {
-            run.extend(self.note(context, &Event::InitApply(object.clone())));
-            listing.arrived.insert(object_ref(&object), Arc::new(object));
-        }
+        };
+        let enqueued = self.note(context, &Event::InitApply(object.clone()));
+        listing.arrived.insert(object_ref(&object), Arc::new(object));
         self.listing = Some(listing);
-        run
+        enqueued
     }
 
     fn note(&mut self, context: &Context, event: &Event<K>) -> Vec<ObjectRef> {
@@ -147,40 +142,53 @@ fn parse<K: DeserializeOwned>(value: &Value) -> K {
     object.expect("a stored object has its kind")
 }
 
-/// The metadata watch of Secrets or of ConfigMaps.
+/// The metadata watch of Secrets, of ConfigMaps or of Connector objects.
 pub(crate) struct Names<K> {
     kind: Kind,
-    sources: Sources,
+    /// `None`: of Connector objects.
+    sources: Option<Sources>,
+    /// Objects still to come of the list that is arriving.
+    listing: Option<VecDeque<K>>,
     cursor: u64,
-    pub(crate) cut: bool,
-    of: PhantomData<K>,
+    cut: bool,
 }
 
 impl<K> Names<K>
 where
     K: Resource + DeserializeOwned,
 {
-    pub(crate) fn new(kind: Kind, named: Named) -> Self {
-        Self { kind, sources: Sources::new(named, None), cursor: 0, cut: true, of: PhantomData }
+    pub(crate) fn new(kind: Kind, named: Option<Named>) -> Self {
+        Self { kind, sources: named.map(|named| Sources::new(named, None)), listing: None, cursor: 0, cut: true }
     }
 
     pub(crate) fn waits(&self, cluster: &Cluster) -> bool {
-        !self.cut && cluster.changes_after(self.cursor).iter().any(|change| change.key.kind == self.kind)
+        let changed = || cluster.changes_after(self.cursor).iter().any(|change| change.key.kind == self.kind);
+        !self.cut && (self.listing.is_some() || changed())
     }
 
-    /// Delivers a complete list: every existing object counts as changed, and then the objects that reference a missing
-    /// one are enqueued.
+    /// Disconnects the watch, as [`Informer::cut`].
+    pub(crate) fn cut(&mut self) {
+        self.cut = true;
+        self.listing = None;
+    }
+
+    /// Begins to list as of a version: every object of the list counts as changed, and at its end the objects that
+    /// reference a missing one are enqueued.
     pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) {
         self.cut = false;
         self.cursor = version;
+        self.listing = Some(cluster.at(self.kind, version).into_values().map(|value| parse(&value)).collect());
         self.note(context, &Event::Init);
-        for value in cluster.at(self.kind, version).into_values() {
-            self.note(context, &Event::InitApply(parse(&value)));
-        }
-        self.note(context, &Event::InitDone);
     }
 
     pub(crate) fn deliver(&mut self, context: &Context, cluster: &Cluster) {
+        if let Some(rest) = &mut self.listing {
+            let next = rest.pop_front();
+            if next.is_none() {
+                self.listing = None;
+            }
+            return self.note(context, &next.map_or(Event::InitDone, Event::InitApply));
+        }
         let change = cluster.changes_after(self.cursor).iter().find(|change| change.key.kind == self.kind);
         let Some(change) = change else { return };
         self.cursor = change.version;
@@ -189,6 +197,11 @@ where
     }
 
     fn note(&mut self, context: &Context, event: &Event<K>) {
-        events::sourced(context, &mut self.sources, event);
+        match (&mut self.sources, event) {
+            (Some(sources), event) => events::sourced(context, sources, event),
+            (None, Event::Apply(object) | Event::InitApply(object)) => events::mirrored(context, object.meta(), false),
+            (None, Event::Delete(object)) => events::mirrored(context, object.meta(), true),
+            (None, Event::Init | Event::InitDone) => {}
+        }
     }
 }

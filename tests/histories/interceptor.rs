@@ -15,6 +15,8 @@ use tokio::sync::oneshot;
 pub(crate) enum Place {
     Cluster,
     Remote,
+    /// The frontend whose actions are checked.
+    Frontend,
 }
 
 /// What is called.

@@ -6,12 +6,15 @@
 mod allocations;
 mod checker;
 mod checker_tests;
+mod checks;
 mod cluster;
 mod crashes;
 mod desired;
+mod frontend;
 mod history;
 mod informer;
 mod interceptor;
+mod mirror;
 mod named;
 mod operator;
 mod pending;
@@ -23,6 +26,7 @@ mod settled;
 mod simulation;
 mod staged;
 mod users;
+mod watches;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -8,34 +8,29 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::{Clock, later};
-use connect_api::ClientContext;
-use connect_api::hosts::AllowedHosts;
-use connect_operator::controllers::action_factory::HttpActionFactory;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
-use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tracker::ReconcileTracker;
-use connect_operator::controllers::{connect_project, driver, events, resync, secret};
-use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
+use connect_operator::controllers::{action_check, connect_project, connector, driver, events, resync, secret};
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use futures::FutureExt;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinHandle;
 
 use crate::allocations::Allocations;
-use crate::cluster::{Cluster, Kind};
-use crate::informer::{Informer, Names};
+use crate::cluster::Cluster;
+use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
 use crate::interceptor::{Interceptor, lock};
 use crate::remote::{CALLER, Line, Remote};
 use crate::service::Service;
+use crate::watches::{Watch, Watches};
 
 /// What every operator has access to.
 #[derive(Clone)]
@@ -43,6 +38,7 @@ pub(crate) struct Reach {
     pub(crate) interceptor: Interceptor,
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) remote: Arc<Mutex<Remote>>,
+    pub(crate) frontend: Arc<Mutex<Frontend>>,
     /// The real time; the clock of an operator may differ.
     pub(crate) clock: Clock,
 }
@@ -53,6 +49,8 @@ pub(crate) struct Own {
     pub(crate) clock: Clock,
     /// The seed of its digest key.
     pub(crate) digest_key: u8,
+    /// Whether it watches what concerns mirrors.
+    pub(crate) mirrors: bool,
 }
 
 /// A reconcile in progress.
@@ -71,11 +69,7 @@ pub(crate) struct Operator {
     reach: Reach,
     enqueued: UnboundedReceiver<ObjectRef>,
     timers_task: JoinHandle<()>,
-    deployments: Informer<ConnectorDeployment>,
-    staged: Informer<ConnectorStaged>,
-    projects: Informer<ConnectProject>,
-    secrets: Names<Secret>,
-    config_maps: Names<ConfigMap>,
+    watches: Watches,
     /// Objects to reconcile, in the order in which they were enqueued.
     queue: Vec<ObjectRef>,
     running: BTreeMap<ObjectRef, Running>,
@@ -86,7 +80,7 @@ pub(crate) struct Operator {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
     Reconcile(ObjectRef),
-    Deliver(Kind),
+    Deliver(Watch),
 }
 
 impl Operator {
@@ -105,6 +99,12 @@ impl Operator {
             remote: Arc::clone(&reach.remote),
             clock: reach.clock.clone(),
         };
+        let actions = ActionLine {
+            operator: number,
+            interceptor: reach.interceptor.clone(),
+            frontend: Arc::clone(&reach.frontend),
+            clock: reach.clock.clone(),
+        };
         let options = Options {
             client: service.client(),
             scope: Scope::default(),
@@ -116,11 +116,7 @@ impl Operator {
             secrets: secret::Policy::default(),
             digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
-            actions: Arc::new(HttpActionFactory {
-                allowed_hosts: AllowedHosts::parse([]).expect("an empty list is valid"),
-                around: ClientContext::plain(own.clock.clone()),
-                extra_ca_pem: None,
-            }),
+            actions: Arc::new(actions),
             tracker: ReconcileTracker::new(own.clock.clone(), Metrics::new(own.clock.now())),
             default_deletion_policy: None,
             jitter_seed: start,
@@ -134,11 +130,7 @@ impl Operator {
             reach: reach.clone(),
             enqueued,
             timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
-            deployments: Informer::new(Kind::Deployment),
-            staged: Informer::new(Kind::Staged),
-            projects: Informer::new(Kind::Project),
-            secrets: Names::new(Kind::Secret, Named::Secret),
-            config_maps: Names::new(Kind::ConfigMap, Named::ConfigMap),
+            watches: Watches::new(own.mirrors),
             queue: Vec::new(),
             running: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -151,20 +143,12 @@ impl Operator {
     pub(crate) fn list(&mut self, version: u64) {
         let cluster = Arc::clone(&self.reach.cluster);
         let cluster = lock(&cluster);
-        self.projects.list(&self.context, &cluster, version);
-        self.deployments.list(&self.context, &cluster, version);
-        self.staged.list(&self.context, &cluster, version);
-        self.secrets.list(&self.context, &cluster, version);
-        self.config_maps.list(&self.context, &cluster, version);
+        self.watches.list(&self.context, &cluster, version);
     }
 
     /// Disconnects the watches: no event arrives until the next list.
     pub(crate) fn cut(&mut self) {
-        self.deployments.cut();
-        self.staged.cut();
-        self.projects.cut();
-        self.secrets.cut = true;
-        self.config_maps.cut = true;
+        self.watches.cut();
     }
 
     /// Processes what finished and what is due; to be called whenever all tasks are idle.
@@ -214,51 +198,22 @@ impl Operator {
     /// Returns the possible next steps.
     pub(crate) fn moves(&self) -> Vec<Move> {
         let cluster = lock(&self.reach.cluster);
-        let ready = |object_ref: &&ObjectRef| match object_ref.kind {
-            ObjectKind::Deployment => self.deployments.is_ready(),
-            ObjectKind::Staged => self.staged.is_ready(),
-            ObjectKind::Project => self.projects.is_ready(),
-            ObjectKind::Check | ObjectKind::Mirror | ObjectKind::ClusterProject => true,
-        };
-        let mut moves: Vec<Move> = self.queue.iter().filter(ready).cloned().map(Move::Reconcile).collect();
-        for (kind, waits) in [
-            (Kind::Project, self.projects.waits(&cluster)),
-            (Kind::Deployment, self.deployments.waits(&cluster)),
-            (Kind::Staged, self.staged.waits(&cluster)),
-            (Kind::Secret, self.secrets.waits(&cluster)),
-            (Kind::ConfigMap, self.config_maps.waits(&cluster)),
-        ] {
-            if waits {
-                moves.push(Move::Deliver(kind));
-            }
-        }
-        moves
+        let ready = |object_ref: &&ObjectRef| self.watches.is_ready(object_ref.kind);
+        let queued = self.queue.iter().filter(ready).cloned().map(Move::Reconcile);
+        queued.chain(self.watches.waiting(&cluster).map(Move::Deliver)).collect()
     }
 
     /// Executes a step.
     pub(crate) fn execute(&mut self, next: Move) {
         match next {
             Move::Reconcile(object_ref) => self.reconcile(object_ref),
-            Move::Deliver(kind) => self.deliver(kind),
+            Move::Deliver(watch) => self.deliver(watch),
         }
     }
 
-    fn deliver(&mut self, kind: Kind) {
+    fn deliver(&mut self, watch: Watch) {
         let cluster = Arc::clone(&self.reach.cluster);
-        let cluster = lock(&cluster);
-        let enqueued = match kind {
-            Kind::Project => self.projects.deliver(&self.context, &cluster),
-            Kind::Deployment => self.deployments.deliver(&self.context, &cluster),
-            Kind::Staged => self.staged.deliver(&self.context, &cluster),
-            Kind::Secret => {
-                self.secrets.deliver(&self.context, &cluster);
-                Vec::new()
-            }
-            Kind::ConfigMap | Kind::Namespace => {
-                self.config_maps.deliver(&self.context, &cluster);
-                Vec::new()
-            }
-        };
+        let enqueued = self.watches.deliver(watch, &self.context, &lock(&cluster));
         for object_ref in enqueued {
             self.enqueue(object_ref);
         }
@@ -269,26 +224,43 @@ impl Operator {
         self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
         let task = match object_ref.kind {
-            ObjectKind::Deployment => self.deployments.get(&object_ref).map(|object| {
+            ObjectKind::Deployment => self.watches.deployments.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
                 let reconcile = driver::reconcile(object, context).map(|(action, _)| action);
                 tokio::spawn(CALLER.scope(caller, Arc::clone(&self.allocations).count(reconcile)))
             }),
-            ObjectKind::Staged => self.staged.get(&object_ref).map(|object| {
+            ObjectKind::Staged => self.watches.staged.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
                 tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
-            ObjectKind::Project => self.projects.get(&object_ref).map(|object| {
+            ObjectKind::Project => self.watches.projects.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, &*object);
                 tokio::spawn(
                     CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
                 )
             }),
-            // Histories have no checks, no mirrors and no shared projects.
-            ObjectKind::Check | ObjectKind::Mirror | ObjectKind::ClusterProject => None,
+            ObjectKind::Check => self.watches.checks.get(&object_ref).map(|object| {
+                let version = object.resource_version().and_then(|version| version.parse().ok());
+                let checking = Checking {
+                    namespace: object_ref.namespace.clone(),
+                    uid: object.uid().unwrap_or_default(),
+                    version: version.expect("a stored object has a version"),
+                    began: self.reach.clock.now(),
+                };
+                resync::note(&context.given, &*object);
+                tokio::spawn(
+                    CHECKING.scope(checking, action_check::reconcile(object, context).map(|(action, _)| action)),
+                )
+            }),
+            ObjectKind::Mirror => self.watches.mirrors.get(&object_ref).map(|object| {
+                resync::note(&context.given, &*object);
+                tokio::spawn(connector::reconcile(object, context).map(|(action, _)| action))
+            }),
+            // Histories have no shared projects.
+            ObjectKind::ClusterProject => None,
         };
         match task {
             Some(task) => {
@@ -303,10 +275,7 @@ impl Operator {
     /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it; without
     /// those that are queued.
     pub(crate) fn outdated(&self) -> Vec<ObjectRef> {
-        let given = &self.context.given;
-        let mut outdated = resync::outdated(given, &self.deployments.state());
-        outdated.extend(resync::outdated(given, &self.staged.state()));
-        outdated.extend(resync::outdated(given, &self.projects.state()));
+        let mut outdated = self.watches.outdated(&self.context.given);
         outdated.retain(|object_ref| !self.queue.contains(object_ref));
         outdated
     }
@@ -316,9 +285,10 @@ impl Operator {
         self.running.iter().map(|(object_ref, running)| (object_ref, running.began))
     }
 
-    /// Whether reconciles are in progress.
-    pub(crate) fn is_running(&self) -> bool {
-        !self.running.is_empty()
+    /// Whether reconciles are in progress that wait for nothing but calls. Those of checks also wait for the clock, before
+    /// they try again to write an answer.
+    pub(crate) fn awaits_calls(&self) -> bool {
+        self.running.keys().any(|object_ref| object_ref.kind != ObjectKind::Check)
     }
 
     /// Returns the objects that are queued or have a requeue timer.

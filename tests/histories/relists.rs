@@ -1,4 +1,4 @@
-//! Lists that start again, page by page, while everything else goes on.
+//! Lists that start again, object by object, while everything else goes on.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::replay::simulate;
 use crate::simulation::Simulation;
 use crate::users::Resource;
 
-/// A new list delivers its early pages long before reconciles may read the objects on them.
+/// A new list delivers its first objects long before reconciles may read them.
 #[test]
-fn an_object_of_an_early_list_page_is_reconciled_in_its_current_state() {
+fn an_object_at_the_start_of_a_list_is_reconciled_in_its_current_state() {
     let paused = Shape { suspend: true, ..Shape::default() };
     let (_, observed) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         simulation.start(0, 0);

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
 use crate::interceptor::{Failure, Interceptor, Place, What, lock};
+use crate::mirror::Registry;
 
 mod staged;
 
@@ -119,6 +120,8 @@ pub(crate) struct Arrived {
 pub(crate) struct Remote {
     pub(crate) world: World,
     pub(crate) arrived: Vec<Arrived>,
+    /// What projects mirror: it has connectors of its own.
+    pub(crate) registry: Registry,
 }
 
 /// The remote as one operator reaches it.
@@ -273,8 +276,11 @@ impl ConnectApi for Line {
 }
 
 impl RegistryApi for Line {
-    fn search<'a>(&'a self, _: &'a ConnectorQuery, _: PageRequest) -> Answer<'a, Paged<Connector>> {
-        unreachable!("no history mirrors a registry")
+    fn search<'a>(&'a self, _: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
+        let operator = self.operator;
+        self.ask("searchConnectors", "search".to_owned(), None, move |remote, _| {
+            Ok(remote.registry.search(operator, page))
+        })
     }
 }
 
@@ -301,7 +307,7 @@ fn refused(operation: &'static str, refusal: &Refusal) -> ApiError {
     ApiError { message, ..error(operation, Failed::Answered { status: refusal.status, codes }) }
 }
 
-fn error(operation: &'static str, failure: Failed) -> ApiError {
+pub(crate) fn error(operation: &'static str, failure: Failed) -> ApiError {
     ApiError {
         operation,
         failure,

@@ -48,7 +48,10 @@ impl Service {
             send_before: None,
         };
         let since = clock.now();
-        let effect = move || -> Answered { Ok(asked.carry_out(&head.method, &mut lock(&cluster), &clock)) };
+        let effect = move || -> Answered {
+            let carry_out = |cluster: &mut Cluster| asked.carry_out(&head.method, cluster, &clock);
+            Ok(lock(&cluster).requested_by(operator, carry_out))
+        };
         interceptor
             .call(operator, what, since, effect, |failure| match failure {
                 Failure::Lost | Failure::NotSent => Err("the connection was lost".to_owned()),

@@ -17,7 +17,7 @@ use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::checker::{Checker, State};
+use crate::checker::{Checker, State, mirror};
 use crate::cluster::{Cluster, Key, Kind, is_going};
 use crate::desired;
 use crate::interceptor::lock;
@@ -52,6 +52,16 @@ pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
         if let Some(text) = checker.unsettled_staged(&object) {
             return Some(format!("{}: {text}; it is {:?}", key.name, object.status));
         }
+    }
+    let reply = lock(&simulation.reach.frontend).reply();
+    for (key, value) in cluster.of_kind(Kind::Check) {
+        if let Some(text) = checker.unsettled_check(&cluster, value, reply) {
+            return Some(format!("{}: {text}; it is {}", key.name, value["status"]));
+        }
+    }
+    let registry = lock(&simulation.reach.remote).registry.all();
+    if let Some(text) = mirror::unsettled(&cluster, &registry).filter(|_| simulation.mirrors) {
+        return Some(text);
     }
     if let Some(text) = unfollowed(simulation, &cluster) {
         return Some(text);
@@ -96,6 +106,12 @@ fn is_of_another(deployment: &Value) -> bool {
 fn going(cluster: &Cluster) -> Option<String> {
     if let Some((key, _)) = cluster.of_kind(Kind::Namespace).find(|(_, object)| is_going(object)) {
         return Some(format!("namespace {} still exists: {:?}", key.name, cluster.within(&key.name)));
+    }
+    let known = |uid: &str| cluster.of_kind(Kind::Project).any(|(_, project)| project["metadata"]["uid"] == uid);
+    let mut copies =
+        cluster.of_kind(Kind::Secret).filter_map(|(key, _)| key.name.strip_prefix(names::CREDENTIALS_COPY));
+    if let Some(uid) = copies.find(|uid| !known(uid)) {
+        return Some(format!("the credentials of the project {uid} still exist, and the project does not"));
     }
     let users = || cluster.of_kind(Kind::Deployment).chain(cluster.of_kind(Kind::Staged));
     let used = |project: &Key| users().any(|(user, _)| user.namespace == project.namespace);
@@ -282,8 +298,10 @@ fn retained(
 
 /// Returns what operators keep in memory though it does not exist, or a status that is too large.
 fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
-    let kinds = [Kind::Deployment, Kind::Staged, Kind::Project];
-    let exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
+    let kinds = [Kind::Deployment, Kind::Staged, Kind::Project, Kind::Check];
+    let mut exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
+    let projects = cluster.of_kind(Kind::Project);
+    exists.extend(projects.map(|(key, _)| ObjectRef::mirror(&key.namespace, &key.name)));
     for (number, operator) in simulation.operators.iter().enumerate() {
         let Some(operator) = operator else { continue };
         let outdated = operator.outdated();
@@ -307,6 +325,7 @@ fn object_refs(cluster: &Cluster, kind: Kind) -> impl Iterator<Item = ObjectRef>
     cluster.of_kind(kind).map(move |(Key { namespace, name, .. }, _)| match kind {
         Kind::Project => ObjectRef::project(namespace, name),
         Kind::Staged => ObjectRef::staged(namespace, name),
+        Kind::Check => ObjectRef::check(namespace, name),
         _ => ObjectRef::deployment(namespace, name),
     })
 }

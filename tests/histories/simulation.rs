@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::checker::Checker;
 use crate::cluster::Cluster;
 use crate::interceptor::{Call, Effect, Fate, Interceptor, Left, Place, lock};
+use crate::mirror::Registry;
 use crate::operator::{Move, Operator, Own, Reach};
 use crate::remote::Remote;
 
@@ -114,6 +115,8 @@ pub(crate) struct Simulation {
     pub(crate) cuts: VecDeque<(usize, Outage)>,
     /// Every call since the last of these faults, and whether it may change something.
     pub(crate) calls: Vec<(String, bool)>,
+    /// Whether operators watch what concerns mirrors: other histories need not pay for it.
+    pub(crate) mirrors: bool,
     /// Whether to log what happens.
     pub(crate) logging: bool,
     /// What happened, for the report.
@@ -132,7 +135,8 @@ impl Simulation {
         let reach = Reach {
             interceptor: Interceptor::default(),
             cluster: Arc::new(Mutex::new(Cluster::default())),
-            remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new() })),
+            remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new(), registry: Registry::default() })),
+            frontend: Arc::default(),
             clock: Clock::stepped(start),
         };
         let checker = Checker::default();
@@ -151,6 +155,7 @@ impl Simulation {
             digest_key: 0,
             cuts: VecDeque::new(),
             calls: Vec::new(),
+            mirrors: false,
             logging: false,
             log: Vec::new(),
         }
@@ -180,7 +185,8 @@ impl Simulation {
             self.lives += 1;
             let version = lock(&self.reach.cluster).version().saturating_sub(behind);
             self.log(|| format!("operator {number} starts, {behind} changes behind"));
-            let own = Own { clock: self.clocks[number].clone(), digest_key: self.digest_key };
+            let (clock, digest_key, mirrors) = (self.clocks[number].clone(), self.digest_key, self.mirrors);
+            let own = Own { clock, digest_key, mirrors };
             self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, &own, version));
         }
     }
@@ -217,6 +223,7 @@ impl Simulation {
         loop {
             idle().await;
             lock(&self.reach.cluster).end_namespaces();
+            lock(&self.reach.cluster).collect_garbage(self.now());
             let effects = self.late.iter().map(|(at, _)| *at);
             let next = effects.chain(self.slow.iter().map(|(at, _, _)| *at)).min().filter(|at| *at <= until);
             let now = self.now();
@@ -249,7 +256,7 @@ impl Simulation {
             next.extend(operator.iter().flat_map(Operator::moves).map(|step| Next::Move(number, step)));
         }
         if next.is_empty() {
-            let running = self.slow.is_empty() && self.operators.iter().flatten().any(Operator::is_running);
+            let running = self.slow.is_empty() && self.operators.iter().flatten().any(Operator::awaits_calls);
             assert!(!running, "a reconcile waits for something that is not a call");
             return false;
         }
@@ -285,7 +292,7 @@ impl Simulation {
         let now = self.now();
         self.checker.called(&call.what, call.operator, now);
         let (operator, waited) = (call.operator, between(call.since, self.now()));
-        let remote = call.what.place == Place::Remote;
+        let remote = call.what.place != Place::Cluster;
         let too_late = call.what.send_before.is_some_and(|before| self.clocks[call.operator].now() >= before);
         self.log(|| format!("{operator}: {} {outage:?}", call.what.name));
         let fate = match outage {
@@ -359,6 +366,8 @@ impl Simulation {
         let mut remote = lock(&self.reach.remote);
         let cluster = lock(&self.reach.cluster);
         self.checker.check_new(&cluster, &mut remote, now);
+        let calls = std::mem::take(&mut lock(&self.reach.frontend).calls);
+        self.checker.check_calls(calls, now);
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) const RESOURCES: [Resource; 4] = [
 ];
 
 pub(crate) const SHOP: &str = "shop";
-const YARD: &str = "yard";
+pub(crate) const YARD: &str = "yard";
 pub(crate) const NAMESPACES: [&str; 2] = [SHOP, YARD];
 pub(crate) const PROJECT_NAME: &str = "main";
 const CONNECTOR: &str = "demo-connector";
@@ -130,6 +130,7 @@ impl Simulation {
             "projectKey": PROJECT,
             "region": "europe-west1.gcp",
             "credentialsSecretRef": {"name": "credentials"},
+            "frontend": {"projectName": "shop", "companyName": "example"},
         }});
         let mut cluster = lock(&self.reach.cluster);
         let within = |kind, name: &str| Key::new(kind, namespace, name);
@@ -157,20 +158,23 @@ impl Simulation {
     }
 
     pub(crate) fn write(&mut self, resource: Resource, shape: Shape) {
-        let key = resource.stored();
+        self.write_object(&resource.stored(), &spec(resource, shape));
+    }
+
+    /// Creates an object, or replaces its spec. `wanted`: the spec, with a null for each field that it does not have.
+    pub(crate) fn write_object(&mut self, key: &Key, wanted: &Value) {
         let now = self.now();
-        if lock(&self.reach.cluster).get(&Key::new(Kind::Namespace, "", resource.namespace)).is_none() {
-            self.open(resource.namespace);
+        if lock(&self.reach.cluster).get(&Key::new(Kind::Namespace, "", &key.namespace)).is_none() {
+            self.open(&key.namespace);
         }
-        let wanted = spec(resource, shape);
         let mut cluster = lock(&self.reach.cluster);
-        let _ = match cluster.get(&key) {
+        let _ = match cluster.get(key) {
             None => {
                 let mut spec = Value::Null;
-                merge(&mut spec, &wanted);
-                cluster.create(&key, json!({"metadata": {}, "spec": spec}), now)
+                merge(&mut spec, wanted);
+                cluster.create(key, json!({"metadata": {}, "spec": spec}), now)
             }
-            Some(_) => cluster.patch(&key, &json!({"spec": wanted}), false),
+            Some(_) => cluster.patch(key, &json!({"spec": wanted}), false),
         };
         drop(cluster);
         self.check();

@@ -1,6 +1,6 @@
 //! Sends the one call of a reconcile, and evaluates its answer. Decides nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clock::later;
@@ -8,7 +8,6 @@ use connect_api::action::{ActionAnswer, ActionApi, ActionRequest};
 use connect_api::error::Failure;
 use connect_api::mask::Masker;
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
 
 use super::status::{AS_EXPECTED, Result, with_excerpt};
 use super::{STACK, expect};
@@ -18,7 +17,7 @@ use crate::crd::{CheckOutcome, Expectation};
 const LIMIT: Duration = Duration::from_secs(30);
 /// One check at a time compiles or evaluates assertions, or masks an excerpt, so that the memory for the largest answer
 /// and the worst patterns is needed once.
-static ONE_AT_A_TIME: Semaphore = Semaphore::const_new(1);
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A call that is ready to leave, and what its answer has to be.
 pub(super) struct Prepared {
@@ -60,17 +59,14 @@ pub(super) async fn check(expected: Expectation) -> std::result::Result<(), Stri
     read.unwrap_or_else(|| Err("expect cannot be read: write it in another way".to_owned()))
 }
 
-/// Runs `tracker` on a thread of its own, which has a large stack; `None` if it panicked.
-async fn beside<T: Send + 'static>(tracker: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    // The semaphore is never closed.
-    let turn = ONE_AT_A_TIME.acquire().await.ok()?;
-    let (done, result) = tokio::sync::oneshot::channel();
-    let thread = std::thread::Builder::new().name("expect".to_owned()).stack_size(STACK);
-    let tracker = move || {
-        // Held as long as the thread runs, even if nobody awaits it because the operator shuts down.
-        let _turn = turn;
-        drop(done.send(tracker()));
+/// Runs `work` on a thread of its own, which has a large stack; `None` if it panicked. It continues if nobody awaits it
+/// because the operator shuts down. To the runtime it is blocking work, so that a test that steps a paused clock waits for
+/// it.
+async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let run = move || {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = std::thread::Builder::new().name("expect".to_owned()).stack_size(STACK);
+        thread.spawn(work).ok()?.join().ok()
     };
-    thread.spawn(tracker).ok()?;
-    result.await.ok()
+    tokio::task::spawn_blocking(run).await.ok()?
 }

@@ -1,0 +1,131 @@
+//! The watches of one operator.
+
+use connect_operator::controllers::connector::project::MirroredProject;
+use connect_operator::controllers::context::Context;
+use connect_operator::controllers::object_map::ObjectMap;
+use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
+use connect_operator::controllers::references::Named;
+use connect_operator::controllers::resync;
+use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::PartialObjectMeta;
+
+use crate::cluster::{Cluster, Kind};
+use crate::informer::{Informer, Names};
+
+/// A watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    Of(Kind),
+    /// The projects once more, for their mirrors.
+    Mirrors,
+}
+
+/// All of them.
+pub(crate) struct Watches {
+    pub(crate) deployments: Informer<ConnectorDeployment>,
+    pub(crate) staged: Informer<ConnectorStaged>,
+    pub(crate) checks: Informer<ActionCheck>,
+    pub(crate) projects: Informer<ConnectProject>,
+    pub(crate) mirrors: Informer<MirroredProject>,
+    connectors: Names<PartialObjectMeta<Connector>>,
+    secrets: Names<Secret>,
+    config_maps: Names<ConfigMap>,
+    /// Whether what concerns mirrors is watched.
+    has_mirrors: bool,
+}
+
+impl Watches {
+    pub(crate) fn new(has_mirrors: bool) -> Self {
+        Self {
+            deployments: Informer::new(Kind::Deployment),
+            staged: Informer::new(Kind::Staged),
+            checks: Informer::new(Kind::Check),
+            projects: Informer::new(Kind::Project),
+            mirrors: Informer::new(Kind::Project),
+            connectors: Names::new(Kind::Connector, None),
+            secrets: Names::new(Kind::Secret, Some(Named::Secret)),
+            config_maps: Names::new(Kind::ConfigMap, Some(Named::ConfigMap)),
+            has_mirrors,
+        }
+    }
+
+    /// Begins a new list on every watch, as of a version.
+    pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) {
+        self.projects.list(context, cluster, version);
+        self.deployments.list(context, cluster, version);
+        self.staged.list(context, cluster, version);
+        self.checks.list(context, cluster, version);
+        self.secrets.list(context, cluster, version);
+        self.config_maps.list(context, cluster, version);
+        if self.has_mirrors {
+            self.mirrors.list(context, cluster, version);
+            self.connectors.list(context, cluster, version);
+        }
+    }
+
+    /// Disconnects all of them: no event arrives until the next list.
+    pub(crate) fn cut(&mut self) {
+        self.deployments.cut();
+        self.staged.cut();
+        self.checks.cut();
+        self.projects.cut();
+        self.mirrors.cut();
+        self.connectors.cut();
+        self.secrets.cut();
+        self.config_maps.cut();
+    }
+
+    /// Whether reconciles of a kind may start.
+    pub(crate) fn is_ready(&self, kind: ObjectKind) -> bool {
+        match kind {
+            ObjectKind::Deployment => self.deployments.is_ready(),
+            ObjectKind::Staged => self.staged.is_ready(),
+            ObjectKind::Project => self.projects.is_ready(),
+            ObjectKind::Check => self.checks.is_ready(),
+            ObjectKind::Mirror => self.mirrors.is_ready(),
+            ObjectKind::ClusterProject => true,
+        }
+    }
+
+    /// Returns the watches that have something to deliver.
+    pub(crate) fn waiting(&self, cluster: &Cluster) -> impl Iterator<Item = Watch> {
+        let waits = [
+            (Watch::Of(Kind::Project), self.projects.waits(cluster)),
+            (Watch::Of(Kind::Deployment), self.deployments.waits(cluster)),
+            (Watch::Of(Kind::Staged), self.staged.waits(cluster)),
+            (Watch::Of(Kind::Secret), self.secrets.waits(cluster)),
+            (Watch::Of(Kind::ConfigMap), self.config_maps.waits(cluster)),
+            (Watch::Of(Kind::Check), self.checks.waits(cluster)),
+            (Watch::Of(Kind::Connector), self.connectors.waits(cluster)),
+            (Watch::Mirrors, self.mirrors.waits(cluster)),
+        ];
+        waits.into_iter().filter(|(_, waits)| *waits).map(|(watch, _)| watch)
+    }
+
+    /// Delivers the next event of a watch; returns the objects to enqueue.
+    pub(crate) fn deliver(&mut self, watch: Watch, context: &Context, cluster: &Cluster) -> Vec<ObjectRef> {
+        match watch {
+            Watch::Mirrors => return self.mirrors.deliver(context, cluster),
+            Watch::Of(Kind::Project) => return self.projects.deliver(context, cluster),
+            Watch::Of(Kind::Deployment) => return self.deployments.deliver(context, cluster),
+            Watch::Of(Kind::Staged) => return self.staged.deliver(context, cluster),
+            Watch::Of(Kind::Check) => return self.checks.deliver(context, cluster),
+            Watch::Of(Kind::Secret) => self.secrets.deliver(context, cluster),
+            Watch::Of(Kind::ConfigMap) => self.config_maps.deliver(context, cluster),
+            Watch::Of(Kind::Connector) => self.connectors.deliver(context, cluster),
+            Watch::Of(Kind::Namespace) => unreachable!("no operator of a history watches namespaces"),
+        }
+        Vec::new()
+    }
+
+    /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it.
+    pub(crate) fn outdated(&self, given: &ObjectMap<u64>) -> Vec<ObjectRef> {
+        let mut outdated = resync::outdated(given, &self.deployments.state());
+        outdated.extend(resync::outdated(given, &self.staged.state()));
+        outdated.extend(resync::outdated(given, &self.projects.state()));
+        outdated.extend(resync::outdated(given, &self.checks.state()));
+        outdated.extend(resync::outdated(given, &self.mirrors.state()));
+        outdated
+    }
+}

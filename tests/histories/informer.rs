@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use connect_operator::controllers::changes::Changes;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::events::{self, KnownObjects};
+use connect_operator::controllers::events::{self, KnownObjects, MirroredObjects};
 use connect_operator::controllers::guarded::Guarded;
 use connect_operator::controllers::managed_kind::{ManagedKind, object_ref};
 use connect_operator::controllers::object_ref::ObjectRef;
@@ -142,11 +142,18 @@ fn parse<K: DeserializeOwned>(value: &Value) -> K {
     object.expect("a stored object has its kind")
 }
 
+/// What handles the events of a metadata watch.
+enum Watched {
+    /// Of Secrets or ConfigMaps.
+    Sources(Sources),
+    /// Of Connector objects.
+    Mirrored(MirroredObjects),
+}
+
 /// The metadata watch of Secrets, of ConfigMaps or of Connector objects.
 pub(crate) struct Names<K> {
     kind: Kind,
-    /// `None`: of Connector objects.
-    sources: Option<Sources>,
+    watched: Watched,
     /// Objects still to come of the list that is arriving.
     listing: Option<VecDeque<K>>,
     cursor: u64,
@@ -158,7 +165,11 @@ where
     K: Resource + DeserializeOwned,
 {
     pub(crate) fn new(kind: Kind, named: Option<Named>) -> Self {
-        Self { kind, sources: named.map(|named| Sources::new(named, None)), listing: None, cursor: 0, cut: true }
+        let watched = named.map_or_else(
+            || Watched::Mirrored(MirroredObjects::new(None)),
+            |named| Watched::Sources(Sources::new(named, None)),
+        );
+        Self { kind, watched, listing: None, cursor: 0, cut: true }
     }
 
     pub(crate) fn waits(&self, cluster: &Cluster) -> bool {
@@ -197,11 +208,9 @@ where
     }
 
     fn note(&mut self, context: &Context, event: &Event<K>) {
-        match (&mut self.sources, event) {
-            (Some(sources), event) => events::sourced(context, sources, event),
-            (None, Event::Apply(object) | Event::InitApply(object)) => events::mirrored(context, object.meta(), false),
-            (None, Event::Delete(object)) => events::mirrored(context, object.meta(), true),
-            (None, Event::Init | Event::InitDone) => {}
+        match &mut self.watched {
+            Watched::Sources(sources) => events::sourced(context, sources, event),
+            Watched::Mirrored(mirrored_objects) => mirrored_objects.note(context, event),
         }
     }
 }

@@ -275,8 +275,8 @@ mod tests {
     }
     #[test]
     fn a_value_is_masked_wherever_it_is_in_the_details_and_however_it_is_escaped() {
-        let signs: Vec<_> = "canary-value".chars().map(|sign| format!("\\u{:04x}", u32::from(sign))).collect();
-        let escaped = signs.concat();
+        let escaped: Vec<_> = "canary-value".chars().map(|sign| format!("\\u{:04x}", u32::from(sign))).collect();
+        let escaped = escaped.concat();
         let twice = escaped.replace('\\', "\\\\");
         for (case, details) in [
             ("a string", r#""it is canary-value""#.to_owned()),

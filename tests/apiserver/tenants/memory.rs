@@ -1,0 +1,204 @@
+//! The memory of the operator as a process, while one namespace does its worst: the largest manifests, checks and
+//! responses that are possible, all at once.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use clock::Clock;
+use connect_operator::crd::ConnectorDeployment;
+use connect_operator::names;
+use dev_server::Options;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::api::{DynamicObject, ListParams, PostParams};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use super::hostile_remote::{APPLICATIONS, HostileRemote, VALUES, application_of, key_of};
+use crate::checks::check;
+use crate::cluster::Sandbox;
+use crate::manifests::with_spec;
+use crate::patience::in_time;
+use crate::shop::{CREDENTIALS, SECRET, Shop};
+
+/// Deployments with few values, each as long as the schema allows. With many more, all of them reconciled at once, the API
+/// server of a small machine does not answer in time.
+const LONG: usize = 16;
+/// Deployments with as many values as fit. Half of each is in `managedFields`, of which a single write costs the API server
+/// 200 MB.
+const WIDE: usize = 1;
+const DEPLOYMENTS: usize = LONG + WIDE;
+/// Deployments whose log is read after their failure, if it is their turn in time.
+const LOGGED: usize = 16;
+/// More than are reconciled at once.
+const CHECKS: usize = 20;
+/// Size of the annotations of each object: the API server allows 256 KiB.
+const ANNOTATIONS: usize = 250 << 10;
+/// Size of each Secret and ConfigMap: the API server allows 1 MiB.
+const SOURCE: usize = 1000 << 10;
+
+/// Returns the memory limit of the chart, in KiB.
+fn limit() -> u64 {
+    let values =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/values.yaml"));
+    let values: Value = serde_saphyr::from_str(&values.unwrap()).unwrap();
+    let limit = values["resources"]["limits"]["memory"].as_str().expect("the chart has a limit");
+    limit.strip_suffix("Mi").and_then(|limit| limit.parse::<u64>().ok()).expect("in MiB") * 1024
+}
+
+/// The operator as a process that watches both namespaces.
+struct Operator {
+    process: Child,
+    folder: TempDir,
+}
+
+impl Operator {
+    fn start(shop: &Shop, hostile: &Sandbox) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = File::create(folder.path().join("log")).unwrap();
+        let namespaces = format!("{},{}", shop.sandbox.namespace, hostile.namespace);
+        let process = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+            .args(["run", "--watch-namespaces", &namespaces, "--operator-namespace", "default"])
+            .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--allowed-action-hosts", "http://127.0.0.1:*"])
+            .args(["--log-format", "text"])
+            .env("KUBECONFIG", shop.sandbox.kubeconfig())
+            .env("RUST_LOG", "info")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the operator starts");
+        Self { process, folder }
+    }
+
+    /// Returns the peak of its resident memory, in KiB (proc(5)), without the pages of its program file: they depend on
+    /// the build, and the kernel drops them when memory is short.
+    fn peak(&mut self) -> u64 {
+        let ended = self.process.try_wait().unwrap();
+        let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        assert_eq!(ended, None, "it still runs, for the first time; log: {log}");
+        let id = self.process.id().expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let kibibytes = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+            line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number")
+        };
+        kibibytes("VmHWM:") - kibibytes("RssFile:")
+    }
+}
+
+fn annotations() -> Value {
+    json!({"example.com/notes": "n".repeat(ANNOTATIONS)})
+}
+
+/// A deployment about as large as etcd accepts.
+fn deployment(shop: &Shop, number: usize) -> Value {
+    let (applications, values, length) = if number < LONG { (1, 36, 32_000) } else { (APPLICATIONS, VALUES, 24) };
+    let value = |key: usize| json!({"key": key_of(key), "value": "v".repeat(length)});
+    let applications: Vec<Value> = (0..applications)
+        .map(|application| {
+            json!({"applicationName": application_of(application),
+                "standardConfigurationFrom": [{"configMapRef": {"name": "large"}}],
+                "standardConfiguration": (0..values).map(value).collect::<Vec<_>>()})
+        })
+        .collect();
+    let spec = json!({"configurations": applications, "failureLogLines": if number < LOGGED { 20 } else { 0 },
+        "globalConfiguration": {"securedConfigurationFrom": [{"secretRef": {"name": "large"}}]}});
+    let mut manifest = with_spec(shop.deployment(), &spec);
+    manifest["metadata"] = json!({"name": format!("large-{number:02}"), "annotations": annotations()});
+    manifest
+}
+
+/// A check with the largest body, and with assertions that cost much over the largest answer.
+fn hostile_check(shop: &Shop, remote: &HostileRemote, number: usize) -> Value {
+    let paths = ["$..*..*", "$..[?count($..*) > 0]", "$..[?@..[?@..[?@..*]]]", "$..[?@ == $]"];
+    let assertions: Vec<Value> = (0..8)
+        .flat_map(|at| {
+            let pattern = format!("(a?){{{}}}(\\w|a){{4}}b", 40 + at);
+            let path = format!("{}{}", paths[at % paths.len()], "..*".repeat(at * 20));
+            [json!({"jsonPath": path, "exists": false}), json!({"jsonPath": "$..*", "matches": pattern})]
+        })
+        .collect();
+    let body = format!(r#"{{"text": "{}"}}"#, "x".repeat(16_384 - 12));
+    let spec = json!({"frontend": {"url": remote.url}, "body": body, "expect": {"body": assertions}});
+    let mut manifest = with_spec(check(shop), &spec);
+    manifest["metadata"] = json!({"name": format!("hostile-{number:02}"), "annotations": annotations()});
+    manifest
+}
+
+async fn create(hostile: &Sandbox, manifest: Value) -> Result<(), kube::Error> {
+    let object: DynamicObject = serde_json::from_value(manifest.clone()).unwrap();
+    hostile.api(&manifest).create(&PostParams::default(), &object).await.map(|_| ())
+}
+
+/// Creates everything that the namespace needs for its worst.
+async fn fill(shop: &Shop, hostile: &Sandbox, remote: &HostileRemote) {
+    let data: serde_json::Map<_, _> =
+        (0..100).map(|at| (format!("unknown-{at}"), json!("v".repeat(SOURCE / 100)))).collect();
+    for (kind, member) in [("Secret", "stringData"), ("ConfigMap", "data")] {
+        let source = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "large"}, member: data});
+        hostile.succeed(&["create", "--filename", "-"], &source.to_string()).await;
+    }
+    let credentials = json!({"clientId": "dev-client", "clientSecret": "dev-secret"});
+    let credentials =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": CREDENTIALS}, "stringData": credentials});
+    hostile.succeed(&["create", "--filename", "-"], &credentials.to_string()).await;
+    let mut project = with_spec(shop.project(), &json!({"apiUrl": remote.url, "authUrl": remote.url}));
+    project["metadata"]["annotations"] = annotations();
+    let manifests = (0..DEPLOYMENTS)
+        .map(|number| deployment(shop, number))
+        .chain((0..CHECKS).map(|number| hostile_check(shop, remote, number)))
+        .chain([project]);
+    stream::iter(manifests.map(|manifest| create(hostile, manifest)))
+        .buffer_unordered(4)
+        .try_collect::<()>()
+        .await
+        .unwrap();
+}
+
+/// Returns how many deployments have each Ready reason.
+async fn reasons(hostile: &Sandbox) -> BTreeMap<String, usize> {
+    let api = kube::Api::<ConnectorDeployment>::namespaced(hostile.client.clone(), &hostile.namespace);
+    let mut reasons = BTreeMap::new();
+    for object in api.list(&ListParams::default()).await.unwrap() {
+        let conditions = object.status.map(|status| status.conditions).unwrap_or_default();
+        let ready = conditions.into_iter().find(|condition| condition.type_ == names::READY);
+        *reasons.entry(ready.map_or_else(String::new, |ready| ready.reason)).or_default() += 1;
+    }
+    reasons
+}
+
+#[tokio::test]
+async fn hostile_manifests_checks_and_responses_need_less_memory_than_the_chart_allows() {
+    let remote = HostileRemote::start().await;
+    let shop = Shop::without_operator(Options::default(), Clock::system()).await;
+    let hostile = shop.sandbox.another().await;
+    fill(&shop, &hostile, &remote).await;
+
+    // They exist before the operator starts, so that all lists are read at once, and all reconciles begin.
+    let mut operator = Operator::start(&shop, &hostile);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    eprintln!("a deployment of another namespace is ready: {} KiB at most", operator.peak());
+
+    remote.until_asked("action", CHECKS).await;
+    remote.until_asked("create", DEPLOYMENTS).await;
+    remote.until_asked("log", LOGGED / 4).await;
+    let failed = async {
+        while reasons(&hostile).await.get("DeploymentFailed").is_none_or(|failed| *failed < DEPLOYMENTS / 2) {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    };
+    let in_time = in_time(failed).await.is_ok();
+    assert!(in_time, "not in time: {:?}, {:?}", reasons(&hostile).await, remote.counts());
+    let peak = operator.peak();
+    eprintln!("after that: {peak} KiB at most, of {}; answered: {:?}", limit(), remote.counts());
+    assert!(peak < limit(), "{peak} KiB, and the chart allows {}", limit());
+}

@@ -2,6 +2,8 @@
 //!
 //! The operator is stopped, and the test forges what it would write and send.
 
+mod checks;
+
 use std::time::Duration;
 
 use clock::later;

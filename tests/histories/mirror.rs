@@ -2,7 +2,7 @@
 
 mod named;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use connect_api::api::PageRequest;
 use connect_api::model::{Connector, Paged};
@@ -44,15 +44,15 @@ pub(crate) struct Read {
 pub(crate) struct Registry {
     /// Its connectors by id.
     connectors: BTreeMap<String, Connector>,
-    /// What is wrong with the next read.
-    gap: Option<Gap>,
+    /// What is wrong with the next reads.
+    gaps: VecDeque<Gap>,
     pub(crate) reads: Vec<Read>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
         let first = ENTRIES.iter().take(FIRST).map(|entry| (entry.0.to_owned(), connector(*entry)));
-        Self { connectors: first.collect(), gap: None, reads: Vec::new() }
+        Self { connectors: first.collect(), gaps: VecDeque::new(), reads: Vec::new() }
     }
 }
 
@@ -77,7 +77,7 @@ impl Registry {
     pub(crate) fn search(&mut self, operator: usize, page: PageRequest) -> Paged<Connector> {
         let mut results: Vec<_> = self.connectors.values().cloned().collect();
         let whole = results.len();
-        let gap = self.gap.take().filter(|_| !results.is_empty());
+        let gap = self.gaps.pop_front().filter(|_| !results.is_empty());
         if gap.is_some() {
             results.remove(0);
         }
@@ -134,9 +134,9 @@ impl Simulation {
         }
     }
 
-    /// Sets what is wrong with the next read of the registry.
+    /// Sets what is wrong with the next read of the registry for which nothing is set.
     pub(crate) fn gap(&mut self, gap: Gap) {
-        lock(&self.reach.remote).registry.gap = Some(gap);
+        lock(&self.reach.remote).registry.gaps.push_back(gap);
     }
 
     /// Lets a user change a Connector object.

@@ -184,6 +184,8 @@ impl Simulation {
         let mut last = String::new();
         for (times, span) in PATIENCE {
             for _ in 0..times {
+                // A project whose deletion ended only now is missing to resources that were created meanwhile.
+                self.reopen();
                 self.rest().await;
                 while self.operators[0].is_none() {
                     self.pass(pause).await;

@@ -70,8 +70,8 @@ impl Checker {
         self.mirrors.note(reads);
     }
 
-    /// A project was changed.
-    pub(super) fn project_changed(&mut self, change: &Change, now: Timestamp) {
+    /// Records whether a project wants a mirror.
+    pub(super) fn mirror_wanted(&mut self, change: &Change, now: Timestamp) {
         match most(&change.object).filter(|_| !change.deleted) {
             Some(most) => {
                 self.mirrors.least = Some(self.mirrors.least.map_or(most, |least| least.min(most)));

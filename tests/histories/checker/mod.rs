@@ -12,6 +12,7 @@ mod checks_settled;
 mod life;
 pub(crate) mod mirror;
 mod permitted;
+mod projects;
 mod ready;
 mod staged;
 mod staged_spec;
@@ -99,7 +100,12 @@ impl Checker {
                 }
                 Kind::Check => self.check_changed(change, now),
                 Kind::Connector => self.connector_changed(change, now),
-                Kind::Project => self.project_changed(change, now),
+                Kind::Project => {
+                    self.mirror_wanted(change, now);
+                    if change.deleted && change.operator.is_some() {
+                        self.project_removed(cluster, change);
+                    }
+                }
                 Kind::Staged => self.staged_changed(change, now),
                 _ => {}
             }

@@ -44,6 +44,18 @@ fn a_write_is_sent_once_for_each_cause_and_a_read_at_its_interval() {
         ("killed before the call", vec![outage(Outage::DieBefore), Step::Check(0, POST), Step::Pass(300)], 0),
         ("nothing listens at first", vec![outage(Outage::Unavailable), Step::Check(0, POST), Step::Pass(300)], 1),
         ("a host that is not allowed", vec![Step::Check(0, CheckShape { host: 2, ..POST }), Step::Pass(300)], 0),
+        (
+            "the deployment is not Ready yet",
+            vec![
+                Step::Write(0, Shape { level: 1, ..Shape::default() }),
+                Step::Pass(6),
+                Step::Check(0, POST),
+                Step::Pass(300),
+            ],
+            1,
+        ),
+        ("an answer that is not as expected", vec![Step::Reply(2), Step::Check(0, POST), Step::Pass(300)], 1),
+        ("a read whose answer changes", vec![Step::Check(0, GET), Step::Rest, Step::Reply(2)], 2),
         ("a read", vec![Step::Check(0, GET), Step::Rest], 1),
         ("a read at its interval", vec![Step::Check(0, GET), Step::Pass(3 * seconds)], 4),
     ] {

@@ -4,6 +4,9 @@ use crate::history::{History, Reading, Step};
 use crate::mirror::{Gap, Touch};
 use crate::replay::replay;
 
+const HIDDEN: Step = Step::Gap(Gap::Hidden);
+const UNREADABLE: Step = Step::Gap(Gap::Unreadable);
+
 /// Plays steps, and counts writes and removals of Connector objects.
 fn counted(mut steps: Vec<Step>) -> (u64, u64) {
     steps.insert(0, Step::Mirror(1));
@@ -25,8 +28,10 @@ fn a_mirror_follows_the_registry_and_restores_its_objects() {
         ("a new version", vec![Step::Registry(0, 2), Step::Pass(300)], (first + 1, 0)),
         ("one more connector", vec![Step::Registry(4, 1), Step::Pass(300)], (first + 2, 0)),
         ("one connector less", vec![Step::Registry(0, 0), Step::Pass(300)], (first, 1)),
-        ("one read that lacks a connector", vec![Step::Gap(Gap::Hidden), Step::Pass(300)], (first, 0)),
-        ("one connector that cannot be read", vec![Step::Gap(Gap::Unreadable), Step::Pass(300)], (first, 0)),
+        ("one read that lacks a connector", vec![HIDDEN, Step::Pass(300)], (first, 0)),
+        ("two reads in a row that lack one", vec![HIDDEN, HIDDEN, Step::Pass(300)], (first + 2, 1)),
+        ("two reads in which one cannot be read", vec![UNREADABLE, UNREADABLE, Step::Pass(300)], (first, 0)),
+        ("one connector that cannot be read", vec![UNREADABLE, Step::Pass(300)], (first, 0)),
         ("a user deletes one", vec![Step::Touch(0, Touch::Delete), Step::Pass(300)], (first + 2, 0)),
         ("a user edits one", vec![Step::Touch(0, Touch::Edit), Step::Pass(300)], (first + 1, 0)),
         ("a user labels one", vec![Step::Touch(0, Touch::Label), Step::Pass(300)], (first, 0)),

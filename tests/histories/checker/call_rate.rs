@@ -35,7 +35,7 @@ const MOST_READS: usize = 100;
 impl Checker {
     /// Records a call of an operator.
     pub(crate) fn called(&mut self, what: &What, operator: usize, now: Timestamp) {
-        // How often a frontend is called is judged check by check.
+        // How often a frontend is called depends on the check, see `checks.rs`.
         if what.place == Place::Frontend {
             return;
         }

@@ -172,7 +172,7 @@ fn a_publication_that_failed_unobserved_is_sent_once_more() {
             while !simulation.calls.iter().any(|(call, _)| call.ends_with("publish")) {
                 assert!(simulation.micro().await, "the publication is requested");
             }
-            simulation.pass(Duration::from_secs(60)).await;
+            simulation.pass(Duration::from_mins(1)).await;
             simulation.quiet_for_long().await
         });
         let log = simulation.log.join("\n");

@@ -190,7 +190,6 @@ async fn hostile_manifests_checks_and_responses_need_less_memory_than_the_chart_
 
     remote.until_asked("action", CHECKS).await;
     remote.until_asked("create", DEPLOYMENTS).await;
-    remote.until_asked("log", LOGGED / 4).await;
     let failed = async {
         while reasons(&hostile).await.get("DeploymentFailed").is_none_or(|failed| *failed < DEPLOYMENTS / 2) {
             tokio::time::sleep(Duration::from_millis(500)).await;

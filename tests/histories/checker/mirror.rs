@@ -142,7 +142,7 @@ pub(crate) fn unsettled(cluster: &Cluster, registry: &[Connector]) -> Option<Str
     for (key, _) in cluster.of_kind(Kind::Namespace) {
         let within = |(object, _): &(&Key, _)| object.namespace == key.name;
         let ours = |(_, object): &(&Key, &std::sync::Arc<Value>)| project_of(object) == PROJECT_NAME;
-        let objects: Vec<(&Key, &Value)> = cluster
+        let mut objects: Vec<(&Key, &Value)> = cluster
             .of_kind(Kind::Connector)
             .filter(within)
             .filter(ours)
@@ -150,6 +150,10 @@ pub(crate) fn unsettled(cluster: &Cluster, registry: &[Connector]) -> Option<Str
             .collect();
         let project = cluster.get(&Key::new(Kind::Project, &key.name, PROJECT_NAME));
         let Some(project) = project.filter(|project| !is_going(project)) else { continue };
+        // Without a mirror, no read finds what others created for the project.
+        if most(project).is_none() {
+            objects.retain(|(_, object)| !object["metadata"]["ownerReferences"].is_null());
+        }
         let wanted = most(project).map_or(&[][..], |most| &registry[..most.min(registry.len())]);
         if let Some(why) = unequal(project, &objects, wanted) {
             return Some(format!("the mirror in {}: {why}", key.name));

@@ -39,6 +39,11 @@ fn a_mirror_follows_the_registry_and_restores_its_objects() {
         ("a user creates one of another project", vec![Step::Touch(0, Touch::Other), Step::Pass(300)], (first, 0)),
         ("few objects", vec![Step::Mirror(2), Step::Pass(300)], (first, 1)),
         ("no mirror any more", vec![Step::Mirror(0), Step::Pass(300)], (first, 3)),
+        (
+            "a user creates one for the project after its mirror has ended",
+            vec![Step::Mirror(0), Step::Pass(30), Step::Touch(0, Touch::Pretend), Step::Pass(300)],
+            (first, 3),
+        ),
         ("the project is deleted", vec![Step::Project(0), Step::Pass(300)], (first, 3)),
     ] {
         assert_eq!(counted(steps), wanted, "{case}: written, removed");

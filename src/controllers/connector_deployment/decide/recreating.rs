@@ -3,10 +3,14 @@
 //!
 //! The operation stays persisted until the create that follows takes its place, so that a restart continues it.
 
-use super::super::persisted::{Observation, ObservedDeployment, Operation, OperationKind, OperationState};
+use std::time::Duration;
+
+use super::super::persisted::{
+    Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
+};
 use super::taking_down::{self, Purpose};
-use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, starting};
-use crate::controllers::operations::Gone;
+use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, starting};
+use crate::controllers::operations::{Gone, left, pace};
 
 /// Begins to remove values that the deployment has and that are no longer desired.
 pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
@@ -25,6 +29,7 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     match input.observation {
         // Another deployment has the key now.
         Observation::Absent { key_held_by: Some(_) } => input.no_op(Outcome::KeyTaken, None),
+        Observation::Present(observed) if !input.intent.recreate => withdrawn(input, observed, operation),
         Observation::Present(observed) => taking_down::present(input, &observed.id, observed, &purpose(input, wanted)),
         // One 404 is enough after the service accepted a DELETE.
         Observation::Absent { .. } if operation.state == OperationState::Accepted => starting::create(input),
@@ -33,6 +38,20 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
             Gone::Proven => starting::create(input),
         },
     }
+}
+
+/// `removedValues` was set back, and the deployment exists: nothing more is deleted. Once no DELETE can arrive any more, the
+/// deployment stays as it is.
+fn withdrawn(input: &Input<'_>, observed: &ObservedDeployment, operation: &Operation) -> Decision {
+    let age = input.age(operation);
+    let running = |again| input.no_op(Outcome::Running(OperationKind::Recreate), Some(again));
+    if observed.phase.is_busy() {
+        return running(pace(age));
+    }
+    if age < QUIET_PERIOD {
+        return running(left(age, QUIET_PERIOD).min(Duration::from_secs(10)));
+    }
+    input.re_evaluate(PersistedState { operation: None, ..input.persisted.clone() })
 }
 
 fn purpose(input: &Input<'_>, wanted: &DesiredPayload) -> Purpose {

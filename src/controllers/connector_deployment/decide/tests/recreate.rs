@@ -114,6 +114,48 @@ fn the_deployment_is_created_once_it_is_gone() {
         ("undeploying", |scene| observed(scene).phase = Phase::Undeploying, waits),
         ("it exists again", |_| {}, waits),
         ("it exists again, for a long time", |scene| _ = scene.aged(600), AGAIN),
+        (
+            "it exists again, and removedValues was set back",
+            |scene| {
+                scene.aged(119);
+                scene.intent.recreate = false;
+            },
+            waits,
+        ),
+        (
+            "undeploying, and removedValues was set back",
+            |scene| {
+                scene.aged(600);
+                scene.intent.recreate = false;
+                observed(scene).phase = Phase::Undeploying;
+            },
+            waits,
+        ),
+        (
+            "it exists after the quiet period, and removedValues was set back",
+            |scene| {
+                scene.aged(120);
+                scene.intent.recreate = false;
+            },
+            (Does::Rest, Stored::Nothing, Outcome::Changing),
+        ),
+        (
+            "its DELETE may have been lost, and removedValues was set back",
+            |scene| {
+                scene.persisted.operation = Some(operation(RECREATE, None));
+                scene.aged(120);
+                scene.intent.recreate = false;
+            },
+            (Does::Rest, Stored::Nothing, Outcome::Changing),
+        ),
+        (
+            "gone, and removedValues was set back",
+            |scene| {
+                scene.intent.recreate = false;
+                scene.observation = ABSENT;
+            },
+            CREATES,
+        ),
         ("gone", |scene| scene.observation = ABSENT, CREATES),
         (
             "gone, and the values are not known now",

@@ -82,7 +82,12 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
         let Some(deployable) = status.deployable.map(|deployable| deployable.version) else { continue };
         let id = value.pointer("/status/id").and_then(Value::as_str).unwrap_or_default();
         // The staged connector was deleted and created again under the same name: by rule 3 nothing is touched.
-        if is_of_another(value) {
+        if is_of_another(value, "IdentityChanged") {
+            continue;
+        }
+        // The same happened while its create had no answer: it is not known as its own.
+        let life = value["metadata"]["uid"].as_str().and_then(|uid| simulation.checker.lives.get(uid));
+        if is_of_another(value, "KeyTaken") && life.is_some_and(|life| life.disguised) {
             continue;
         }
         let runs = simulation.checker.truth.now(id).map_or(0, |state| state.connector);
@@ -97,9 +102,9 @@ fn unfollowed(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     None
 }
 
-fn is_of_another(deployment: &Value) -> bool {
+fn is_of_another(deployment: &Value, reason: &str) -> bool {
     let conditions = deployment.pointer("/status/conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|condition| condition["reason"] == "IdentityChanged")
+    conditions.into_iter().flatten().any(|condition| condition["reason"] == reason)
 }
 
 /// Rule 24: a namespace that is being deleted ends at last, and so does a project that nothing references.

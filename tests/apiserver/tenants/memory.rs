@@ -24,15 +24,30 @@ use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 
-/// Deployments with few values, each as long as the schema allows. With many more, all of them reconciled at once, the API
-/// server of a small machine does not answer in time.
-const LONG: usize = 16;
-/// Deployments with as many values as fit. Half of each is in `managedFields`, of which a single write costs the API server
-/// 200 MB.
-const WIDE: usize = 1;
-const DEPLOYMENTS: usize = LONG + WIDE;
-/// Deployments whose log is read after their failure, if it is their turn in time.
-const LOGGED: usize = 16;
+/// The number of deployments.
+struct Deployments {
+    /// With few values, each as long as the schema allows. With many more, all of them reconciled at once, the API server of
+    /// a small machine does not answer in time.
+    long: usize,
+    /// With as many values as fit. Half of each is in `managedFields`, of which a single write costs the API server 200 MB.
+    wide: usize,
+}
+
+impl Deployments {
+    /// A few beside other tests; with `MEMORY=full` as many as a machine for itself can serve.
+    fn of_this_run() -> Self {
+        if std::env::var("MEMORY").as_deref() == Ok("full") {
+            Self { long: 16, wide: 1 }
+        } else {
+            Self { long: 4, wide: 0 }
+        }
+    }
+
+    fn all(&self) -> usize {
+        self.long + self.wide
+    }
+}
+
 /// More than are reconciled at once.
 const CHECKS: usize = 20;
 /// Size of the annotations of each object: the API server allows 256 KiB.
@@ -96,8 +111,8 @@ fn annotations() -> Value {
 }
 
 /// A deployment about as large as etcd accepts.
-fn deployment(shop: &Shop, number: usize) -> Value {
-    let (applications, values, length) = if number < LONG { (1, 36, 32_000) } else { (APPLICATIONS, VALUES, 24) };
+fn deployment(shop: &Shop, number: usize, wide: bool) -> Value {
+    let (applications, values, length) = if wide { (APPLICATIONS, VALUES, 24) } else { (1, 36, 32_000) };
     let value = |key: usize| json!({"key": key_of(key), "value": "v".repeat(length)});
     let applications: Vec<Value> = (0..applications)
         .map(|application| {
@@ -106,7 +121,7 @@ fn deployment(shop: &Shop, number: usize) -> Value {
                 "standardConfiguration": (0..values).map(value).collect::<Vec<_>>()})
         })
         .collect();
-    let spec = json!({"configurations": applications, "failureLogLines": if number < LOGGED { 20 } else { 0 },
+    let spec = json!({"configurations": applications, "failureLogLines": 20,
         "globalConfiguration": {"securedConfigurationFrom": [{"secretRef": {"name": "large"}}]}});
     let mut manifest = with_spec(shop.deployment(), &spec);
     manifest["metadata"] = json!({"name": format!("large-{number:02}"), "annotations": annotations()});
@@ -136,7 +151,7 @@ async fn create(hostile: &Sandbox, manifest: Value) -> Result<(), kube::Error> {
 }
 
 /// Creates everything that the namespace needs for its worst.
-async fn fill(shop: &Shop, hostile: &Sandbox, remote: &HostileRemote) {
+async fn fill(shop: &Shop, hostile: &Sandbox, remote: &HostileRemote, deployments: &Deployments) {
     let data: serde_json::Map<_, _> =
         (0..100).map(|at| (format!("unknown-{at}"), json!("v".repeat(SOURCE / 100)))).collect();
     for (kind, member) in [("Secret", "stringData"), ("ConfigMap", "data")] {
@@ -149,8 +164,8 @@ async fn fill(shop: &Shop, hostile: &Sandbox, remote: &HostileRemote) {
     hostile.succeed(&["create", "--filename", "-"], &credentials.to_string()).await;
     let mut project = with_spec(shop.project(), &json!({"apiUrl": remote.url, "authUrl": remote.url}));
     project["metadata"]["annotations"] = annotations();
-    let manifests = (0..DEPLOYMENTS)
-        .map(|number| deployment(shop, number))
+    let manifests = (0..deployments.all())
+        .map(|number| deployment(shop, number, number >= deployments.long))
         .chain((0..CHECKS).map(|number| hostile_check(shop, remote, number)))
         .chain([project]);
     stream::iter(manifests.map(|manifest| create(hostile, manifest)))
@@ -174,10 +189,11 @@ async fn reasons(hostile: &Sandbox) -> BTreeMap<String, usize> {
 
 #[tokio::test]
 async fn hostile_manifests_checks_and_responses_need_less_memory_than_the_chart_allows() {
+    let deployments = Deployments::of_this_run();
     let remote = HostileRemote::start().await;
     let shop = Shop::without_operator(Options::default(), Clock::system()).await;
     let hostile = shop.sandbox.another().await;
-    fill(&shop, &hostile, &remote).await;
+    fill(&shop, &hostile, &remote, &deployments).await;
 
     // They exist before the operator starts, so that all lists are read at once, and all reconciles begin.
     let mut operator = Operator::start(&shop, &hostile);
@@ -189,9 +205,9 @@ async fn hostile_manifests_checks_and_responses_need_less_memory_than_the_chart_
     eprintln!("a deployment of another namespace is ready: {} KiB at most", operator.peak());
 
     remote.until_asked("action", CHECKS).await;
-    remote.until_asked("create", DEPLOYMENTS).await;
+    remote.until_asked("create", deployments.all()).await;
     let failed = async {
-        while reasons(&hostile).await.get("DeploymentFailed").is_none_or(|failed| *failed < DEPLOYMENTS / 2) {
+        while reasons(&hostile).await.get("DeploymentFailed").is_none_or(|failed| *failed < deployments.all() / 2) {
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     };

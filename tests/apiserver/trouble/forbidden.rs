@@ -95,7 +95,7 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     grant(&shop.sandbox, &rules).await;
     // The copy of the credentials cannot be written, which does not stop the project.
     until_reported_with::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &[]).await;
-    let words = ["Connector objects", "cannot create resource"];
+    let words = ["create Connector shop.", "cannot create resource"];
     until_condition::<ConnectProject>(&shop, PROJECT, names::REGISTRY_MIRRORED, "KubernetesError", &words).await;
 
     shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();

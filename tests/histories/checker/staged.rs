@@ -210,6 +210,12 @@ impl Checker {
             disguised: false,
         });
         life.alive = !change.deleted;
+        if change.deleted {
+            // Another staged connector of this name has another id, which a create without an answer did not have.
+            for life in self.lives.values_mut() {
+                life.disguised |= life.status.id.is_none();
+            }
+        }
         life.may_leave |= going && object.spec.effective_deletion_policy() == DeletionPolicy::Orphan;
         if life.specs.last().is_none_or(|(_, before)| *before != object.spec) {
             life.specs.push((now, object.spec.clone()));

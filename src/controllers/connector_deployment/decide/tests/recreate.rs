@@ -108,12 +108,9 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
 }
 
 #[test]
-fn the_deployment_is_created_once_it_is_gone() {
+fn nothing_more_is_deleted_once_removed_values_is_set_back() {
     let waits = (Does::Rest, Stored::Accepted, Outcome::Running(RECREATE));
     let rows: &[Row] = &[
-        ("undeploying", |scene| observed(scene).phase = Phase::Undeploying, waits),
-        ("it exists again", |_| {}, waits),
-        ("it exists again, for a long time", |scene| _ = scene.aged(600), AGAIN),
         (
             "it exists again, and removedValues was set back",
             |scene| {
@@ -137,7 +134,7 @@ fn the_deployment_is_created_once_it_is_gone() {
                 scene.aged(120);
                 scene.intent.recreate = false;
             },
-            (Does::Rest, Stored::Nothing, Outcome::Changing),
+            SETTLED,
         ),
         (
             "its DELETE may have been lost, and removedValues was set back",
@@ -146,7 +143,7 @@ fn the_deployment_is_created_once_it_is_gone() {
                 scene.aged(120);
                 scene.intent.recreate = false;
             },
-            (Does::Rest, Stored::Nothing, Outcome::Changing),
+            SETTLED,
         ),
         (
             "gone, and removedValues was set back",
@@ -156,6 +153,17 @@ fn the_deployment_is_created_once_it_is_gone() {
             },
             CREATES,
         ),
+    ];
+    check(begun, rows);
+}
+
+#[test]
+fn the_deployment_is_created_once_it_is_gone() {
+    let waits = (Does::Rest, Stored::Accepted, Outcome::Running(RECREATE));
+    let rows: &[Row] = &[
+        ("undeploying", |scene| observed(scene).phase = Phase::Undeploying, waits),
+        ("it exists again", |_| {}, waits),
+        ("it exists again, for a long time", |scene| _ = scene.aged(600), AGAIN),
         ("gone", |scene| scene.observation = ABSENT, CREATES),
         (
             "gone, and the values are not known now",

@@ -120,6 +120,8 @@ pub struct Reconciler<'a, K: RemoteKind> {
     pub(super) pending: bool,
     /// Whether this reconcile wrote the status.
     pub(super) wrote_status: bool,
+    /// Whether this process had not met the remote for the resource before.
+    pub(super) first: bool,
     pub(super) cache: LocalCache<K::Transient, K::Operation, K::Cache>,
 }
 
@@ -133,7 +135,9 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         // As it is stored: what its annotation claims is checked (rule 4).
         context.keys.wrote(&*object);
-        let mut reconciler = Self { context, object_ref, api, object, pending: false, wrote_status: false, cache };
+        let first = cache.login.is_none();
+        let mut reconciler =
+            Self { context, object_ref, api, object, pending: false, wrote_status: false, first, cache };
         reconciler.take_pending_create();
         reconciler
     }

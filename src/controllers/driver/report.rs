@@ -144,7 +144,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         })
     }
 
-    /// Rule 3: keeps the id where a restored backup has it, once the outcome of its create was written before. Returns whether it is there.
+    /// Rule 3: keeps the id where a restored backup has it, once an earlier reconcile of this process has written the outcome:
+    /// a restart writes nothing (rule 10). Returns whether it is there.
     pub(in crate::controllers) async fn annotate(&mut self, persisted: &K::Persisted) -> Result<bool, kube::Error> {
         let Some(id) = K::id(persisted) else { return Ok(true) };
         let before = self.object.annotations().get(names::REMOTE_ID).cloned();
@@ -152,7 +153,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if before.as_deref() == Some(id) && !pending {
             return Ok(true);
         }
-        if self.object.claim_request().operation || (self.wrote_status && before.is_none()) {
+        if self.object.claim_request().operation || ((self.wrote_status || self.first) && before.is_none()) {
             return Ok(false);
         }
         if !self.keep_id(id).await? {

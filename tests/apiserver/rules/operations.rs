@@ -92,7 +92,7 @@ async fn rule_06_an_operator_killed_before_the_create_arrives_sends_it_again() {
     let stuck = FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::error(503, "") };
     shop.dev.fault(Fault::of("createDeployment", stuck)).unwrap();
     shop.apply_deployment(&json!({})).await;
-    shop.until("planned", |object| status(object).operation.is_some()).await;
+    shop.until("planned", |object| operation(object).is_some()).await;
     shop.kill_operator().await;
     shop.dev.clear_faults();
     shop.start_operator();

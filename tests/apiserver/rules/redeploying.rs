@@ -296,7 +296,6 @@ async fn rule_10_a_restart_writes_nothing_whatever_the_condition_is() {
         shop.put_config_map("theirs", &[("key", "value")]).await;
         shop.apply_deployment(&change).await;
         shop.finish(reason).await;
-        shop.until_annotated().await;
         let before = shop.reconcile_again().await;
         let looks = shop.looks();
         shop.stop_operator().await;

@@ -124,6 +124,7 @@ async fn measure(
     violations(&mut report, &dev, deployments);
 
     report.phase("deleted");
+    let requests = Requests::begin(&client).await?;
     let before = dev.calls().len();
     let started = Instant::now();
     let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
@@ -132,6 +133,7 @@ async fn measure(
     report.figure("seconds until all are gone", rounded(started.elapsed().as_secs_f64(), 1));
     report.figure("calls of the deletion", calls(&dev, before));
     report.figure("deployments left at the remote", dev.world().all(dev.now()).len());
+    requests.end(&client, &mut report, "of the deletion", deployments).await?;
     operator.figures(&mut report, deployments)?;
     operator.stop().await?;
     dev.stop().await?;

@@ -1,12 +1,78 @@
 //! The operators that run in the cluster: their Deployments, found by the label of the chart, and the options of their
 //! command lines.
 
+use std::collections::BTreeSet;
+
+use clap_complete::engine::ArgValueCandidates;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 
+use super::completion;
 use crate::leader::LeaseName;
 use crate::names;
+
+/// Option of `run` with which an operator works with `ClusterConnectProject`s.
+pub(super) const CLUSTER_PROJECTS: &str = "--cluster-projects";
+
+/// Where the credentials of shared projects are.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct OperatorNamespace {
+    /// Namespace of the operator, which has the credentials of a ClusterConnectProject. Default: that of the operator that
+    /// manages it.
+    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    operator_namespace: Option<String>,
+}
+
+impl OperatorNamespace {
+    /// Returns the given namespace.
+    pub(super) fn given(&self) -> Option<&str> {
+        self.operator_namespace.as_deref()
+    }
+}
+
+/// Returns the namespace of the operator that has the credentials of a `ClusterConnectProject`: the given one, that of
+/// the Lease which the status of the project names, or that of the only operator with shared projects.
+///
+/// # Errors
+/// If it is not known, with what the user can do.
+pub(super) async fn namespace_of_shared(
+    client: &Client,
+    given: Option<&str>,
+    controller: Option<&str>,
+) -> Result<String, String> {
+    let named = controller.and_then(|name| name.parse().ok()).map(|lease: LeaseName| lease.namespace);
+    if let Some(namespace) = given.map(ToOwned::to_owned).or(named) {
+        return Ok(namespace);
+    }
+    // A user who may not list them can name the namespace.
+    let operators = list(client, None).await.unwrap_or_default();
+    only_namespace(operators.iter().filter_map(Install::of).filter(|install| install.has(CLUSTER_PROJECTS)))
+}
+
+fn only_namespace<'a>(installs: impl Iterator<Item = Install<'a>>) -> Result<String, String> {
+    let namespaces: BTreeSet<String> = installs.map(|install| install.namespace()).collect();
+    let mut all = namespaces.iter();
+    match (all.next(), all.next()) {
+        (Some(only), None) => Ok(only.clone()),
+        (found, _) => {
+            let what = if found.is_some() {
+                "operators with shared projects run in several namespaces"
+            } else {
+                "no operator with shared projects was found"
+            };
+            let list = if found.is_some() {
+                format!(" ({})", namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+            } else {
+                String::new()
+            };
+            Err(format!(
+                "{what}{list}, and the credentials of a ClusterConnectProject are a Secret in the namespace of its operator: \
+                 name it with --operator-namespace"
+            ))
+        }
+    }
+}
 
 /// Returns the operators' Deployments. `namespace`: where; `None`: in all namespaces.
 ///
@@ -95,6 +161,27 @@ mod tests {
             "spec": {"selector": {}, "template": {"spec": {"containers": containers}}},
         }))
         .expect("a Deployment")
+    }
+
+    #[test]
+    fn credentials_of_shared_projects_are_in_the_namespace_of_the_only_operator_with_them() {
+        let shared = deployment(&["run", CLUSTER_PROJECTS]);
+        let elsewhere = deployment(&["run", CLUSTER_PROJECTS, "--operator-namespace=other"]);
+        for (case, operators, expected) in [
+            ("one", vec![&shared], Ok("system")),
+            ("two installs in one namespace", vec![&shared, &shared], Ok("system")),
+            ("none", vec![], Err("no operator with shared projects was found")),
+            ("two namespaces", vec![&shared, &elsewhere], Err("several namespaces (other, system)")),
+        ] {
+            let found = only_namespace(operators.into_iter().filter_map(Install::of));
+            match (found, expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{case}"),
+                (Err(why), Err(expected)) => {
+                    assert!(why.contains(expected) && why.ends_with("--operator-namespace"), "{case}: {why}");
+                }
+                (found, expected) => panic!("{case}: {found:?} instead of {expected:?}"),
+            }
+        }
     }
 
     #[test]

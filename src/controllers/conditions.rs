@@ -167,6 +167,12 @@ pub fn ready_reason(conditions: &[Condition]) -> Option<&str> {
     reason(conditions, names::READY)
 }
 
+/// Returns since when `Ready` has its status.
+#[must_use]
+pub fn ready_since(conditions: &[Condition]) -> Option<Timestamp> {
+    find(conditions, names::READY).map(|condition| condition.last_transition_time.0)
+}
+
 /// Returns the message of `Ready`.
 #[must_use]
 pub fn ready_message(conditions: &[Condition]) -> Option<&str> {

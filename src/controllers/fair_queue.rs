@@ -4,7 +4,8 @@
 //! That is why no object waits there: [`super::manager`] passes an object to the controller only when this queue has a
 //! slot for it.
 //!
-//! - No object waits while a slot is free.
+//! - A namespace takes no further slot while it holds three times as many as are free ([`HELD_FOR_EACH_FREE`]), so that
+//!   slots are left for others, also if its reconciles hang. Otherwise no object waits while a slot is free.
 //! - A slot that becomes free goes to the namespace that holds the fewest slots; among equals, to the one that has
 //!   waited longest since its last turn. Within a namespace, objects keep the order of their events.
 //! - So a namespace that holds no slot gets the next free one, however many objects of other namespaces wait. If
@@ -15,6 +16,9 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::object_ref::ObjectRef;
+
+/// A namespace holds at most so many slots for each that stays free: alone, three quarters of all.
+const HELD_FOR_EACH_FREE: usize = 3;
 
 /// The queued and the reconciling objects of one kind.
 #[derive(Debug)]
@@ -48,14 +52,16 @@ impl FairQueue {
         }
     }
 
-    /// Takes the next object, if a slot is free. The object holds the slot until [`FairQueue::done`].
+    /// Takes the next object, if a slot is free for its namespace. The object holds the slot until [`FairQueue::done`].
     pub fn pop(&mut self) -> Option<ObjectRef> {
-        if self.active.len() >= self.slots {
+        let free = self.slots.saturating_sub(self.active.len());
+        let held = |namespace: &String| self.held.get(namespace).copied().unwrap_or_default();
+        let each = self.waiting.iter().map(|(namespace, _)| held(namespace)).enumerate();
+        // `min_by_key` returns the first of several minimal elements: the namespace that has waited longest.
+        let (at, held) = each.min_by_key(|(_, held)| *held)?;
+        if held >= HELD_FOR_EACH_FREE * free {
             return None;
         }
-        let held = |(_, (namespace, _)): &(usize, &(String, _))| self.held.get(namespace).copied().unwrap_or_default();
-        // `min_by_key` returns the first of several minimal elements: the namespace that has waited longest.
-        let (at, _) = self.waiting.iter().enumerate().min_by_key(held)?;
         let (namespace, mut objects) = self.waiting.remove(at)?;
         let object_ref = objects.pop_front()?;
         *self.held.entry(namespace.clone()).or_default() += 1;

@@ -28,7 +28,22 @@ fn then(queue: &mut FairQueue, steps: &str) -> String {
 #[test]
 fn slots_are_shared_fairly_between_namespaces() {
     for (case, slots, steps) in [
-        ("no object waits while a slot is free", 3, vec![("+a1 +a2 +a3 +a4", "a1 a2 a3"), ("-a2", "a4")]),
+        ("few slots are for whoever comes", 3, vec![("+a1 +a2 +a3 +a4", "a1 a2 a3"), ("-a2", "a4")]),
+        (
+            "a namespace leaves a quarter of the slots, and another one a quarter of these",
+            16,
+            vec![
+                (
+                    "+a1 +a2 +a3 +a4 +a5 +a6 +a7 +a8 +a9 +a10 +a11 +a12 +a13 +a14",
+                    "a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12",
+                ),
+                ("+b1 +b2 +b3 +b4", "b1 b2 b3"),
+                ("+c1 +c2", "c1"),
+                ("-a1", "c2"),
+                ("-a2 -a3", "b4"),
+                ("-b1 -b2 -b3 -c1", "a13 a14"),
+            ],
+        ),
         (
             "a newcomer gets the next slot, however many wait",
             2,
@@ -49,19 +64,18 @@ fn slots_are_shared_fairly_between_namespaces() {
             "equal shares while all wait",
             4,
             vec![
-                ("+a1 +a2 +a3 +a4 +a5 +a6", "a1 a2 a3 a4"),
-                ("+b1 +b2 +b3 +b4", ""),
-                ("-a1", "b1"),
-                ("-a2", "b2"),
+                ("+a1 +a2 +a3 +a4 +a5 +a6", "a1 a2 a3"),
+                ("+b1 +b2 +b3 +b4", "b1"),
+                ("-a1", "b2"),
+                ("-a2", "a4"),
                 ("-a3", "a5"),
-                ("-a4", "a6"),
                 ("-b1", "b3"),
             ],
         ),
         (
             "a share that no namespace needs is used by others",
             4,
-            vec![("+a1 +b1 +a2 +a3 +a4", "a1 b1 a2 a3"), ("-b1", "a4")],
+            vec![("+a1 +b1 +a2 +a3 +a4", "a1 b1 a2 a3"), ("-b1", ""), ("-a1", "a4")],
         ),
         ("an object waits once", 1, vec![("+a1 +a2 +a2 +a2", "a1"), ("-a1", "a2"), ("-a2", "")]),
         (

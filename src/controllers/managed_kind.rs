@@ -39,9 +39,9 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
     }
 }
 
-/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$note`: records the key that it claims; `$started_at`: when the
-/// operation in its status began; `$id`: the id of the remote record in its status; `$allowed`: the namespaces that may use
-/// it.
+/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$note`:
+/// records the key that it claims; `$started_at`: when the operation in its status began; `$id`: the id of the remote record
+/// in its status; `$allowed`: the namespaces that may use it.
 macro_rules! managed_kind {
     ($kind:ident, $variant:ident, $note:expr, $started_at:expr, $id:expr $(, $allowed:expr)?) => {
         impl ManagedKind for $kind {
@@ -63,7 +63,7 @@ macro_rules! managed_kind {
                 let id: fn(&<Self as HasStatus>::Status) -> Option<&String> = $id;
                 let status = self.status.as_ref();
                 status.is_some_and(|status| started_at(status).is_some() || id(status).is_some())
-                    || pending_create::has_begun(&self.metadata)
+                    || pending_create::is_own(&self.metadata)
             }
 
             fn controller(&self) -> Option<Cow<'_, str>> {

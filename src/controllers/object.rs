@@ -89,9 +89,12 @@ pub fn has_finalizer<K: Object>(object: &K) -> bool {
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
 pub async fn add_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<K, kube::Error> {
-    let mut finalizers = object.finalizers().to_vec();
-    finalizers.push(names::FINALIZER.to_owned());
-    patch_metadata(api, object, json!({ "finalizers": finalizers })).await
+    patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
+}
+
+/// Returns the finalizers of the object, and ours.
+pub fn with_finalizer<K: Object>(object: &K) -> Vec<String> {
+    object.finalizers().iter().cloned().chain([names::FINALIZER.to_owned()]).collect()
 }
 
 /// Removes the finalizer, so that the deletion of the object can proceed. An object that no longer exists is no error.
@@ -107,8 +110,7 @@ pub async fn remove_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<(),
 }
 
 /// Writes the id of the remote record into an annotation, which a backup keeps, unlike the status (rule 3), and removes that
-/// of its create. `None`: the
-/// API server refused; this is an Event only, because only a restored backup needs the annotation.
+/// of its create. `None`: the API server refused; this is an Event only, because only a restored backup needs the annotation.
 ///
 /// # Errors
 /// Those of the API server that pass by themselves; 409 if the object changed meanwhile.

@@ -3,7 +3,24 @@
 use connect_operator::names;
 use tokio::process::Command;
 
+use crate::cluster::Sandbox;
 use crate::shop::{PROJECT, Shop};
+
+/// Returns the candidates for the last word, one per line.
+pub(crate) async fn completed(sandbox: &Sandbox, words: &[&str]) -> String {
+    let asked = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .args(["--", "connect-operator"])
+        .args(words)
+        .env_clear()
+        .env("KUBECONFIG", sandbox.kubeconfig())
+        .env(names::COMPLETE, "bash")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .await
+        .unwrap();
+    String::from_utf8(asked.stdout).unwrap()
+}
 
 #[tokio::test]
 async fn names_of_the_cluster_are_completed() {
@@ -39,18 +56,7 @@ async fn names_of_the_cluster_are_completed() {
             "demo-connector".to_owned(),
         ),
     ] {
-        let asked = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
-            .args(["--", "connect-operator"])
-            .args(&words)
-            .env_clear()
-            .env("KUBECONFIG", shop.sandbox.kubeconfig())
-            .env(names::COMPLETE, "bash")
-            .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
-            .env("_CLAP_IFS", "\n")
-            .output()
-            .await
-            .unwrap();
-        let shown = String::from_utf8(asked.stdout).unwrap();
+        let shown = completed(&shop.sandbox, &words).await;
         assert!(shown.lines().any(|line| line == expected), "{case}: {shown}");
     }
 }

@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use kube::Client;
 use kube::core::Status;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tower::BoxError;
 
 use crate::patience::in_time;
@@ -70,14 +70,12 @@ struct Held {
     waiting: watch::Sender<u64>,
     /// Maximum number that waited at once.
     most: AtomicU64,
-    /// A permit for each of them that may be sent before the others.
-    single: Semaphore,
 }
 
 impl Default for Held {
     fn default() -> Self {
         let (which, waiting) = (watch::Sender::default(), watch::Sender::default());
-        Self { which, waiting, most: AtomicU64::default(), single: Semaphore::new(0) }
+        Self { which, waiting, most: AtomicU64::default() }
     }
 }
 
@@ -154,11 +152,6 @@ impl Unreliable {
         self.held.which.send_replace(None);
     }
 
-    /// Sends one of them, the one that has waited longest.
-    pub(crate) fn release_one(&self) {
-        self.held.single.add_permits(1);
-    }
-
     /// Maximum number of requests that waited at once.
     pub(crate) fn most_held(&self) -> u64 {
         self.held.most.load(Ordering::SeqCst)
@@ -175,10 +168,7 @@ impl Unreliable {
         if which.borrow().is_some_and(|which| which.is_about(method, uri)) {
             self.held.waiting.send_modify(|waiting| *waiting += 1);
             self.held.most.fetch_max(*self.held.waiting.borrow(), Ordering::SeqCst);
-            tokio::select! {
-                _ = which.wait_for(Option::is_none) => {}
-                permit = self.held.single.acquire() => permit.expect("it is not closed").forget(),
-            }
+            let _ = which.wait_for(Option::is_none).await;
             self.held.waiting.send_modify(|waiting| *waiting -= 1);
         }
     }

@@ -223,6 +223,7 @@ fn clients_are_made_where_their_hosts_are_guarded() {
         ("connect-api/http/connection", "it guards names, follows no redirects and repeats nothing"),
         ("controllers/connection", "the API server's own client, with limits"),
         ("leader/fenced", "the API server's own client, behind a fence"),
+        ("cli/plan/local", "a client of no cluster, which calls nothing"),
         (
             "local-control-plane/download",
             "one published archive, whose bytes must have a sum that is part of the program",

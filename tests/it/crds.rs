@@ -103,6 +103,15 @@ fn every_field_has_a_description_that_is_a_sentence() {
 }
 
 #[test]
+fn a_shared_project_has_no_mirror_of_the_registry() {
+    for (kind, mirrors) in [("ConnectProject", true), ("ClusterConnectProject", false)] {
+        let crd = crd::all().into_iter().find(|crd| crd.spec.names.kind == kind).unwrap();
+        let text = serde_json::to_string(&crd.spec.versions[0].schema).unwrap();
+        assert_eq!(text.to_lowercase().contains("registry"), mirrors, "{kind}");
+    }
+}
+
+#[test]
 fn everything_that_can_grow_is_bounded() {
     let unbounded = paths_where(|field| match field.schema["type"].as_str() {
         Some("string") => ["maxLength", "enum", "format"].iter().all(|bound| field.schema[bound].is_null()),

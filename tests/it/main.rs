@@ -15,6 +15,7 @@ mod dev_server;
 mod documentation;
 mod golden;
 mod hostile_checks;
+mod local_plan;
 mod official_client;
 mod release;
 mod reliability;

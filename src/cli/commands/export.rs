@@ -12,6 +12,7 @@ use connect_api::paging;
 use serde_json::{Map, Value, json};
 
 use crate::cli::completion;
+use crate::crd::ProjectRef;
 use crate::names;
 
 use super::manifests::{Target, report_skipped, with_keys};
@@ -69,7 +70,7 @@ fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Vec<S
             continue;
         };
         let name = unique(&label(key), &mut taken);
-        let spec = spec(&project.name, &name, key, deployment);
+        let spec = spec(&project.reference, &name, key, deployment);
         if spec.to_string().contains("secretKeyRef") {
             manifests.push(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}));
         }
@@ -83,7 +84,7 @@ fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Vec<S
     (manifests, left_out)
 }
 
-fn spec(project: &str, name: &str, key: &str, deployment: &Deployment) -> Value {
+fn spec(project: &ProjectRef, name: &str, key: &str, deployment: &Deployment) -> Value {
     let connector = &deployment.connector;
     let mut named = connector.key.as_ref().map_or_else(|| json!({"id": connector.id}), |key| json!({"key": key}));
     if deployment.kind == DeploymentType::Preview {
@@ -107,7 +108,7 @@ fn spec(project: &str, name: &str, key: &str, deployment: &Deployment) -> Value 
         })
         .collect();
     let mut spec = json!({
-        "projectRef": {"name": project},
+        "projectRef": project,
         "key": key,
         "type": deployment.kind.as_str(),
         "region": deployment.deployed_region,
@@ -195,7 +196,14 @@ mod tests {
     }
 
     fn known() -> Known {
-        Known { name: "shop".into(), manifest: None }
+        Known { reference: crate::cli::resources::project_argument("shop").expect("a name"), manifest: None }
+    }
+
+    #[test]
+    fn a_shared_project_is_named_with_its_kind() {
+        let reference = crate::cli::resources::project_argument("clusterproject/shop").expect("a project");
+        let (manifests, _) = manifests(&Known { reference, manifest: None }, &[&deployment(&json!({}))]);
+        assert_eq!(manifests[1]["spec"]["projectRef"], json!({"kind": "ClusterConnectProject", "name": "shop"}));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
 use super::{Failed, first, label};
 use crate::cli::completion;
+use crate::crd::ProjectRef;
 use crate::names;
 
 const EXAMPLES: &str = "\
@@ -69,15 +70,15 @@ fn manifests(project: &Known, all: &[ConnectorStaged]) -> (Vec<Value>, Vec<Strin
             "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
             "kind": "ConnectorStaged",
             "metadata": {"name": unique(&label(key), &mut taken)},
-            "spec": spec(&project.name, key, staged),
+            "spec": spec(&project.reference, key, staged),
         }));
     }
     (manifests, left_out)
 }
 
-fn spec(project: &str, key: &str, staged: &ConnectorStaged) -> Value {
+fn spec(project: &ProjectRef, key: &str, staged: &ConnectorStaged) -> Value {
     let mut spec = json!({
-        "projectRef": {"name": project},
+        "projectRef": project,
         "key": key,
         "name": staged.name,
         "creator": staged.creator,
@@ -125,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_staged_connector_becomes_a_manifest_that_is_suspended() {
-        let known = Known { name: "shop".into(), manifest: None };
+        let known =
+            Known { reference: crate::cli::resources::project_argument("shop").expect("a name"), manifest: None };
         let full = staged(&json!({
             "description": "A kit", "integrationTypes": ["tax"], "supportedRegions": ["us-east-2.aws"],
             "privateProjects": ["us-east-2.aws:shop"], "documentationUrl": "https://example.com", "isPreviewable": "true",

@@ -15,6 +15,7 @@ use super::project::client_of_resource;
 use super::{Failed, absent};
 use crate::cli::cluster::Place;
 use crate::cli::completion;
+use crate::cli::installs::OperatorNamespace;
 use crate::cli::printing::{Reader, offer};
 use crate::cli::reach::Reach;
 use crate::cli::resources::{ResourceType, deployment};
@@ -39,8 +40,8 @@ Examples:
 
 /// Print the log of the deployment of a ConnectorDeployment.
 ///
-/// The project and the key come from the resource, and the credentials from the Secret of its ConnectProject, which you
-/// need to be allowed to read. The service removes this log after 2027-01-31; Platform Insights replaces it.
+/// The project and the key come from the resource, and the credentials from the Secret of its project, which you need to
+/// be allowed to read. The service removes this log after 2027-01-31; Platform Insights replaces it.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Logs {
@@ -50,6 +51,9 @@ pub(in crate::cli) struct Logs {
 
     #[command(flatten)]
     entries: Entries,
+
+    #[command(flatten)]
+    operator: OperatorNamespace,
 
     #[command(flatten)]
     reach: Reach,
@@ -82,8 +86,8 @@ pub(in crate::cli) async fn run(args: Logs) -> Result<(), Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Argument)?;
     let object = deployment(&client, &namespace, &args.resource).await?;
     let key = object.status.as_ref().and_then(|status| status.key.clone()).unwrap_or_else(|| intent::key(&object));
-    let project = &object.spec.project_ref.name;
-    let client = client_of_resource(&client, &namespace, project, &args.reach).await?;
+    let project = &object.spec.project_ref;
+    let client = client_of_resource(&client, &namespace, project, (&args.operator, &args.reach)).await?;
     follow(&client, &Selector::Key(key), &args.entries).await
 }
 

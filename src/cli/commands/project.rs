@@ -1,22 +1,27 @@
-//! The project to call and its credentials: from a ConnectProject of the current context, or from the environment.
+//! The project to call and its credentials: from a ConnectProject or ClusterConnectProject of the current context, or from
+//! the environment.
 
 use clap_complete::engine::ArgValueCandidates;
 use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::pattern_of;
 use connect_api::http::HttpConnect;
-use kube::{Api, Client};
+use kube::Client;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::label;
 use crate::cli::cluster::Connection;
 use crate::cli::completion;
+use crate::cli::installs::{self, OperatorNamespace};
 use crate::cli::reach::{Reach, ReachError};
+use crate::cli::resources::project_argument;
 use crate::controllers::connect_project;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::project_object::ProjectObject;
 use crate::controllers::remote::Settings;
 use crate::controllers::secret;
-use crate::crd::ConnectProject;
+use crate::crd::{ClusterConnectProject, ConnectProject, ProjectKind, ProjectRef};
 use crate::names;
 
 /// Requests per second without a ConnectProject.
@@ -26,15 +31,18 @@ const RATE: Rate = Rate::per_second(10);
 /// `CTP_REGION` define it, and optionally `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Project {
-    /// A `ConnectProject` of the current context, whose Secret has the credentials. Default: the environment variables
-    /// `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`, `CTP_REGION` and, if needed, `CTP_SCOPES`,
-    /// `CTP_API_URL` and `CTP_AUTH_URL`.
-    #[arg(id = "project", long, value_name = "NAME", add = ArgValueCandidates::new(completion::projects))]
-    name: Option<String>,
+    /// A `ConnectProject` of the current context, whose Secret has the credentials, or clusterproject/NAME for a
+    /// `ClusterConnectProject`. Default: the environment variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`,
+    /// `CTP_CLIENT_SECRET`, `CTP_REGION` and, if needed, `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
+    #[arg(id = "project", long, value_name = "NAME", value_parser = project_argument, add = ArgValueCandidates::new(completion::projects))]
+    reference: Option<ProjectRef>,
 
     /// Namespace of the `ConnectProject`. Default: that of the current context.
     #[arg(long, short, value_name = "NAMESPACE", requires = "project", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
+
+    #[command(flatten)]
+    operator: OperatorNamespace,
 
     #[command(flatten)]
     reach: Reach,
@@ -54,11 +62,11 @@ pub(in crate::cli) enum ProjectError {
     /// An option for the remote is invalid.
     #[error(transparent)]
     Reach(#[from] ReachError),
-    /// The cluster, the ConnectProject or its Secret cannot be used.
-    #[error("ConnectProject {name}: {why}")]
+    /// The cluster, the project or its Secret cannot be used.
+    #[error("{project}: {why}")]
     Cluster {
-        /// Name of the ConnectProject.
-        name: String,
+        /// Kind and name of the project.
+        project: String,
         /// The reason.
         why: String,
     },
@@ -69,8 +77,8 @@ pub(in crate::cli) enum ProjectError {
 
 /// A project as manifests refer to it.
 pub(super) struct Known {
-    /// Name of its `ConnectProject`.
-    pub(super) name: String,
+    /// What they write into `projectRef`.
+    pub(super) reference: ProjectRef,
     /// Its manifest, if the project comes from the environment and its region is known.
     pub(super) manifest: Option<Value>,
 }
@@ -84,8 +92,8 @@ impl Project {
     /// Returns its client, and how manifests refer to the project.
     pub(super) async fn client_and_manifest(&self) -> Result<(HttpConnect, Known), ProjectError> {
         let mut hosts = Vec::new();
-        let (settings, known) = if let Some(name) = &self.name {
-            (self.of_cluster(name).await?, Known { name: name.clone(), manifest: None })
+        let (settings, known) = if let Some(reference) = &self.reference {
+            (self.of_cluster(reference).await?, Known { reference: reference.clone(), manifest: None })
         } else {
             let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
             let settings = of_environment(variable, &mut hosts)?;
@@ -95,33 +103,65 @@ impl Project {
         Ok((client(&settings, &hosts, &self.reach)?, known))
     }
 
-    async fn of_cluster(&self, name: &str) -> Result<Settings, ProjectError> {
-        let failed = |why: String| ProjectError::Cluster { name: name.to_owned(), why };
+    async fn of_cluster(&self, reference: &ProjectRef) -> Result<Settings, ProjectError> {
+        let failed = |why: String| cannot_use(reference, why);
         let (client, namespace) = self.connection.client(self.namespace.as_deref()).await.map_err(failed)?;
-        of_resource(&client, &namespace, name).await
+        of_resource(&client, &namespace, reference, &self.operator).await
     }
 }
 
-/// Returns the client of a `ConnectProject`; sends nothing to the project yet.
+/// Returns the client of a project that a resource of `namespace` names; sends nothing to it yet.
 pub(super) async fn client_of_resource(
     client: &Client,
     namespace: &str,
-    name: &str,
-    reach: &Reach,
+    reference: &ProjectRef,
+    (operator, reach): (&OperatorNamespace, &Reach),
 ) -> Result<HttpConnect, ProjectError> {
-    self::client(&of_resource(client, namespace, name).await?, &[], reach)
+    self::client(&of_resource(client, namespace, reference, operator).await?, &[], reach)
 }
 
-async fn of_resource(client: &Client, namespace: &str, name: &str) -> Result<Settings, ProjectError> {
-    let failed = |why: String| ProjectError::Cluster { name: name.to_owned(), why };
-    let projects = Api::<ConnectProject>::namespaced(client.clone(), namespace);
-    let found = projects.get_opt(name).await.map_err(|error| failed(error.to_string()))?;
-    let project = found.ok_or_else(|| failed(format!("it does not exist in the namespace {namespace}")))?;
-    let secret_name = &project.spec.credentials_secret_ref.name;
-    let found = secret::read(client, namespace, secret_name).await.map_err(|error| failed(error.to_string()))?;
-    let secret = found.ok_or_else(|| failed(format!("its Secret {secret_name} is missing")))?;
-    secret::Policy::default().check(&secret).map_err(|told| failed(told.message))?;
-    connect_project::settings(&project.spec, secret_name, &secret).map_err(|told| failed(told.message))
+fn cannot_use(reference: &ProjectRef, why: String) -> ProjectError {
+    let kind = ObjectRef::of_project("", reference).kind.as_str();
+    ProjectError::Cluster { project: format!("{kind} {}", reference.name), why }
+}
+
+async fn of_resource(
+    client: &Client,
+    namespace: &str,
+    reference: &ProjectRef,
+    operator: &OperatorNamespace,
+) -> Result<Settings, ProjectError> {
+    let settings = match reference.kind {
+        ProjectKind::ConnectProject => {
+            settings::<ConnectProject>(client, namespace, &reference.name, async |_| Ok(namespace.to_owned())).await
+        }
+        ProjectKind::ClusterConnectProject => {
+            let of_operator = async |project: &ClusterConnectProject| {
+                let controller = project.status.as_ref().and_then(|status| status.controller.as_deref());
+                installs::namespace_of_shared(client, operator.given(), controller).await
+            };
+            settings(client, "", &reference.name, of_operator).await
+        }
+    };
+    settings.map_err(|why| cannot_use(reference, why))
+}
+
+/// Reads a project and its credentials. `credentials`: returns the namespace of its Secret.
+async fn settings<P: ProjectObject>(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    credentials: impl AsyncFnOnce(&P) -> Result<String, String>,
+) -> Result<Settings, String> {
+    let found = P::api(client.clone(), namespace).get_opt(name).await.map_err(|error| error.to_string())?;
+    let place = if namespace.is_empty() { String::new() } else { format!(" in the namespace {namespace}") };
+    let project = found.ok_or_else(|| format!("it does not exist{place}"))?;
+    let place = credentials(&project).await?;
+    let secret_name = &project.project().credentials_secret_ref.name;
+    let found = secret::read(client, &place, secret_name).await.map_err(|error| error.to_string())?;
+    let secret = found.ok_or_else(|| format!("its Secret {secret_name} is missing in the namespace {place}"))?;
+    secret::Policy::default().check(&secret).map_err(|told| told.message)?;
+    connect_project::settings(project.project(), secret_name, &secret).map_err(|told| told.message)
 }
 
 /// Returns the client of a project whose variables are not those of the process.
@@ -165,7 +205,8 @@ fn of_environment(
 /// Returns a `ConnectProject` that matches the environment. It refers to a Secret, and contains no credentials.
 fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Known {
     let name = label(&settings.project_key);
-    let Some(region) = variable("CTP_REGION") else { return Known { name, manifest: None } };
+    let reference = ProjectRef { kind: ProjectKind::ConnectProject, name: name.clone() };
+    let Some(region) = variable("CTP_REGION") else { return Known { reference, manifest: None } };
     let mut spec = json!({
         "projectKey": settings.project_key,
         "region": region,
@@ -182,7 +223,7 @@ fn manifest(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> K
         "metadata": {"name": name},
         "spec": spec,
     });
-    Known { name, manifest: Some(manifest) }
+    Known { reference, manifest: Some(manifest) }
 }
 
 /// Returns the pattern that allows the host of a URL; `None` for an invalid URL, which is reported when it is used.

@@ -15,6 +15,9 @@ Examples:
   connect-operator scaffold demo-connector --project shop > tax.yaml
   connect-operator plan --filename tax.yaml
 
+  # Through a project that namespaces share
+  connect-operator scaffold demo-connector --project clusterproject/shop
+
   # Another name, and the credentials from the environment (CTP_PROJECT_KEY and others)
   connect-operator scaffold demo-connector --name tax
 
@@ -58,5 +61,5 @@ pub(in crate::cli) async fn run(args: Scaffold) -> Result<(), Failed> {
         let document = serde_saphyr::to_string(manifest).map_err(|error| Failed::Argument(error.to_string()))?;
         text = format!("{document}---\n");
     }
-    Ok(print(&(text + &manifests(&connector, &project.name, &name)))?)
+    Ok(print(&(text + &manifests(&connector, &project.reference, &name)))?)
 }

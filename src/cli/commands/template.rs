@@ -8,13 +8,14 @@ use connect_api::model::{ApplicationType, Connector, DeclaredApplication, Declar
 use connect_api::scopes::MANAGE_API_CLIENTS;
 
 use super::export::key_of_secret;
+use crate::crd::{ProjectKind, ProjectRef};
 use crate::names;
 
 /// Mark of a value that the connector requires.
 const REQUIRED: &str = "# required";
 
 /// Returns a Secret for the secured values, if there are any, and a `ConnectorDeployment`.
-pub(super) fn manifests(connector: &Connector, project: &str, name: &str) -> String {
+pub(super) fn manifests(connector: &Connector, project: &ProjectRef, name: &str) -> String {
     let applications = connector.configurations.as_deref().unwrap_or_default();
     let none = DeclaredGlobal::default();
     let global = connector.global_configuration.as_ref().unwrap_or(&none);
@@ -25,7 +26,11 @@ pub(super) fn manifests(connector: &Connector, project: &str, name: &str) -> Str
     text.line(0, "kind: ConnectorDeployment");
     text.line(0, &format!("metadata: {{name: {}}}", scalar(name)));
     text.line(0, "spec:");
-    text.line(1, &format!("projectRef: {{name: {}}}", scalar(project)));
+    let kind = match project.kind {
+        ProjectKind::ConnectProject => "",
+        ProjectKind::ClusterConnectProject => "kind: ClusterConnectProject, ",
+    };
+    text.line(1, &format!("projectRef: {{{kind}name: {}}}", scalar(&project.name)));
     let (member, value) = connector.key.as_ref().map_or(("id", &connector.id), |key| ("key", key));
     text.line(1, &format!("connector: {{{member}: {}}}", scalar(value)));
     if connector.configurations.is_none() {
@@ -214,6 +219,10 @@ mod tests {
         serde_saphyr::from_multiple(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
+    fn named(name: &str) -> ProjectRef {
+        ProjectRef { kind: ProjectKind::ConnectProject, name: name.to_owned() }
+    }
+
     #[test]
     fn required_keys_come_first_and_the_others_are_comments() {
         let connector = connector(&json!({
@@ -230,7 +239,7 @@ mod tests {
             ],
             "globalConfiguration": {"standardConfiguration": [{"key": "SHOP", "description": "Name of the shop"}]},
         }));
-        let text = manifests(&connector, "shop", "tax");
+        let text = manifests(&connector, &named("shop"), "tax");
         assert_eq!(
             text,
             r#"# Tax (tax, version 7)
@@ -289,7 +298,7 @@ spec:
                 "standardConfiguration": [{"key": hostile, "description": hostile, "required": true}, {"key": "b", "default": hostile}],
                 "securedConfiguration": [{"key": hostile, "description": hostile, "required": true}]}],
         }));
-        let text = manifests(&connector, hostile, hostile);
+        let text = manifests(&connector, &named(hostile), hostile);
         assert!(!text.contains(['\u{2028}', '\u{2029}', '\u{85}', '\r']), "{text}");
         assert!(text.lines().all(|line| !line.trim_start().starts_with("kind: Injected")), "{text}");
         let documents = documents(&text);
@@ -338,9 +347,16 @@ spec:
             (json!({"key": null, "configurations": []}), "connector: {id: \"9\"}"),
             (json!({}), "  # The registry does not report the applications of this connector.\n  configurations: []"),
         ] {
-            let text = manifests(&connector(&change), "shop", "tax");
+            let text = manifests(&connector(&change), &named("shop"), "tax");
             assert!(text.contains(expected) && !text.contains("Secret"), "{text}");
             assert_eq!(documents(&text)[0]["spec"]["configurations"], json!([]));
         }
+    }
+
+    #[test]
+    fn a_shared_project_is_named_with_its_kind() {
+        let shared = ProjectRef { kind: ProjectKind::ClusterConnectProject, name: "shop".to_owned() };
+        let text = manifests(&connector(&json!({})), &shared, "tax");
+        assert!(text.contains("  projectRef: {kind: ClusterConnectProject, name: shop}\n"), "{text}");
     }
 }

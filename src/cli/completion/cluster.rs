@@ -10,12 +10,11 @@ use clock::Clock;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, ObjectList, PartialObjectMeta};
 use kube::config::Kubeconfig;
-use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
 use crate::cli::cluster::{Connection, Place};
 use crate::cli::resources::ResourceType;
-use crate::crd::{ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
+use crate::crd::{Connector, ConnectorDeployment, ConnectorStaged};
 
 /// Maximum wait after a key press.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -27,9 +26,11 @@ pub(in crate::cli) fn namespaces() -> Vec<CompletionCandidate> {
     asked(async |client, _| Ok(named(Api::<Namespace>::all(client).list_metadata(&most()).await?)))
 }
 
-/// Returns the `ConnectProject`s of the selected namespace.
+/// Returns the `ConnectProject`s of the selected namespace, and `clusterproject/NAME` for each `ClusterConnectProject`.
 pub(in crate::cli) fn projects() -> Vec<CompletionCandidate> {
-    asked(async |client, namespace| named_in::<ConnectProject>(client, &namespace).await)
+    let all = resources(&[ResourceType::Project, ResourceType::ClusterProject]);
+    let project = format!("{}/", ResourceType::Project.alias());
+    all.into_iter().filter(|it| !it.get_value().to_string_lossy().starts_with(&project)).collect()
 }
 
 /// Returns the contexts of the kubeconfig.
@@ -45,7 +46,11 @@ pub(in crate::cli) fn resources(types: &'static [ResourceType]) -> Vec<Completio
     asked(async |client, namespace| {
         let mut found = Vec::new();
         for (at, resource_type) in types.iter().enumerate() {
-            let names = named(resource_type.api(client.clone(), &namespace).list_metadata(&most()).await?);
+            // The user may not be allowed to list each of them.
+            let Ok(listed) = resource_type.api(client.clone(), &namespace).list_metadata(&most()).await else {
+                continue;
+            };
+            let names = named(listed);
             found.extend(names.iter().map(|name| format!("{}/{name}", resource_type.alias())));
             if at == 0 {
                 found.extend(names);
@@ -91,16 +96,6 @@ async fn staged_keys(client: Client, namespace: &str) -> Result<Vec<String>, kub
 
 fn most() -> ListParams {
     ListParams::default().limit(MOST)
-}
-
-async fn named_in<K>(client: Client, namespace: &str) -> Result<Vec<String>, kube::Error>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + serde::de::DeserializeOwned
-        + std::fmt::Debug,
-{
-    Ok(named(Api::<K>::namespaced(client, namespace).list_metadata(&most()).await?))
 }
 
 fn named<K: Clone>(list: ObjectList<PartialObjectMeta<K>>) -> Vec<String>

@@ -37,7 +37,7 @@ pub(super) enum Checked {
     Refused(String),
 }
 
-/// Checks a manifest in a dry run. `makes_namespace`: whether the manifests also create its namespace.
+/// Checks a manifest in a dry run. `namespace`: empty for a cluster-scoped kind. `makes_namespace`: whether the manifests also create its namespace.
 ///
 /// # Errors
 /// If the API server does not respond.
@@ -50,7 +50,10 @@ pub(super) async fn check(
     makes_namespace: bool,
 ) -> Result<Checked, kube::Error> {
     let is_secret = document.kind == "Secret";
-    let api = Api::<DynamicObject>::namespaced_with(client.clone(), namespace, kind);
+    let api = match namespace {
+        "" => Api::<DynamicObject>::all_with(client.clone(), kind),
+        namespace => Api::namespaced_with(client.clone(), namespace, kind),
+    };
     let before = match read(client, &api, namespace, document).await {
         Ok(before) => before,
         Err(kube::Error::Api(status)) => return Ok(Checked::Refused(refused(is_secret, kind, &status))),
@@ -60,7 +63,9 @@ pub(super) async fn check(
     if let Some(body) = body.as_object_mut() {
         body.remove("status");
     }
-    body["metadata"]["namespace"] = json!(namespace);
+    if !namespace.is_empty() {
+        body["metadata"]["namespace"] = json!(namespace);
+    }
     let unchecked = match send(&api, document, before.as_ref(), &body, manager).await {
         Ok(after) => {
             let mut after = serde_json::to_value(after).map_err(kube::Error::SerdeError)?;
@@ -151,7 +156,7 @@ fn three_way(last: &Value, now: &Value) -> Value {
 }
 
 /// Computes the result without the API server.
-fn apply_locally(before: Option<&Value>, body: &Value, document: &Document) -> Value {
+pub(super) fn apply_locally(before: Option<&Value>, body: &Value, document: &Document) -> Value {
     let mut after = before.cloned().unwrap_or_else(|| json!({}));
     let last = before.and_then(last_applied).unwrap_or(Value::Null);
     merge(&mut after, &three_way(&last, body));

@@ -2,15 +2,19 @@
 //!
 //! Reads manifests, the cluster and the remote, and runs the operator's own decision table. Writes nothing: it calls
 //! the API server with reads and dry runs (`dry_run`), and the Connect API with reads. Start at [`run`]; next:
-//! `projected_cluster` for the cluster after applying, `simulation` for the decisions, `report` for the output.
+//! `projected_cluster` for the cluster after applying, `reconcile` for each resource, `simulation` for the decisions,
+//! `report` for the output; `local` for a plan without a cluster.
 
 mod difference;
 mod dry_run;
+mod local;
 mod manifests;
 mod projected_cluster;
+mod reconcile;
 mod refusal;
 mod remote;
 mod report;
+mod schema;
 mod simulation;
 mod staged;
 
@@ -21,33 +25,20 @@ use std::process::ExitCode;
 use clap_complete::engine::ArgValueCandidates;
 use kube::Client;
 
-use self::projected_cluster::{Planned, PlannedStaged, ProjectedCluster};
+use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
 use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
-use self::simulation::{Action, Inputs, Projection, simulate};
 use super::cluster::Connection;
 use super::completion;
 use super::installs::{self, Install};
 use super::printing::print;
 use super::reach::{Reach, ReachError};
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connect_factory::HttpFactory;
-use crate::controllers::connector_deployment::application_urls;
-use crate::controllers::connector_deployment::applications;
-use crate::controllers::connector_deployment::desired::{self, Contents};
-use crate::controllers::connector_deployment::registered::Registered;
-use crate::controllers::connector_deployment::{intent, status_conversion};
-use crate::controllers::connector_staged;
-use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::digest::{DigestKey, KEY_LENGTH};
 use crate::controllers::digest_key;
-use crate::controllers::driver::identity_changed;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::problem;
-use crate::controllers::reason::Reason;
 use crate::controllers::secret;
-use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
 
 /// Exit code with `--exit-code` if something would change.
@@ -61,13 +52,18 @@ Deployment; if it cannot be read, the hosts of commercetools and this machine";
 ///
 /// For each ConnectorDeployment, shows whether the operator would create, redeploy (with the values that differ) or
 /// adopt a deployment; for each ConnectorStaged, which steps it would take and what publishing waits for; and which
-/// problems the operator would report. ConnectProjects, Secrets and ConfigMaps in the same files count as applied;
+/// problems the operator would report. Projects, Secrets and ConfigMaps in the same files count as applied;
 /// everything else comes from the cluster. Nothing is written: the API server checks the manifests in dry runs, and the
 /// Connect API is only read. Secured values are never shown.
+///
+/// With --local, no cluster is asked: the files are all there is. The remote is read if the files, or the environment
+/// (`CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`), have credentials. docs/plan.md says what such a plan cannot
+/// tell.
 ///
 /// Exits with 0 if a plan was made without a problem, and with 1 if there is a problem. With --exit-code, 0 means that
 /// nothing would happen, and 2 that something would.
 #[derive(Clone, Debug, clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(mut_arg("allowed_api_hosts", |it| it.long_help(HOSTS_HELP).help(HOSTS_HELP)))]
 pub(super) struct Args {
     /// File or folder with manifests, or - for standard input; may be repeated.
@@ -78,9 +74,13 @@ pub(super) struct Args {
     #[arg(long, short = 'R')]
     recursive: bool,
 
-    /// Namespace of manifests without one. Default: that of the current context.
+    /// Namespace of manifests without one. Default: that of the current context; with --local, default.
     #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     namespace: Option<String>,
+
+    /// Do not ask the cluster: plan with the files alone, and with the remote if there are credentials.
+    #[arg(long, conflicts_with_all = ["context", "kubeconfig", "user", "groups", "field_manager"])]
+    local: bool,
 
     /// Exit with 2 if something would happen at the remote and there is no problem.
     #[arg(long)]
@@ -95,7 +95,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME")]
     field_manager: Option<String>,
 
-    /// Namespace of the operator, with the key for comparing secured values. Default: that of the current context.
+    /// Namespace of the operator, with the key for comparing secured values and the credentials of ClusterConnectProjects.
+    /// Default: that of the current context for the key, and that of the operator that manages the project for the others.
     #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     operator_namespace: Option<String>,
 
@@ -153,13 +154,25 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     if documents.is_empty() {
         return Err(PlanError::Nothing);
     }
-    let (client, namespace) = args.connection.client(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?;
-    let mut remotes = Remotes::new(factory(&client, &args, &namespace).await?);
+    let (client, namespace) = if args.local {
+        (local::client(), args.namespace.clone().unwrap_or_else(|| "default".to_owned()))
+    } else {
+        args.connection.client(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?
+    };
+    // Users who may not read the Deployments still get a plan.
+    let operators = installs::list(&client, args.operator_namespace.as_deref()).await.unwrap_or_default();
+    let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
+    let mut remotes = Remotes::new(factory(&installs, &args, &namespace)?);
     let keys = keys(&client, &args).await?;
-    let secrets = secret::Policy { require_label: args.require_secret_label };
-    let projected_cluster =
-        projected_cluster::projected_cluster(client, secrets, &namespace, args.field_manager.as_deref(), &documents)
-            .await?;
+    let settings = projected_cluster::Settings {
+        secrets: secret::Policy { require_label: args.require_secret_label },
+        local: args.local,
+        namespace: &namespace,
+        manager: args.field_manager.as_deref(),
+        operator_namespace: args.operator_namespace.as_deref(),
+        cluster_projects: installs.is_empty() || installs.iter().any(|install| install.has(installs::CLUSTER_PROJECTS)),
+    };
+    let projected_cluster = projected_cluster::projected_cluster(client, &settings, &documents).await?;
     let mut staged = BTreeMap::new();
     for (object_ref, planned) in &projected_cluster.staged {
         staged.insert(object_ref.clone(), plan_staged(&projected_cluster, &mut remotes, object_ref, planned).await?);
@@ -186,11 +199,8 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
 }
 
 /// Returns a factory for clients that may call the hosts that the operator may call, if they can be read.
-async fn factory(client: &Client, args: &Args, namespace: &str) -> Result<HttpFactory, PlanError> {
+fn factory(installs: &[Install<'_>], args: &Args, namespace: &str) -> Result<HttpFactory, PlanError> {
     if args.reach.given().is_none() {
-        // Users who may not read the Deployment still get a plan.
-        let operators = installs::list(client, args.operator_namespace.as_deref()).await.unwrap_or_default();
-        let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
         let here = installs.iter().filter(|install| install.watches(Some(namespace)));
         let hosts: Vec<&str> = here.flat_map(|install| install.values("--allowed-api-hosts")).collect();
         if !hosts.is_empty() {
@@ -201,6 +211,10 @@ async fn factory(client: &Client, args: &Args, namespace: &str) -> Result<HttpFa
 }
 
 async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
+    let spare = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
+    if args.local {
+        return Ok(Keys { known: Err(local::UNKEYED.to_owned()), spare });
+    }
     let namespace = match &args.operator_namespace {
         Some(namespace) => namespace.clone(),
         None => args.connection.client(None).await.map_err(PlanError::Cluster)?.1,
@@ -213,192 +227,5 @@ async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
         )),
         Err(error) => Err(error.to_string()),
     };
-    Ok(Keys { known, spare: DigestKey::new(rand::random::<[u8; KEY_LENGTH]>()) })
-}
-
-/// Returns the problem of a resource that uses a shared project, whose credentials users of its namespace need not be
-/// allowed to read.
-fn shared_project(project: &ObjectRef) -> Option<ConditionUpdate> {
-    project.kind.is_cluster_scoped().then(|| {
-        let message = format!("plan does not cover resources that use a ClusterConnectProject yet, such as {project}");
-        ConditionUpdate::new(Reason::ProjectNotReady, message)
-    })
-}
-
-/// Plans one reconcile of a staged connector, and those that follow it.
-async fn plan_staged(
-    projected_cluster: &ProjectedCluster,
-    remotes: &mut Remotes,
-    object_ref: &ObjectRef,
-    planned: &PlannedStaged,
-) -> Result<staged::Projection, kube::Error> {
-    let object = &planned.after;
-    let spec = &object.spec;
-    if let Some(winner) = projected_cluster.winner(object) {
-        return Ok(staged::Projection::problem(problem::key_conflict("ConnectorStaged", &winner, &spec.key)));
-    }
-    let place = ObjectRef::of_project(&object_ref.namespace, &spec.project_ref);
-    if let Some(condition) = shared_project(&place) {
-        return Ok(staged::Projection::problem(condition));
-    }
-    let Some(project) = projected_cluster.project(&place).await? else {
-        return Ok(staged::Projection::problem(problem::project_missing(&place)));
-    };
-    if let Some(condition) = identity_changed(object, &project.spec.identity()) {
-        return Ok(staged::Projection::problem(condition));
-    }
-    let api = match remotes.client(projected_cluster, &place, &project).await? {
-        Ok(api) => api,
-        Err(condition) => return Ok(staged::Projection::problem(problem::of_project(&place, &condition))),
-    };
-    let persisted = connector_staged::status_conversion::persisted(&object.status.clone().unwrap_or_default());
-    let record = match connector_staged::observe::read_remote(&*api, &spec.key, &persisted).await {
-        Ok(record) => record,
-        Err(error) => return Ok(staged::Projection::problem(problem::condition(&error, &project.spec.project_key))),
-    };
-    let proofs = match &spec.publish_after {
-        Some(after) => projected_cluster.proofs(&object_ref.namespace, after).await?,
-        None => Objects::default(),
-    };
-    Ok(staged::simulate(&staged::Inputs {
-        object,
-        name: &object_ref.name,
-        record: record.as_ref(),
-        proofs: &proofs,
-        granted: &api.granted().unwrap_or_default(),
-        project: &project.spec.project_key,
-        now: remotes.now(),
-    }))
-}
-
-/// Plans a reconcile of a deployment, up to the first call that the operator would send. `follows`: the plan for the
-/// staged connector that it deploys.
-async fn plan(
-    projected_cluster: &ProjectedCluster,
-    remotes: &mut Remotes,
-    keys: &Keys,
-    object_ref: &ObjectRef,
-    planned: &Planned,
-    follows: Option<&staged::Projection>,
-) -> Result<Projection, kube::Error> {
-    let object = &planned.after;
-    if let Some(winner) = projected_cluster.winner(object) {
-        return Ok(Projection::problem(problem::key_conflict("ConnectorDeployment", &winner, &intent::key(object))));
-    }
-    let place = ObjectRef::of_project(&object_ref.namespace, &object.spec.project_ref);
-    if let Some(condition) = shared_project(&place) {
-        return Ok(Projection::problem(condition));
-    }
-    let Some(project) = projected_cluster.project(&place).await? else {
-        return Ok(Projection::problem(problem::project_missing(&place)));
-    };
-    let wanted = intent::identity_in(object, project.spec.identity(), &project.spec.region);
-    if let Some(condition) = identity_changed(object, &wanted.remote) {
-        return Ok(Projection::problem(condition));
-    }
-    let api = match remotes.client(projected_cluster, &place, &project).await? {
-        Ok(api) => api,
-        Err(condition) => return Ok(Projection::problem(problem::of_project(&place, &condition))),
-    };
-    let persisted = status_conversion::persisted(&object.status.clone().unwrap_or_default());
-    let read = match remotes.look(&api, &wanted.key, &persisted).await {
-        Ok(read) => read,
-        Err(error) => return Ok(Projection::problem(problem::condition(&error, &project.spec.project_key))),
-    };
-    if let Some(follows) = follows.filter(|follows| follows.moves && read.record.is_none() && persisted.id.is_none()) {
-        return later(projected_cluster, object_ref, object, follows).await;
-    }
-    let staged = projected_cluster.staged(&object_ref.namespace, object).await?;
-    let target = match intent::target(object, staged.as_ref()) {
-        Ok(target) => target,
-        Err(condition) => return Ok(Projection::problem(condition)),
-    };
-    // A resource that only observes sends nothing, so its plan needs neither the registry nor values.
-    let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
-    let registry_entry =
-        if observes { None } else { Some(remotes.registry_entry(&place, &api, target.name.clone()).await) };
-    let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
-    let registered = Registered { registry_entry, deployable };
-    let declared = registered.declarations(object, read.record.as_deref());
-    let named = if observes { std::collections::BTreeSet::new() } else { desired::references(&object.spec) };
-    let contents = projected_cluster.contents_after(&object_ref.namespace, &named).await?;
-    let missing = read.record.as_deref().map(applications::missing).unwrap_or_default();
-    let urls = |object: &ConnectorDeployment| {
-        application_urls::urls(read.record.as_deref(), &object.status.clone().unwrap_or_default())
-    };
-    let mut desired = desired::from_spec(&object.spec, &contents, declared.as_ref())
-        .map_err(|unready| registered.condition(object, unready, &wanted.region, read.record.as_deref()));
-    if let (Ok(desired), Some(_)) = (&mut desired, &read.record) {
-        desired.fit(&missing, declared.as_ref(), &persisted);
-    }
-    if let Ok(desired) = &mut desired {
-        desired.resolve(&urls(object));
-    }
-    // The values before applying: if they are those that were applied last, they show which secured values change.
-    let earlier = match planned.before.as_ref().filter(|_| !observes) {
-        Some(before) => {
-            let contents: Contents =
-                projected_cluster.contents_before(&object_ref.namespace, &desired::references(&before.spec)).await?;
-            let declared = registered.declarations(before, read.record.as_deref());
-            let mut earlier = desired::from_spec(&before.spec, &contents, declared.as_ref()).ok();
-            if let (Some(earlier), Some(_)) = (&mut earlier, &read.record) {
-                earlier.fit(&missing, declared.as_ref(), &persisted);
-            }
-            if let Some(earlier) = &mut earlier {
-                earlier.resolve(&urls(before));
-            }
-            earlier
-        }
-        None => None,
-    };
-    let mut outcome = simulate(&Inputs {
-        before: planned.before.as_ref(),
-        after: object,
-        wanted: &wanted,
-        target: &target,
-        registered: &registered,
-        read: &read,
-        desired: &desired,
-        earlier: earlier.as_ref(),
-        key: keys.known.as_ref().ok(),
-        spare: &keys.spare,
-        granted: &api.granted().unwrap_or_default(),
-        now: remotes.now(),
-    });
-    if let Some(follows) = follows {
-        follow(object, follows, &mut outcome);
-    }
-    Ok(outcome)
-}
-
-/// Plans a deployment that is created once its staged connector is deployable.
-async fn later(
-    projected_cluster: &ProjectedCluster,
-    object_ref: &ObjectRef,
-    object: &ConnectorDeployment,
-    follows: &staged::Projection,
-) -> Result<Projection, kube::Error> {
-    if let Some(why) = &follows.not_deployable {
-        return Ok(Projection::problem(intent::not_deployable(object, why)));
-    }
-    let contents = projected_cluster.contents_after(&object_ref.namespace, &desired::references(&object.spec)).await?;
-    if let Err(unready) = desired::from_spec(&object.spec, &contents, None) {
-        return Ok(Projection::problem(unready.condition));
-    }
-    let note = "it waits until its ConnectorStaged is deployable; the declarations of that connector are not known \
-                yet, so values were not checked";
-    Ok(Projection { action: Action::Create, notes: vec![note.to_owned()], ..Projection::nothing() })
-}
-
-/// Adds the redeploy of a live deployment that follows its staged connector to the next tag.
-fn follow(object: &ConnectorDeployment, follows: &staged::Projection, outcome: &mut Projection) {
-    let will = follows.moves && follows.not_deployable.is_none() && outcome.problem.is_none();
-    if !will || object.spec.connector.update_policy != UpdatePolicy::Latest || object.spec.suspend {
-        return;
-    }
-    if matches!(outcome.action, Action::None | Action::Unknown) {
-        outcome.action = Action::Redeploy;
-    }
-    let note = "it follows its ConnectorStaged once that is deployable; its new declarations are not known yet";
-    outcome.notes.push(note.to_owned());
+    Ok(Keys { known, spare })
 }

@@ -1,6 +1,10 @@
 //! The cluster after applying: the current objects, replaced by those that are applied. Only reads; `dry_run` checks
 //! the manifests.
 
+mod contents;
+mod projects;
+mod users;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::NamespaceResourceScope;
@@ -10,11 +14,12 @@ use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use self::contents::content;
+pub(super) use self::projects::Project;
+use self::projects::Shared;
 use super::dry_run::{self, Checked, WouldBe};
+use super::local;
 use super::manifests::Document;
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::connector_deployment::desired::{self, Content, Contents};
-use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
 use crate::controllers::connector_staged::observe;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::driver::RemoteKind;
@@ -23,8 +28,14 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;
 use crate::controllers::staged_connectors::StagedConnector;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, PublishAfter};
+use crate::crd::{
+    ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
+    PublishAfter,
+};
 use crate::names;
+
+/// Label with its name that every Namespace has (Kubernetes, well-known labels).
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
 /// A deployment to plan.
 pub(super) struct Planned {
@@ -64,9 +75,17 @@ pub(super) struct ProjectedCluster {
     client: Client,
     /// Which Secrets may be used.
     secrets: secret::Policy,
+    /// Whether the manifests are all there is.
+    pub(super) local: bool,
     /// Deployments to plan, in order.
     pub(super) planned: BTreeMap<ObjectRef, Planned>,
-    projects: BTreeMap<ObjectRef, ConnectProject>,
+    /// Projects among the manifests.
+    projects: BTreeMap<ObjectRef, Project>,
+    shared: Shared,
+    /// Labels of Namespaces among the manifests.
+    namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    /// Namespace of the operator, if the user names it.
+    operator_namespace: Option<String>,
     /// Staged connectors to plan, in order.
     pub(super) staged: BTreeMap<ObjectRef, PlannedStaged>,
     /// Checks among the manifests.
@@ -82,28 +101,42 @@ pub(super) struct ProjectedCluster {
     keys: KeyOwnership,
 }
 
+/// How the manifests are applied, and by which operator they are reconciled.
+pub(super) struct Settings<'a> {
+    /// Which Secrets may be used.
+    pub(super) secrets: secret::Policy,
+    /// Whether the manifests are all there is.
+    pub(super) local: bool,
+    /// Namespace of manifests without one.
+    pub(super) namespace: &'a str,
+    /// Field manager that applies.
+    pub(super) manager: Option<&'a str>,
+    /// Namespace of the operator, if the user names it.
+    pub(super) operator_namespace: Option<&'a str>,
+    /// Whether the operator works with `ClusterConnectProject`s, as far as it is known.
+    pub(super) cluster_projects: bool,
+}
+
 /// Projects the cluster from the manifests and the current objects.
 ///
 /// # Errors
 /// If the API server does not respond.
 pub(super) async fn projected_cluster(
     client: Client,
-    secrets: secret::Policy,
-    namespace: &str,
-    manager: Option<&str>,
+    settings: &Settings<'_>,
     documents: &[Document],
 ) -> Result<ProjectedCluster, kube::Error> {
-    let made: BTreeSet<&str> = documents
-        .iter()
-        .filter(|document| document.group.is_empty() && document.kind == "Namespace")
-        .map(|document| document.name.as_str())
-        .collect();
+    let namespaces = namespaces(documents);
     let (enqueue, _) = tokio::sync::mpsc::unbounded_channel();
     let mut projected_cluster = ProjectedCluster {
         client,
-        secrets,
+        secrets: settings.secrets,
+        local: settings.local,
         planned: BTreeMap::new(),
         projects: BTreeMap::new(),
+        shared: Shared::new(settings.cluster_projects),
+        namespaces,
+        operator_namespace: settings.operator_namespace.map(ToOwned::to_owned),
         staged: BTreeMap::new(),
         checks: BTreeMap::new(),
         objects: BTreeMap::new(),
@@ -118,9 +151,15 @@ pub(super) async fn projected_cluster(
             others.extend(sentence(document));
             continue;
         };
-        let place = document.namespace.as_deref().unwrap_or(namespace);
-        let makes = made.contains(place);
-        match dry_run::check(&projected_cluster.client, &kind, place, document, manager, makes).await? {
+        let scoped = document.kind == "ClusterConnectProject";
+        let place = if scoped { "" } else { document.namespace.as_deref().unwrap_or(settings.namespace) };
+        let makes = projected_cluster.namespaces.contains_key(place);
+        let checked = if settings.local {
+            local::check(document, place)
+        } else {
+            dry_run::check(&projected_cluster.client, &kind, place, document, settings.manager, makes).await?
+        };
+        match checked {
             Checked::Refused(message) => projected_cluster.refuse(place, document, &message),
             Checked::Taken(would_be) => {
                 if let Err(message) = projected_cluster.take(place, document, *would_be) {
@@ -132,9 +171,23 @@ pub(super) async fn projected_cluster(
     let unchecked = std::mem::take(&mut projected_cluster.unchecked).into_iter();
     projected_cluster.notes.extend(unchecked.map(|(why, objects)| format!("{}: {why}", objects.join(", "))));
     projected_cluster.notes.extend(others);
+    projected_cluster.notes.extend(settings.local.then(|| local::NOTE.to_owned()));
     projected_cluster.add_users().await?;
+    projected_cluster.read_shared().await?;
     projected_cluster.note_keys().await?;
     Ok(projected_cluster)
+}
+
+/// Returns the labels of the Namespaces among the manifests, with the one that the API server adds.
+fn namespaces(documents: &[Document]) -> BTreeMap<String, BTreeMap<String, String>> {
+    let all = documents.iter().filter(|document| document.group.is_empty() && document.kind == "Namespace");
+    all.map(|document| {
+        let labels = document.body["metadata"]["labels"].as_object().into_iter().flatten();
+        let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+        let own = (NAMESPACE_NAME.to_owned(), document.name.clone());
+        (document.name.clone(), labels.chain([own]).collect())
+    })
+    .collect()
 }
 
 /// Returns the kind if objects of it are projected; `None` if the plan ignores them.
@@ -143,6 +196,7 @@ fn kind(document: &Document) -> Option<ApiResource> {
         ("", "Secret") => Some(ApiResource::erase::<Secret>(&())),
         ("", "ConfigMap") => Some(ApiResource::erase::<ConfigMap>(&())),
         (names::GROUP, "ConnectProject") => Some(ApiResource::erase::<ConnectProject>(&())),
+        (names::GROUP, "ClusterConnectProject") => Some(ApiResource::erase::<ClusterConnectProject>(&())),
         (names::GROUP, "ConnectorDeployment") => Some(ApiResource::erase::<ConnectorDeployment>(&())),
         (names::GROUP, "ConnectorStaged") => Some(ApiResource::erase::<ConnectorStaged>(&())),
         (names::GROUP, "ActionCheck") => Some(ApiResource::erase::<ActionCheck>(&())),
@@ -170,19 +224,31 @@ impl ProjectedCluster {
         let WouldBe { before, after, unchecked } = would_be;
         let name = &document.name;
         if let Some(why) = unchecked.as_ref().filter(|_| document.kind != "ConnectorDeployment") {
-            self.unchecked.entry(why.clone()).or_default().push(format!("{} {namespace}/{name}", document.kind));
+            self.unchecked.entry(why.clone()).or_default().push(shown(&document.kind, namespace, name));
         }
         match document.kind.as_str() {
             "ConnectorDeployment" => {
                 let before = before.map(typed).transpose()?;
-                let planned = Planned { before, after: typed(after)?, written: true, unchecked };
+                let mut after: ConnectorDeployment = typed(after)?;
+                if self.local {
+                    // What exists is that of the resource, because the status with its id is in the cluster.
+                    after.spec.adoption_policy = AdoptionPolicy::Adopt;
+                }
+                let planned = Planned { before, after, written: true, unchecked };
                 self.planned.insert(ObjectRef::deployment(namespace, name), planned);
             }
             "ConnectProject" => {
-                self.projects.insert(ObjectRef::project(namespace, name), typed(after)?);
+                self.projects.insert(ObjectRef::project(namespace, name), Project::Own(Box::new(typed(after)?)));
+            }
+            "ClusterConnectProject" => {
+                self.projects.insert(ObjectRef::cluster_project(name), Project::Shared(Box::new(typed(after)?)));
             }
             "ConnectorStaged" => {
-                let planned = PlannedStaged { after: typed(after)?, written: true };
+                let mut after: ConnectorStaged = typed(after)?;
+                if self.local {
+                    after.spec.adoption_policy = AdoptionPolicy::Adopt;
+                }
+                let planned = PlannedStaged { after, written: true };
                 self.staged.insert(ObjectRef::staged(namespace, name), planned);
             }
             "ActionCheck" => {
@@ -204,48 +270,6 @@ impl ProjectedCluster {
         Ok(())
     }
 
-    /// Adds deployments and staged connectors of the cluster that are not among the manifests, but whose values,
-    /// connector or project are.
-    async fn add_users(&mut self) -> Result<(), kube::Error> {
-        let mut touched: BTreeSet<String> = self.objects.keys().map(|(namespace, _)| namespace.clone()).collect();
-        touched.extend(self.projects.keys().map(|project| project.namespace.clone()));
-        touched.extend(self.staged.keys().map(|staged| staged.namespace.clone()));
-        for namespace in touched {
-            let Some(found) = self.list::<ConnectorDeployment>(Some(&namespace)).await? else {
-                self.notes.push(format!(
-                    "you may not list the ConnectorDeployments of {namespace}, so those without a manifest here are not planned"
-                ));
-                continue;
-            };
-            for object in found {
-                let object_ref = ObjectRef::deployment(&namespace, &object.name_any());
-                let names = |reference: Reference| self.objects.contains_key(&(namespace.clone(), reference));
-                let project = ObjectRef::of_project(&namespace, &object.spec.project_ref);
-                let staged = object.spec.connector.staged_ref.as_ref();
-                let concerned = self.projects.contains_key(&project)
-                    || staged
-                        .is_some_and(|named| self.staged.contains_key(&ObjectRef::staged(&namespace, &named.name)))
-                    || desired::references(&object.spec).into_iter().any(names);
-                if concerned && !self.planned.contains_key(&object_ref) {
-                    let before = Some(object.clone());
-                    let planned = Planned { before, after: object, written: false, unchecked: None };
-                    self.planned.insert(object_ref, planned);
-                }
-            }
-        }
-        let namespaces: BTreeSet<String> = self.projects.keys().map(|project| project.namespace.clone()).collect();
-        for namespace in namespaces {
-            for object in self.list::<ConnectorStaged>(Some(&namespace)).await?.unwrap_or_default() {
-                let object_ref = ObjectRef::staged(&namespace, &object.name_any());
-                let project = ObjectRef::of_project(&namespace, &object.spec.project_ref);
-                if self.projects.contains_key(&project) && !self.staged.contains_key(&object_ref) {
-                    self.staged.insert(object_ref, PlannedStaged { after: object, written: false });
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Rule 4: records which resource claims which key, in the whole cluster if it may be listed.
     async fn note_keys(&mut self) -> Result<(), kube::Error> {
         let mut projects = self.list::<ConnectProject>(None).await?;
@@ -262,13 +286,7 @@ impl ProjectedCluster {
                 deployments.get_or_insert_default().extend(self.list(Some(&namespace)).await?.unwrap_or_default());
             }
         }
-        for project in projects.iter().flatten().chain(self.projects.values()) {
-            self.keys.saw_project(project);
-            let object_ref = ObjectRef::project(&project.namespace().unwrap_or_default(), &project.name_any());
-            let answered = project.status.as_ref().is_some_and(|status| status.last_look_at.is_some());
-            let admits = answered || self.projects.contains_key(&object_ref);
-            self.keys.admitted(&object_ref, &project.spec.identity(), admits);
-        }
+        self.note_projects(projects.unwrap_or_default());
         let object_ref = |object: &ConnectorDeployment| {
             ObjectRef::deployment(&object.namespace().unwrap_or_default(), &object.name_any())
         };
@@ -309,17 +327,6 @@ impl ProjectedCluster {
         match self.keys.claim_status(object) {
             ClaimStatus::HeldBy(winner) => Some(winner),
             ClaimStatus::Owner | ClaimStatus::Unknown | ClaimStatus::Unlisted => None,
-        }
-    }
-
-    /// Returns a project after applying.
-    ///
-    /// # Errors
-    /// Errors of the API server.
-    pub(super) async fn project(&self, object_ref: &ObjectRef) -> Result<Option<ConnectProject>, kube::Error> {
-        match self.projects.get(object_ref) {
-            Some(project) => Ok(Some(project.clone())),
-            None => Api::namespaced(self.client.clone(), &object_ref.namespace).get_opt(&object_ref.name).await,
         }
     }
 
@@ -372,87 +379,11 @@ impl ProjectedCluster {
         }
         Ok(objects)
     }
-
-    /// Returns a Secret after applying.
-    ///
-    /// # Errors
-    /// Errors of the API server.
-    pub(super) async fn secret(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Result<Option<Secret>, ConditionUpdate>, kube::Error> {
-        match self.objects.get(&(namespace.to_owned(), (Named::Secret, name.to_owned()))) {
-            Some(value) => {
-                let written: Option<Secret> = serde_json::from_value(value.clone()).ok();
-                Ok(written.map(|secret| self.secrets.check(&secret).map(|()| secret)).transpose())
-            }
-            None => secret::named(&self.client, self.secrets, namespace, name).await,
-        }
-    }
-
-    /// Returns the objects from which a spec takes values, before applying.
-    ///
-    /// # Errors
-    /// Errors of the API server.
-    pub(super) async fn contents_before(
-        &self,
-        namespace: &str,
-        named: &BTreeSet<Reference>,
-    ) -> Result<Contents, kube::Error> {
-        let config_maps = Api::<ConfigMap>::namespaced(self.client.clone(), namespace);
-        let mut contents = Contents::new();
-        for reference in named {
-            let found = match reference.0 {
-                Named::Secret => {
-                    let found = secret::named(&self.client, self.secrets, namespace, &reference.1).await?;
-                    found.map(|found| found.map(of_secret))
-                }
-                Named::ConfigMap => Ok(config_maps.get_opt(&reference.1).await?.map(of_config_map)),
-                Named::Project | Named::ClusterProject | Named::Deployment | Named::Staged | Named::Check => Ok(None),
-            };
-            contents.extend(found.transpose().map(|found| (reference.clone(), found)));
-        }
-        Ok(contents)
-    }
-
-    /// Returns the same objects after applying.
-    ///
-    /// # Errors
-    /// Errors of the API server.
-    pub(super) async fn contents_after(
-        &self,
-        namespace: &str,
-        named: &BTreeSet<Reference>,
-    ) -> Result<Contents, kube::Error> {
-        let written = |reference: &Reference| {
-            let value = self.objects.get(&(namespace.to_owned(), reference.clone()))?;
-            self.content(reference.0, value.clone())
-        };
-        let (here, there): (BTreeSet<Reference>, BTreeSet<Reference>) =
-            named.iter().cloned().partition(|reference| written(reference).is_some());
-        let mut contents = self.contents_before(namespace, &there).await?;
-        contents.extend(here.into_iter().filter_map(|reference| Some((reference.clone(), written(&reference)?))));
-        Ok(contents)
-    }
-
-    /// Returns the content of an applied object, if it may be used.
-    fn content(&self, kind: Named, value: Value) -> Option<Result<Content, ConditionUpdate>> {
-        if kind == Named::Secret {
-            let secret: Secret = serde_json::from_value(value).ok()?;
-            return Some(self.secrets.check(&secret).map(|()| of_secret(secret)));
-        }
-        content(kind, value).ok().map(Ok)
-    }
 }
 
-/// Reads the content of a Secret or ConfigMap; the error does not quote it.
-fn content(kind: Named, value: Value) -> Result<Content, String> {
-    let read = match kind {
-        Named::Secret => serde_json::from_value(value).map(of_secret),
-        _ => serde_json::from_value(value).map(of_config_map),
-    };
-    read.map_err(|_| "its data are invalid".to_owned())
+/// Returns an object in a message.
+pub(super) fn shown(kind: &str, namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
 }
 
 fn typed<K: DeserializeOwned>(value: Value) -> Result<K, String> {

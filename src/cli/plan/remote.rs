@@ -6,23 +6,37 @@ use std::sync::Arc;
 use connect_api::http::HttpConnect;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
 
-use super::projected_cluster::ProjectedCluster;
+use super::local;
+use super::projected_cluster::{Project, ProjectedCluster};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::observe::RecordRead;
 use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState, PersistedState};
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::problem;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask};
 use crate::controllers::secret;
-use crate::crd::ConnectProject;
+use crate::crd::ConnectProjectSpec;
+
+/// How a project can be asked.
+#[derive(Clone)]
+pub(super) enum Reached {
+    /// With this client.
+    Client(Arc<HttpConnect>),
+    /// Not at all, and the operator would report this about its resources.
+    Not(ConditionUpdate),
+    /// Not in this plan, for this reason.
+    Unasked(String),
+}
 
 /// A client for each project, and a cache of registry entries, so that each is read once.
 pub(super) struct Remotes {
     factory: HttpFactory,
-    clients: BTreeMap<ObjectRef, Result<Arc<HttpConnect>, ConditionUpdate>>,
+    clients: BTreeMap<ObjectRef, Reached>,
     registry_cache: BTreeMap<(ObjectRef, RegistryKey), RegistryEntry>,
 }
 
@@ -32,7 +46,7 @@ impl Remotes {
         Self { factory, clients: BTreeMap::new(), registry_cache: BTreeMap::new() }
     }
 
-    /// Returns the client of a project, or the condition that the operator would report instead.
+    /// Returns the client of a project, or the condition that the operator would report about its resources instead.
     ///
     /// # Errors
     /// Errors of the API server.
@@ -40,23 +54,42 @@ impl Remotes {
         &mut self,
         projected_cluster: &ProjectedCluster,
         object_ref: &ObjectRef,
-        project: &ConnectProject,
-    ) -> Result<Result<Arc<HttpConnect>, ConditionUpdate>, kube::Error> {
+        project: &Project,
+    ) -> Result<Reached, kube::Error> {
         if let Some(known) = self.clients.get(object_ref) {
             return Ok(known.clone());
         }
-        let name = &project.spec.credentials_secret_ref.name;
-        let settings = match projected_cluster.secret(&object_ref.namespace, name).await? {
-            Ok(Some(secret)) => connect_project::settings(&project.spec, name, &secret),
-            Err(condition) => Err(condition),
-            Ok(None) => Err(secret::missing(name, connect_project::CREDENTIALS_FIELD)),
+        let client = match projected_cluster.credentials(object_ref, project).await? {
+            Ok(None) if projected_cluster.local => {
+                let variable = |name: &str| std::env::var(name).ok();
+                match local::credentials(project.spec(), variable) {
+                    Some(secret) => self.made(object_ref, project.spec(), Some(&secret)),
+                    None => Reached::Unasked(local::no_credentials(&object_ref.name, project.spec())),
+                }
+            }
+            Ok(secret) => self.made(object_ref, project.spec(), secret.as_ref()),
+            Err(condition) => Reached::Not(condition),
         };
-        let client = settings.and_then(|settings| {
-            let made = self.factory.client(&settings);
-            made.map(Arc::new).map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence))
-        });
         self.clients.insert(object_ref.clone(), client.clone());
         Ok(client)
+    }
+
+    fn made(&self, project: &ObjectRef, spec: &ConnectProjectSpec, secret: Option<&Secret>) -> Reached {
+        match self.connected(spec, secret) {
+            Ok(client) => Reached::Client(client),
+            Err(condition) => Reached::Not(problem::of_project(project, &condition)),
+        }
+    }
+
+    fn connected(
+        &self,
+        spec: &ConnectProjectSpec,
+        secret: Option<&Secret>,
+    ) -> Result<Arc<HttpConnect>, ConditionUpdate> {
+        let name = &spec.credentials_secret_ref.name;
+        let secret = secret.ok_or_else(|| secret::missing(name, connect_project::CREDENTIALS_FIELD))?;
+        let made = self.factory.client(&connect_project::settings(spec, name, secret)?);
+        made.map(Arc::new).map_err(|sentence| ConditionUpdate::new(Reason::ConfigurationInvalid, sentence))
     }
 
     /// Returns the registry entry of a connector as the project sees it.

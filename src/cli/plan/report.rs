@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::difference::{Change, Difference, Kind};
-use super::projected_cluster::{Invalid, Planned};
+use super::projected_cluster::{Invalid, Planned, shown};
 use super::simulation::{Action, Projection};
 use crate::controllers::connector_deployment::{intent, verification};
 use crate::controllers::object_ref::ObjectRef;
@@ -30,6 +30,9 @@ const PLAIN: Style = Style::new();
 
 /// Introduces what a suspended resource would do.
 const HELD: &str = "nothing is sent while suspend is true; once it is false,";
+
+/// Describes a resource whose remote was not asked.
+const NOT_ASKED: &str = "the remote was not asked, so what would happen is not known";
 
 /// Maximum characters of a value in a line; JSON has the whole value.
 const LONGEST_VALUE: usize = 120;
@@ -179,7 +182,7 @@ impl Report {
         let mut text = String::new();
         for invalid in &self.invalid {
             let Invalid { kind, namespace, name, message } = invalid;
-            line(&mut text, WRONG, &format!("! {kind} {namespace}/{name}: {message}"));
+            line(&mut text, WRONG, &format!("! {}: {message}", shown(kind, namespace, name)));
         }
         for staging in &self.staged {
             staging.lines(&mut text);
@@ -208,7 +211,8 @@ impl Report {
             ),
             format!("{still} unchanged"),
         ];
-        let moved = staged(|staging| staging.changes() && !staging.creates() && !staging.adopts());
+        let moved =
+            staged(|staging| staging.changes() && !staging.creates() && !staging.adopts() && !staging.is_not_asked());
         if moved > 0 {
             parts.push(format!("{moved} to update"));
         }
@@ -219,6 +223,10 @@ impl Report {
         let unknown = count(|planning| planning.action == Action::Unknown);
         if unknown > 0 {
             parts.push(format!("{unknown} possibly to redeploy"));
+        }
+        let not_asked = count(|planning| planning.action == Action::NotAsked) + staged(Staging::is_not_asked);
+        if not_asked > 0 {
+            parts.push(format!("{not_asked} not known"));
         }
         let held = count(|planning| planning.held.is_some()) + staged(Staging::is_held);
         if held > 0 {
@@ -290,6 +298,7 @@ fn words(action: Action, key: &str) -> (Style, &'static str, String) {
         Action::Adopt => (NEW, "+", format!("adopts the deployment with the key {key} without changes")),
         Action::AdoptAndRedeploy => (OTHER, "~", format!("adopts the deployment with the key {key}, and redeploys it")),
         Action::Unknown => (OTHER, "?", "is redeployed if a secured value has changed".to_owned()),
+        Action::NotAsked => (OTHER, "?", NOT_ASKED.to_owned()),
     }
 }
 
@@ -303,7 +312,7 @@ fn show(difference: &Difference) -> (Style, String) {
         Change::Added => (NEW, '+', "(secured) new", after),
         Change::Changed => (OTHER, '~', "(secured) changed", format!("{before} -> {after}")),
         Change::Retained => (GONE, '=', "(secured) no longer named, and stays in force", stays(&before)),
-        Change::Unknown => (OTHER, '?', "(secured) may have changed", String::new()),
+        Change::Unknown => (OTHER, '?', "(secured) may have changed", "may have changed".to_owned()),
     };
     let what = if difference.kind == Kind::Secured { secured } else { &open };
     (style, format!("{sign} {place} {name}: {what}"))

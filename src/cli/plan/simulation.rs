@@ -36,6 +36,9 @@ use crate::names;
 /// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
 const ROUNDS: usize = 64;
 
+/// Note about the secured values of a deployment that is adopted without a change.
+pub(super) const UNVERIFIED: &str = "its secured values cannot be read, and stay unchanged";
+
 /// The inputs of the simulation.
 #[derive(Clone, Copy)]
 pub(super) struct Inputs<'a> {
@@ -81,8 +84,10 @@ pub(super) enum Action {
     Adopt,
     /// An existing deployment is adopted and redeployed.
     AdoptAndRedeploy,
-    /// The deployment is redeployed if a secured value changed, which could not be compared.
+    /// The deployment is redeployed if a value changed that could not be compared.
     Unknown,
+    /// Not known, because the remote was not asked.
+    NotAsked,
 }
 
 /// The result of the simulation.
@@ -436,7 +441,7 @@ fn rest(inputs: &Inputs<'_>, decision: &Decision, stage: &Stage, outcome: &mut P
         Outcome::Settled { .. } if stage.persisted.id.is_none() => {
             outcome.action = Action::Adopt;
             if decision.persisted.unverified {
-                outcome.notes.push("its secured values cannot be read, and stay unchanged".to_owned());
+                outcome.notes.push(UNVERIFIED.to_owned());
             }
         }
         Outcome::Settled { drifted, .. } => {

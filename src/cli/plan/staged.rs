@@ -60,6 +60,8 @@ pub(super) enum Action {
     Preview,
     /// It is published.
     Publish,
+    /// Not known, because the remote was not asked.
+    NotAsked,
 }
 
 /// A field that would change.

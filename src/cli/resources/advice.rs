@@ -2,27 +2,32 @@
 
 use crate::controllers::conditions;
 use crate::controllers::reason::{ConditionState, Reason};
-use crate::crd::ProjectKind;
 use crate::names;
 
-use super::kind::Resource;
+use super::kind::{Resource, ResourceType};
 
 /// Returns the next step, as sentences and commands, one per line.
 pub(super) fn next_step(resource: &Resource, program: &str) -> Vec<String> {
     let namespace = resource.namespace();
     let Some(ready) = resource.ready() else {
-        return vec![format!(
-            "Check that an operator runs and watches the namespace {namespace}: {program} version --namespace {namespace}"
-        )];
+        return vec![if resource.resource_type().is_cluster_scoped() {
+            format!(
+                "Check that an operator runs with --cluster-projects (clusterProjects.enabled of the chart): {program} doctor"
+            )
+        } else {
+            format!(
+                "Check that an operator runs and watches the namespace {namespace}: {program} version --namespace {namespace}"
+            )
+        }];
     };
     let Some(reason) = Reason::parse(&ready.reason) else { return Vec::new() };
     let mut steps = Vec::new();
     if reason.state() != ConditionState::Ready || reason == Reason::DeployedWithWarnings {
         steps.push(reason.sentence().replace('`', ""));
     }
-    let own = format!("{}/{} --namespace {namespace}", resource.resource_type().alias(), resource.name());
+    let own = resource.argument();
     steps.extend(command(resource, reason).map(|(verb, other)| match other {
-        Some(other) => format!("{program} {verb} {other} --namespace {namespace}"),
+        Some(other) => format!("{program} {verb} {other}"),
         None => format!("{program} {verb} {own}"),
     }));
     if conditions::is_true(resource.conditions(), names::SECRETS_UNVERIFIED) && !reason.is_failed() {
@@ -54,13 +59,15 @@ fn command(resource: &Resource, reason: Reason) -> Option<(&'static str, Option<
         }
         Reason::CheckFailed | Reason::AnswerLost => Some(("rerun", None)),
         Reason::ProjectNotReady => {
-            // A project without a namespace is not among the resources that the commands show.
-            let project = resource.project().filter(|project| project.kind == ProjectKind::ConnectProject)?;
-            Some(("status", Some(format!("project/{}", project.name))))
+            let project = resource.project()?;
+            let project_type = ResourceType::of_project(project.kind);
+            let place = if project_type.is_cluster_scoped() { String::new() } else { resource.namespace_option() };
+            Some(("status", Some(format!("{}/{}{place}", project_type.alias(), project.name))))
         }
         Reason::StagedNotReady => {
             let Resource::Deployment(object) = resource else { return None };
-            Some(("status", Some(format!("staged/{}", object.spec.connector.staged_ref.as_ref()?.name))))
+            let staged = &object.spec.connector.staged_ref.as_ref()?.name;
+            Some(("status", Some(format!("staged/{staged}{}", resource.namespace_option()))))
         }
         Reason::AwaitingProof => Some(("tree", None)),
         _ => None,

@@ -1,5 +1,6 @@
 //! Which resources a user names: `TYPE/NAME`, `TYPE NAME`, a bare name, or a type with a selector. Pure.
 
+use crate::crd::{ProjectKind, ProjectRef};
 use crate::names;
 
 use super::kind::ResourceType;
@@ -47,6 +48,25 @@ pub(super) fn wanted(
         wanted.push(types[0]);
     }
     Ok(Wanted::Matching { types: wanted, labels: labels.map(ToOwned::to_owned) })
+}
+
+/// Parses the value of an option that names a project: NAME for a `ConnectProject`, or TYPE/NAME.
+///
+/// # Errors
+/// If the type is unknown or that of no project, or if the name is invalid.
+pub(in crate::cli) fn project(word: &str) -> Result<ProjectRef, String> {
+    let types = [ResourceType::Project, ResourceType::ClusterProject];
+    let (resource_type, name) = match word.split_once('/') {
+        Some((resource_type, name)) => (known(resource_type, &types)?, name),
+        None => (ResourceType::Project, word),
+    };
+    let kind = match resource_type {
+        ResourceType::ClusterProject => ProjectKind::ClusterConnectProject,
+        _ => ProjectKind::ConnectProject,
+    };
+    // The API server reports that a name is not in lower case.
+    valid(&name.to_ascii_lowercase())?;
+    Ok(ProjectRef { kind, name: name.to_owned() })
 }
 
 fn named(words: &[String], types: &[ResourceType]) -> Result<Vec<(ResourceType, String)>, String> {
@@ -130,6 +150,30 @@ mod tests {
             let expected = expected.into_iter().map(|(kind, name)| (kind, name.to_owned())).collect();
             let found = wanted(&words(text), None, false, &[Deployment, Staged, Project, Check]);
             assert_eq!(found, Ok(Wanted::Named(expected)), "{case}");
+        }
+    }
+
+    #[test]
+    fn a_project_is_named_by_its_name_or_by_its_type_too() {
+        for (word, kind) in [
+            ("shop", ProjectKind::ConnectProject),
+            ("project/shop", ProjectKind::ConnectProject),
+            ("connectproject.connect-operator.io/shop", ProjectKind::ConnectProject),
+            ("clusterproject/shop", ProjectKind::ClusterConnectProject),
+            ("clusterconnectproject/shop", ProjectKind::ClusterConnectProject),
+            ("clusterconnectprojects.connect-operator.io/shop", ProjectKind::ClusterConnectProject),
+            ("cctp/shop", ProjectKind::ClusterConnectProject),
+        ] {
+            assert_eq!(project(word), Ok(ProjectRef { kind, name: "shop".to_owned() }), "{word}");
+        }
+        for (word, expected) in [
+            ("secret/shop", "no resource type secret: choose one of project, clusterproject"),
+            ("staged/kit", "does not work on a ConnectorStaged: choose one of project, clusterproject"),
+            ("clusterproject/", "\"\" is not the name of a resource"),
+            ("a/b/c", "no resource type a"),
+        ] {
+            let error = project(word).expect_err(word);
+            assert!(error.contains(expected), "{word}: {error}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The tree of resources: projects, below them staged connectors, deployments and checks. Pure.
 
-use crate::crd::ProjectKind;
+use std::collections::BTreeSet;
 
 use super::kind::{Resource, ResourceType};
 use super::page::View;
@@ -10,8 +10,7 @@ use super::text::{age_of, columns, plain};
 #[derive(Debug)]
 struct Node<'a> {
     resource_type: ResourceType,
-    /// Whether it is a `ClusterConnectProject`, which is not in the namespace of the resources below it.
-    shared: bool,
+    /// Empty if the type is cluster-scoped.
     namespace: &'a str,
     name: &'a str,
     resource: Option<&'a Resource>,
@@ -22,14 +21,13 @@ impl<'a> Node<'a> {
     fn of(resource: &'a Resource, below: Vec<Node<'a>>) -> Self {
         let (namespace, name) = (resource.namespace(), resource.name());
         let resource_type = resource.resource_type();
-        Self { resource_type, shared: false, namespace, name, resource: Some(resource), below }
+        Self { resource_type, namespace, name, resource: Some(resource), below }
     }
 
     /// Removes what is neither wanted, nor above or below something that is. Returns whether anything is left.
     fn retain(&mut self, wanted: &[(ResourceType, String)]) -> bool {
-        let is_it = |(resource_type, name): &(ResourceType, String)| {
-            !self.shared && *resource_type == self.resource_type && name == self.name
-        };
+        let is_it =
+            |(resource_type, name): &(ResourceType, String)| *resource_type == self.resource_type && name == self.name;
         if wanted.iter().any(is_it) {
             return true;
         }
@@ -43,22 +41,39 @@ impl<'a> Node<'a> {
 pub(super) struct Forest<'a>(Vec<Node<'a>>);
 
 impl<'a> Forest<'a> {
-    /// Arranges the resources. A resource whose project does not exist stands below the name of the project.
+    /// Arranges the resources: namespace by namespace, and below each shared project those of all namespaces. A resource
+    /// whose project is not among them stands below the name of the project.
     pub(super) fn of(resources: &'a [Resource]) -> Self {
-        let mut namespaces: Vec<&str> = resources.iter().map(Resource::namespace).collect();
-        namespaces.sort_unstable();
-        namespaces.dedup();
-        let trees = namespaces.into_iter().flat_map(|namespace| {
-            let mut here: Vec<&Resource> = resources.iter().filter(|it| it.namespace() == namespace).collect();
-            here.sort_by_key(|it| it.name());
-            trees(namespace, &here)
-        });
-        Self(trees.collect())
+        let namespaces: BTreeSet<&str> =
+            resources.iter().filter(|it| !is_shared(it)).map(Resource::namespace).collect();
+        let namespaces: Vec<(&str, Vec<&Resource>)> = namespaces
+            .into_iter()
+            .map(|namespace| {
+                let in_it = |it: &&Resource| !is_shared(it) && it.namespace() == namespace;
+                let mut here: Vec<&Resource> = resources.iter().filter(in_it).collect();
+                here.sort_by_key(|it| it.name());
+                (namespace, here)
+            })
+            .collect();
+        let mut all: Vec<Node<'a>> = namespaces.iter().flat_map(|(namespace, here)| trees(namespace, here)).collect();
+        let shared: Vec<&Resource> = resources.iter().filter(|it| is_shared(it)).collect();
+        all.extend(shared_trees(&shared, &namespaces));
+        Self(all)
     }
 
     /// Keeps what is wanted, with what is above and below it.
     pub(super) fn retain(&mut self, wanted: &[(ResourceType, String)]) {
         self.0.retain_mut(|node| node.retain(wanted));
+    }
+
+    /// Removes the shared projects that nothing here uses.
+    pub(super) fn retain_used(&mut self) {
+        self.0.retain(|node| !node.resource_type.is_cluster_scoped() || !node.below.is_empty());
+    }
+
+    /// Returns whether there is nothing to show.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Returns the resources from top to bottom.
@@ -91,20 +106,46 @@ impl<'a> Forest<'a> {
     }
 }
 
+fn is_shared(resource: &Resource) -> bool {
+    resource.resource_type().is_cluster_scoped()
+}
+
+/// A project, as resources name it.
+type Project<'a> = (ResourceType, &'a str);
+
+fn project_of(resource: &Resource) -> Option<Project<'_>> {
+    resource.project().map(|project| (ResourceType::of_project(project.kind), project.name.as_str()))
+}
+
+/// Returns the trees of the shared projects, which reach into every namespace.
+fn shared_trees<'a>(shared: &[&'a Resource], namespaces: &[(&'a str, Vec<&'a Resource>)]) -> Vec<Node<'a>> {
+    let used = namespaces.iter().flat_map(|(_, here)| here.iter().filter_map(|it| project_of(it)));
+    let used = used.filter(|(resource_type, _)| resource_type.is_cluster_scoped()).map(|(_, name)| name);
+    let names: BTreeSet<&str> = shared.iter().map(|it| it.name()).chain(used).collect();
+    let mut trees: Vec<Node<'a>> = names
+        .into_iter()
+        .map(|name| {
+            let resource_type = ResourceType::ClusterProject;
+            let resource = shared.iter().copied().find(|it| it.name() == name);
+            let below = namespaces.iter().flat_map(|(_, here)| below_project(here, (resource_type, name))).collect();
+            Node { resource_type, namespace: "", name, resource, below }
+        })
+        .collect();
+    trees.retain(|node| node.resource.is_some() || !node.below.is_empty());
+    trees
+}
+
 fn trees<'a>(namespace: &'a str, here: &[&'a Resource]) -> Vec<Node<'a>> {
     let of_type = |wanted: ResourceType| here.iter().copied().filter(move |it| it.resource_type() == wanted);
-    let mut projects: Vec<(ProjectKind, &str)> =
-        of_type(ResourceType::Project).map(|it| (ProjectKind::ConnectProject, it.name())).collect();
-    projects.extend(here.iter().filter_map(|it| project_of(it)));
-    projects.sort_unstable();
-    projects.dedup();
-    let mut trees: Vec<Node<'a>> = projects
+    let used = here.iter().filter_map(|it| project_of(it)).filter(|(it, _)| *it == ResourceType::Project);
+    let names: BTreeSet<&str> =
+        of_type(ResourceType::Project).map(Resource::name).chain(used.map(|(_, name)| name)).collect();
+    let mut trees: Vec<Node<'a>> = names
         .into_iter()
-        .map(|project @ (kind, name)| {
-            let shared = kind == ProjectKind::ClusterConnectProject;
-            let resource = of_type(ResourceType::Project).find(|it| !shared && it.name() == name);
-            let below = below_project(here, project);
-            Node { resource_type: ResourceType::Project, shared, namespace, name, resource, below }
+        .map(|name| {
+            let resource = of_type(ResourceType::Project).find(|it| it.name() == name);
+            let below = below_project(here, (ResourceType::Project, name));
+            Node { resource_type: ResourceType::Project, namespace, name, resource, below }
         })
         .collect();
     // A project that only checks below a deployment of another project name has nothing to show.
@@ -114,11 +155,7 @@ fn trees<'a>(namespace: &'a str, here: &[&'a Resource]) -> Vec<Node<'a>> {
     trees
 }
 
-fn project_of(resource: &Resource) -> Option<(ProjectKind, &str)> {
-    resource.project().map(|project| (project.kind, project.name.as_str()))
-}
-
-fn below_project<'a>(here: &[&'a Resource], project: (ProjectKind, &str)) -> Vec<Node<'a>> {
+fn below_project<'a>(here: &[&'a Resource], project: Project<'_>) -> Vec<Node<'a>> {
     let of_project = || here.iter().copied().filter(|it| project_of(it) == Some(project));
     let staged = of_project().filter(|it| it.resource_type() == ResourceType::Staged);
     let deployments = || of_project().filter(|it| it.resource_type() == ResourceType::Deployment);
@@ -157,11 +194,13 @@ fn deployment_of<'a>(here: &[&'a Resource], resource: &'a Resource) -> Option<&'
 
 /// Adds a node and what is below it. `first`: what stands before its name; `rest`: before what is below it.
 fn add(node: &Node<'_>, first: &str, rest: &str, (view, everywhere): (&View<'_>, bool), rows: &mut Vec<Vec<String>>) {
-    let kind = if node.shared { "ClusterConnectProject" } else { node.resource_type.kind() };
-    let mut row = vec![format!("{first}{kind}/{}", node.name)];
+    let mut row = vec![format!("{first}{}/{}", node.resource_type.kind(), node.name)];
     match node.resource {
         Some(resource) => row.extend(cells(resource, view)),
-        None if node.shared => row.extend(["-", "not in a namespace"].map(ToOwned::to_owned)),
+        // Not everybody who may list the resources of a namespace may list those of the cluster.
+        None if node.resource_type.is_cluster_scoped() => {
+            row.extend(["-", "not found, or not readable"].map(ToOwned::to_owned));
+        }
         None => row.extend(["-", "does not exist"].map(ToOwned::to_owned)),
     }
     if everywhere {
@@ -178,7 +217,7 @@ fn add(node: &Node<'_>, first: &str, rest: &str, (view, everywhere): (&View<'_>,
 fn cells(resource: &Resource, view: &View<'_>) -> Vec<String> {
     let ready = resource.ready();
     let status = match resource {
-        Resource::Project(_) => None,
+        Resource::Project(_) | Resource::ClusterProject(_) => None,
         Resource::Staged(object) => object.status.as_ref().and_then(|status| status.connector_status.clone()),
         Resource::Deployment(object) => object.status.as_ref().and_then(|status| status.deployment_status.clone()),
         Resource::Check(object) => {

@@ -25,9 +25,9 @@ pub(super) enum Change {
 impl Change {
     /// Returns what the change works on; a bare name is one of the first.
     pub(super) fn types(self) -> &'static [ResourceType] {
-        use ResourceType::{Check, Deployment, Project, Staged};
+        use ResourceType::{Check, ClusterProject, Deployment, Project, Staged};
         match self {
-            Self::Reconcile => &[Deployment, Staged, Project],
+            Self::Reconcile => &[Deployment, Staged, Project, ClusterProject],
             Self::Redeploy => &[Deployment, Staged],
             Self::Rerun => &[Check],
             Self::Suspend | Self::Resume => &[Deployment, Staged, Check],
@@ -90,7 +90,7 @@ impl Change {
         }
         let sends = matches!(self, Self::Redeploy | Self::Rerun);
         if sends && resource.suspend() {
-            let resume = format!("{program} resume {own} --namespace {}", resource.namespace());
+            let resume = format!("{program} resume {}", resource.argument());
             return Some(format!("{own} is suspended, so nothing is sent until it is resumed: {resume}"));
         }
         match resource {
@@ -154,6 +154,12 @@ mod tests {
                 ResourceType::Project,
                 true,
                 "connectproject.connect-operator.io/x reconcile requested\n",
+            ),
+            (
+                Change::Reconcile,
+                ResourceType::ClusterProject,
+                true,
+                "clusterconnectproject.connect-operator.io/x reconcile requested\n",
             ),
             (
                 Change::Redeploy,

@@ -19,8 +19,16 @@ use super::selection::{Selection, get, list};
 use super::text::{age, columns, plain};
 
 /// What the command works on; a bare name is a `ConnectorDeployment`.
-const TYPES: [ResourceType; 4] =
-    [ResourceType::Deployment, ResourceType::Staged, ResourceType::Project, ResourceType::Check];
+const TYPES: [ResourceType; 5] = [
+    ResourceType::Deployment,
+    ResourceType::Staged,
+    ResourceType::Project,
+    ResourceType::Check,
+    ResourceType::ClusterProject,
+];
+
+/// Namespace of the Events about objects that have none.
+pub(super) const CLUSTER_EVENTS: &str = "default";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,6 +98,7 @@ async fn events_about(
     resource_type: ResourceType,
     name: Option<&str>,
 ) -> Result<Vec<Event>, Failed> {
+    let namespace = if resource_type.is_cluster_scoped() { Some(CLUSTER_EVENTS) } else { namespace };
     let api: Api<Event> = match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
@@ -103,8 +112,9 @@ async fn events_about(
 
 fn regards(event: &Event, object: &DynamicObject) -> bool {
     let about = event.regarding.as_ref();
-    about.is_some_and(|about| about.name.as_deref() == object.metadata.name.as_deref())
-        && event.metadata.namespace == object.metadata.namespace
+    about.is_some_and(|about| {
+        about.name.as_deref() == object.metadata.name.as_deref() && about.namespace == object.metadata.namespace
+    })
 }
 
 /// Returns when an Event was last reported.

@@ -1,18 +1,22 @@
 //! The lines of a page that differ between the kinds: what runs, and what is wanted. Pure.
 
 use crate::crd::{
-    ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, ManagementPolicy, OperationState, ProjectKind,
-    Publish, UpdatePolicy,
+    ActionCheck, AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment, ConnectorStaged,
+    LabelOperator, ManagementPolicy, NamespaceSelector, OperationState, Publish, UpdatePolicy,
 };
 
-use super::kind::Resource;
+use super::kind::{Resource, ResourceType};
 use super::page::{Lines, View};
 use super::text::{age, age_of};
 
 /// Adds the lines about the resource.
 pub(super) fn lines(resource: &Resource, view: &View<'_>, lines: &mut Lines) {
     match resource {
-        Resource::Project(object) => project(object, view, lines),
+        Resource::Project(object) => project(&object.spec, object.status.as_ref(), view, lines),
+        Resource::ClusterProject(object) => {
+            project(&object.spec.project, object.status.as_ref(), view, lines);
+            lines.add("Allowed", allowed(object.spec.allowed_namespaces.as_ref()));
+        }
         Resource::Staged(object) => staged(object, view, lines),
         Resource::Deployment(object) => deployment(object, view, lines),
         Resource::Check(object) => check(object, view, lines),
@@ -70,11 +74,7 @@ fn wanted(object: &ConnectorDeployment) -> String {
         ManagementPolicy::Full => "",
     };
     let project = &object.spec.project_ref;
-    let kind = match project.kind {
-        ProjectKind::ConnectProject => "project",
-        ProjectKind::ClusterConnectProject => "clusterconnectproject",
-    };
-    format!("{name}{version}, through {kind}/{}{only}", project.name)
+    format!("{name}{version}, through {}/{}{only}", ResourceType::of_project(project.kind).alias(), project.name)
 }
 
 fn in_progress(what: impl std::fmt::Debug, state: OperationState, attempt: u32, since: &str) -> String {
@@ -114,8 +114,8 @@ fn staged(object: &ConnectorStaged, view: &View<'_>, lines: &mut Lines) {
     }
 }
 
-fn project(object: &ConnectProject, view: &View<'_>, lines: &mut Lines) {
-    let (spec, status) = (&object.spec, object.status.clone().unwrap_or_default());
+fn project(spec: &ConnectProjectSpec, status: Option<&ConnectProjectStatus>, view: &View<'_>, lines: &mut Lines) {
+    let status = status.cloned().unwrap_or_default();
     let remote = status.remote.as_ref();
     lines.add("Remote", remote.map_or(String::new(), |it| format!("{} at {}", it.project_key, it.api_url)));
     let secret = &spec.credentials_secret_ref.name;
@@ -130,6 +130,29 @@ fn project(object: &ConnectProject, view: &View<'_>, lines: &mut Lines) {
         let count = |count: Option<u32>| count.map_or("?".to_owned(), |count| count.to_string());
         lines.add("Registry", format!("{} of {} connectors mirrored", count(registry.objects), count(registry.found)));
     }
+}
+
+/// Returns which namespaces may use a project.
+fn allowed(namespaces: Option<&AllowedNamespaces>) -> String {
+    let Some(AllowedNamespaces { names, selector }) = namespaces else { return "no namespace".to_owned() };
+    let mut words = names.clone();
+    words.extend(selector.as_ref().map(|selector| format!("those with the labels {}", requirements(selector))));
+    if words.is_empty() { "no namespace".to_owned() } else { words.join(", ") }
+}
+
+/// Returns a selector as `kubectl get --selector` takes it.
+pub(super) fn requirements(selector: &NamespaceSelector) -> String {
+    let equal = selector.match_labels.iter().map(|(key, value)| format!("{key}={value}"));
+    let further = selector.match_expressions.iter().map(|it| {
+        let (key, values) = (&it.key, it.values.join(","));
+        match it.operator {
+            LabelOperator::In => format!("{key} in ({values})"),
+            LabelOperator::NotIn => format!("{key} notin ({values})"),
+            LabelOperator::Exists => key.clone(),
+            LabelOperator::DoesNotExist => format!("!{key}"),
+        }
+    });
+    equal.chain(further).collect::<Vec<_>>().join(",")
 }
 
 fn check(object: &ActionCheck, view: &View<'_>, lines: &mut Lines) {

@@ -19,12 +19,12 @@ pub(in crate::cli) enum Failed {
     #[error("{0}")]
     Argument(String),
     /// A resource does not exist.
-    #[error("{resource} does not exist in the namespace {namespace}{hint}")]
+    #[error("{resource} does not exist {place}{hint}")]
     Absent {
         /// Type and name.
         resource: String,
-        /// Its namespace.
-        namespace: String,
+        /// Where, as the end of a sentence.
+        place: String,
         /// What exists instead.
         hint: String,
     },
@@ -71,19 +71,24 @@ impl Failed {
             kube::Error::Api(status) if status.code == 404 && verb == "list" => {
                 Self::NotInstalled(resource_type.kind())
             }
-            error => Self::about(verb, &format!("{}.{}", resource_type.plural(), names::GROUP), namespace, error),
+            error => {
+                let resource = format!("{}.{}", resource_type.plural(), names::GROUP);
+                Self::refused(verb, &resource, resource_type.place(namespace), error)
+            }
         }
     }
 
     /// Returns the error for a refused request. `resource`: the plural with its API group.
     pub(super) fn about(verb: &'static str, resource: &str, namespace: Option<&str>, error: kube::Error) -> Self {
+        let place = namespace.map_or("in all namespaces".to_owned(), |it| format!("in the namespace {it}"));
+        Self::refused(verb, resource, place, error)
+    }
+
+    fn refused(verb: &'static str, resource: &str, place: String, error: kube::Error) -> Self {
         match error {
-            kube::Error::Api(status) if status.code == 403 => Self::Forbidden {
-                verb,
-                resource: resource.to_owned(),
-                place: namespace.map_or("in all namespaces".to_owned(), |it| format!("in the namespace {it}")),
-                message: status.message,
-            },
+            kube::Error::Api(status) if status.code == 403 => {
+                Self::Forbidden { verb, resource: resource.to_owned(), place, message: status.message }
+            }
             error => Self::Kubernetes(error),
         }
     }
@@ -99,6 +104,7 @@ pub(super) fn hint(resource_type: ResourceType, name: &str, existing: &[(Resourc
     let errors = |other: &str| strsim::damerau_levenshtein(name, other);
     let nearest = same.iter().min_by_key(|other| errors(other));
     match nearest {
+        None if resource_type.is_cluster_scoped() => "; there is none".to_owned(),
         None => format!("; it has no {}", resource_type.kind()),
         Some(nearest) if errors(nearest) <= 1 + name.len() / LETTERS_PER_ERROR => format!("; did you mean {nearest}?"),
         Some(_) => {
@@ -148,5 +154,11 @@ mod tests {
         assert!(refused(403, "list", None).contains("io in all namespaces is missing"));
         assert!(refused(404, "list", None).contains("the cluster has no ConnectorDeployment: install"));
         assert!(refused(500, "list", None).contains("unexpected response of the API server"));
+        let status = Status { code: 403, message: "no".to_owned(), ..Status::default() };
+        let error = kube::Error::Api(Box::new(status));
+        assert_eq!(
+            Failed::of("get", ResourceType::ClusterProject, Some("shop"), error).to_string(),
+            "the right to get clusterconnectprojects.connect-operator.io in the cluster is missing: no"
+        );
     }
 }

@@ -6,7 +6,10 @@ use kube::core::dynamic::ParseDynamicObjectError;
 use kube::{Api, Client, CustomResourceExt as _};
 
 use crate::crd::shared::UNSEEN;
-use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged, ProjectRef};
+use crate::crd::{
+    ActionCheck, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment,
+    ConnectorStaged, ProjectKind, ProjectRef,
+};
 use crate::names;
 
 use super::argument::without_group;
@@ -22,14 +25,35 @@ pub(in crate::cli) enum ResourceType {
     Deployment,
     /// `ActionCheck`.
     Check,
+    /// `ClusterConnectProject`, which has no namespace.
+    ClusterProject,
 }
 
 impl ResourceType {
     /// Every type, in the order in which one depends on the other.
-    pub(super) const ALL: [Self; 4] = [Self::Project, Self::Staged, Self::Deployment, Self::Check];
+    pub(super) const ALL: [Self; 5] =
+        [Self::ClusterProject, Self::Project, Self::Staged, Self::Deployment, Self::Check];
+
+    /// Returns the type of a project that `projectRef` names.
+    pub(in crate::cli) fn of_project(kind: ProjectKind) -> Self {
+        match kind {
+            ProjectKind::ConnectProject => Self::Project,
+            ProjectKind::ClusterConnectProject => Self::ClusterProject,
+        }
+    }
+
+    /// Returns whether its objects have no namespace.
+    pub(in crate::cli) fn is_cluster_scoped(self) -> bool {
+        self == Self::ClusterProject
+    }
+
+    /// Returns whether its objects are projects.
+    pub(super) fn is_project(self) -> bool {
+        matches!(self, Self::Project | Self::ClusterProject)
+    }
 
     /// Returns the kind.
-    pub(super) fn kind(self) -> &'static str {
+    pub(in crate::cli) fn kind(self) -> &'static str {
         self.words()[0]
     }
 
@@ -50,6 +74,7 @@ impl ResourceType {
             Self::Staged => ["ConnectorStaged", "connectorstageds", "staged", "cst"],
             Self::Deployment => ["ConnectorDeployment", "connectordeployments", "deployment", "cdep"],
             Self::Check => ["ActionCheck", "actionchecks", "check", "acheck"],
+            Self::ClusterProject => ["ClusterConnectProject", "clusterconnectprojects", "clusterproject", "cctp"],
         }
     }
 
@@ -70,12 +95,25 @@ impl ResourceType {
             Self::Staged => ConnectorStaged::api_resource(),
             Self::Deployment => ConnectorDeployment::api_resource(),
             Self::Check => ActionCheck::api_resource(),
+            Self::ClusterProject => ClusterConnectProject::api_resource(),
         }
     }
 
-    /// Returns the API of this type in a namespace.
+    /// Returns the API of this type in a namespace, which is ignored for a type that is cluster-scoped.
     pub(in crate::cli) fn api(self, client: Client, namespace: &str) -> Api<DynamicObject> {
+        if self.is_cluster_scoped() {
+            return self.api_everywhere(client);
+        }
         Api::namespaced_with(client, namespace, &self.resource())
+    }
+
+    /// Returns the place of an object in a sentence. `namespace`: `None` for all.
+    pub(super) fn place(self, namespace: Option<&str>) -> String {
+        match namespace {
+            _ if self.is_cluster_scoped() => "in the cluster".to_owned(),
+            Some(namespace) => format!("in the namespace {namespace}"),
+            None => "in all namespaces".to_owned(),
+        }
     }
 
     /// Returns the API of this type in all namespaces.
@@ -96,6 +134,7 @@ pub(super) enum Resource {
     Staged(Box<ConnectorStaged>),
     Deployment(Box<ConnectorDeployment>),
     Check(Box<ActionCheck>),
+    ClusterProject(Box<ClusterConnectProject>),
 }
 
 impl Resource {
@@ -109,6 +148,7 @@ impl Resource {
             ResourceType::Staged => Self::Staged(Box::new(object.try_parse()?)),
             ResourceType::Deployment => Self::Deployment(Box::new(object.try_parse()?)),
             ResourceType::Check => Self::Check(Box::new(object.try_parse()?)),
+            ResourceType::ClusterProject => Self::ClusterProject(Box::new(object.try_parse()?)),
         })
     }
 
@@ -118,6 +158,7 @@ impl Resource {
             Self::Staged(_) => ResourceType::Staged,
             Self::Deployment(_) => ResourceType::Deployment,
             Self::Check(_) => ResourceType::Check,
+            Self::ClusterProject(_) => ResourceType::ClusterProject,
         }
     }
 
@@ -127,6 +168,7 @@ impl Resource {
             Self::Staged(object) => &object.metadata,
             Self::Deployment(object) => &object.metadata,
             Self::Check(object) => &object.metadata,
+            Self::ClusterProject(object) => &object.metadata,
         }
     }
 
@@ -136,6 +178,37 @@ impl Resource {
 
     pub(super) fn namespace(&self) -> &str {
         self.meta().namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Returns namespace and name, or the name alone if the resource has no namespace.
+    pub(super) fn full_name(&self) -> String {
+        if self.resource_type().is_cluster_scoped() {
+            return self.name().to_owned();
+        }
+        format!("{}/{}", self.namespace(), self.name())
+    }
+
+    /// Returns the resource as an argument of a command, with the option for its namespace if it has one.
+    pub(super) fn argument(&self) -> String {
+        let own = format!("{}/{}", self.resource_type().alias(), self.name());
+        format!("{own}{}", self.namespace_option())
+    }
+
+    /// Returns the option for the namespace, with a blank before it; empty if the resource has none.
+    pub(super) fn namespace_option(&self) -> String {
+        if self.resource_type().is_cluster_scoped() {
+            return String::new();
+        }
+        format!(" --namespace {}", self.namespace())
+    }
+
+    /// Returns the fields and the status that both kinds of projects have; `None` if this is no project.
+    pub(super) fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        match self {
+            Self::Project(object) => Some((&object.spec, object.status.as_ref())),
+            Self::ClusterProject(object) => Some((&object.spec.project, object.status.as_ref())),
+            Self::Staged(_) | Self::Deployment(_) | Self::Check(_) => None,
+        }
     }
 
     /// Returns the value of an annotation.
@@ -149,6 +222,7 @@ impl Resource {
             Self::Staged(object) => object.status.as_ref().map(|status| &status.conditions),
             Self::Deployment(object) => object.status.as_ref().map(|status| &status.conditions),
             Self::Check(object) => object.status.as_ref().map(|status| &status.conditions),
+            Self::ClusterProject(object) => object.status.as_ref().map(|status| &status.conditions),
         };
         conditions.map(Vec::as_slice).unwrap_or_default()
     }
@@ -164,6 +238,7 @@ impl Resource {
             Self::Staged(object) => object.status.as_ref().map(|status| status.observed_generation),
             Self::Deployment(object) => object.status.as_ref().map(|status| status.observed_generation),
             Self::Check(object) => object.status.as_ref().map(|status| status.observed_generation),
+            Self::ClusterProject(object) => object.status.as_ref().map(|status| status.observed_generation),
         };
         observed.filter(|observed| *observed != UNSEEN)
     }
@@ -175,12 +250,13 @@ impl Resource {
             Self::Staged(object) => object.status.as_ref()?.controller.as_deref(),
             Self::Deployment(object) => object.status.as_ref()?.controller.as_deref(),
             Self::Check(object) => object.status.as_ref()?.controller.as_deref(),
+            Self::ClusterProject(object) => object.status.as_ref()?.controller.as_deref(),
         }
     }
 
     pub(super) fn suspend(&self) -> bool {
         match self {
-            Self::Project(_) => false,
+            Self::Project(_) | Self::ClusterProject(_) => false,
             Self::Staged(object) => object.spec.suspend,
             Self::Deployment(object) => object.spec.suspend,
             Self::Check(object) => object.spec.suspend,
@@ -190,7 +266,7 @@ impl Resource {
     /// Returns the project that the object refers to.
     pub(super) fn project(&self) -> Option<&ProjectRef> {
         match self {
-            Self::Project(_) => None,
+            Self::Project(_) | Self::ClusterProject(_) => None,
             Self::Staged(object) => Some(&object.spec.project_ref),
             Self::Deployment(object) => Some(&object.spec.project_ref),
             Self::Check(object) => object.spec.project_ref.as_ref(),
@@ -200,7 +276,7 @@ impl Resource {
     /// Returns the last value of an annotation that the operator handled.
     pub(super) fn handled(&self, annotation: &str) -> Option<&str> {
         let handled = match self {
-            Self::Project(_) => None,
+            Self::Project(_) | Self::ClusterProject(_) => None,
             Self::Staged(object) => object.status.as_ref().and_then(|status| match annotation {
                 names::RECONCILE_REQUESTED_AT => status.handled_reconcile_request.as_ref(),
                 names::REDEPLOY_REQUESTED_AT => status.handled_redeploy_request.as_ref(),

@@ -30,6 +30,7 @@ mod tree;
 mod version;
 mod wait;
 
+pub(super) use self::argument::project as project_argument;
 pub(super) use self::doctor::{Doctor, doctor};
 pub(super) use self::events::{Events, events};
 pub(super) use self::failure::Failed;

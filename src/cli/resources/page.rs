@@ -67,13 +67,13 @@ pub(super) fn page(resource: &Resource, view: &View<'_>) -> String {
                 lines.list("Certification", status.certification_comments.iter().map(|it| &it.comment));
             }
         }
-        Resource::Project(_) | Resource::Check(_) => {}
+        Resource::Project(_) | Resource::Check(_) | Resource::ClusterProject(_) => {}
     }
     if view.wide {
         lines.list("Conditions", columns(&conditions(resource, view)).lines());
     }
     lines.list("Next step", advice::next_step(resource, view.program));
-    let title = format!("{} {}/{}", resource.resource_type().kind(), resource.namespace(), resource.name());
+    let title = format!("{} {}", resource.resource_type().kind(), resource.full_name());
     format!("{title}\n\n{}", columns(&lines.0))
 }
 
@@ -109,7 +109,7 @@ fn requests(resource: &Resource, lines: &mut Lines) {
     ];
     let pending = all.into_iter().filter_map(|(what, annotation)| {
         let requested = resource.annotation(annotation)?;
-        let recorded = !matches!(resource, Resource::Project(_));
+        let recorded = !resource.resource_type().is_project();
         (recorded && resource.handled(annotation) != Some(requested))
             .then(|| format!("{what} ({requested}), not handled yet"))
     });

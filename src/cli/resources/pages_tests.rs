@@ -1,12 +1,12 @@
 //! What `status` and `tree` print, as whole pages.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::branches::Forest;
 use super::kind::{Resource, ResourceType};
 use super::page::{View, page};
-use super::samples::{check, conditions, deployment, project, staged};
+use super::samples::{check, cluster_project, conditions, deployment, project, staged};
 
 fn view(wide: bool) -> View<'static> {
     View { now: "2026-11-23T09:02:00Z".parse::<Timestamp>().expect("a time"), program: "p", wide }
@@ -197,6 +197,17 @@ fn the_next_step_names_the_resource_that_is_in_the_way() {
     let unverified = json!({"status": {"observedGeneration": 3, "conditions": conditions(("True", "Deployed", "SecretsUnverified"))}});
     for (case, resource, expected) in [
         ("its project", deployment(&reported("ProjectNotReady")), "p status project/shop --namespace shop"),
+        (
+            "its shared project",
+            deployment(&json!({"spec": {"projectRef": {"kind": "ClusterConnectProject", "name": "shared"}},
+                "status": reported("ProjectNotReady")["status"]})),
+            "p status clusterproject/shared",
+        ),
+        (
+            "a shared project that no operator observes",
+            cluster_project(&json!({})),
+            "(clusterProjects.enabled of the chart): p doctor",
+        ),
         ("its staged connector", deployment(&by_ref), "p status staged/kit --namespace shop"),
         ("its proof", staged(&reported("AwaitingProof")), "p tree staged/kit --namespace shop"),
         ("a pause without a change", deployment(&suspended), "p resume deployment/tax --namespace shop"),
@@ -279,24 +290,57 @@ ActionCheck/alone                       Unknown   -                -          62
 fn a_shared_project_is_not_taken_for_the_one_of_the_same_name_in_the_namespace() {
     let shared = json!({"metadata": {"name": "oms"},
         "spec": {"projectRef": {"kind": "ClusterConnectProject", "name": "shop"}}});
-    let here = [deployment(&shared), deployment(&json!({})), project(&json!({}))];
-    let mut forest = Forest::of(&here);
-    let text = forest.text(&view(false), false);
-    let first: Vec<_> = text.lines().map(|line| line.split("  ").next().unwrap_or_default()).collect();
-    assert_eq!(
-        first,
-        [
-            "NAME",
-            "ConnectProject/shop",
-            "└─ ConnectorDeployment/tax",
-            "ClusterConnectProject/shop",
-            "└─ ConnectorDeployment/oms"
-        ],
-        "{text}"
-    );
-    forest.retain(&[(ResourceType::Project, "shop".to_owned())]);
-    let names: Vec<_> = forest.resources().iter().map(|it| it.name()).collect();
-    assert_eq!(names, ["shop", "tax"]);
+    let mut elsewhere = shared.clone();
+    elsewhere["metadata"]["namespace"] = json!("yard");
+    let unused = cluster_project(&json!({"metadata": {"name": "unused"}}));
+    let all = [
+        deployment(&shared),
+        deployment(&elsewhere),
+        deployment(&json!({})),
+        project(&json!({})),
+        unused,
+        cluster_project(&json!({})),
+    ];
+    let first = |forest: &Forest<'_>| -> Vec<String> {
+        let text = forest.text(&view(false), false);
+        text.lines().skip(1).map(|line| line.split("  ").next().unwrap_or_default().to_owned()).collect()
+    };
+    let mut forest = Forest::of(&all);
+    let own = ["ConnectProject/shop", "└─ ConnectorDeployment/tax"];
+    // One tree for all namespaces.
+    let used = ["ClusterConnectProject/shop", "├─ ConnectorDeployment/oms", "└─ ConnectorDeployment/oms"];
+    assert_eq!(first(&forest), [&own[..], &used[..], &["ClusterConnectProject/unused"]].concat());
+    forest.retain_used();
+    assert_eq!(first(&forest), [&own[..], &used[..]].concat());
+    for (case, resource_type, expected) in
+        [("own", ResourceType::Project, &own[..]), ("shared", ResourceType::ClusterProject, &used[..])]
+    {
+        let mut forest = Forest::of(&all);
+        forest.retain(&[(resource_type, "shop".to_owned())]);
+        assert_eq!(first(&forest), expected, "{case}");
+    }
+    // A user who may not list shared projects sees their names.
+    let text = Forest::of(&all[..1]).text(&view(false), false);
+    assert!(text.contains("ClusterConnectProject/shop") && text.contains("not found, or not readable"), "{text}");
+}
+
+#[test]
+fn the_page_of_a_shared_project_shows_who_may_use_it() {
+    for (case, namespaces, expected) in [
+        ("nobody", Value::Null, "Allowed: no namespace"),
+        ("by name", json!({"names": ["shop", "yard"]}), "Allowed: shop, yard"),
+        (
+            "by labels",
+            json!({"names": ["shop"], "selector": {"matchLabels": {"team": "tax"}, "matchExpressions": [
+                {"key": "tier", "operator": "NotIn", "values": ["test", "old"]}, {"key": "live", "operator": "Exists"}]}}),
+            "Allowed: shop, those with the labels team=tax,tier notin (test,old),live",
+        ),
+    ] {
+        let page = page(&cluster_project(&json!({"spec": {"allowedNamespaces": namespaces}})), &view(false));
+        assert!(page.starts_with("ClusterConnectProject shop\n"), "{case}: {page}");
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(expected), "{case}: {page}");
+    }
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn report(resource: &Resource, reason: Reason) -> String {
             });
             findings(report.map(Vec::as_slice).unwrap_or_default()).collect()
         }
-        Resource::Deployment(_) | Resource::Project(_) | Resource::Check(_) => Vec::new(),
+        Resource::Deployment(_) | Resource::Project(_) | Resource::Check(_) | Resource::ClusterProject(_) => Vec::new(),
     };
     lines.iter().flat_map(|line| ["\n  ".to_owned(), plain(line)]).collect()
 }

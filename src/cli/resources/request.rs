@@ -15,7 +15,6 @@ use crate::names;
 use super::change::Change;
 use super::failure::Failed;
 use super::follow::{Followed, TIMEOUT, follow};
-use super::kind::ResourceType;
 use super::output::Output;
 use super::progress::Goal;
 use super::selection::{Found, Selection, get, read};
@@ -197,8 +196,8 @@ pub(in crate::cli) async fn resume(args: Resume) -> Result<(), Failed> {
 async fn change(change: Change, request: &Request, wait: Option<Wait>) -> Result<(), Failed> {
     let wait = wait.filter(|wait| wait.wait);
     let (client, found) = request.selection.find(change.types()).await?;
-    if wait.is_some() && found.iter().any(|(resource_type, _)| *resource_type == ResourceType::Project) {
-        let why = "a ConnectProject does not record which request it has handled: leave out --wait";
+    if wait.is_some() && found.iter().any(|(resource_type, _)| resource_type.is_project()) {
+        let why = "a project does not record which request it has handled: leave out --wait";
         return Err(Failed::Argument(why.to_owned()));
     }
     let clock = Clock::system();

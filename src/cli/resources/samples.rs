@@ -27,6 +27,13 @@ pub(super) fn project(change: &Value) -> Resource {
     resource(ResourceType::Project, "shop", &spec, change)
 }
 
+/// Returns a `ClusterConnectProject` into which `change` is merged.
+pub(super) fn cluster_project(change: &Value) -> Resource {
+    let spec =
+        json!({"projectKey": "my-shop", "region": "europe-west1.gcp", "credentialsSecretRef": {"name": "login"}});
+    resource(ResourceType::ClusterProject, "shop", &spec, change)
+}
+
 /// Returns an `ActionCheck` into which `change` is merged.
 pub(super) fn check(change: &Value) -> Resource {
     let spec = json!({
@@ -52,6 +59,11 @@ fn resource(resource_type: ResourceType, name: &str, spec: &Value, change: &Valu
         "metadata": {"name": name, "namespace": "shop", "uid": "u-1", "resourceVersion": "7", "generation": 3,
             "creationTimestamp": "2026-11-23T08:00:00Z"},
     });
+    if resource_type.is_cluster_scoped()
+        && let Some(metadata) = object["metadata"].as_object_mut()
+    {
+        metadata.remove("namespace");
+    }
     merge(&mut object, change);
     let object: DynamicObject = serde_json::from_value(object).expect("an object");
     Resource::of(resource_type, object).expect("a resource of this type")

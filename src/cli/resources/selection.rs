@@ -16,8 +16,8 @@ pub(super) type Found = (ResourceType, DynamicObject);
 /// The arguments that select resources.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Selection {
-    /// Resources as TYPE/NAME or TYPE NAME..., such as staged/kit, cst/kit or project shop; a NAME alone is a
-    /// ConnectorDeployment. With --selector or --all: types.
+    /// Resources as TYPE/NAME or TYPE NAME..., such as staged/kit, cst/kit, project shop or clusterproject/shop; a NAME
+    /// alone is a ConnectorDeployment. With --selector or --all: types.
     #[arg(value_name = "TYPE/NAME")]
     pub(super) resources: Vec<String>,
 
@@ -180,21 +180,19 @@ pub(super) async fn absent(client: &Client, namespace: &str, resource_type: Reso
     for other in ResourceType::ALL {
         match other.api(client.clone(), namespace).list_metadata(&ListParams::default()).await {
             Ok(listed) => existing.extend(listed.items.into_iter().map(|object| (other, object.name_any()))),
-            Err(error) if other == resource_type => match Failed::of("list", other, Some(namespace), error) {
-                missing @ Failed::NotInstalled(_) => return missing,
-                _ => {
-                    return Failed::Absent {
-                        resource: shown(resource_type, name),
-                        namespace: namespace.to_owned(),
-                        hint: String::new(),
-                    };
+            Err(error) if other == resource_type => {
+                let failed = Failed::of("list", other, Some(namespace), error);
+                if matches!(failed, Failed::NotInstalled(_)) {
+                    return failed;
                 }
-            },
+                let (resource, place) = (shown(resource_type, name), resource_type.place(Some(namespace)));
+                return Failed::Absent { resource, place, hint: String::new() };
+            }
             Err(_) => {}
         }
     }
     let hint = hint(resource_type, name, &existing);
-    Failed::Absent { resource: shown(resource_type, name), namespace: namespace.to_owned(), hint }
+    Failed::Absent { resource: shown(resource_type, name), place: resource_type.place(Some(namespace)), hint }
 }
 
 fn shown(resource_type: ResourceType, name: &str) -> String {

@@ -13,8 +13,13 @@ use super::page::{View, page};
 use super::selection::{Selection, read};
 
 /// What the command works on; a bare name is a `ConnectorDeployment`.
-const TYPES: [ResourceType; 4] =
-    [ResourceType::Deployment, ResourceType::Staged, ResourceType::Project, ResourceType::Check];
+const TYPES: [ResourceType; 5] = [
+    ResourceType::Deployment,
+    ResourceType::Staged,
+    ResourceType::Project,
+    ResourceType::Check,
+    ResourceType::ClusterProject,
+];
 
 const EXAMPLES: &str = "\
 Examples:

@@ -17,8 +17,13 @@ use super::page::View;
 use super::selection::{Found, absent, list, none, read};
 
 /// What the command works on; a bare name is a `ConnectorDeployment`.
-const TYPES: [ResourceType; 4] =
-    [ResourceType::Deployment, ResourceType::Project, ResourceType::Staged, ResourceType::Check];
+const TYPES: [ResourceType; 5] = [
+    ResourceType::Deployment,
+    ResourceType::Project,
+    ResourceType::Staged,
+    ResourceType::Check,
+    ResourceType::ClusterProject,
+];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,13 +36,17 @@ Examples:
   # What the ConnectorDeployment tax belongs to, and its checks
   connect-operator tree tax
 
+  # A ClusterConnectProject, and what belongs to it in this namespace
+  connect-operator tree clusterproject/shop
+
   # All namespaces
   connect-operator tree --all-namespaces";
 
 /// Show projects with their staged connectors, deployments and checks as a tree.
 ///
 /// A deployment stands below the staged connector that it deploys, otherwise below its project; a check below the
-/// deployment that it follows, otherwise below its project.
+/// deployment that it follows, otherwise below its project. A ClusterConnectProject is shown if resources of the namespace
+/// use it.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Tree {
@@ -73,7 +82,14 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
     let place = (!args.all_namespaces).then_some(namespace.as_str());
     let mut objects: Vec<Found> = Vec::new();
     for resource_type in ResourceType::ALL {
-        objects.extend(list(&client, place, resource_type, None).await?);
+        let wanted = named.iter().any(|(it, _)| *it == resource_type);
+        match list(&client, place, resource_type, None).await {
+            Ok(found) => objects.extend(found),
+            // Users of a namespace need not be allowed to list what the cluster shares; the tree then has its names.
+            Err(Failed::Forbidden { .. } | Failed::NotInstalled(_)) if resource_type.is_cluster_scoped() && !wanted => {
+            }
+            Err(error) => return Err(error),
+        }
     }
     for (resource_type, name) in &named {
         if !objects.iter().any(|(other, object)| other == resource_type && object.name_any() == *name) {
@@ -91,12 +107,14 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
     let mut forest = Forest::of(&resources);
     if !named.is_empty() {
         forest.retain(&named);
+    } else if !args.all_namespaces {
+        forest.retain_used();
     }
     let shown = forest.resources();
     if let Some(text) = args.output.objects(&sorted(&objects, &shown)).map_err(Failed::Argument)? {
         return Ok(print(&text)?);
     }
-    if shown.is_empty() {
+    if forest.is_empty() {
         eprintln!("{}", none(place));
         return Ok(());
     }

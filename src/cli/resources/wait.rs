@@ -17,8 +17,13 @@ use super::progress::Goal;
 use super::selection::Selection;
 
 /// What the command works on; a bare name is a `ConnectorDeployment`.
-const TYPES: [ResourceType; 4] =
-    [ResourceType::Deployment, ResourceType::Staged, ResourceType::Project, ResourceType::Check];
+const TYPES: [ResourceType; 5] = [
+    ResourceType::Deployment,
+    ResourceType::Staged,
+    ResourceType::Project,
+    ResourceType::Check,
+    ResourceType::ClusterProject,
+];
 
 const EXAMPLES: &str = "\
 Examples:

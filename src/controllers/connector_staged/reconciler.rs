@@ -159,6 +159,10 @@ impl RemoteKind for ConnectorStaged {
         *call == CallKind::Create
     }
 
+    fn deletes(call: &CallKind) -> bool {
+        matches!(call, CallKind::Delete { .. })
+    }
+
     fn is_refused(transient: &TransientState) -> bool {
         transient.refused.is_some()
     }

@@ -11,7 +11,7 @@ use crate::controllers::refusal;
 use crate::controllers::remote::Remote;
 
 use super::kind::{CallResult, PersistedOperation};
-use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
+use super::{ObservedRecord, Reconciler, RemoteKind};
 
 impl<K: RemoteKind> Reconciler<'_, K> {
     pub(super) async fn execute(
@@ -29,12 +29,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let reason = condition.reason;
         // Nothing has begun for an object without finalizer, so both are written at once.
         let first = K::creates(&call.kind) && !has_finalizer(&*self.object);
-        let persisted = if first {
-            self.persist_first_create(&observed, &decision, condition).await
-        } else {
-            self.persist_operation(&observed, &decision, condition).await
-        };
-        let operation = match persisted {
+        let operation = match self.persist_operation(&observed, &decision, condition, first).await {
             Ok(Some(operation)) => operation,
             Ok(None) => return Ok(Next::Again(None)),
             Err(error) if first => return self.report_kubernetes_error(refusal::FINALIZERS, error).await,
@@ -46,9 +41,9 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if let Some(note) = &note {
             tracing::info!(reason = reason.as_str(), "{note}");
         }
-        // A create that was accepted is reported with its outcome.
-        let reported = !(K::creates(&call.kind) && matches!(result.response, Response::Accepted(_)));
-        let note = note.filter(|_| reported);
+        // What begins or ends a record is reported with its outcome.
+        let accepted = matches!(result.response, Response::Accepted(_));
+        let note = note.filter(|_| !(accepted && (K::creates(&call.kind) || K::deletes(&call.kind))));
         // The status comes first: it has what a restart needs.
         let next = self.apply(remote, &observed, &call.kind, result, applied).await;
         if let Some(note) = note {
@@ -57,44 +52,24 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         next
     }
 
-    /// Writes the operation into the status, on the version of the resource that was read (rule 1). If that fails, nothing is
-    /// sent. `None`: the decision has no operation.
+    /// Writes the operation, on the version of the resource that was read (rule 1): into the status, or, if this is the
+    /// `first` create, into an annotation together with the finalizer. If that fails, nothing is sent. `None`: the decision
+    /// has no operation.
     async fn persist_operation(
         &mut self,
         observed: &K::Observed,
         decision: &Decision<K::Persisted, K::Transient, K::CallKind, K::Outcome>,
         condition: ConditionUpdate,
+        first: bool,
     ) -> Result<Option<PersistedOperation>, kube::Error> {
-        let record = K::record(observed);
-        self.patch_status(observed, &decision.persisted, condition, record, K::Details::default()).await?;
-        self.cache.transient = decision.transient.clone();
-        K::note_written(self, observed, &decision.persisted);
-        Ok(PersistedOperation::of(&*self.object))
-    }
-
-    /// Writes the operation of a first create together with the finalizer, on the version of the resource that was read
-    /// (rule 1). If that fails, nothing is sent. `None`: the decision has no operation.
-    async fn persist_first_create(
-        &mut self,
-        observed: &K::Observed,
-        decision: &Decision<K::Persisted, K::Transient, K::CallKind, K::Outcome>,
-        condition: ConditionUpdate,
-    ) -> Result<Option<PersistedOperation>, kube::Error> {
-        let identity = K::identity_of(observed);
-        let status = K::summarize(
-            self,
-            StatusInputs {
-                identity: Some(identity),
-                observed: Some(observed),
-                persisted: &decision.persisted,
-                condition: &condition,
-                record: K::record(observed),
-                details: K::Details::default(),
-                handled_reconcile_request: None,
-            },
-        );
-        let Some(operation) = K::operation(&status).cloned() else { return Ok(None) };
-        self.write_pending_create(K::remote_identity(identity).clone(), operation).await?;
+        let (record, details) = (K::record(observed), K::Details::default());
+        if first {
+            let status = self.summarize(observed, &decision.persisted, &condition, record, details);
+            let Some(operation) = K::operation(&status).cloned() else { return Ok(None) };
+            self.write_pending_create(K::remote_identity(K::identity_of(observed)).clone(), operation).await?;
+        } else {
+            self.patch_status(observed, &decision.persisted, condition, record, details).await?;
+        }
         self.cache.transient = decision.transient.clone();
         K::note_written(self, observed, &decision.persisted);
         Ok(PersistedOperation::of(&*self.object))
@@ -113,6 +88,10 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return self.remove_finalizer(Some(&applied.persisted)).await;
         }
         self.cache.transient = applied.transient.clone();
+        if K::deletes(call) && matches!(result.response, Response::Accepted(_)) {
+            // The status says so already, and often the next observation finds that the record is gone.
+            return Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))));
+        }
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);

@@ -115,6 +115,8 @@ pub trait RemoteKind: NamespacedObject + ManagedKind {
     fn id(persisted: &Self::Persisted) -> Option<&str>;
     /// Whether the call creates a record under the key.
     fn creates(call: &Self::CallKind) -> bool;
+    /// Whether the call deletes the record because the resource is being deleted.
+    fn deletes(call: &Self::CallKind) -> bool;
     /// Whether the table remembers a rejection.
     fn is_refused(transient: &Self::Transient) -> bool;
     /// Forgets a rejection.

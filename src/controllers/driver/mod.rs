@@ -38,6 +38,7 @@ pub use self::kind::{
     StatusInputs, Unready, identity_changed,
 };
 pub use self::pending_create::PendingCreate;
+pub(super) use self::report::ANNOTATED_AFTER;
 pub use self::sent::{SentCall, Versions};
 use super::backoff::Asked;
 use super::conditions;
@@ -116,10 +117,6 @@ pub struct Reconciler<'a, K: RemoteKind> {
     api: Api<K>,
     /// With the operation of a first create that only its annotation has yet.
     pub(super) object: Arc<K>,
-    /// Whether the operation in the status of `object` is in its annotation only.
-    pub(super) pending: bool,
-    /// Whether this reconcile wrote the status.
-    pub(super) wrote_status: bool,
     /// Whether this process had not met the remote for the resource before.
     pub(super) first: bool,
     pub(super) cache: LocalCache<K::Transient, K::Operation, K::Cache>,
@@ -136,8 +133,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         // As it is stored: what its annotation claims is checked (rule 4).
         context.keys.wrote(&*object);
         let first = cache.login.is_none();
-        let mut reconciler =
-            Self { context, object_ref, api, object, pending: false, wrote_status: false, first, cache };
+        let mut reconciler = Self { context, object_ref, api, object, first, cache };
         reconciler.take_pending_create();
         reconciler
     }

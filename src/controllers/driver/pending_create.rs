@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::controllers::digest::DigestKey;
-use crate::controllers::object::has_finalizer;
+use crate::controllers::object::{has_finalizer, with_finalizer};
 use crate::controllers::patch::patch_metadata;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
@@ -40,7 +40,7 @@ impl<O: DeserializeOwned> PendingCreate<O> {
     /// Returns the create of this object; `None`: its status already has an operation or a record, or the annotation is not
     /// its own.
     pub fn of<K: RemoteKind<Operation = O>>(object: &K) -> Option<Self> {
-        if object.status().is_some_and(|status| K::operation(status).is_some() || K::record_id(status).is_some()) {
+        if object.status().is_some_and(has_begun::<K>) {
             return None;
         }
         let (_, text) = annotation(object.meta())?;
@@ -81,7 +81,7 @@ struct Begun<'a> {
 
 /// Whether the annotation of this object is its own.
 #[must_use]
-pub fn has_begun(meta: &ObjectMeta) -> bool {
+pub fn is_own(meta: &ObjectMeta) -> bool {
     begun(meta).is_some()
 }
 
@@ -89,6 +89,11 @@ pub fn has_begun(meta: &ObjectMeta) -> bool {
 #[must_use]
 pub fn controller(meta: &ObjectMeta) -> Option<Cow<'_, str>> {
     begun(meta)?.controller
+}
+
+/// Whether a status has an operation or a record.
+pub(super) fn has_begun<K: RemoteKind>(status: &K::Status) -> bool {
+    K::operation(status).is_some() || K::record_id(status).is_some()
 }
 
 fn begun(meta: &ObjectMeta) -> Option<Begun<'_>> {
@@ -100,11 +105,9 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// Takes the status of the object as if it had the operation of the annotation. A PUT that dropped the annotation while
     /// this process was creating changes nothing.
     pub(super) fn take_pending_create(&mut self) {
-        let none_written = |status: &K::Status| K::operation(status).is_none() && K::record_id(status).is_none();
-        let is_open = self.object.status().is_none_or(none_written);
-        let remembered = self.cache.pending_create.take().filter(|_| is_open);
+        let reported = self.object.status().is_some_and(has_begun::<K>);
+        let remembered = self.cache.pending_create.take().filter(|_| !reported);
         self.cache.pending_create = PendingCreate::of(&*self.object).or(remembered);
-        self.pending = self.cache.pending_create.is_some();
         if let Some(pending) = &self.cache.pending_create {
             let mut status = self.object.status().cloned().unwrap_or_default();
             K::set_begun(&mut status, Some(pending));
@@ -115,7 +118,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// Returns the status that the API server has.
     pub(super) fn stored_status(&self) -> K::Status {
         let mut status = self.status();
-        if self.pending {
+        if self.cache.pending_create.is_some() {
             K::set_begun(&mut status, None);
         }
         status
@@ -133,8 +136,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let uid = self.object.uid().unwrap_or_default();
         let pending = PendingCreate { uid, controller: self.context.foreign_installs.mine(), remote, operation };
         let text = pending.written(&self.context.digest_key).map_err(kube::Error::SerdeError)?;
-        let mut finalizers = self.object.finalizers().to_vec();
-        finalizers.push(names::FINALIZER.to_owned());
+        let finalizers = with_finalizer(&*self.object);
         let metadata = json!({ "finalizers": finalizers, "annotations": { names::PENDING_CREATE: text } });
         let stored = patch_metadata(&self.api, &*self.object, metadata).await?;
         if PendingCreate::of(&stored).as_ref() != Some(&pending) || !has_finalizer(&stored) {
@@ -150,13 +152,14 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// # Errors
     /// Those of the API server; 409 if the object was changed meanwhile.
     pub(super) async fn remove_pending_create(&mut self) -> Result<(), kube::Error> {
-        if self.object.annotations().contains_key(names::PENDING_CREATE) {
-            let metadata = json!({ "annotations": { names::PENDING_CREATE: null } });
-            let stored = patch_metadata(&self.api, &*self.object, metadata).await?;
-            self.cache.pending_create = None;
-            self.wrote(stored);
+        let annotated = self.object.annotations().contains_key(names::PENDING_CREATE);
+        if !annotated && self.cache.pending_create.is_none() {
+            return Ok(());
         }
+        let metadata = json!({ "annotations": { names::PENDING_CREATE: null } });
+        let stored = patch_metadata(&self.api, &*self.object, metadata).await?;
         self.cache.pending_create = None;
+        self.wrote(stored);
         Ok(())
     }
 }
@@ -224,10 +227,10 @@ mod tests {
     fn rule_26_the_annotation_names_its_install_whoever_signed_it() {
         let own = pending("1").written(&key(1)).expect("JSON");
         let metadata = object(Some(&own), &Value::Null).metadata;
-        assert!(has_begun(&metadata));
+        assert!(is_own(&metadata));
         assert_eq!(controller(&metadata).as_deref(), Some("shop/connect-operator"));
         let metadata = object(Some(&pending("2").written(&key(1)).expect("JSON")), &Value::Null).metadata;
-        assert!(!has_begun(&metadata), "another object");
+        assert!(!is_own(&metadata), "another object");
         assert_eq!(controller(&metadata), None);
     }
 

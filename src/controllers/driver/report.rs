@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::between;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
@@ -12,7 +13,11 @@ use crate::controllers::object::{self, Next, has_finalizer};
 use crate::controllers::refusal::{self, Access};
 use crate::names;
 
+use super::pending_create::has_begun;
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
+
+/// Minimum age of an outcome before its id is kept in an annotation.
+pub(in crate::controllers) const ANNOTATED_AFTER: Duration = Duration::from_mins(4);
 
 impl<K: RemoteKind> Reconciler<'_, K> {
     /// Writes the status after an observation, if it differs from the one before.
@@ -24,21 +29,31 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         record: ObservedRecord<'_, K::Record>,
         details: K::Details,
     ) -> Result<(), kube::Error> {
-        let status = K::summarize(
-            self,
-            StatusInputs {
-                identity: Some(K::identity_of(observed)),
-                observed: Some(observed),
-                persisted,
-                condition: &condition,
-                record,
-                details,
-                handled_reconcile_request: self.cache.asked.as_ref().map(|(request, _)| request.clone()),
-            },
-        );
+        let status = self.summarize(observed, persisted, &condition, record, details);
         self.write(status, &condition).await?;
         self.cache.asked = None;
         Ok(())
+    }
+
+    /// Returns the status after an observation. It serves the reconcile request that came before.
+    pub(super) fn summarize(
+        &self,
+        observed: &K::Observed,
+        persisted: &K::Persisted,
+        condition: &ConditionUpdate,
+        record: ObservedRecord<'_, K::Record>,
+        details: K::Details,
+    ) -> K::Status {
+        let inputs = StatusInputs {
+            identity: Some(K::identity_of(observed)),
+            observed: Some(observed),
+            persisted,
+            condition,
+            record,
+            details,
+            handled_reconcile_request: self.cache.asked.as_ref().map(|(request, _)| request.clone()),
+        };
+        K::summarize(self, inputs)
     }
 
     /// Writes what a response came to. A resource that somebody changed during the call does not make it a lost response, as
@@ -127,7 +142,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     }
 
     async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
-        if K::operation(&status).is_some() || K::record_id(&status).is_some() {
+        if has_begun::<K>(&status) {
             self.add_finalizer().await?;
         } else {
             self.remove_pending_create().await?;
@@ -139,21 +154,20 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         let written = object::write(self.context, &self.api, &*self.object, &before, status, condition).await?;
         written.hand_to(|object| {
-            self.wrote_status = true;
             self.wrote(object);
         })
     }
 
-    /// Rule 3: keeps the id where a restored backup has it, once an earlier reconcile of this process has written the outcome:
-    /// a restart writes nothing (rule 10). Returns whether it is there.
+    /// Rule 3: keeps the id where a restored backup has it, once the outcome is [`ANNOTATED_AFTER`] old. The first reconcile of
+    /// a process leaves it to a later one: a restart writes nothing (rule 10). Returns whether it is there.
     pub(in crate::controllers) async fn annotate(&mut self, persisted: &K::Persisted) -> Result<bool, kube::Error> {
         let Some(id) = K::id(persisted) else { return Ok(true) };
-        let before = self.object.annotations().get(names::REMOTE_ID).cloned();
-        let pending = self.object.annotations().contains_key(names::PENDING_CREATE);
-        if before.as_deref() == Some(id) && !pending {
+        if self.has_kept(id) {
             return Ok(true);
         }
-        if self.object.claim_request().operation || ((self.wrote_status || self.first) && before.is_none()) {
+        let before = self.object.annotations().get(names::REMOTE_ID).cloned();
+        let later = self.first || self.is_recent();
+        if self.object.claim_request().operation || (later && before.is_none()) {
             return Ok(false);
         }
         if !self.keep_id(id).await? {
@@ -167,9 +181,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
 
     /// Writes the id into the annotation, unless it is there. Returns false if the API server refuses.
     async fn keep_id(&mut self, id: &str) -> Result<bool, kube::Error> {
-        let annotations = self.object.annotations();
-        let pending = annotations.contains_key(names::PENDING_CREATE);
-        if annotations.get(names::REMOTE_ID).is_some_and(|known| known == id) && !pending {
+        if self.has_kept(id) {
             return Ok(true);
         }
         let stored = object::annotate(self.context, &self.api, &*self.object, id).await?;
@@ -178,6 +190,13 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             self.wrote(object);
         }
         Ok(kept)
+    }
+
+    /// Whether the annotations are as [`object::annotate`] leaves them.
+    fn has_kept(&self, id: &str) -> bool {
+        let annotations = self.object.annotations();
+        annotations.get(names::REMOTE_ID).is_some_and(|known| known == id)
+            && !annotations.contains_key(names::PENDING_CREATE)
     }
 
     /// Removes the finalizer, and says in an Event what became of the record.
@@ -214,6 +233,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         tracing::warn!(object = %self.object_ref, id, "{note}");
         self.context.report(&*self.object, EventType::Warning, "Orphaned", "Reconcile", &note).await;
         Ok(())
+    }
+
+    /// Whether the outcome is too new for its annotation: whatever else follows it comes first.
+    fn is_recent(&self) -> bool {
+        let since = self.object.status().and_then(|status| conditions::ready_since(K::conditions(status)));
+        since.is_none_or(|since| between(since, self.context.clock.now()) < ANNOTATED_AFTER)
     }
 
     /// Whether the Ready condition is true.

@@ -16,8 +16,11 @@ use super::plan::{PAGE, Plan, Read};
 use super::{PolledRecord, RegistryAnswer, RegistryConnector, RegistryKey, Remote};
 use crate::controllers::spans;
 
-/// Reads by id in flight at once.
-const READS_AT_ONCE: usize = 4;
+/// Minimum and maximum number of reads by id in flight at once.
+const READS_AT_ONCE: (usize, usize) = (4, 16);
+/// Within these bounds, one for so many requests per second: reads that wait for the rate limiter delay the calls of
+/// reconciles.
+const REQUESTS_PER_READ: usize = 10;
 
 /// Whether a page arrived, and where the next one begins.
 enum Paged {
@@ -81,7 +84,9 @@ impl Remote {
 
     async fn read(self: &Arc<Self>, reads: Vec<Read>) {
         let guarded_client = self.poller_client();
-        stream::iter(reads).for_each_concurrent(READS_AT_ONCE, |read| self.read_one(&guarded_client, read)).await;
+        let (least, most) = READS_AT_ONCE;
+        let at_once = (self.rate().whole() / REQUESTS_PER_READ).clamp(least, most);
+        stream::iter(reads).for_each_concurrent(at_once, |read| self.read_one(&guarded_client, read)).await;
     }
 
     async fn read_one(&self, guarded_client: &impl ConnectApi, Read { id, object_refs }: Read) {
@@ -103,7 +108,7 @@ impl Remote {
     async fn read_registry(self: &Arc<Self>, names: Vec<RegistryKey>) {
         let guarded_client = self.poller_client();
         stream::iter(names)
-            .for_each_concurrent(READS_AT_ONCE, |name| self.read_registry_entry(&guarded_client, name))
+            .for_each_concurrent(READS_AT_ONCE.0, |name| self.read_registry_entry(&guarded_client, name))
             .await;
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clock::{Clock, between, later};
 use connect_api::error::Failure;
 use connect_api::registry::{RegistryApi, StagedApi};
-use connect_api::{ApiError, ConnectApi};
+use connect_api::{ApiError, ConnectApi, Rate};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
@@ -208,6 +208,11 @@ impl Remote {
     /// Returns the key of the project.
     pub(super) fn project_key(&self) -> String {
         self.lock().settings.project_key.clone()
+    }
+
+    /// Returns the rate of its requests.
+    pub(super) fn rate(&self) -> Rate {
+        self.lock().settings.requests_per_second
     }
 
     /// Returns the health. Each change of its kind enqueues the projects that claim the remote.

@@ -3,6 +3,7 @@
 
 mod foreseen;
 mod known;
+mod sharing;
 mod staged;
 mod wrong;
 
@@ -44,6 +45,7 @@ impl Planned {
 /// value.
 async fn plan_as(shop: &Shop, kubeconfig: &Path, manifests: &[Value], more: &[&str]) -> Planned {
     let before = written(shop).await;
+    let own = ["--operator-namespace", shop.sandbox.namespace.as_str()];
     let mut child = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
         .args([
             "plan",
@@ -55,7 +57,7 @@ async fn plan_as(shop: &Shop, kubeconfig: &Path, manifests: &[Value], more: &[&s
             "--allowed-api-hosts",
             "http://127.0.0.1:*",
         ])
-        .args(["--operator-namespace", &shop.sandbox.namespace])
+        .args(if more.contains(&"--operator-namespace") { &[][..] } else { &own[..] })
         .args(more)
         .env_clear()
         .env("KUBECONFIG", kubeconfig)

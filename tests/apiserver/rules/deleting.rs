@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::{DEPLOYING, Leaping, is_accepted, ready, status};
 use crate::shop::CREDENTIALS;
+use crate::trouble::pace::{FINE, meanwhile};
 
 impl Leaping {
     fn there(&self) -> Vec<DeploymentStatus> {
@@ -24,13 +25,21 @@ impl Leaping {
 async fn rule_22_a_deletion_undeploys_first() {
     let shop = Leaping::live().await;
     assert_eq!(shop.get().await.finalizers(), [names::FINALIZER]);
+    let mut history = shop.history().await;
     shop.delete().await;
-    let going = shop.until("accepted", is_accepted).await;
+    shop.until_calls("deleteDeploymentById", 1).await;
+    let going = shop.until_reason("Undeploying").await;
     assert_eq!(ready(&going), ("Unknown", "Undeploying"));
     assert_eq!(shop.there(), [DeploymentStatus::Undeploying]);
+    // A poll meanwhile finds nothing new.
+    let looks = shop.looks();
+    meanwhile(&shop.clock, FINE, shop.until_so("a read", || shop.looks() > looks)).await;
     shop.clock.step(DEPLOYING);
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 1], "one DELETE");
+    // The DELETE of the user, the operation, and the finalizer.
+    let versions = history.until(|object| object.finalizers().is_empty()).await;
+    assert!(versions.len() <= 3, "{} writes", versions.len());
     assert!(shop.there().is_empty());
     shop.until_event("Undeployed").await;
 }
@@ -57,7 +66,7 @@ async fn rule_22_a_busy_deployment_is_deleted_again_once_it_is_idle() {
     assert_eq!(ready(&waiting), ("Unknown", "Undeploying"));
     assert!(waiting.metadata.deletion_timestamp.is_some());
     shop.pass(DEPLOYING).await;
-    shop.until("accepted", is_accepted).await;
+    shop.until_calls("deleteDeploymentById", 2).await;
     shop.clock.step(DEPLOYING);
     shop.until_gone().await;
     assert!(shop.there().is_empty());
@@ -70,7 +79,7 @@ async fn rule_22_a_failed_undeploy_is_reported_and_retried_with_backoff() {
     let id = status(&shop.get().await).id.expect("an id");
     shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
     shop.delete().await;
-    shop.until("accepted", is_accepted).await;
+    shop.until_calls("deleteDeploymentById", 1).await;
     // An undeploy takes half of the time.
     shop.pass(DEPLOYING / 2).await;
     let failed = shop.until("reported", |object| ready(object).1 == "UndeployFailed").await;
@@ -82,7 +91,6 @@ async fn rule_22_a_failed_undeploy_is_reported_and_retried_with_backoff() {
     shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
     shop.pass(Duration::from_secs(5)).await;
     shop.until_calls("deleteDeploymentById", 2).await;
-    shop.until("accepted", is_accepted).await;
     shop.pass(DEPLOYING / 2).await;
     shop.pass(Duration::from_secs(8)).await;
     assert_eq!(shop.sent()[2], 2, "the second pause is longer");

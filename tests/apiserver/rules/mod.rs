@@ -16,7 +16,7 @@ mod policies;
 mod projects;
 mod readiness;
 mod redeploying;
-mod sharing;
+pub(crate) mod sharing;
 mod taking_over;
 mod telling;
 mod urls;
@@ -260,7 +260,12 @@ impl Leaping {
         let parameters = WatchParams::default().fields(&format!("metadata.name={NAME}"));
         let events = api.watch(&parameters, &version).await.unwrap();
         let versions = events.filter_map(async |event| match event.unwrap() {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object) => Some(object),
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => Some(object),
+            // It has the object as it was before its last finalizer was removed.
+            WatchEvent::Deleted(mut object) => {
+                object.metadata.finalizers = None;
+                Some(object)
+            }
             WatchEvent::Bookmark(_) => None,
             WatchEvent::Error(error) => panic!("{error:?}"),
         });

@@ -110,6 +110,7 @@ async fn rule_20_suspending_during_an_operation_keeps_polling_to_its_end() {
 #[tokio::test]
 async fn rule_20_while_the_remote_is_unavailable_the_project_reports_it_and_settled_resources_are_not_written() {
     let shop = Leaping::live().await;
+    shop.until_annotated().await;
     let before = shop.reconcile_again().await;
     shop.dev.fault(Fault { answer: FaultAnswer::text(503, "out of order"), ..Fault::default() }).unwrap();
     shop.clock.step(Duration::from_mins(6));

@@ -21,10 +21,10 @@ use crate::patience::in_time;
 use crate::security::{client_of, quick};
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
-const SHARED: &str = "shared";
+pub(crate) const SHARED: &str = "shared";
 
 /// A shop without a project in a cluster of its own, and the namespace of its operator, which the operator does not watch.
-async fn closed() -> (Shop, Sandbox) {
+pub(crate) async fn closed() -> (Shop, Sandbox) {
     let sandbox = Sandbox::with_definitions(crd::all()).await;
     let own = sandbox.another().await;
     let mut shop = Shop::on(sandbox, quick(), Clock::system()).await;
@@ -35,13 +35,13 @@ async fn closed() -> (Shop, Sandbox) {
     (shop, own)
 }
 
-async fn put_secret(sandbox: &Sandbox, name: &str, data: &Value) {
+pub(crate) async fn put_secret(sandbox: &Sandbox, name: &str, data: &Value) {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
     sandbox.succeed(&["apply", "--filename", "-"], &secret.to_string()).await;
 }
 
 /// A shared project that allows these namespaces.
-fn shared(shop: &Shop, allowed: &Value) -> Value {
+pub(crate) fn shared(shop: &Shop, allowed: &Value) -> Value {
     let mut manifest = shop.project();
     manifest["kind"] = json!("ClusterConnectProject");
     manifest["metadata"]["name"] = json!(SHARED);
@@ -49,12 +49,12 @@ fn shared(shop: &Shop, allowed: &Value) -> Value {
 }
 
 /// A deployment that uses the shared project.
-fn sharing(shop: &Shop, change: &Value) -> Value {
+pub(crate) fn sharing(shop: &Shop, change: &Value) -> Value {
     let project = json!({"projectRef": {"kind": "ClusterConnectProject", "name": SHARED}});
     with_spec(with_spec(shop.deployment(), &project), change)
 }
 
-async fn label(sandbox: &Sandbox, team: Option<&str>) {
+pub(crate) async fn label(sandbox: &Sandbox, team: Option<&str>) {
     let patch = Patch::Merge(json!({"metadata": {"labels": {"team": team}}}));
     let namespaces = Api::<Namespace>::all(sandbox.client.clone());
     namespaces.patch(&sandbox.namespace, &PatchParams::default(), &patch).await.unwrap();
@@ -66,7 +66,7 @@ fn ready(conditions: &[Condition]) -> (&str, &str) {
 }
 
 /// Returns the message of the shared project once it has this reason.
-async fn until_shared(shop: &Shop, reason: &str, words: &str) -> ClusterConnectProject {
+pub(crate) async fn until_shared(shop: &Shop, reason: &str, words: &str) -> ClusterConnectProject {
     let is = |object: Option<&ClusterConnectProject>| {
         let status = object.and_then(|object| object.status.as_ref());
         status.is_some_and(|status| {

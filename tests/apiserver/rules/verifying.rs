@@ -49,6 +49,7 @@ async fn rule_17_verified_is_ready_once_the_named_extension_points_to_the_deploy
     assert_eq!((state, reason), ("True", "Verified"));
     assert!(found.contains(KEY) && message(&live).contains(KEY), "{found}; {}", message(&live));
 
+    let live = shop.until_annotated().await;
     let lookups = shop.calls("getExtensionByKey");
     shop.clock.step(Duration::from_mins(6));
     shop.until_calls("getExtensionByKey", lookups + 1).await;

@@ -90,21 +90,23 @@ impl KubeStateMetrics {
         names
     }
 
-    /// Returns its samples of a namespace, without the labels that all of them have.
+    /// Returns its samples of a namespace, and of the object that has no namespace but its name, without the labels that
+    /// all of them have.
     async fn samples(&self, namespace: &str) -> BTreeSet<String> {
         let page = get(self.address, "/metrics").await;
-        page.lines().filter_map(|line| sample(line, &format!("namespace=\"{namespace}\""))).collect()
+        let its = ["namespace", "name"].map(|label| format!("{label}=\"{namespace}\""));
+        page.lines().filter_map(|line| its.iter().find_map(|label| sample(line, label))).collect()
     }
 }
 
-/// Returns a sample with the label `namespace`, without it and without the kind, which the name of the metric contains.
-fn sample(line: &str, namespace: &str) -> Option<String> {
+/// Returns a sample with the label `its`, without it and without the kind, which the name of the metric contains.
+fn sample(line: &str, its: &str) -> Option<String> {
     let (name, rest) = line.split_once('{')?;
     let (labels, value) = rest.rsplit_once("} ")?;
     let labels: Vec<_> = labels.split(',').collect();
-    let own = |label: &&&str| !label.starts_with("customresource_") && **label != namespace;
+    let own = |label: &&&str| !label.starts_with("customresource_") && **label != its;
     let own: Vec<_> = labels.iter().filter(own).copied().collect();
-    labels.contains(&namespace).then(|| format!("{name}{{{}}} {value}", own.join(",")))
+    labels.contains(&its).then(|| format!("{name}{{{}}} {value}", own.join(",")))
 }
 
 /// Returns a kubeconfig with a token of the account.
@@ -158,6 +160,7 @@ fn status(kind: &str) -> Value {
             conditions.push(condition("RegistryMirrored", "True", "Mirrored"));
             json!({})
         }
+        "ClusterConnectProject" => json!({}),
         "ActionCheck" => {
             conditions.push(condition("Suspended", "False", "NotSuspended"));
             json!({"outcome": "Passed", "checkedAt": "2026-01-02T03:04:05Z"})
@@ -179,9 +182,12 @@ fn registry_entry() -> Value {
 async fn objects(sandbox: &Sandbox) {
     let connector = json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": "Connector",
         "metadata": {"name": "shop-full.tax"}, "spec": {"projectRef": {"name": "shop-full"}, "id": "c-1"}});
-    // The configuration has no metrics of shared projects, which other tests would see.
-    let of_namespace = documents(FULL).into_iter().filter(|it| it["kind"] != "ClusterConnectProject");
-    for mut manifest in of_namespace.chain([connector]) {
+    let one = documents(FULL).into_iter().filter(|it| it["metadata"]["name"] != "shared-by-url");
+    for mut manifest in one.chain([connector]) {
+        if manifest["kind"] == "ClusterConnectProject" {
+            // Other tests see it.
+            manifest["metadata"]["name"] = json!(sandbox.namespace);
+        }
         let name = manifest["metadata"]["name"].as_str().unwrap().to_owned();
         manifest["metadata"]["finalizers"] = json!(["example.com/keep"]);
         sandbox.apply(&manifest).await.unwrap();
@@ -227,6 +233,7 @@ async fn kube_state_metrics_shows_every_metric_of_the_configuration() {
         r#"kube_connectordeployment_status_operation_start_time{name="full-by-key",operation="Redeploy"} 1.767323045e+09"#,
         r#"kube_connectorstaged_status_applied_time{name="full-staged"} 1.767323046e+09"#,
         r#"kube_connectproject_status_registry_mirrored{name="shop-full",reason="Mirrored",status="True"} 1"#,
+        r#"kube_clusterconnectproject_status_ready{reason="SecretMissing",status="False"} 0"#,
         r#"kube_actioncheck_info{action="addToCart",deployment="full-by-key",name="check-by-names"} 1"#,
         r#"kube_actioncheck_status_outcome{name="check-by-url",outcome="Passed"} 1"#,
         r#"kube_connector_info{key="tax",name="shop-full.tax"} 1"#,

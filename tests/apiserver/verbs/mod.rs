@@ -6,6 +6,7 @@ mod doctor;
 mod plugin;
 mod refused;
 mod scaffolded;
+mod sharing;
 mod shown;
 
 use std::process::Output;

@@ -171,7 +171,9 @@ fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
         return;
     }
     if inputs.persisted.id.is_some() {
-        let accepted = operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted;
+        let known =
+            operation.state == OperationState::Accepted || inputs.transient.undeployed == Some(operation.attempt);
+        let accepted = operation.kind == OperationKind::Undeploy && known;
         assert!(accepted, "no DELETE was answered: {}", context());
         let there =
             matches!(&inputs.observation, Observation::Present(seen) if Some(&seen.id) == inputs.persisted.id.as_ref());
@@ -195,7 +197,11 @@ fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &Appl
         None => assert!(call.first, "a refusal of a repeated call says nothing about the first one: {}", context()),
         Some(operation) => {
             let accepted = matches!(answer, Response::Accepted(_));
-            assert_eq!(operation.state == OperationState::Accepted, accepted, "{}", context());
+            // The acceptance of a deletion stays in memory.
+            let deleted = accepted && operation.kind == OperationKind::Undeploy;
+            let undeployed = if deleted { Some(operation.attempt) } else { inputs.transient.undeployed };
+            assert_eq!(outcome.transient.undeployed, undeployed, "{}", context());
+            assert_eq!(operation.state == OperationState::Accepted, accepted && !deleted, "{}", context());
         }
     }
     let (pause, refused) = (outcome.transient.pause, &outcome.transient.refused);

@@ -310,6 +310,7 @@ impl Generator<'_, '_> {
             followed: self.bytes.flag().then(|| self.version()),
             busy_since: self.bytes.flag().then(|| self.past()),
             ahead: self.bytes.flag().then(|| Ahead { stamp: self.past(), since: self.past() }),
+            undeployed: self.bytes.one(&[None, Some(1), Some(40), Some(u32::MAX)]),
         }
     }
 }

@@ -169,8 +169,6 @@ fn every_kind_is_configured() {
         assert_eq!(*metric_name_prefix, format!("kube_{}", kind.to_lowercase()));
         kinds.insert(kind.clone());
     }
-    // Shared projects are counted by the operator's own metrics only.
-    kinds.insert("ClusterConnectProject".to_owned());
     assert_eq!(kinds, schemas().into_keys().collect());
 }
 
@@ -199,9 +197,10 @@ fn names_of_metrics_and_labels_are_valid_and_each_metric_has_its_own() {
         words && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
     };
     let mut seen = BTreeSet::new();
-    for ResourceMetric { name, metric, labels, help, .. } in resource_metrics() {
+    for ResourceMetric { name, kind, metric, labels, help, .. } in resource_metrics() {
         assert!(valid(&name) && labels.iter().all(|label| valid(label)), "{name}: {labels:?}");
-        assert!(labels.contains("namespace") && labels.contains("name"), "{name} identifies the resource");
+        assert!(labels.contains("name"), "{name} identifies the resource");
+        assert_eq!(labels.contains("namespace"), kind != "ClusterConnectProject", "{name} identifies the resource");
         assert_eq!(name.ends_with("_info"), metric == "info", "{name}");
         assert!(help.len() > 20 && !help.ends_with('.') && !help.contains('|'), "{name}: {help}");
         assert!(seen.insert(name.clone()), "{name} is there twice: kube-state-metrics may lose one of them");

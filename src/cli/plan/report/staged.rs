@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{GONE, HELD, NEW, OTHER, PLAIN, Problem, WRONG, line, quoted};
+use super::{GONE, HELD, NEW, NOT_ASKED, OTHER, PLAIN, Problem, WRONG, line, quoted};
 use crate::cli::plan::projected_cluster::PlannedStaged;
 use crate::cli::plan::staged::{Action, Difference, Projection};
 use crate::controllers::object_ref::ObjectRef;
@@ -68,6 +68,10 @@ impl Staging {
         self.actions.contains(&Action::Adopt)
     }
 
+    pub(super) fn is_not_asked(&self) -> bool {
+        self.actions.contains(&Action::NotAsked)
+    }
+
     /// Describes the actions, in order.
     fn words(&self, actions: &[Action]) -> Vec<String> {
         let Self { key, tag, .. } = self;
@@ -77,6 +81,7 @@ impl Staging {
             Action::Update => "is updated".to_owned(),
             Action::Preview => format!("requests permission to deploy tag {tag}"),
             Action::Publish => format!("is published with tag {tag}"),
+            Action::NotAsked => NOT_ASKED.to_owned(),
         });
         words.collect()
     }
@@ -92,6 +97,7 @@ impl Staging {
             let (style, sign) = match self.actions.first() {
                 None => (PLAIN, " "),
                 Some(Action::Create | Action::Adopt) => (NEW, "+"),
+                Some(Action::NotAsked) => (OTHER, "?"),
                 Some(_) => (OTHER, "~"),
             };
             let what = if steps.is_empty() { "nothing to do".to_owned() } else { steps.join(", then ") };

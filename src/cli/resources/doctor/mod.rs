@@ -1,13 +1,14 @@
 //! `doctor`: checks what the operator and its users need, and reports what is missing with the remedy.
 //!
 //! Reads the cluster only. Next: `rights` asks the API server for permissions; `install`, `reported` and `clock`
-//! interpret what was read; `finding` writes it.
+//! interpret what was read, `shared` what namespaces share; `finding` writes it.
 
 mod clock;
 mod finding;
 mod install;
 mod reported;
 mod rights;
+mod shared;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -17,20 +18,24 @@ use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::ListParams;
 use kube::client::Body;
 use kube::{Api, Client};
 
 use self::finding::{Finding, Level, count, text, value};
 use self::rights::Subject;
+use super::events::CLUSTER_EVENTS;
 use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Data;
 use super::selection::{list, read};
 use crate::cli::cluster::Place;
 use crate::cli::completion;
-use crate::cli::installs::{self, Install};
+use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
 use crate::controllers::served_crds;
+use crate::crd::ProjectKind;
 use crate::leader::LeaseName;
 
 const EXAMPLES: &str = "\
@@ -50,8 +55,8 @@ Examples:
 /// Check what the operator and its users need, and show what is missing with the remedy.
 ///
 /// Checks the CRDs, your permissions and those of the operator, its Deployment and the holder of its Lease, whether
-/// each ConnectProject answers and its API client has the scopes that its resources need, the clock, and which
-/// resources are not Ready. Changes nothing and calls only the API server.
+/// each ConnectProject and ClusterConnectProject answers and its API client has the scopes that its resources need, which
+/// namespaces may use what is shared, the clock, and which resources are not Ready. Changes nothing and calls only the API server.
 ///
 /// Exits with 1 if it found a problem, and with 0 if it found only warnings, which are also what it could not check.
 #[derive(Clone, Debug, clap::Args)]
@@ -99,7 +104,8 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     findings.extend(operators_of(&client, namespace, &operators, &resources, now).await?);
     findings.extend(unreadable);
     findings.extend(reported::projects(&resources, super::program()));
-    for resource_type in ResourceType::ALL.into_iter().filter(|it| *it != ResourceType::Project) {
+    findings.extend(known(shared::ALLOWED, allowed(&client, &resources).await)?);
+    for resource_type in ResourceType::ALL.into_iter().filter(|it| !it.is_project()) {
         findings.extend(reported::not_ready(resource_type, &resources, super::program()));
     }
     print(&match args.output {
@@ -146,13 +152,28 @@ fn known(check: &'static str, found: Result<Vec<Finding>, kube::Error>) -> Resul
     }
 }
 
-/// Returns the resources that can be read, and a finding for each type that cannot.
+/// Checks the namespaces that shared projects allow, if there are such projects.
+async fn allowed(client: &Client, resources: &[Resource]) -> Result<Vec<Finding>, kube::Error> {
+    if !resources.iter().any(|it| it.resource_type() == ResourceType::ClusterProject) {
+        return Ok(Vec::new());
+    }
+    let namespaces = Api::<Namespace>::all(client.clone()).list_metadata(&ListParams::default()).await?;
+    Ok(shared::allowed(resources, &shared::labels(&namespaces.items)))
+}
+
+/// Returns the resources that can be read, and a finding for each type that cannot. Of the shared projects, a check of one
+/// namespace has those that its resources name.
 async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Resource>, Vec<Finding>), Failed> {
     let (mut resources, mut findings) = (Vec::new(), Vec::new());
+    let mut hidden = None;
     for resource_type in ResourceType::ALL {
         let check = resource_type.kind();
         let objects = match list(client, namespace, resource_type, None).await {
             Ok(objects) => objects,
+            Err(error @ Failed::Forbidden { .. }) if resource_type.is_cluster_scoped() => {
+                hidden = Some(error);
+                continue;
+            }
             // The check of the CRDs, or that of the rights, reports it with a remedy.
             Err(Failed::NotInstalled(_) | Failed::Forbidden { .. }) => continue,
             Err(error) => return Err(error),
@@ -166,6 +187,19 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
                 }
             }
         }
+    }
+    let named: BTreeSet<String> = resources
+        .iter()
+        .filter_map(Resource::project)
+        .filter(|project| project.kind == ProjectKind::ClusterConnectProject)
+        .map(|project| project.name.clone())
+        .collect();
+    if let Some(error) = hidden.filter(|_| !named.is_empty()) {
+        let remedy = "Run the check as a user who may.";
+        findings.push(Finding::new(Level::Warning, shared::ALLOWED, format!("not checked: {error}"), remedy));
+    }
+    if namespace.is_some() {
+        resources.retain(|it| it.resource_type() != ResourceType::ClusterProject || named.contains(it.name()));
     }
     Ok((resources, findings))
 }
@@ -188,6 +222,7 @@ async fn operators_of(
         let found = found.map(|found| vec![install::lease(&name, found.as_ref(), now)]);
         findings.extend(known(install::LEASE, found)?);
     }
+    findings.extend(shared::operator(resources, &installs));
     for install in &installs {
         findings.extend(known("Permissions of the operator", of_operator(client, install, namespace).await)?);
     }
@@ -202,7 +237,16 @@ async fn of_operator(
 ) -> Result<Vec<Finding>, kube::Error> {
     let (own, name) = (install.namespace(), install.service_account());
     let subject = Subject::ServiceAccount { namespace: &own, name: &name };
-    let mut findings = rights::check(client, subject, &rights::OWN, Some(&own)).await?;
+    let shared = install.has(CLUSTER_PROJECTS);
+    let mut in_own = rights::OWN.to_vec();
+    if shared {
+        in_own.extend(rights::SHARED_OWN);
+    }
+    let mut findings = rights::check(client, subject, &in_own, Some(&own)).await?;
+    if shared {
+        findings.extend(rights::check(client, subject, &rights::SHARED, None).await?);
+        findings.extend(rights::check(client, subject, &rights::SHARED_EVENTS, Some(CLUSTER_EVENTS)).await?);
+    }
     if install.watches(namespace) {
         // An operator of all namespaces needs its rights in all of them.
         let place = namespace.filter(|_| install.watches_some());

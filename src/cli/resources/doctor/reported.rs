@@ -8,7 +8,7 @@ use connect_api::scopes::Right;
 use super::finding::{Finding, Level};
 use crate::cli::resources::kind::{Resource, ResourceType};
 use crate::controllers::reason::{ConditionState, Reason};
-use crate::crd::{ConnectProject, ManagementPolicy, ProjectKind, ProjectRef};
+use crate::crd::{ManagementPolicy, ProjectRef};
 
 const PROJECT: &str = "Project";
 /// Maximum number of names in a line.
@@ -16,12 +16,12 @@ const LISTED: usize = 3;
 
 /// Checks each project: egress, credentials and scopes, as its status reports them.
 pub(super) fn projects(resources: &[Resource], program: &str) -> Vec<Finding> {
-    let projects = resources.iter().filter(|it| it.resource_type() == ResourceType::Project);
+    let projects = resources.iter().filter(|it| it.resource_type().is_project());
     projects.map(|resource| project(resource, resources, program)).collect()
 }
 
 fn project(resource: &Resource, resources: &[Resource], program: &str) -> Finding {
-    let name = place(resource);
+    let name = resource.full_name();
     let Some(ready) = resource.ready() else { return unobserved(PROJECT, &name, resource, program) };
     let Some(reason) = Reason::parse(&ready.reason) else {
         let remedy = "Use this program in the version of the operator.";
@@ -33,14 +33,14 @@ fn project(resource: &Resource, resources: &[Resource], program: &str) -> Findin
         let message = format!("{name}: {reason}: {}", ready.message);
         return Finding::new(level, PROJECT, message, reason.sentence().replace('`', ""));
     }
-    let Resource::Project(object) = resource else { return Finding::ok(PROJECT, name) };
-    let key = &object.spec.project_key;
-    let scopes = object.status.as_ref().map(|status| status.scopes.as_slice()).unwrap_or_default();
+    let Some((spec, status)) = resource.as_project() else { return Finding::ok(PROJECT, name) };
+    let key = &spec.project_key;
+    let scopes = status.map(|status| status.scopes.as_slice()).unwrap_or_default();
     if scopes.is_empty() {
         return Finding::ok(PROJECT, format!("{name}: {key} answers; the scopes of its API client are not known"));
     }
     let granted = |right: &Right| right.is_granted(scopes.iter().map(String::as_str), key);
-    let missing: Vec<Right> = needed(object, resources).into_iter().filter(|right| !granted(right)).collect();
+    let missing: Vec<Right> = needed(resource, resources).into_iter().filter(|right| !granted(right)).collect();
     if missing.is_empty() {
         return Finding::ok(
             PROJECT,
@@ -50,16 +50,24 @@ fn project(resource: &Resource, resources: &[Resource], program: &str) -> Findin
     let purposes: Vec<_> = missing.iter().map(|right| right.purpose()).collect();
     let scopes: Vec<_> = missing.iter().map(|right| right.needed(key)).collect();
     let message = format!("{name}: its API client lacks the scopes {}", purposes.join(" and "));
-    let secret = &object.spec.credentials_secret_ref.name;
-    let remedy = format!("Create an API client with {}, and put it into the Secret {secret}.", scopes.join(", and "));
+    let secret = &spec.credentials_secret_ref.name;
+    let place = if resource.resource_type().is_cluster_scoped() { " in the operator's namespace" } else { "" };
+    let scopes = scopes.join(", and ");
+    let remedy = format!("Create an API client with {scopes}, and put it into the Secret {secret}{place}.");
     Finding::new(Level::Problem, PROJECT, message, remedy)
 }
 
 /// Returns the rights that the resources of a project need, each once.
-fn needed(project: &ConnectProject, resources: &[Resource]) -> Vec<Right> {
+fn needed(project: &Resource, resources: &[Resource]) -> Vec<Right> {
+    let shared = project.resource_type().is_cluster_scoped();
     let names_it =
-        |of: &ProjectRef| of.kind == ProjectKind::ConnectProject && Some(&of.name) == project.metadata.name.as_ref();
-    let own = |it: &&Resource| it.project().is_some_and(names_it) && it.meta().namespace == project.metadata.namespace;
+        |of: &ProjectRef| ResourceType::of_project(of.kind) == project.resource_type() && of.name == project.name();
+    // Nothing is sent for a namespace that is not allowed.
+    let allowed = |it: &Resource| it.ready().is_none_or(|ready| ready.reason != Reason::ProjectNotAllowed.as_str());
+    let own = |it: &&Resource| {
+        let here = if shared { allowed(it) } else { it.namespace() == project.namespace() };
+        here && it.project().is_some_and(names_it)
+    };
     let mut rights = Vec::new();
     for resource in resources.iter().filter(own) {
         match resource {
@@ -68,7 +76,7 @@ fn needed(project: &ConnectProject, resources: &[Resource]) -> Vec<Right> {
             }
             Resource::Deployment(_) => rights.extend([Right::ManageDeployments, Right::ViewConnectors]),
             Resource::Staged(_) => rights.push(Right::ManageConnectors),
-            Resource::Project(_) | Resource::Check(_) => {}
+            Resource::Project(_) | Resource::ClusterProject(_) | Resource::Check(_) => {}
         }
     }
     rights.sort_unstable();
@@ -93,12 +101,7 @@ pub(super) fn not_ready(resource_type: ResourceType, resources: &[Resource], pro
         Some(match reason {
             None => unobserved(check, &count, first, program),
             Some(reason) => {
-                let show = format!(
-                    "{program} status {}/{} --namespace {}",
-                    resource_type.alias(),
-                    first.name(),
-                    first.namespace()
-                );
+                let show = format!("{program} status {}", first.argument());
                 let known = Reason::parse(reason);
                 let sentence = known.map(|reason| format!("{}\n", reason.sentence().replace('`', "")));
                 let level = known.map_or(Level::Warning, level);
@@ -115,6 +118,13 @@ pub(super) fn not_ready(resource_type: ResourceType, resources: &[Resource], pro
 
 fn unobserved(check: &'static str, what: &str, resource: &Resource, program: &str) -> Finding {
     let message = format!("{what}: no operator has observed it");
+    if resource.resource_type().is_cluster_scoped() {
+        let remedy = format!(
+            "Check that an operator runs with --cluster-projects (clusterProjects.enabled of the chart), and that its \
+             selector matches the labels: {program} version"
+        );
+        return Finding::new(Level::Problem, check, message, remedy);
+    }
     let namespace = resource.namespace();
     let remedy = format!(
         "Check that an operator runs and watches the namespace {namespace}, and that its selector matches the labels: \
@@ -133,14 +143,10 @@ fn level(reason: Reason) -> Level {
 }
 
 fn listed(resources: &[&Resource]) -> String {
-    let names: Vec<_> = resources.iter().take(LISTED).map(|resource| place(resource)).collect();
+    let names: Vec<_> = resources.iter().take(LISTED).map(|resource| resource.full_name()).collect();
     let more = resources.len().saturating_sub(LISTED);
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
     names.join(", ") + &rest
-}
-
-fn place(resource: &Resource) -> String {
-    format!("{}/{}", resource.namespace(), resource.name())
 }
 
 #[cfg(test)]
@@ -148,7 +154,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::cli::resources::samples::{conditions, deployment, project, staged};
+    use crate::cli::resources::samples::{cluster_project, conditions, deployment, project, staged};
 
     fn with(ready: (&str, &str, &str), scopes: &[&str]) -> Resource {
         project(&json!({"status": {"observedGeneration": 3, "conditions": conditions(ready), "scopes": scopes}}))
@@ -207,6 +213,45 @@ mod tests {
             assert!(found.message.contains(expected), "{case}: {}", found.message);
             assert!(found.message.contains("shop/shop"), "{case}: {}", found.message);
         }
+    }
+
+    #[test]
+    fn a_shared_project_needs_the_scopes_of_the_resources_of_allowed_namespaces() {
+        let reference = json!({"kind": "ClusterConnectProject", "name": "shop"});
+        let through = |change: Value| {
+            let mut change = change;
+            change["spec"]["projectRef"] = reference.clone();
+            change
+        };
+        let denied =
+            json!({"status": {"observedGeneration": 3, "conditions": conditions(("False", "ProjectNotAllowed", ""))}});
+        let elsewhere = through(json!({"metadata": {"namespace": "yard"}}));
+        let status = |scopes: Value| json!({"status": {"observedGeneration": 3, "conditions": conditions(("True", "Available", "")), "scopes": scopes}});
+        let (all, views) = (json!(["manage_project:my-shop"]), json!(["view_connectors_deployments:my-shop"]));
+        for (case, scopes, used_by, level, expected) in [
+            ("all scopes", &all, deployment(&elsewhere), Level::Ok, "shop: my-shop answers, and its API client has"),
+            (
+                "a user elsewhere",
+                &views,
+                deployment(&elsewhere),
+                Level::Problem,
+                "shop: its API client lacks the scopes",
+            ),
+            ("a user that is not allowed", &views, deployment(&through(denied)), Level::Ok, "has the scopes"),
+            ("a project of the same name", &views, deployment(&json!({})), Level::Ok, "has the scopes"),
+        ] {
+            let found = projects(&[cluster_project(&status(scopes.clone())), used_by], "connect-operator");
+            assert_eq!(found[0].level, level, "{case}: {}", found[0].message);
+            assert!(found[0].message.starts_with("shop: ") && found[0].message.contains(expected), "{case}: {found:?}");
+            let remedy = found[0].remedy.clone().unwrap_or_default();
+            assert_eq!(
+                remedy.contains("login in the operator's namespace"),
+                level == Level::Problem,
+                "{case}: {remedy}"
+            );
+        }
+        let found = projects(&[cluster_project(&json!({}))], "connect-operator");
+        assert!(found[0].remedy.as_ref().is_some_and(|it| it.contains("--cluster-projects")), "{found:?}");
     }
 
     #[test]

@@ -82,6 +82,44 @@ pub(super) const OWN: [Need; 2] = [
     need("coordination.k8s.io", &["leases"], &["get", "create"], Level::Problem, "for the leader election"),
 ];
 
+/// What an operator with shared projects needs in all namespaces.
+pub(super) const SHARED: [Need; 4] = [
+    need(
+        names::GROUP,
+        &["clusterconnectprojects"],
+        &["get", "list", "watch", "patch"],
+        Level::Problem,
+        "to reconcile ClusterConnectProjects",
+    ),
+    need(names::GROUP, &["clusterconnectprojects/status"], &["patch"], Level::Problem, "to report on them"),
+    need(
+        names::GROUP,
+        &["connectordeployments", "connectorstageds"],
+        &["list"],
+        Level::Problem,
+        "to know who still uses a ClusterConnectProject that is being deleted",
+    ),
+    need("", &["namespaces"], &["list", "watch"], Level::Problem, "to evaluate spec.allowedNamespaces"),
+];
+
+/// What it needs in its own namespace.
+pub(super) const SHARED_OWN: [Need; 1] = [need(
+    "",
+    &["secrets"],
+    &["watch"],
+    Level::Problem,
+    "to notice changes of the credentials of ClusterConnectProjects",
+)];
+
+/// What it needs in the namespace of the Events about objects without one.
+pub(super) const SHARED_EVENTS: [Need; 1] = [need(
+    "events.k8s.io",
+    &["events"],
+    &["create", "patch"],
+    Level::Warning,
+    "to report Events of ClusterConnectProjects",
+)];
+
 const fn need(
     group: &'static str,
     resources: &'static [&'static str],
@@ -221,6 +259,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::cli::resources::events::CLUSTER_EVENTS;
 
     /// Rights as `(group, resource, verb)`.
     type Rights = BTreeSet<(String, String, String)>;
@@ -233,8 +272,12 @@ mod tests {
     /// Returns the rights in a Role of the chart, without those that are about a name.
     fn of_chart(name: &str) -> Rights {
         let manifests = include_str!("../../../../tests/fixtures/chart/one-namespace.yaml");
+        of_manifests(manifests, |it| it["kind"] == "Role" && it["metadata"]["name"] == name)
+    }
+
+    fn of_manifests(manifests: &str, is_it: impl Fn(&serde_json::Value) -> bool) -> Rights {
         let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(manifests).expect("the manifests are YAML");
-        let role = documents.into_iter().find(|it| it["kind"] == "Role" && it["metadata"]["name"] == name);
+        let role = documents.into_iter().find(is_it);
         let mut rights = Rights::new();
         let words = |value: &serde_json::Value| {
             let words = value.as_array().into_iter().flatten();
@@ -256,6 +299,20 @@ mod tests {
     fn the_operator_needs_what_the_chart_grants() {
         assert_eq!(of_needs(&WATCHED), of_chart("connect-operator:connect-operator"));
         assert_eq!(of_needs(&OWN), of_chart("connect-operator-own"));
+    }
+
+    #[test]
+    fn shared_projects_need_what_their_page_grants() {
+        // Compared with the chart by another test.
+        let page = include_str!("../../../../docs/kinds/clusterconnectproject.md");
+        let rights = page.split_once("\n## Rights\n").expect("a section").1;
+        let manifests = rights.split("```").nth(1).and_then(|block| block.strip_prefix("yaml\n")).expect("manifests");
+        let granted = |kind: &str, namespace: Option<&str>| {
+            of_manifests(manifests, |it| it["kind"] == kind && it["metadata"]["namespace"].as_str() == namespace)
+        };
+        assert_eq!(of_needs(&SHARED), granted("ClusterRole", None));
+        assert_eq!(of_needs(&SHARED_OWN), granted("Role", Some("connect-operator")));
+        assert_eq!(of_needs(&SHARED_EVENTS), granted("Role", Some(CLUSTER_EVENTS)));
     }
 
     #[test]

@@ -43,8 +43,13 @@ pub fn apply_response(
     let cause = cause.filter(|_| kind != OperationKind::Undeploy);
     match answer {
         Response::Accepted(Accepted { id, phase }) => {
-            operation.state = OperationState::Accepted;
-            operation.seen_busy |= phase.is_busy();
+            if kind == OperationKind::Undeploy {
+                // Lost with this process, it costs another DELETE.
+                applied.transient.undeployed = Some(operation.attempt);
+            } else {
+                operation.state = OperationState::Accepted;
+                operation.seen_busy |= phase.is_busy();
+            }
             if kind == OperationKind::Create {
                 applied.persisted.id = Some(id.clone());
             }

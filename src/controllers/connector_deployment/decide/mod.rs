@@ -253,8 +253,9 @@ const STEPS: usize = 6;
 #[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
     let transient = input.transient.at(input::last_write(input.persisted), input.now);
+    let persisted = transient.complete(input.persisted);
     let observation = by_id(input);
-    let input = &Input { transient: &transient, observation: &observation, ..*input };
+    let input = &Input { persisted: &persisted, transient: &transient, observation: &observation, ..*input };
     let mut decision = decide_once(input);
     for _ in 1..STEPS {
         if decision.again != Some(Duration::ZERO) || decision.persisted == *input.persisted {

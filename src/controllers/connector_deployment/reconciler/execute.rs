@@ -11,7 +11,7 @@ use super::super::persisted::{OperationKind, OperationState, Phase};
 use super::super::registered::needs_declarations;
 use super::super::status::Comparison;
 use super::super::{applications, logs, observe, outputs, verification};
-use crate::controllers::driver::{ObservedRecord, PersistedOperation};
+use crate::controllers::driver::{ANNOTATED_AFTER, ObservedRecord, PersistedOperation};
 use crate::controllers::object::Next;
 use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::{PollRate, Remote};
@@ -26,7 +26,9 @@ use super::{Deployment, Details, Inputs};
 /// decision table decides when to send again, with pauses of its own.
 const LOST_AGAIN: Duration = Duration::from_secs(1);
 /// When a poll enqueues a settled resource once more, to keep its id in an annotation: after the others have settled, too.
-const ANNOTATED_BETWEEN: (Duration, Duration) = (Duration::from_mins(4), Duration::from_mins(5));
+const ANNOTATED_BETWEEN: (Duration, Duration) = (ANNOTATED_AFTER, Duration::from_mins(5));
+/// As long after its DELETE, no status of a deployment that is being undeployed is written.
+const UNDEPLOYED_LATELY: Duration = Duration::from_secs(10);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
@@ -38,6 +40,10 @@ impl Deployment<'_> {
         inputs: &mut Inputs,
         decision: &Decision,
     ) -> Result<Next, kube::Error> {
+        if self.has_just_undeployed(decision) {
+            self.cache.transient = decision.transient.clone();
+            return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
+        }
         inputs.verified = self.verify(remote, &inputs.read, &decision.outcome).await?;
         let inputs = &*inputs;
         let record = inputs.record();
@@ -76,6 +82,16 @@ impl Deployment<'_> {
             Box::pin(self.show_log(&*api, inputs, decision, log, (condition, comparison))).await?;
         }
         Ok(Next::Again(again))
+    }
+
+    /// Whether a DELETE was accepted a moment ago: the status says so already, and the end often follows.
+    fn has_just_undeployed(&self, decision: &Decision) -> bool {
+        let operation = decision.persisted.operation.as_ref();
+        decision.outcome == Outcome::Running(OperationKind::Undeploy)
+            && operation.is_some_and(|operation| {
+                decision.transient.undeployed == Some(operation.attempt)
+                    && between(operation.started_at, self.context.clock.now()) < UNDEPLOYED_LATELY
+            })
     }
 
     fn comparison(&self, inputs: &Inputs, decision: &Decision) -> Comparison {

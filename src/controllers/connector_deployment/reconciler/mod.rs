@@ -206,6 +206,10 @@ impl RemoteKind for ConnectorDeployment {
         matches!(call, CallKind::Create { .. })
     }
 
+    fn deletes(call: &CallKind) -> bool {
+        matches!(call, CallKind::Undeploy { .. })
+    }
+
     fn is_refused(transient: &TransientState) -> bool {
         transient.refused.is_some()
     }

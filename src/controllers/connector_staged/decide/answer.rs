@@ -35,6 +35,10 @@ pub fn apply_response(
         Response::Accepted(observed) => {
             applied.transient.refused = None;
             applied.transient.pause = None;
+            if kind == OperationKind::Delete {
+                // Lost with this process, it costs another DELETE.
+                applied.transient.deleted = Some(operation.attempt);
+            }
             accepted(&mut applied.persisted, observed, now);
         }
         Response::NotFound if kind == OperationKind::Delete => applied.remove_finalizer = true,
@@ -67,7 +71,9 @@ fn accepted(persisted: &mut PersistedState, observed: &ObservedConnector, now: T
             persisted.id = Some(observed.id.clone());
             note_taken(persisted, &operation, operation.digest.clone(), &observed.digest, now);
         }
-        OperationKind::Preview | OperationKind::Publish | OperationKind::Delete => {
+        // The acceptance of a DELETE stays in memory.
+        OperationKind::Delete => {}
+        OperationKind::Preview | OperationKind::Publish => {
             if let Some(operation) = &mut persisted.operation {
                 operation.accepted = true;
                 operation.seen_busy |= observed.is_busy();

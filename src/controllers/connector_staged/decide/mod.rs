@@ -15,13 +15,14 @@ mod operation;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 pub use answer::{AppliedResponse, Response, apply_response};
 
-use super::persisted::{Observation, OperationKind, PersistedState, Phase};
+use super::persisted::{Observation, Operation, OperationKind, PersistedState, Phase};
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 
 /// What a user asks for.
@@ -94,9 +95,25 @@ pub struct TransientState {
     pub busy_since: Option<Timestamp>,
     /// The last write of this resource, if its time lies in the future.
     pub ahead: Option<Ahead>,
+    /// The attempt of the last DELETE that was accepted. The status shows it after the next observation, which usually finds
+    /// nothing any more.
+    pub deleted: Option<u32>,
 }
 
 impl TransientState {
+    /// Returns the persisted state with what only this process knows: that the DELETE of its operation was accepted.
+    fn complete<'a>(&self, persisted: &'a PersistedState) -> Cow<'a, PersistedState> {
+        let mut persisted = Cow::Borrowed(persisted);
+        let accepted =
+            |operation: &Operation| operation.kind == OperationKind::Delete && Some(operation.attempt) == self.deleted;
+        if persisted.operation.as_ref().is_some_and(accepted)
+            && let Some(operation) = &mut persisted.to_mut().operation
+        {
+            operation.accepted = true;
+        }
+        persisted
+    }
+
     /// Returns the same without times in the future, which a clock that was set back leaves behind.
     fn at(&self, last_write: Option<Timestamp>, now: Timestamp) -> Self {
         let mut transient = self.clone();
@@ -239,7 +256,8 @@ const STEPS: usize = 4;
 #[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
     let transient = input.transient.at(input::last_write(input.persisted), input.now);
-    let input = &Input { transient: &transient, ..*input };
+    let persisted = transient.complete(input.persisted);
+    let input = &Input { persisted: &persisted, transient: &transient, ..*input };
     let mut decision = decide_once(input);
     for _ in 1..STEPS {
         if decision.again != Some(Duration::ZERO) || decision.persisted == *input.persisted {

@@ -206,6 +206,33 @@ fn undeploy_planned() {
 }
 
 #[test]
+fn undeploy_accepted_as_only_this_process_knows() {
+    fn remembered() -> Scene {
+        let mut scene = undeploying();
+        scene.transient.undeployed = Some(1);
+        scene
+    }
+    let rows: &[Row] = &[
+        ("404", |scene| scene.observation = ABSENT, released(Stored::Accepted)),
+        ("undeploying", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Accepted)),
+        ("the old status, before its pause", |scene| _ = scene.aged(11), waits(Stored::Accepted)),
+        ("the old status, after its pause", |scene| _ = scene.aged(12), AGAIN),
+        (
+            "404, and a later attempt has no response yet",
+            |scene| {
+                scene.operation().attempt = 2;
+                scene.aged(5).observation = ABSENT;
+            },
+            waits(Stored::Planned),
+        ),
+    ];
+    check(remembered, rows);
+    let another_operation: Row =
+        ("404", |scene| (scene.observation, scene.transient.undeployed) = (ABSENT, Some(1)), SENT);
+    check(|| deleted(Scene::redeploying()), &[another_operation]);
+}
+
+#[test]
 fn undeploy_accepted() {
     fn accepted() -> Scene {
         let mut scene = undeploying();

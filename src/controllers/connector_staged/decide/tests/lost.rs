@@ -291,7 +291,7 @@ fn a_response_decides_the_result_of_a_call() {
         ("an update", of(Update, true, Response::Accepted(met())), None, false, false),
         ("a preview", of(Asks, true, Response::Accepted(met())), Some(true), false, false),
         ("a publication", of(Publish, true, Response::Accepted(met())), Some(true), false, false),
-        ("a delete", of(Delete, true, Response::Accepted(met())), Some(true), false, false),
+        ("a delete", of(Delete, true, Response::Accepted(met())), Some(false), false, false),
         ("refused", of(Update, true, Response::Refused), None, true, false),
         ("refused when it was sent again", of(Update, false, Response::Refused), Some(false), true, false),
         ("another version", of(Update, true, Response::Retryable), None, false, true),
@@ -307,6 +307,8 @@ fn a_response_decides_the_result_of_a_call() {
         assert!(!outcome.remove_finalizer && !outcome.key_taken, "{name}");
     }
     assert!(of(Create, true, Response::Duplicate).key_taken, "created between lookup and POST: another client's");
+    let accepted = of(Delete, true, Response::Accepted(met()));
+    assert_eq!(accepted.transient.deleted, Some(1), "in memory, until the next observation is written");
     assert!(of(Delete, true, Response::NotFound).remove_finalizer, "a 404 is the end");
     for (name, phase, busy) in [("it is being published", Phase::Processing, true), ("idle", Phase::Draft, false)] {
         let shown = ObservedConnector { phase, ..met() };

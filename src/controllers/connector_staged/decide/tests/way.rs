@@ -254,6 +254,22 @@ fn rules_22_and_23_deleting() {
         ("absent, nothing was sent", Row::of(ours(), deletes(), None), "delete"),
         ("absent, after an accepted DELETE", Row::of(deleting(true), deletes(), None), "released"),
         (
+            "absent, after an accepted DELETE that only this process knows",
+            Row {
+                transient: TransientState { deleted: Some(1), ..TransientState::default() },
+                ..Row::of(deleting(false), deletes(), None)
+            },
+            "released",
+        ),
+        (
+            "absent, and a former DELETE was accepted",
+            Row {
+                transient: TransientState { deleted: Some(2), ..TransientState::default() },
+                ..Row::of(deleting(false), deletes(), None).at(seconds(5))
+            },
+            "Running(Delete)",
+        ),
+        (
             "absent, after a DELETE whose response was lost",
             Row::of(deleting(false), deletes(), None).at(seconds(6)),
             "delete again",

@@ -7,7 +7,7 @@
 //! arrives within one tick or never; for two ticks a read may show the state before the last write, and a redeploy the
 //! old status. Only ages matter, so worlds contain ages, capped at the longest time that a row waits for.
 //!
-//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, completely.
+//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, to the end or to [`MOST`] worlds.
 //! Continue with `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
 
 mod ages;
@@ -29,7 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
-use test_support::reachable::reachable;
+use test_support::reachable::{Reached, reachable};
 
 use self::ask::{Decided, Question};
 use self::pool::{Map, Pool, Quick, Set};
@@ -203,14 +203,17 @@ impl Model for Exploration {
     }
 }
 
-/// Whether to explore larger bounds, to their end.
+/// Maximum number of worlds of a scenario if [`full`]: 2.5 GB.
+const MOST: usize = 50_000_000;
+
+/// Whether to explore larger bounds, up to [`MOST`] worlds each.
 fn full() -> bool {
     std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
 }
 
-/// Returns the number of worlds, or the property that breaks and the steps that lead there. Unless [`full`], the search
-/// ends after so many steps.
-fn explore(settings: Settings, steps: usize) -> Result<usize, (&'static str, String)> {
+/// Returns how many worlds were visited, or the property that breaks and the steps that lead there. Unless [`full`], the
+/// search ends after so many steps.
+fn explore(settings: Settings, steps: usize) -> Result<Reached, (&'static str, String)> {
     if full()
         && let Some(worlds) = all_worlds(settings)
     {
@@ -226,18 +229,18 @@ fn explore(settings: Settings, steps: usize) -> Result<usize, (&'static str, Str
     let found = checker.discoveries().into_iter().map(|(property, path)| (property, path.into_vec()));
     let Some((property, path)) = found.min_by_key(|(_, path)| path.len()) else {
         assert!(!full(), "a property breaks in some world");
-        return Ok(checker.unique_state_count());
+        return Ok(Reached { states: checker.unique_state_count(), complete: checker.unique_state_count() < steps });
     };
     let steps: Vec<_> = path.into_iter().filter_map(|(world, step)| Some((world, step?))).collect();
     Err((property, checker.model().lock().trace(&steps)))
 }
 
-/// Returns the number of all worlds, or `None` if a property breaks. The checker would keep a path for each world that
+/// Returns how many worlds were visited, or `None` if a property breaks. The checker would keep a path for each world that
 /// it is still to visit, which takes several times the memory.
-fn all_worlds(settings: Settings) -> Option<usize> {
+fn all_worlds(settings: Settings) -> Option<Reached> {
     let mut explorer = Explorer::new(settings);
     let first = explorer.first();
-    reachable(first, Quick::hash, |world| {
+    reachable(first, MOST, Quick::hash, |world| {
         let holds = world.broken.is_none() && explorer.recovers(world);
         holds.then(|| explorer.successors(world).into_iter().map(|step| step.next).collect())
     })

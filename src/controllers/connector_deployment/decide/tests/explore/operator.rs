@@ -249,6 +249,12 @@ impl Explorer {
         operator.transient = self.number_memory(outcome.transient);
         operator.run.persisted = self.number_ledger(outcome.persisted);
         operator.run.transient = 0;
+        let undeploys =
+            self.ledgers.get(run.persisted).operation.as_ref().is_some_and(|it| it.kind == OperationKind::Undeploy);
+        if undeploys && matches!(answer, Response::Accepted(_)) {
+            operator.run = Run::default();
+            return;
+        }
         operator.run.stage = if outcome.remove_finalizer { Stage::Release } else { Stage::WriteAnswer };
         if outcome.key_taken {
             operator.run.condition = ConditionUpdate::KeyTaken;

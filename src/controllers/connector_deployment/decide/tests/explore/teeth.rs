@@ -86,7 +86,7 @@ fn every_broken_rule_is_detected() {
     let mut unnoticed = Vec::new();
     for (input, settings, property) in broken.chain(conflicts) {
         match explore(settings, ENOUGH) {
-            Ok(worlds) => unnoticed.push(format!("{input}: {property} should break, and holds in {worlds} worlds")),
+            Ok(worlds) => unnoticed.push(format!("{input}: {property} should break, and holds in {worlds}")),
             Err((found, _)) if found == property => {}
             Err((found, trace)) => unnoticed.push(format!("{input}: {property} should break, not {found}\n{trace}")),
         }

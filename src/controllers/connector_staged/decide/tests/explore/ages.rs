@@ -45,7 +45,7 @@ fn each(world: &mut World, change: impl Fn(&mut Timestamp)) {
     if let Some(resource) = &mut world.resource {
         each_of(&mut resource.persisted, &change);
     }
-    let Kept(TransientState { absent_since, refused, pause, busy_since, ahead }) = &mut world.transient;
+    let Kept(TransientState { absent_since, refused, pause, busy_since, ahead, deleted }) = &mut world.transient;
     assert!(ahead.is_none(), "no clock jumps here");
     let times = absent_since.iter_mut().chain(busy_since);
     let times = times.chain(refused.iter_mut().map(|refused| &mut refused.until));
@@ -56,6 +56,7 @@ fn each(world: &mut World, change: impl Fn(&mut Timestamp)) {
     if let Some(pause) = pause {
         pause.times = pause.times.min(2);
     }
+    *deleted = deleted.map(|attempt| attempt.min(3));
     if let Some(refused) = refused {
         refused.times = refused.times.min(2);
     }

@@ -17,7 +17,7 @@ fn holds(scenarios: &[(&str, Settings)]) {
     for (name, settings) in scenarios {
         let start = Instant::now();
         match explore(*settings, NEAREST) {
-            Ok(worlds) => println!("{name}: {worlds} worlds, {:.1} s", start.elapsed().as_secs_f32()),
+            Ok(worlds) => println!("{name}: {worlds}, {:.1} s", start.elapsed().as_secs_f32()),
             Err((property, trace)) => panic!("{name}: {property}\n{trace}"),
         }
     }

@@ -26,7 +26,7 @@ fn every_broken_rule_is_detected() {
     for (rule, settings, property) in rows {
         match explore(Settings { without: Some(rule), ..settings }, ENOUGH) {
             Ok(worlds) => {
-                unnoticed.push(format!("without {rule:?}: {property} should break, and holds in {worlds} worlds"));
+                unnoticed.push(format!("without {rule:?}: {property} should break, and holds in {worlds}"));
             }
             Err((found, _)) if found == property => {}
             Err((found, trace)) => {

@@ -1,0 +1,232 @@
+//! `plan --local`: what stands in for the cluster. The manifests are all there is, and nothing else exists.
+//!
+//! Next: `schema` for the check that stands in for that of the API server.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use http::{Request, Response, StatusCode};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::client::Body;
+use serde_json::json;
+
+use super::difference::{Change, Kind};
+use super::dry_run::{self, Checked, WouldBe};
+use super::manifests::Document;
+use super::schema;
+use super::simulation::{Action, Projection, UNVERIFIED};
+use super::staged;
+use crate::controllers::connector_deployment::desired::{Desired, Unready};
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::reason::Reason;
+use crate::crd::ConnectProjectSpec;
+use crate::names;
+
+/// Key of the project for which the environment has credentials, and these.
+const PROJECT_KEY: &str = "CTP_PROJECT_KEY";
+const CLIENT_ID: &str = "CTP_CLIENT_ID";
+const CLIENT_SECRET: &str = "CTP_CLIENT_SECRET";
+const SCOPES: &str = "CTP_SCOPES";
+
+/// What the whole plan notes.
+pub(super) const NOTE: &str = "this plan does not know the cluster: it takes a deployment under the key of a resource for \
+    that of the resource, and does not evaluate the rules of the schemas between fields, nor keys of other resources";
+/// Why secured values are not compared.
+pub(super) const UNKEYED: &str = "a local plan does not know which values were applied";
+
+/// Returns a client of a cluster in which nothing exists.
+pub(super) fn client() -> Client {
+    let service = tower::service_fn(async |_: Request<Body>| {
+        let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "reason": "NotFound", "message": "a local plan reads no cluster", "code": 404});
+        let mut response = Response::new(Body::from(status.to_string().into_bytes()));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        Ok::<_, Infallible>(response)
+    });
+    Client::new(service, "default")
+}
+
+/// Checks a manifest against the schema of its kind.
+pub(super) fn check(document: &Document, namespace: &str) -> Checked {
+    let mut body = document.body.clone();
+    if let Some(body) = body.as_object_mut() {
+        body.remove("status");
+    }
+    if !namespace.is_empty() {
+        body["metadata"]["namespace"] = json!(namespace);
+    }
+    let problems = schema::problems(&document.kind, &body);
+    if !problems.is_empty() {
+        return Checked::Refused(problems.join("; "));
+    }
+    let after = dry_run::apply_locally(None, &body, document);
+    Checked::Taken(Box::new(WouldBe { before: None, after, unchecked: None }))
+}
+
+/// Returns the credentials of the environment as the Secret that a project names, if they are those of this project.
+/// `variable`: returns the value of a variable.
+pub(super) fn credentials(project: &ConnectProjectSpec, variable: impl Fn(&str) -> Option<String>) -> Option<Secret> {
+    let value = |name: &str| variable(name).filter(|value| !value.is_empty());
+    if value(PROJECT_KEY).as_ref() != Some(&project.project_key) {
+        return None;
+    }
+    let keys = &project.credentials_secret_ref;
+    let mut data = BTreeMap::from([
+        (keys.client_id_key().to_owned(), ByteString(value(CLIENT_ID)?.into_bytes())),
+        (keys.client_secret_key().to_owned(), ByteString(value(CLIENT_SECRET)?.into_bytes())),
+    ]);
+    data.extend(value(SCOPES).map(|scopes| (names::SCOPES.to_owned(), ByteString(scopes.into_bytes()))));
+    Some(Secret { data: Some(data), ..Secret::default() })
+}
+
+/// Returns why a project is not asked.
+pub(super) fn no_credentials(project: &str, spec: &ConnectProjectSpec) -> String {
+    format!(
+        "neither the files nor the environment ({PROJECT_KEY}={}, {CLIENT_ID}, {CLIENT_SECRET}) have credentials of {project}",
+        spec.project_key
+    )
+}
+
+/// Returns why nothing is known of a project that is not among the files.
+pub(super) fn absent(project: &ObjectRef) -> String {
+    format!("{} {} is not among the files, so what would happen is not known", project.kind.as_str(), project.name)
+}
+
+/// Returns why it is not known what a deployment of a staged connector would do.
+pub(super) fn staged(name: &str) -> String {
+    format!("it deploys ConnectorStaged {name}, and only the cluster knows what of that is deployable")
+}
+
+/// Returns the names of the values where only their Secrets and ConfigMaps are absent, with a note about these, if the plan
+/// is local; they may exist in the cluster.
+pub(super) fn without_absent(
+    values: Result<Desired, Unready>,
+    is_local: bool,
+) -> (Result<Desired, Unready>, Option<String>) {
+    match values {
+        Err(unready)
+            if is_local && matches!(unready.condition.reason, Reason::SecretMissing | Reason::ConfigMapMissing) =>
+        {
+            let note = format!("values that are not among the files are not known: {}", unready.condition.message);
+            (Ok(*unready.names), Some(note))
+        }
+        values => (values, None),
+    }
+}
+
+/// Returns the plan for a deployment of which it is not known what would happen.
+pub(super) fn not_asked(why: String) -> Projection {
+    Projection { action: Action::NotAsked, notes: vec![why], ..Projection::nothing() }
+}
+
+/// Returns the plan for a staged connector of which it is not known what would happen.
+pub(super) fn staged_not_asked(why: String) -> staged::Projection {
+    staged::Projection { actions: vec![staged::Action::NotAsked], notes: vec![why], ..staged::Projection::default() }
+}
+
+/// Turns the adoption of a deployment into its redeploy, because the resource of the cluster owns it. `unknown`: whether
+/// values are not among the files. `secured`: whether there are secured values.
+pub(super) fn owned(outcome: &mut Projection, unknown: bool, secured: bool) {
+    outcome.notes.retain(|note| note != UNVERIFIED);
+    if !matches!(outcome.action, Action::Adopt | Action::AdoptAndRedeploy) {
+        return;
+    }
+    for difference in &mut outcome.differences {
+        // A value that is not among the files is empty.
+        let empty = difference.kind == Kind::Plain && difference.after.as_deref() == Some("");
+        if unknown && empty {
+            (difference.change, difference.after) = (Change::Unknown, None);
+        }
+    }
+    let differs = outcome.connector.is_some() || outcome.differences.iter().any(|it| it.change != Change::Unknown);
+    outcome.action = match outcome.action {
+        Action::AdoptAndRedeploy if differs => Action::Redeploy,
+        Action::Adopt if !secured => Action::None,
+        _ => Action::Unknown,
+    };
+}
+
+/// Removes the adoption of a staged connector, for the same reason.
+pub(super) fn staged_owned(outcome: &mut staged::Projection) {
+    for actions in [&mut outcome.actions, &mut outcome.held] {
+        actions.retain(|action| *action != staged::Action::Adopt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::plan::difference::Difference;
+
+    fn difference(kind: Kind, change: Change, after: Option<&str>) -> Difference {
+        Difference {
+            application: Some("service".to_owned()),
+            kind,
+            key: Some("A".to_owned()),
+            change,
+            before: None,
+            after: after.map(ToOwned::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_deployment_that_exists_is_that_of_the_resource() {
+        let plain = |after| vec![difference(Kind::Plain, Change::Changed, Some(after))];
+        let secured = || vec![difference(Kind::Secured, Change::Unknown, None)];
+        for (case, action, differences, unknown, with_secured, expected) in [
+            ("created", Action::Create, plain("a"), false, true, Action::Create),
+            ("the same, without secured values", Action::Adopt, vec![], false, false, Action::None),
+            ("the same, as far as it can be seen", Action::Adopt, vec![], false, true, Action::Unknown),
+            ("a plain value differs", Action::AdoptAndRedeploy, plain("a"), false, true, Action::Redeploy),
+            ("an empty one", Action::AdoptAndRedeploy, plain(""), false, true, Action::Redeploy),
+            ("one that is not among the files", Action::AdoptAndRedeploy, plain(""), true, true, Action::Unknown),
+            ("secured values only", Action::AdoptAndRedeploy, secured(), false, true, Action::Unknown),
+        ] {
+            let notes = vec![UNVERIFIED.to_owned()];
+            let mut outcome = Projection { action, differences, notes, ..Projection::nothing() };
+            owned(&mut outcome, unknown, with_secured);
+            assert_eq!((outcome.action, outcome.notes.len()), (expected, 0), "{case}");
+            let shown = outcome.differences.iter().any(|it| it.after.is_some());
+            assert_eq!(shown, !unknown && !outcome.differences.is_empty() && case != "secured values only", "{case}");
+        }
+    }
+
+    #[test]
+    fn credentials_of_the_environment_are_used_for_their_project_only() {
+        let project: ConnectProjectSpec = serde_json::from_value(json!({
+            "projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "login", "clientIdKey": "id"},
+        }))
+        .expect("a project");
+        let all = json!({"CTP_PROJECT_KEY": "demo", "CTP_CLIENT_ID": "a", "CTP_CLIENT_SECRET": "b", "CTP_SCOPES": "c"});
+        for (case, change, expected) in [
+            ("all", json!({}), Some(3)),
+            ("without scopes", json!({"CTP_SCOPES": null}), Some(2)),
+            ("another project", json!({"CTP_PROJECT_KEY": "other"}), None),
+            ("no project", json!({"CTP_PROJECT_KEY": null}), None),
+            ("an empty secret", json!({"CTP_CLIENT_SECRET": ""}), None),
+        ] {
+            let mut variables = all.clone();
+            for (name, value) in change.as_object().into_iter().flatten() {
+                variables[name] = value.clone();
+            }
+            let found = credentials(&project, |name| variables[name].as_str().map(ToOwned::to_owned));
+            let data = found.and_then(|secret| secret.data);
+            assert_eq!(data.as_ref().map(BTreeMap::len), expected, "{case}");
+            let id = data.as_ref().and_then(|data| data.get("id"));
+            assert_eq!(id.map(|id| id.0.as_slice()), expected.map(|_| &b"a"[..]), "{case}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_exists_in_the_cluster_of_a_local_plan() {
+        use k8s_openapi::api::core::v1::ConfigMap;
+        let api = kube::Api::<ConfigMap>::namespaced(client(), "shop");
+        assert!(api.get_opt("tax").await.expect("an answer").is_none());
+        let Err(kube::Error::Api(status)) = api.list(&kube::api::ListParams::default()).await else {
+            panic!("it can be listed")
+        };
+        assert_eq!(status.code, 404);
+    }
+}

@@ -1,0 +1,93 @@
+//! The commands about a `ClusterConnectProject`, and those that call the project through it.
+
+use serde_json::json;
+
+use super::{printed, run};
+use crate::completion::completed;
+use crate::manifests::with_spec;
+use crate::rules::sharing::{SHARED, closed, label, shared, sharing, until_shared};
+
+#[tokio::test]
+async fn commands_know_shared_projects() {
+    let (mut shop, own) = closed().await;
+    shop.start_operator();
+    let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+    shop.sandbox.apply(&shared(&shop, &by_label)).await.unwrap();
+    let unused = with_spec(shared(&shop, &json!({"names": ["nowhere"]})), &json!({"projectKey": "demo"}));
+    let mut unused = unused;
+    unused["metadata"]["name"] = json!("unused");
+    shop.sandbox.apply(&unused).await.unwrap();
+    label(&shop.sandbox, Some("tax")).await;
+    shop.sandbox.apply(&sharing(&shop, &json!({}))).await.unwrap();
+    shop.until_reason("Deployed").await;
+    until_shared(&shop, "Available", "").await;
+    let sandbox = &shop.sandbox;
+
+    let page = printed(sandbox, &["status", "clusterconnectproject/shared"]).await;
+    assert!(page.starts_with("ClusterConnectProject shared\n"), "{page}");
+    assert!(page.contains("those with the labels team=tax"), "{page}");
+    let page = printed(sandbox, &["status", "tax"]).await;
+    assert!(page.contains("through clusterproject/shared"), "{page}");
+    let ready = printed(sandbox, &["wait", "cctp/shared"]).await;
+    assert!(ready.starts_with("clusterproject/shared: "), "{ready}");
+    let requested = printed(sandbox, &["reconcile", "clusterproject/shared"]).await;
+    assert_eq!(requested, "clusterconnectproject.connect-operator.io/shared reconcile requested\n");
+    let all = printed(sandbox, &["status", "clusterprojects", "--all", "--output", "name"]).await;
+    let full = |name: &str| format!("clusterconnectproject.connect-operator.io/{name}\n");
+    assert_eq!(all, full(SHARED) + &full("unused"));
+    printed(sandbox, &["events", "clusterproject/shared"]).await;
+
+    let tree = printed(sandbox, &["tree"]).await;
+    assert!(tree.contains("\nClusterConnectProject/shared") && tree.contains("\n└─ ConnectorDeployment/tax"), "{tree}");
+    assert!(tree.contains("Available") && !tree.contains("unused"), "{tree}");
+    let tree = printed(sandbox, &["tree", "--all-namespaces"]).await;
+    assert!(tree.contains("ClusterConnectProject/unused"), "{tree}");
+
+    let (code, stdout, stderr) = run(sandbox, &["suspend", "clusterproject/shared"]).await;
+    assert!(code == Some(1) && stderr.contains("does not work on a ClusterConnectProject"), "{stdout}{stderr}");
+    let (code, _, stderr) = run(sandbox, &["status", "clusterproject/shard"]).await;
+    let expected = "clusterproject/shard does not exist in the cluster; did you mean shared?";
+    assert!(code == Some(1) && stderr.contains(expected), "{stderr}");
+
+    let checked = printed(sandbox, &["doctor", "--operator-namespace", &own.namespace]).await;
+    assert!(checked.contains("ok       Project: shared: demo answers, and its API client has the scopes"), "{checked}");
+    assert!(checked.contains("ok       Allowed namespaces: shared: 1 namespace may use it"), "{checked}");
+    assert!(!checked.contains("unused"), "it is not named in this namespace: {checked}");
+    let checked = printed(sandbox, &["doctor", "-A", "--operator-namespace", &own.namespace]).await;
+    let expected = "warning  Allowed namespaces: unused: it allows namespaces that do not exist: nowhere";
+    assert!(checked.contains(expected), "{checked}");
+
+    calls(&shop, &own.namespace).await;
+    let candidates =
+        completed(sandbox, &["deployments", "list", "--namespace", &sandbox.namespace, "--project", ""]).await;
+    assert!(candidates.lines().any(|line| line == "clusterproject/shared"), "{candidates}");
+}
+
+/// The commands that call the project, with the credentials in the namespace of the operator.
+async fn calls(shop: &crate::shop::Shop, operator: &str) {
+    let through = ["--project", "clusterproject/shared", "--operator-namespace", operator];
+    let key = format!("{}_tax", shop.sandbox.namespace);
+    for (command, expected) in [
+        (&["deployments", "list"][..], key.as_str()),
+        (&["deployments", "get", &key], key.as_str()),
+        (&["connectors", "search"], "demo-connector"),
+        (&["scaffold", "demo-connector"], "projectRef: {kind: ClusterConnectProject, name: shared}"),
+        (&["deployments", "export", &key], "kind: ClusterConnectProject"),
+    ] {
+        let shown = printed(&shop.sandbox, &[command, &through].concat()).await;
+        assert!(shown.contains(expected), "{command:?}: {shown}");
+    }
+    printed(&shop.sandbox, &["logs", "tax", "--operator-namespace", operator]).await;
+    for (project, expected) in [
+        ("clusterproject/nope", "ClusterConnectProject nope: it does not exist\n"),
+        ("shared", "ConnectProject shared: it does not exist in the namespace"),
+        ("staged/kit", "does not work on a ConnectorStaged: choose one of project, clusterproject"),
+    ] {
+        let (code, _, stderr) = run(&shop.sandbox, &["deployments", "list", "--project", project]).await;
+        assert!(code == Some(1) && stderr.contains(expected), "{project}: {stderr}");
+    }
+    let (code, _, stderr) =
+        run(&shop.sandbox, &["deployments", "list", "--project", "cctp/shared", "--operator-namespace", "nowhere"])
+            .await;
+    assert!(code == Some(1) && stderr.contains("is missing in the namespace nowhere"), "{stderr}");
+}

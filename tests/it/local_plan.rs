@@ -1,0 +1,233 @@
+//! `plan --local` as a process, against the dev server: no cluster is asked, and there is none.
+
+use std::process::Stdio;
+
+use clock::Clock;
+use connect_api::model::DeploymentDraft;
+use dev_server::Options;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use crate::described::DevServer;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
+const TOKEN: &str = "canary-token";
+
+/// The manifests of a shop: its project, the Secrets, and a deployment with these values.
+struct Shop {
+    dev: DevServer,
+}
+
+impl Shop {
+    async fn open() -> Self {
+        Self { dev: DevServer::start(Options::default(), Clock::system()).await.expect("a dev server") }
+    }
+
+    fn project(&self) -> Value {
+        let url = self.dev.url();
+        resource(
+            "ConnectProject",
+            "shop",
+            &json!({"projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url,
+            "authUrl": url, "credentialsSecretRef": {"name": "login"}}),
+        )
+    }
+
+    /// Deploys the demo connector under the key of the deployment in the namespace `default`.
+    fn deploy(&self, level: &str) {
+        let draft: DeploymentDraft = serde_json::from_value(json!({
+            "key": "default_tax", "type": "sandbox", "connector": {"key": "demo-connector"}, "region": "europe-west1.gcp",
+            "configurations": [{"applicationName": "service",
+                "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
+                "securedConfiguration": [{"key": "API_TOKEN", "value": TOKEN}]}],
+        }))
+        .unwrap();
+        let now = self.dev.now();
+        let id = self.dev.world().create("demo", &draft, true, now).unwrap().id;
+        self.dev.world().finish(&id, now).unwrap();
+    }
+
+    /// Plans these manifests with these variables; returns the exit code and the plan.
+    async fn plan(&self, manifests: &[Value], variables: &[(&str, &str)]) -> (Option<i32>, Value) {
+        let mut child = Command::new(PROGRAM)
+            .args(["plan", "--local", "--exit-code", "-o", "json", "-f", "-"])
+            .env_clear()
+            // Nothing is read from here.
+            .env("KUBECONFIG", "/nowhere")
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let text: Vec<String> = manifests.iter().map(ToString::to_string).collect();
+        child.stdin.take().unwrap().write_all(text.join("\n---\n").as_bytes()).await.unwrap();
+        let ended = child.wait_with_output().await.unwrap();
+        let [output, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(!output.contains("canary") && !error.contains("canary"), "{output}{error}");
+        let plan = serde_json::from_str(&output).unwrap_or_else(|wrong| panic!("{wrong}: {output}{error}"));
+        (ended.status.code(), plan)
+    }
+}
+
+fn resource(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+fn secret(name: &str, data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
+}
+
+fn login() -> Value {
+    secret("login", &json!({"clientId": "dev-client", "clientSecret": "dev-secret"}))
+}
+
+fn token() -> Value {
+    secret("token", &json!({"token": TOKEN}))
+}
+
+fn tax(level: &Value) -> Value {
+    let from = json!({"secretKeyRef": {"name": "token", "key": "token"}});
+    let mut standard = json!({"key": "LOG_LEVEL"});
+    let member = if level.is_string() { "value" } else { "valueFrom" };
+    standard[member] = level.clone();
+    resource(
+        "ConnectorDeployment",
+        "tax",
+        &json!({"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"},
+        "configurations": [{"applicationName": "service", "standardConfiguration": [standard],
+            "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": from}]}]}),
+    )
+}
+
+/// Returns the exit code, the action or the reason of the problem, and all notes of a plan with one deployment.
+fn outcome((code, plan): &(Option<i32>, Value)) -> (i32, String, String) {
+    let deployment = &plan["deployments"][0];
+    let what = deployment["problem"]["reason"].as_str().or(deployment["action"].as_str());
+    let text = format!("{} {} {} {}", deployment["notes"], deployment["problem"], plan["notes"], plan["invalid"]);
+    (code.unwrap_or(-1), what.unwrap_or("invalid").to_owned(), text)
+}
+
+#[tokio::test]
+async fn files_and_the_registry_are_enough_for_a_plan() {
+    let shop = Shop::open().await;
+    let info = || tax(&json!("info"));
+    let mut misspelt = info();
+    misspelt["spec"]["configurations"][0]["standardConfiguration"][0]["key"] = json!("LOG_LEVLE");
+    let mut unknown_field = info();
+    unknown_field["spec"]["conector"] = json!({});
+    let from_map = tax(&json!({"configMapKeyRef": {"name": "levels", "key": "level"}}));
+    let login_without_key = secret("login", &json!({"clientId": "dev-client"}));
+    for (case, manifests, expected, words) in [
+        (
+            "everything is there",
+            vec![login(), shop.project(), token(), info()],
+            (2, "create"),
+            "does not know the cluster",
+        ),
+        ("without the Secret of a value", vec![login(), shop.project(), info()], (2, "create"), "not among the files"),
+        (
+            "without a ConfigMap",
+            vec![login(), shop.project(), token(), from_map.clone()],
+            (2, "create"),
+            "ConfigMap levels",
+        ),
+        (
+            "a misspelt key",
+            vec![login(), shop.project(), misspelt],
+            (1, "ConfigurationInvalid"),
+            "did you mean LOG_LEVEL?",
+        ),
+        (
+            "a field that does not exist",
+            vec![login(), shop.project(), unknown_field],
+            (1, "invalid"),
+            "did you mean connector?",
+        ),
+        ("no credentials", vec![shop.project(), token(), info()], (2, "notAsked"), "have credentials of shop"),
+        ("no project", vec![token(), info()], (2, "notAsked"), "ConnectProject shop is not among the files"),
+        (
+            "half of the credentials",
+            vec![login_without_key, shop.project(), token(), info()],
+            (1, "ProjectNotReady"),
+            "lacks the key clientSecret",
+        ),
+        (
+            "a key that its Secret lacks",
+            vec![secret("token", &json!({"other": "a"})), info()],
+            (2, "notAsked"),
+            "has no key token",
+        ),
+    ] {
+        let (code, what, text) = outcome(&shop.plan(&manifests, &[]).await);
+        assert_eq!((code, what.as_str()), expected, "{case}: {text}");
+        assert!(text.contains(words), "{case}: {text}");
+    }
+
+    // The environment has credentials in place of the files, for its own project only.
+    let mut variables =
+        [("CTP_PROJECT_KEY", "demo"), ("CTP_CLIENT_ID", "dev-client"), ("CTP_CLIENT_SECRET", "dev-secret")];
+    let without = [shop.project(), info()];
+    assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "create");
+    variables[0].1 = "other";
+    assert_eq!(outcome(&shop.plan(&without, &variables).await).1, "notAsked");
+
+    // What exists under the key is that of the resource.
+    shop.deploy("info");
+    for (case, manifests, expected) in [
+        ("nothing differs that can be compared", vec![login(), shop.project(), token(), info()], (2, "unknown")),
+        ("a plain value", vec![login(), shop.project(), token(), tax(&json!("debug"))], (2, "redeploy")),
+        ("a plain value that is not known", vec![login(), shop.project(), token(), from_map], (2, "unknown")),
+    ] {
+        let planned = shop.plan(&manifests, &[]).await;
+        let (code, what, text) = outcome(&planned);
+        assert_eq!((code, what.as_str()), expected, "{case}: {text}");
+        let differences = planned.1["deployments"][0]["differences"].to_string();
+        assert_eq!(differences.contains("\"after\":\"debug\""), what == "redeploy", "{case}: {differences}");
+    }
+}
+
+#[tokio::test]
+async fn a_staged_connector_is_planned_without_a_cluster() {
+    let shop = Shop::open().await;
+    let kit = resource(
+        "ConnectorStaged",
+        "kit",
+        &json!({"projectRef": {"name": "shop"}, "key": "kit", "name": "Kit",
+        "creator": {"email": "dev@example.com"}, "integrationTypes": ["tax"], "previewable": true,
+        "repository": {"url": "https://github.com/example/demo-kit.git", "tag": "1.0.0"}}),
+    );
+    let mut follower = tax(&json!("info"));
+    follower["spec"]["connector"] = json!({"stagedRef": {"name": "kit"}});
+    let (code, plan) = shop.plan(&[login(), shop.project(), token(), kit.clone(), follower.clone()], &[]).await;
+    assert_eq!(plan["staged"][0]["actions"][0], "create", "{plan:#}");
+    assert_eq!((code, plan["deployments"][0]["problem"].is_null()), (Some(2), true), "{plan:#}");
+    let (code, plan) = shop.plan(&[shop.project(), kit], &[]).await;
+    assert_eq!((code, &plan["staged"][0]["actions"]), (Some(2), &json!(["notAsked"])), "{plan:#}");
+    let (_, plan) = shop.plan(&[login(), shop.project(), token(), follower], &[]).await;
+    assert_eq!(plan["deployments"][0]["action"], "notAsked", "{plan:#}");
+}
+
+#[tokio::test]
+async fn a_shared_project_is_planned_with_the_labels_of_the_files() {
+    let shop = Shop::open().await;
+    let mut shared = shop.project();
+    shared["kind"] = json!("ClusterConnectProject");
+    shared["spec"]["allowedNamespaces"] = json!({"selector": {"matchLabels": {"team": "tax"}}});
+    let mut deployment = tax(&json!("info"));
+    deployment["spec"]["projectRef"] = json!({"kind": "ClusterConnectProject", "name": "shop"});
+    let namespace = |team: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": team}}});
+    let variables = [("CTP_PROJECT_KEY", "demo"), ("CTP_CLIENT_ID", "dev-client"), ("CTP_CLIENT_SECRET", "dev-secret")];
+    for (case, more, expected, words) in [
+        ("no Namespace", vec![], "create", "the files do not contain the Namespace default"),
+        ("with the label", vec![namespace("tax")], "create", ""),
+        ("with another one", vec![namespace("oms")], "ProjectNotAllowed", "spec.allowedNamespaces"),
+    ] {
+        let manifests = [vec![shared.clone(), token(), deployment.clone()], more].concat();
+        let (_, what, text) = outcome(&shop.plan(&manifests, &variables).await);
+        assert_eq!(what, expected, "{case}: {text}");
+        assert!(text.contains(words), "{case}: {text}");
+    }
+}

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clock::Clock;
 use kube::runtime::events::{Event, EventType, Recorder};
@@ -40,6 +41,8 @@ use crate::crd::{DeletionPolicy, StagedOperation};
 
 /// Longest note of an Event (Kubernetes API: `note` of `events.k8s.io/v1`).
 const LONGEST_NOTE: usize = 1024;
+/// Pause in which resources that begin or cease to name a project are gathered.
+const COUNTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// What every reconcile is given.
 pub struct Context {
@@ -125,6 +128,16 @@ impl Context {
     /// Enqueues the resources that name this project.
     pub fn enqueue_users_of_project(&self, project: &ObjectRef) {
         self.references.users_of_project(project).into_iter().for_each(|user| self.enqueue(user));
+    }
+
+    /// Enqueues a project after a resource began or ceased to name it: its status counts them, and one that is being
+    /// deleted waits for them. The first and the last one enqueue it at once, many others once in [`COUNTED_WITHIN`].
+    pub fn users_changed(&self, project: &ObjectRef) {
+        if self.references.has_several_users(project) {
+            self.requeue_timers.set_within(project, COUNTED_WITHIN);
+        } else {
+            self.enqueue(project.clone());
+        }
     }
 
     /// Returns every resource that this process keeps anything for, in order, so that tests can compare it with what

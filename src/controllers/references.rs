@@ -43,6 +43,10 @@ impl Named {
         }
     }
 
+    fn of_project(project: &ObjectRef) -> Self {
+        if project.kind == Kind::ClusterProject { Self::ClusterProject } else { Self::Project }
+    }
+
     /// Returns the reference to the project that a spec names.
     #[must_use]
     pub fn project(reference: &ProjectRef) -> Reference {
@@ -131,8 +135,14 @@ impl References {
     /// Returns the resources that name this project.
     #[must_use]
     pub fn users_of_project(&self, project: &ObjectRef) -> Vec<ObjectRef> {
-        let named = if project.kind == Kind::ClusterProject { Named::ClusterProject } else { Named::Project };
-        self.users(named, &project.namespace, &project.name)
+        self.users(Named::of_project(project), &project.namespace, &project.name)
+    }
+
+    /// Returns whether more than one resource names this project.
+    #[must_use]
+    pub fn has_several_users(&self, project: &ObjectRef) -> bool {
+        let key = (Named::of_project(project), project.namespace.clone(), project.name.clone());
+        self.lock().users.get(&key).is_some_and(|users| users.len() > 1)
     }
 
     /// Returns the projects that `object_ref` names.

@@ -39,7 +39,19 @@ impl RequeueTimers {
     /// Sets the timer of `object_ref` to `pause` from now, in place of an earlier one; `None` clears it.
     pub fn set(&self, object_ref: &ObjectRef, pause: Option<Duration>) {
         let at = pause.map(|pause| later(self.clock.now(), pause));
+        self.replace(&mut self.lock(), object_ref, at);
+    }
+
+    /// Sets the timer of `object_ref` to `pause` from now, unless it expires earlier.
+    pub fn set_within(&self, object_ref: &ObjectRef, pause: Duration) {
+        let at = later(self.clock.now(), pause);
         let mut set = self.lock();
+        if set.times.get(object_ref).is_none_or(|before| at < *before) {
+            self.replace(&mut set, object_ref, Some(at));
+        }
+    }
+
+    fn replace(&self, set: &mut Set, object_ref: &ObjectRef, at: Option<Timestamp>) {
         let first = set.order.first().map(|(at, _)| *at);
         if let Some(before) = set.times.remove(object_ref) {
             set.order.remove(&(before, object_ref.clone()));
@@ -120,9 +132,15 @@ mod tests {
         requeue_timers.set(&early, Some(Duration::from_secs(1)));
         requeue_timers.set(&never, Some(Duration::from_secs(1)));
         requeue_timers.set(&never, None);
+        let gathered = ObjectRef::deployment("here", "gathered");
+        requeue_timers.set(&gathered, Some(Duration::from_secs(9)));
+        requeue_timers.set_within(&gathered, Duration::from_secs(3));
+        requeue_timers.set_within(&gathered, Duration::from_secs(6));
         clock.step(Duration::from_secs(1));
         assert_eq!(enqueued.recv().await, Some(early));
-        clock.step(Duration::from_secs(4));
+        clock.step(Duration::from_secs(2));
+        assert_eq!(enqueued.recv().await, Some(gathered), "the earliest of those within a pause");
+        clock.step(Duration::from_secs(2));
         assert_eq!(enqueued.recv().await, Some(late.clone()));
         requeue_timers.set(&late, Some(Duration::ZERO));
         assert_eq!(enqueued.recv().await, Some(late), "without a step");

@@ -58,6 +58,8 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 /// retried.
 pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = managed_kind::object_ref(&*object);
+    // Before the users are counted: one that comes during the reconcile sets it again.
+    context.requeue_timers.set(&object_ref, None);
     // Boxed to keep the futures around it small.
     let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref)).await {
         Err(error) => report_kubernetes_error(&*object, &context, &object_ref, refusal::ANY, error).await,
@@ -127,7 +129,9 @@ async fn reconcile_project<P: ProjectObject>(
             .then_some(REFUSED_AGAIN),
     ];
     let reason = if speaks { Some(patch_status(&api, &*object, context, users, access).await?) } else { None };
-    context.requeue_timers.set(object_ref, again.into_iter().flatten().min());
+    if let Some(pause) = again.into_iter().flatten().min() {
+        context.requeue_timers.set_within(object_ref, pause);
+    }
     Ok(ReconcileOutcome::Reported(reason))
 }
 
@@ -150,7 +154,7 @@ async fn report_kubernetes_error<P: ProjectObject>(
     // Boxed to keep the common path's future small: this is rare.
     let reason =
         Box::pin(patch_status(&api, object, context, Use::Known(known_users(context, object_ref)), access)).await?;
-    context.requeue_timers.set(object_ref, Some(REFUSED_AGAIN));
+    context.requeue_timers.set_within(object_ref, REFUSED_AGAIN);
     Ok(ReconcileOutcome::Reported(Some(reason)))
 }
 

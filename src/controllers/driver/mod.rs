@@ -104,8 +104,8 @@ pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
     K::caches(context).forget(object_ref);
     let projects = context.references.projects(object_ref);
     context.references.forget(object_ref);
-    for project in projects {
-        context.enqueue(project);
+    for project in &projects {
+        context.users_changed(project);
     }
     K::forget(context, object_ref);
 }
@@ -253,8 +253,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         named.insert(Named::project(self.object.project()));
         self.context.references.set(self.object_ref, named);
         if before != [project.clone()] {
-            // The status of a project counts its users, and a project that is being deleted waits for them.
-            before.into_iter().chain([project]).for_each(|project| self.context.enqueue(project));
+            before.iter().chain([&project]).for_each(|project| self.context.users_changed(project));
         }
     }
 

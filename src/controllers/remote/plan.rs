@@ -1,12 +1,15 @@
 //! What to read next. Pure; a table of tests specifies it.
 //!
 //! Few deployments are read by id, many by LIST. What is due soon is read together with what is due, so that reads
-//! coincide: a settled project costs one call per interval for each 100 deployments.
+//! coincide: a settled project costs one call per interval for each 100 deployments. A LIST contains the whole project,
+//! though. So what changes now, such as a hundred deployments that are deleted, is read by id as long as the rate of the
+//! project allows it.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use clock::{between, later};
+use connect_api::Rate;
 use connect_api::routes::LARGEST_OFFSET;
 use jiff::Timestamp;
 
@@ -18,7 +21,9 @@ use crate::controllers::object_ref::ObjectRef;
 /// Size of a page: each record contains its whole connector, so the largest possible page would be heavy.
 pub(super) const PAGE: u16 = 100;
 /// Reads by id that are preferred over a LIST while the number of deployments is unknown.
-const FEW: u64 = 3;
+const FEW: usize = 3;
+/// Reads by id of what changes now that are preferred over a LIST: as many as fit into this part of a second.
+const READS_OF_A_SECOND: usize = 4;
 /// Connectors read in one round.
 const REGISTRY_READS_AT_ONCE: usize = 8;
 /// How old the number of deployments may become; reading it also checks that the credentials still work.
@@ -35,6 +40,8 @@ pub(super) struct PlanInputs {
     pub(super) counted: Option<(u64, Timestamp)>,
     /// Whether the poller read connectors last.
     pub(super) registry_read: bool,
+    /// Rate of the requests.
+    pub(super) rate: Rate,
 }
 
 /// One GET by id, and the objects that need it.
@@ -69,7 +76,7 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: PlanInput
         BreakerState::HalfOpen(failures) => failures,
         BreakerState::Closed => 0,
     };
-    let PendingRead { mut due, mut soon, next, watched } = wanted(view, facts.now);
+    let PendingRead { mut due, mut soon, changing, next, watched } = wanted(view, facts.now);
     if failures > 0 {
         // Half open: one call only, alternating between a read and a count, so that neither a single bad record nor a
         // failing LIST keeps the circuit breaker open.
@@ -84,9 +91,11 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: PlanInput
         return Plan::RegistryCache(connectors);
     }
     let count_due = facts.counted.map_or(facts.now, |(_, at)| later(at, COUNT_AGE));
-    let reads = due.len() + soon.len();
     let few = facts.counted.map_or(FEW, |(total, _)| pages(total.max(watched)));
-    if !due.is_empty() && u64::try_from(reads).unwrap_or(u64::MAX) > few {
+    let settled = due.len() + soon.len() - changing;
+    let may_read =
+        (settled + changing <= few) || (settled <= few && changing <= facts.rate.whole() / READS_OF_A_SECOND);
+    if !due.is_empty() && !may_read {
         return Plan::List(due);
     }
     if count_due <= facts.now {
@@ -100,8 +109,9 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: PlanInput
 }
 
 /// Returns the number of pages of a LIST of so many deployments, as far as offsets can reach (contract section 3).
-fn pages(total: u64) -> u64 {
-    total.div_ceil(u64::from(PAGE)).clamp(1, u64::from(LARGEST_OFFSET) / u64::from(PAGE) + 1)
+fn pages(total: u64) -> usize {
+    let pages = total.div_ceil(u64::from(PAGE)).clamp(1, u64::from(LARGEST_OFFSET) / u64::from(PAGE) + 1);
+    usize::try_from(pages).unwrap_or(usize::MAX)
 }
 
 struct PendingRead {
@@ -109,6 +119,8 @@ struct PendingRead {
     due: Vec<Read>,
     /// Due within a fifth of its period.
     soon: Vec<Read>,
+    /// How many of both are of deployments that were observed before and change now.
+    changing: usize,
     /// When the first read is due.
     next: Timestamp,
     /// Number of polled ids.
@@ -120,15 +132,17 @@ fn wanted(view: &View, now: Timestamp) -> PendingRead {
     struct Watched<'a> {
         due: Timestamp,
         soon: bool,
+        changing: bool,
         object_refs: Vec<&'a ObjectRef>,
     }
     let mut by_id: HashMap<&str, Watched> = HashMap::new();
     for (object_ref, entry) in view.entries() {
         let soon = entry.pace.is_some_and(|pace| between(now, entry.due) <= pace.period(now) / 5);
-        let watched =
-            by_id.entry(&*entry.id).or_insert_with(|| Watched { due: entry.due, soon, object_refs: Vec::new() });
+        let new = || Watched { due: entry.due, soon, changing: false, object_refs: Vec::new() };
+        let watched = by_id.entry(&*entry.id).or_insert_with(new);
         watched.due = watched.due.min(entry.due);
         watched.soon |= soon;
+        watched.changing |= entry.is_changing();
         watched.object_refs.push(object_ref);
     }
     let next = by_id.values().map(|watched| watched.due).min().unwrap_or(Timestamp::MAX);
@@ -136,6 +150,7 @@ fn wanted(view: &View, now: Timestamp) -> PendingRead {
     let mut chosen: Vec<(&str, Watched)> =
         by_id.into_iter().filter(|(_, watched)| watched.due <= now || watched.soon).collect();
     chosen.sort_by(|(id, one), (other_id, other)| (one.due, id).cmp(&(other.due, other_id)));
+    let changing = chosen.iter().filter(|(_, watched)| watched.changing).count();
     let read = |(id, watched): &(&str, Watched)| {
         let mut object_refs: Vec<ObjectRef> = watched.object_refs.iter().copied().cloned().collect();
         object_refs.sort();
@@ -143,7 +158,7 @@ fn wanted(view: &View, now: Timestamp) -> PendingRead {
     };
     let split = chosen.partition_point(|(_, watched)| watched.due <= now);
     let (due, soon) = chosen.split_at(split);
-    PendingRead { due: due.iter().map(read).collect(), soon: soon.iter().map(read).collect(), next, watched }
+    PendingRead { due: due.iter().map(read).collect(), soon: soon.iter().map(read).collect(), changing, next, watched }
 }
 
 #[cfg(test)]

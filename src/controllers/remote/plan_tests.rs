@@ -1,9 +1,12 @@
 use connect_api::Selector;
 
 use super::*;
-use crate::controllers::remote::PollRate;
 use crate::controllers::remote::jitter::Jitter;
 use crate::controllers::remote::testing::{START, at, id, object_ref};
+use crate::controllers::remote::{PollRate, PolledRecord};
+
+/// The default rate, at which nothing but the number of calls decides.
+const SLOW: Rate = Rate::per_second(10);
 
 /// A view with so many polled ids in each group, each due after that many seconds.
 fn watched(groups: &[(usize, u64)]) -> View {
@@ -63,9 +66,54 @@ fn few_are_read_by_id_and_many_by_list() {
         let plan = plan(
             &watched(groups),
             &RegistryCache::default(),
-            PlanInputs { now: at(now), circuit_breaker, counted, registry_read: false },
+            PlanInputs { now: at(now), circuit_breaker, counted, registry_read: false, rate: SLOW },
         );
         assert_eq!(shape(&plan), expected, "{case}");
+    }
+}
+
+#[test]
+fn what_changes_is_read_by_id_as_the_rate_allows() {
+    let watch =
+        |view: &mut View, number, pace| view.watch(&object_ref(number), &id(number), pace, START, &mut Jitter::new(1));
+    let settled = PollRate::Settled(Duration::from_secs(1));
+    let add = |view: &mut View, kind, number| match kind {
+        "busy" => watch(view, number, PollRate::Busy { since: START }),
+        "settled" => watch(view, number, settled),
+        _ => {
+            if kind == "awaited" {
+                watch(view, number, settled);
+                let polled_record = PolledRecord { at: START, found: None };
+                view.see(&[object_ref(number)], &id(number), &polled_record, START, &mut Jitter::new(1));
+            }
+            assert!(view.take(&object_ref(number), &id(number), at(1), START).is_none());
+        }
+    };
+    for (case, groups, rate, expected) in [
+        ("as many as the rate allows", &[("busy", 25)][..], 100, "read 25"),
+        ("one more", &[("busy", 26)], 100, "list for 26"),
+        ("the default rate", &[("busy", 11)], 10, "list for 11"),
+        ("a reconcile waits for what was observed before", &[("awaited", 25)], 100, "read 25"),
+        ("after a restart, nothing was observed", &[("unseen", 25)], 100, "list for 25"),
+        ("nothing changes", &[("settled", 25)], 100, "list for 25"),
+        ("few settled ones come along", &[("busy", 15), ("settled", 10)], 100, "read 25"),
+        ("many settled ones are listed", &[("busy", 1), ("settled", 11)], 100, "list for 12"),
+    ] {
+        let (mut view, mut number) = (View::default(), 0);
+        for (kind, count) in groups {
+            for _ in 0..*count {
+                add(&mut view, *kind, number);
+                number += 1;
+            }
+        }
+        let facts = PlanInputs {
+            now: at(5),
+            circuit_breaker: BreakerState::Closed,
+            counted: Some((1_000, START)),
+            registry_read: false,
+            rate: Rate::per_second(rate),
+        };
+        assert_eq!(shape(&plan(&view, &RegistryCache::default(), facts)), expected, "{case}");
     }
 }
 
@@ -80,6 +128,7 @@ fn one_read_serves_all_objects_of_an_id_and_the_longest_waiting_come_first() {
         circuit_breaker: BreakerState::Closed,
         counted: Some((1_000, START)),
         registry_read: false,
+        rate: SLOW,
     };
     let read = |number, object_refs: &[usize]| Read {
         id: id(number).into(),
@@ -101,7 +150,8 @@ fn connectors_come_before_polls_but_not_while_the_circuit_breaker_is_open() {
         ("open", &[(4, 0)], BreakerState::Open(at(9)), false, 3, "rest until 9"),
         ("half open", &[(4, 0)], BreakerState::HalfOpen(1), false, 3, "read 1"),
     ] {
-        let facts = PlanInputs { now: at(now), circuit_breaker, counted: Some((100, START)), registry_read };
+        let facts =
+            PlanInputs { now: at(now), circuit_breaker, counted: Some((100, START)), registry_read, rate: SLOW };
         assert_eq!(shape(&plan(&watched(groups), &registry_cache, facts)), expected, "{case}");
     }
 }
@@ -120,6 +170,7 @@ fn a_round_reads_a_few_connectors_the_longest_waiting_first() {
         circuit_breaker: BreakerState::Closed,
         counted: Some((100, START)),
         registry_read: false,
+        rate: SLOW,
     };
     let first: Vec<_> = (12..20).rev().map(name).collect();
     assert_eq!(plan(&View::default(), &registry_cache, facts), Plan::RegistryCache(first));

@@ -83,14 +83,14 @@ pub(super) struct RemoteState {
 struct Face {
     health: mem::Discriminant<Health>,
     outage: Option<OutageKind>,
-    total: Option<u64>,
+    answered: bool,
 }
 
 impl RemoteState {
     fn face(&self) -> Face {
         let health = self.circuit_breaker.health();
         let outage = if let Health::Failing(outage) = &health { Some(outage.kind) } else { None };
-        Face { health: mem::discriminant(&health), outage, total: self.counted.map(|(total, _)| total) }
+        Face { health: mem::discriminant(&health), outage, answered: self.counted.is_some() }
     }
 
     /// Logs the health. Error texts are masked before they get here, and project names are not secret.
@@ -322,6 +322,7 @@ impl Remote {
                     circuit_breaker: state.circuit_breaker.position(now),
                     counted: state.counted,
                     registry_read: state.registry_read,
+                    rate: state.settings.requests_per_second,
                 },
             );
             state.registry_read = matches!(plan, Plan::RegistryCache(_));

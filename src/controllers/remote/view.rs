@@ -77,6 +77,11 @@ impl Entry {
         }
     }
 
+    /// Whether a change of the deployment is in progress, or a reconcile waits for more than the first observation.
+    pub(super) fn is_changing(&self) -> bool {
+        matches!(self.pace, Some(PollRate::Busy { .. })) || (self.wish.is_some() && self.seen.is_some())
+    }
+
     fn schedule(&mut self, now: Timestamp, jitter: &mut Jitter) {
         let by_pace = self.pace.map_or(Timestamp::MAX, |pace| pace.next(now, jitter));
         let by_wish = self.wish.map_or(Timestamp::MAX, |wish| wish.max(now));

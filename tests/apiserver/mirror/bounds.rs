@@ -58,10 +58,11 @@ async fn two_thousand_connectors_are_cut_to_the_first_by_key_and_the_cut_is_repo
 
     shop.stop_operator().await;
     let (again, client) = Requests::client(&shop.sandbox.client);
-    shop.start_operator_as(client);
     let before = versions(&shop).await;
     let began = Instant::now();
+    // Before the start: the operator reads the registry at once, and then not for some minutes.
     shop.dev.world().raise_connector("connector-0007", false, |_| ()).unwrap();
+    shop.start_operator_as(client);
     shop.until_object("shop.connector-0007", "its new version", |object: &Connector| {
         object.status.as_ref().is_some_and(|status| status.version == 2)
     })

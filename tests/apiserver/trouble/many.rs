@@ -2,14 +2,16 @@
 //! rest.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use clock::Clock;
 use connect_operator::controllers::bounds;
-use connect_operator::crd::ConnectorDeployment;
+use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::Options;
 use futures::StreamExt as _;
 use kube::ResourceExt as _;
+use kube::api::{DeleteParams, ListParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 
@@ -68,7 +70,7 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
 
     pass(&shop.clock, COARSE, Duration::from_mins(10)).await;
     check_requests("until Ready", &requests.take(), &UNTIL_READY, SHARED);
-    let annotated = shop.api::<ConnectorDeployment>().list(&kube::api::ListParams::default()).await.unwrap();
+    let annotated = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
     let live: BTreeMap<_, _> = annotated.into_iter().map(|object| (object.name_any(), object)).collect();
     assert!(live.values().all(|object| object.annotations().contains_key(names::REMOTE_ID)));
 
@@ -77,7 +79,7 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     let after = shop.dev.counts();
     let calls: u64 = after.values().sum::<u64>() - before.values().sum::<u64>();
     assert!(calls <= 30, "{calls} calls in an hour: {before:?}, then {after:?}");
-    let untouched = shop.api::<ConnectorDeployment>().list(&kube::api::ListParams::default()).await.unwrap();
+    let untouched = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
     for object in untouched {
         let last = live[&object.name_any()].resource_version();
         assert_eq!(object.resource_version(), last, "{} was written while nothing changed", object.name_any());
@@ -97,6 +99,37 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
         assert_eq!(before.get(operation), after.get(operation), "{operation} after a restart");
     }
     check_requests("after a restart", &requests.take(), &[], SHARED);
+}
+
+/// A user that comes or goes enqueues the project at most once in 2 s, except the first and the last one.
+#[tokio::test]
+async fn resources_that_come_and_go_together_are_counted_together() {
+    let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
+    let (requests, client) = Requests::client(&shop.sandbox.client);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    for number in 0..MANY {
+        let mut manifest = shop.deployment();
+        manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
+        // Without its Secret: created and deleted within a few requests.
+        shop.sandbox.apply(&manifest).await.unwrap();
+    }
+    let began = Instant::now();
+    shop.start_operator_as(client);
+    for count in [MANY, 0] {
+        let counted = |project: &ConnectProject| {
+            project.status.as_ref().and_then(|status| status.deployments) == u32::try_from(count).ok()
+        };
+        shop.until_project("its resources are counted", counted).await;
+        let all = shop.api::<ConnectorDeployment>();
+        all.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
+    }
+    // At the start and at the end, for the credentials and for the list of the remote.
+    let once = 8;
+    let most = once + usize::try_from(began.elapsed().as_secs()).unwrap() / 2;
+    let counts = requests.take();
+    let writes = counts.get("PATCH connectprojects/status").copied().unwrap_or_default();
+    assert!(writes <= most, "at most {most}, of {counts:?}");
 }
 
 /// Applies all resources, and returns them once each is Ready and its Events are written.

@@ -7,6 +7,7 @@
 
 mod collector;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused, pattern_of};
@@ -23,7 +24,7 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::filter_fn;
 use url::Url;
 
-use self::collector::Collector;
+use self::collector::{Collector, Failures};
 use super::TraceLayer;
 
 /// Name of the service and of the tracer.
@@ -122,6 +123,7 @@ fn endpoint(url: &str) -> Result<Endpoint, UrlRefused> {
 #[derive(Debug)]
 pub struct Traces {
     provider: SdkTracerProvider,
+    failures: Arc<Failures>,
 }
 
 impl Traces {
@@ -132,9 +134,11 @@ impl Traces {
     /// # Errors
     /// If the certificates cannot be read, or a header is invalid.
     pub fn start(settings: &Settings, extra_ca_pem: Option<&[u8]>) -> Result<Self, Unusable> {
+        let collector = Collector::new(settings, extra_ca_pem)?;
+        let failures = collector.failures();
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Collector::new(settings, extra_ca_pem)?)
+            .with_http_client(collector)
             .with_endpoint(settings.endpoint.url().as_str())
             .with_protocol(Protocol::HttpBinary)
             .with_timeout(settings.timeout)
@@ -144,7 +148,7 @@ impl Traces {
             .with_id_generator(LogIds::default())
             .with_resource(resource())
             .build();
-        Ok(Self { provider })
+        Ok(Self { provider, failures })
     }
 
     /// Returns the layer that receives the spans.
@@ -164,9 +168,11 @@ impl Traces {
 
     /// Sends the spans that are still queued, for [`FLUSH`] at most, and ends the export.
     pub async fn flush(self) {
-        let ended = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(FLUSH)).await;
+        let Self { provider, failures } = self;
+        let ended = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(FLUSH)).await;
         if !matches!(ended, Ok(Ok(()))) {
-            tracing::debug!("the last spans were not exported");
+            // A request in flight ends with the runtime, which may be too late for its own line.
+            failures.report(Some("the last spans were not accepted in time".to_owned()));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clock::Clock;
@@ -22,8 +22,14 @@ const REPORT_AGAIN: Duration = Duration::from_mins(10);
 pub(super) struct Collector {
     client: Client,
     runtime: Handle,
+    failures: Arc<Failures>,
+}
+
+/// Reports in the log that the collector does not accept spans.
+#[derive(Debug)]
+pub(super) struct Failures {
     clock: Clock,
-    /// Host of the collector, for the log.
+    /// Host of the collector.
     host: String,
     outage: Mutex<Outage>,
 }
@@ -37,10 +43,17 @@ impl Collector {
         Ok(Self {
             client: collector_client(&settings.endpoint, settings.timeout, extra_ca_pem)?,
             runtime: Handle::current(),
-            clock: Clock::system(),
-            host: settings.endpoint.url().host_str().unwrap_or_default().to_owned(),
-            outage: Mutex::default(),
+            failures: Arc::new(Failures {
+                clock: Clock::system(),
+                host: settings.endpoint.url().host_str().unwrap_or_default().to_owned(),
+                outage: Mutex::default(),
+            }),
         })
+    }
+
+    /// Returns where failures are reported.
+    pub(super) fn failures(&self) -> Arc<Failures> {
+        Arc::clone(&self.failures)
     }
 
     /// Sends a request. Of the response only the status and the requested pause are used, so its body is not read.
@@ -55,14 +68,12 @@ impl Collector {
         }
         Ok(response)
     }
+}
 
-    /// Logs the first failure, then one line now and then, and the end of the outage.
-    fn report(&self, answer: &Result<Response<Bytes>, HttpError>) {
-        let error = match answer {
-            Ok(response) if response.status().is_success() => None,
-            Ok(response) => Some(format!("status {}", response.status().as_u16())),
-            Err(error) => Some(innermost(&**error)),
-        };
+impl Failures {
+    /// Logs the first failure, then one line now and then, and the end of the outage. `error`: why spans were not accepted;
+    /// `None`: they were.
+    pub(super) fn report(&self, error: Option<String>) {
         let now = self.clock.elapsed();
         // A panic of another holder leaves at worst a wrong number.
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +101,11 @@ impl HttpClient for Collector {
     {
         Box::pin(async move {
             let answer = self.send(request).await;
-            self.report(&answer);
+            self.failures.report(match &answer {
+                Ok(response) if response.status().is_success() => None,
+                Ok(response) => Some(format!("status {}", response.status().as_u16())),
+                Err(error) => Some(innermost(&**error)),
+            });
             answer
         })
     }

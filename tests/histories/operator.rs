@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::{Clock, later};
+use connect_operator::controllers::connect_project::copy;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::manager::{self, Options};
@@ -30,6 +31,7 @@ use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
 use crate::interceptor::{Interceptor, lock};
 use crate::remote::{CALLER, Line, Remote};
 use crate::service::Service;
+use crate::users::{SHOP, YARD};
 use crate::watches::{Watch, Watches};
 
 /// What every operator has access to.
@@ -69,6 +71,8 @@ pub(crate) struct Operator {
     reach: Reach,
     enqueued: UnboundedReceiver<ObjectRef>,
     timers_task: JoinHandle<()>,
+    /// Deletes the copies of credentials whose projects are gone.
+    sweep_task: JoinHandle<()>,
     watches: Watches,
     /// Objects to reconcile, in the order in which they were enqueued.
     queue: Vec<ObjectRef>,
@@ -124,12 +128,14 @@ impl Operator {
         let (enqueue, enqueued) = mpsc::unbounded_channel();
         let context = manager::context(&options, 1, &enqueue);
         let requeue_timers = Arc::clone(&context.requeue_timers);
+        let sweep = copy::sweep(Arc::clone(&context), [SHOP, YARD].map(str::to_owned).to_vec());
         let mut operator = Self {
             context,
             allocations: Arc::default(),
             reach: reach.clone(),
             enqueued,
             timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
+            sweep_task: tokio::spawn(sweep),
             watches: Watches::new(own.mirrors),
             queue: Vec::new(),
             running: BTreeMap::new(),
@@ -300,6 +306,7 @@ impl Operator {
 impl Drop for Operator {
     fn drop(&mut self) {
         self.timers_task.abort();
+        self.sweep_task.abort();
         for running in self.running.values() {
             running.task.abort();
         }

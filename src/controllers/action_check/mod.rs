@@ -207,11 +207,12 @@ impl Reconciler<'_> {
         &self,
         mut object: Arc<ActionCheck>,
         sent: &ActionCheckStatus,
-        after: &ActionCheckStatus,
+        answered: &ActionCheckStatus,
     ) -> Result<Option<ActionCheck>, kube::Error> {
         for attempt in 1.. {
             let before = object.status.clone().unwrap_or_default();
-            match write_status(&self.api, &*object, &before, after).await {
+            let after = status::beside(&before, answered);
+            match write_status(&self.api, &*object, &before, &after).await {
                 Err(error) if attempt < WRITES => {
                     tracing::debug!(object = %self.object_ref, %error, "writing the answer again");
                     self.context.clock.sleep(AFTER_CONFLICT.saturating_mul(attempt)).await;
@@ -232,7 +233,7 @@ impl Reconciler<'_> {
         let before = self.object.status.clone().unwrap_or_default();
         let generation = self.object.metadata.generation.unwrap_or_default();
         let about = (generation, self.object.spec.suspend);
-        let after = self.claimed(status::said(&before, condition, about, self.context.clock.now()));
+        let after = self.claimed(status::with_condition(&before, condition, about, self.context.clock.now()));
         if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
             self.event(&before, &written, condition).await;
         }

@@ -77,7 +77,12 @@ pub fn about_to_send(before: &ActionCheckStatus, cause: &CheckedFor, now: Timest
         outcome: Some(CheckOutcome::Sent),
         ..before.clone()
     };
-    said(&status, &ConditionUpdate::new(Reason::Checking, "The action is being called"), (cause.generation, false), now)
+    with_condition(
+        &status,
+        &ConditionUpdate::new(Reason::Checking, "The action is being called"),
+        (cause.generation, false),
+        now,
+    )
 }
 
 /// Returns the status after a call.
@@ -90,7 +95,21 @@ pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Ti
         ..sent.clone()
     };
     let condition = ConditionUpdate::new(reason(status.outcome, writes), result.message.clone());
-    said(&status, &condition, (sent.observed_generation, false), now)
+    with_condition(&status, &condition, (sent.observed_generation, false), now)
+}
+
+/// Returns the status after a call, if another operator, which is about to stop or has just started, may have reported a
+/// newer generation meanwhile: its conditions stay, because nothing would cause it to report them again.
+#[must_use]
+pub fn beside(stored: &ActionCheckStatus, answered: &ActionCheckStatus) -> ActionCheckStatus {
+    if stored.observed_generation <= answered.observed_generation {
+        return answered.clone();
+    }
+    ActionCheckStatus {
+        observed_generation: stored.observed_generation,
+        conditions: stored.conditions.clone(),
+        ..answered.clone()
+    }
 }
 
 /// Returns the condition for a call that waits because of `suspend`.
@@ -101,7 +120,7 @@ pub fn held() -> ConditionUpdate {
 
 /// Returns the status with the conditions for this generation, and whether it is suspended.
 #[must_use]
-pub fn said(
+pub fn with_condition(
     before: &ActionCheckStatus,
     condition: &ConditionUpdate,
     (generation, suspended): (i64, bool),
@@ -141,6 +160,22 @@ mod tests {
             assert_eq!(ready_condition(&status, writes).reason.state(), state, "{outcome:?} {writes}");
         }
         assert_eq!(lost().reason.state(), ConditionState::Stalled);
+    }
+
+    #[test]
+    fn an_answer_leaves_the_conditions_of_a_newer_generation() {
+        let about = |generation, condition: &ConditionUpdate| {
+            with_condition(&ActionCheckStatus::default(), condition, (generation, false), Timestamp::UNIX_EPOCH)
+        };
+        let answered = ActionCheckStatus { outcome: Some(CheckOutcome::Passed), ..about(1, &held()) };
+        for (case, generation, newer) in [("the same", 1, false), ("an older one", 0, false), ("a newer one", 2, true)]
+        {
+            let stored = about(generation, &lost());
+            let after = beside(&stored, &answered);
+            let conditions = if newer { &stored.conditions } else { &answered.conditions };
+            assert_eq!((after.outcome, &after.conditions), (Some(CheckOutcome::Passed), conditions), "{case}");
+            assert_eq!(after.observed_generation, generation.max(1), "{case}");
+        }
     }
 
     #[test]

@@ -145,7 +145,12 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))
         }
         "ActionCheck" => {
-            json!(action_check::status::said(&ActionCheckStatus::default(), &condition, (GENERATION, false), now))
+            json!(action_check::status::with_condition(
+                &ActionCheckStatus::default(),
+                &condition,
+                (GENERATION, false),
+                now
+            ))
         }
         _ => {
             let mirror = if beside {

@@ -64,9 +64,10 @@ impl Checker {
         let asks = life.asked_of(status.observed_generation, began);
         let mut wanted: Vec<(&Values, Option<i64>)> =
             asks.filter_map(|ask| Some((ask.values.as_ref()?, ask.version))).collect();
-        // A value that is required and no longer given stays, which is reported.
+        // A value that is required and no longer given stays as it was sent, which is reported.
         if wanted.is_empty() && has(names::VALUES_RETAINED) && life.asks.last().is_some_and(|ask| !ask.edited) {
-            wanted.extend(life.asks.iter().rev().find_map(|ask| Some((ask.values.as_ref()?, ask.version))));
+            let planned = life.asks.iter().take(life.planned + 1).rev();
+            wanted.extend(planned.filter_map(|ask| Some((ask.values.as_ref()?, ask.version))).next());
         }
         let id = match (&status.id, observed) {
             (Some(id), _) => id.clone(),

@@ -135,7 +135,7 @@ impl Compiled<'_> {
         for (index, (assertion, wanted)) in self.expected.headers.iter().zip(&self.headers).enumerate() {
             let met = header(&answer.headers, &assertion.name, wanted, &mut budget).unwrap_or(None);
             if met != Some(true) {
-                failed.push(says(&format!("expect.headers[{index}]: {}", assertion.name), wanted, met));
+                failed.push(failure(&format!("expect.headers[{index}]: {}", assertion.name), wanted, met));
             }
         }
         if !self.body.is_empty() {
@@ -144,7 +144,7 @@ impl Compiled<'_> {
             for (index, (assertion, (path, wanted))) in self.expected.body.iter().zip(&self.body).enumerate() {
                 let met = in_body(path, &json, wanted, &mut budget);
                 if met != Some(true) {
-                    failed.push(says(&format!("expect.body[{index}]: {}", assertion.json_path), wanted, met));
+                    failed.push(failure(&format!("expect.body[{index}]: {}", assertion.json_path), wanted, met));
                 }
             }
         }
@@ -178,7 +178,7 @@ fn not_json(status: u16) -> String {
 }
 
 /// Returns a sentence about an assertion that is not met, or could not be evaluated.
-fn says(what: &str, wanted: &Assertion<'_>, met: Option<bool>) -> String {
+fn failure(what: &str, wanted: &Assertion<'_>, met: Option<bool>) -> String {
     let words = wanted.words();
     match met {
         Some(_) => format!("{what} must {words}"),

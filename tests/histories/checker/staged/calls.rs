@@ -53,9 +53,17 @@ impl StagedRecords {
                 if !specs().any(wanted) {
                     return Err(format!("{after:?} was published, certification {certification}, as no spec asks"));
                 }
+                // After a failure, `spec.publish` was changed and changed back: each change is a reason to try.
+                let failed = before.is_some_and(|record| !record.already_listed || record.has_changes);
+                let otherwise = self
+                    .published
+                    .iter()
+                    .filter(|((of, content, kind, _), _)| of == id && *content == row.content && kind != certification);
+                let otherwise = otherwise.map(|(_, version)| *version).max().filter(|_| failed);
                 let visit = (id.to_owned(), row.content, *certification, request);
                 match self.published.insert(visit, version) {
                     None => Ok("publishes"),
+                    Some(first) if otherwise > Some(first) => Ok("publishes after it was asked for otherwise"),
                     Some(first) if !life.answered.contains(&first) && shows_nothing(at(first), before) => {
                         Ok("publishes whose answer was lost before")
                     }

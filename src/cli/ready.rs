@@ -112,8 +112,8 @@ mod tests {
             stream.write_all(answer.as_bytes()).await.expect("the client reads it");
             String::from_utf8_lossy(&request[..length]).into_owned()
         });
-        let said = run(Args { address, timeout: patience() }).await;
-        (said, operator.await.expect("it ends"))
+        let result = run(Args { address, timeout: patience() }).await;
+        (result, operator.await.expect("it ends"))
     }
 
     #[tokio::test]
@@ -125,12 +125,12 @@ mod tests {
             ("2000 200", Some("is not ready")),
             ("", Some("is not ready: ")),
         ] {
-            let (said, question) = asked(answer).await;
+            let (result, question) = asked(answer).await;
             assert!(question.starts_with("GET /readyz HTTP/1.0\r\nHost: 127.0.0.1:"), "{question}");
-            match (said, expected) {
+            match (result, expected) {
                 (Ok(()), None) => {}
                 (Err(error), Some(expected)) => assert!(error.to_string().contains(expected), "{answer}: {error}"),
-                (said, _) => panic!("{answer}: {said:?}"),
+                (result, _) => panic!("{answer}: {result:?}"),
             }
         }
     }

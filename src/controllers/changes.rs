@@ -32,8 +32,8 @@ impl Changes {
             }
             Event::InitDone => {
                 let before = mem::replace(&mut self.seen, mem::take(&mut self.listed));
-                let news = self.seen.iter().filter(|(object_ref, change)| before.get(*object_ref) != Some(*change));
-                return news.map(|(object_ref, _)| object_ref.clone()).collect();
+                let changed = self.seen.iter().filter(|(object_ref, change)| before.get(*object_ref) != Some(*change));
+                return changed.map(|(object_ref, _)| object_ref.clone()).collect();
             }
             Event::Apply(object) => {
                 let (object_ref, change) = (object_ref(object), user_changes(object));

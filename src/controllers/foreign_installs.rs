@@ -26,7 +26,7 @@ pub struct ForeignInstalls {
     scope: Scope,
     pub(super) other_installs: Mutex<OtherInstalls<ObjectRef>>,
     /// The install that each object was reported to be left to.
-    said: Mutex<BTreeMap<ObjectRef, String>>,
+    reported: Mutex<BTreeMap<ObjectRef, String>>,
     /// Observed projects, and whether this install selects them.
     projects: Mutex<BTreeMap<ObjectRef, bool>>,
     /// Notified when there is a Lease to read.
@@ -41,7 +41,7 @@ impl ForeignInstalls {
             mine: mine.map(ToString::to_string),
             scope,
             other_installs: Mutex::default(),
-            said: Mutex::default(),
+            reported: Mutex::default(),
             projects: Mutex::default(),
             asked: Notify::new(),
         }
@@ -82,7 +82,7 @@ impl ForeignInstalls {
     /// Forgets an object that no longer exists, or that this install no longer watches.
     pub fn forget(&self, object_ref: &ObjectRef) {
         lock(&self.other_installs).forget(object_ref);
-        lock(&self.said).remove(object_ref);
+        lock(&self.reported).remove(object_ref);
         lock(&self.projects).remove(object_ref);
     }
 
@@ -97,7 +97,7 @@ impl ForeignInstalls {
         let seen = Object { namespace: object_ref.namespace.clone(), labels: object.labels().clone() };
         let message = match lock(&self.other_installs).availability(&install, object_ref, seen) {
             Availability::Free => {
-                lock(&self.said).remove(object_ref);
+                lock(&self.reported).remove(object_ref);
                 return None;
             }
             // `follow` reads the Lease and enqueues the object.
@@ -110,13 +110,13 @@ impl ForeignInstalls {
 
     fn free(&self, object_ref: &ObjectRef) {
         lock(&self.other_installs).forget(object_ref);
-        lock(&self.said).remove(object_ref);
+        lock(&self.reported).remove(object_ref);
     }
 
     /// Records that an object is left to `install`. Returns whether this was not yet reported.
-    pub(super) fn is_news(&self, object_ref: &ObjectRef, install: &LeaseName) -> bool {
+    pub(super) fn is_new(&self, object_ref: &ObjectRef, install: &LeaseName) -> bool {
         let install = install.to_string();
-        lock(&self.said).insert(object_ref.clone(), install.clone()) != Some(install)
+        lock(&self.reported).insert(object_ref.clone(), install.clone()) != Some(install)
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) async fn is_left<K: ManagedKind>(context: &Context, object_ref: &Obje
     let Some(Left { install, message }) = context.foreign_installs.left_to(object_ref, object) else { return false };
     // Of a project and its mirror, only the project reports it.
     if let Some(message) = message.filter(|_| object_ref.kind != Kind::Mirror)
-        && context.foreign_installs.is_news(object_ref, &install)
+        && context.foreign_installs.is_new(object_ref, &install)
     {
         tracing::warn!(object = %object_ref, kind = ?object_ref.kind, %install, "left alone: {message}");
         context.event(object, "Reconcile", &ConditionUpdate::new(Reason::ManagedElsewhere, message)).await;
@@ -67,7 +67,7 @@ async fn read(context: &Context, name: &LeaseName) -> Option<Result<Option<(Leas
     match read {
         Ok(None) => Some(Ok(None)),
         Ok(Some(lease)) => {
-            let scope = Scope::told_by(lease.annotations());
+            let scope = Scope::of_annotations(lease.annotations());
             Some(Ok(Some((lease.spec.unwrap_or_default(), scope))))
         }
         Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => Some(Err(status.message.clone())),

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_users_have_to_change_becomes_a_condition_and_transient_errors_do_not() {
-        for (case, access, code, is_told) in [
+        for (case, access, code, is_reported) in [
             ("no right", Access::Read, 403, true),
             ("a policy, or a quota", Access::Write, 403, true),
             ("not valid", Access::Write, 422, true),
@@ -103,7 +103,7 @@ mod tests {
             ("too slow", Access::Write, 504, false),
         ] {
             let condition = condition(access, "patch ConfigMap tax", answered(code));
-            assert_eq!(condition.is_ok(), is_told, "{case}");
+            assert_eq!(condition.is_ok(), is_reported, "{case}");
             if let Ok(condition) = condition {
                 let expected = "The Kubernetes API server refused to patch ConfigMap tax: no";
                 assert_eq!(

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 
 /// Time after its last Event at which a series ends, because the recorder forgets it then.
-const GOES_ON: Duration = Duration::from_mins(6);
+const CONTINUES_WITHIN: Duration = Duration::from_mins(6);
 
 /// Pause between two sweeps of ended series: thousands of objects may report Events at once.
 const SWEPT_AGAIN: Duration = Duration::from_mins(1);
@@ -23,11 +23,11 @@ pub struct Series(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    said: BTreeMap<(String, String), Said>,
+    last: BTreeMap<(String, String), LastEvent>,
     swept: Timestamp,
 }
 
-struct Said {
+struct LastEvent {
     note: String,
     /// The resourceVersion of the object in the first Event of the series.
     version: Option<String>,
@@ -47,16 +47,16 @@ impl Series {
         now: Timestamp,
     ) -> ObjectReference {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Kept { said, swept } = &mut *kept;
-        let goes_on = |said: &Said| now.duration_since(said.at).unsigned_abs() <= GOES_ON;
+        let Kept { last, swept } = &mut *kept;
+        let continues = |event: &LastEvent| now.duration_since(event.at).unsigned_abs() <= CONTINUES_WITHIN;
         if now.duration_since(*swept).unsigned_abs() > SWEPT_AGAIN {
-            said.retain(|_, said| goes_on(said));
+            last.retain(|_, event| continues(event));
             *swept = now;
         }
         let key = (object.uid.clone().unwrap_or_default(), reason.to_owned());
-        let before = said.get(&key).filter(|said| said.note == note && goes_on(said));
-        let version = before.map_or(version, |said| said.version.clone());
-        said.insert(key, Said { note: note.to_owned(), version: version.clone(), at: now });
+        let before = last.get(&key).filter(|event| event.note == note && continues(event));
+        let version = before.map_or(version, |event| event.version.clone());
+        last.insert(key, LastEvent { note: note.to_owned(), version: version.clone(), at: now });
         ObjectReference { resource_version: version, ..object }
     }
 }
@@ -85,6 +85,6 @@ mod tests {
             let about = series.of(object, Some(version.to_owned()), reason, note, now);
             assert_eq!(about.resource_version.as_deref(), Some(expected), "{case}");
         }
-        assert_eq!(series.0.lock().expect("no panic").said.len(), 1, "ended series are forgotten");
+        assert_eq!(series.0.lock().expect("no panic").last.len(), 1, "ended series are forgotten");
     }
 }

@@ -182,11 +182,11 @@ impl ReconcileTracker {
 
     /// Records that the API server refuses an initial list. Returns whether this was not known before.
     pub fn list_refused(&self, list: &List) -> bool {
-        let news = self.lock().lists.refused(list);
-        if news {
+        let is_new = self.lock().lists.refused(list);
+        if is_new {
             self.metrics.list_refused(list.kind.as_str(), list.namespace.as_deref(), true);
         }
-        news
+        is_new
     }
 
     /// Returns whether the initial list that contains this resource is complete, so that its controller reconciles it.

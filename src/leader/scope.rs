@@ -87,7 +87,7 @@ impl Scope {
     /// Reads the scope from the annotations of another Lease. What is absent or cannot be parsed means everything, so
     /// that this install rather leaves too much alone.
     #[must_use]
-    pub fn told_by(annotations: &BTreeMap<String, String>) -> Self {
+    pub fn of_annotations(annotations: &BTreeMap<String, String>) -> Self {
         let text = |name: &str| annotations.get(name).map(String::as_str).unwrap_or_default();
         let namespaces: Vec<_> = text(names::WATCH_NAMESPACES).split(',').map(str::to_owned).collect();
         let scope =
@@ -123,9 +123,9 @@ mod tests {
         ] {
             let scope = Scope::new(&names(namespaces), selector).expect("a selector");
             assert_eq!(scope.works_on(namespace, &labels(has)), expected, "{case}");
-            let told = Scope::told_by(&scope.annotations());
-            assert_eq!(told.works_on(namespace, &labels(has)), expected, "{case}, read back from its Lease");
-            assert_eq!(told.annotations(), scope.annotations(), "{case}");
+            let read = Scope::of_annotations(&scope.annotations());
+            assert_eq!(read.works_on(namespace, &labels(has)), expected, "{case}, read back from its Lease");
+            assert_eq!(read.annotations(), scope.annotations(), "{case}");
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
             let scope = Scope::new(&names, selector).expect("a selector").with_cluster_projects(shares);
             assert_eq!(scope.works_on("", &labels(has)), expected, "{case}");
             assert_eq!(
-                Scope::told_by(&scope.annotations()).works_on("", &labels(has)),
+                Scope::of_annotations(&scope.annotations()).works_on("", &labels(has)),
                 expected,
                 "{case}, by its Lease"
             );
@@ -150,12 +150,12 @@ mod tests {
 
     #[test]
     fn a_lease_whose_annotations_cannot_be_parsed_means_everything() {
-        assert!(Scope::told_by(&BTreeMap::new()).works_on("a", &Labels::new()));
+        assert!(Scope::of_annotations(&BTreeMap::new()).works_on("a", &Labels::new()));
         let strange = BTreeMap::from([
             (names::WATCH_NAMESPACES.to_owned(), "a".to_owned()),
             (names::SELECTOR.to_owned(), "((".to_owned()),
         ]);
-        assert!(Scope::told_by(&strange).works_on("a", &Labels::new()));
-        assert!(!Scope::told_by(&strange).works_on("b", &Labels::new()));
+        assert!(Scope::of_annotations(&strange).works_on("a", &Labels::new()));
+        assert!(!Scope::of_annotations(&strange).works_on("b", &Labels::new()));
     }
 }

@@ -79,10 +79,10 @@ fn hosts_are_made_of_labels_and_of_nothing_else() {
     let allowed = |preset: Preset| hosts.endpoint(&preset.url("shop", "example", ".live").expect("a host"));
     assert_eq!(allowed(Preset::SERVICE).expect("it is allowed").reach(), Reach::Public, "public addresses only");
     assert!(allowed(Preset::FRONTASTIC).is_err(), "another host part is another host");
-    let said = Preset::SERVICE.url("shop.evil", "example", ".live").expect_err("a dot").to_string();
-    assert!(said.starts_with("`shop.evil` cannot be a project name: write letters"), "{said}");
-    let said = Preset::SERVICE.url("shop", "example", "live").expect_err("no dot").to_string();
-    assert!(said.contains("`.live`"), "{said}");
+    let error = Preset::SERVICE.url("shop.evil", "example", ".live").expect_err("a dot").to_string();
+    assert!(error.starts_with("`shop.evil` cannot be a project name: write letters"), "{error}");
+    let error = Preset::SERVICE.url("shop", "example", "live").expect_err("no dot").to_string();
+    assert!(error.contains("`.live`"), "{error}");
 }
 
 #[test]

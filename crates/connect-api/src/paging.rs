@@ -128,8 +128,8 @@ where
     stream::try_unfold((Walk::default(), read), |(mut walk, read)| async move {
         let Some(request) = walk.next else { return Ok(None) };
         let page = read(request).await?;
-        let news = walk.take(request, page);
-        Ok(Some((stream::iter(news.into_iter().map(Ok)), (walk, read))))
+        let new = walk.take(request, page);
+        Ok(Some((stream::iter(new.into_iter().map(Ok)), (walk, read))))
     })
     .try_flatten()
 }

@@ -171,7 +171,7 @@ fn first_application(connector: &ConnectorDefinition) -> Option<&str> {
 }
 
 fn scripts(connector: &ConnectorDefinition) -> Vec<PlannedEntry> {
-    let told = |title: &str, application: Option<&str>| PlannedEntry {
+    let entry = |title: &str, application: Option<&str>| PlannedEntry {
         kind: EntryType::Information,
         title: title.to_owned(),
         message: None,
@@ -181,9 +181,9 @@ fn scripts(connector: &ConnectorDefinition) -> Vec<PlannedEntry> {
         Scripts::NotDefined => {
             let with_scripts =
                 connector.configurations.iter().filter(|declared| declared.application_type != ApplicationType::Assets);
-            with_scripts.map(|declared| told(SCRIPT_MISSING, Some(&declared.application_name))).collect()
+            with_scripts.map(|declared| entry(SCRIPT_MISSING, Some(&declared.application_name))).collect()
         }
-        Scripts::Succeed | Scripts::FailSilently => vec![told(SCRIPTS_DONE, None)],
+        Scripts::Succeed | Scripts::FailSilently => vec![entry(SCRIPTS_DONE, None)],
         Scripts::Warn => {
             let message = "The script ended with exit code 1; the application runs.".to_owned();
             vec![finding(EntryType::Warning, SCRIPT_FAILED, message, first_application(connector))]

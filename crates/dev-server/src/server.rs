@@ -94,9 +94,9 @@ async fn serve(
         stopping.closed().await;
     };
     let service = router.into_make_service_with_connect_info::<Scissors>();
-    let mut told = stopped.clone();
+    let mut stopping = stopped.clone();
     let serving = axum::serve(CuttableListener(listener), service).with_graceful_shutdown(async move {
-        let _ = told.wait_for(|stopping| *stopping).await;
+        let _ = stopping.wait_for(|stopping| *stopping).await;
     });
     let patience = async move {
         let _ = stopped.wait_for(|stopping| *stopping).await;

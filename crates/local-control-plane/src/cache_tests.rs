@@ -256,8 +256,8 @@ async fn without_an_answer_the_programs_are_built() {
         let (_folder, cache) = cache(&address, "works");
         let why = RefCell::new(String::new());
         let report = |step: Step| {
-            if let Step::NotDownloaded { why: said } = step {
-                why.replace(said);
+            if let Step::NotDownloaded { why: reason } = step {
+                why.replace(reason);
             }
         };
         let begun = || server.seen().last().is_some_and(|path| path == "/silent");
@@ -285,8 +285,8 @@ async fn a_download_may_be_slow_but_not_stand_still() {
                 }
                 halts.replace(!goes_on);
             }
-            Step::NotDownloaded { why: said } => {
-                why.replace(Some(said));
+            Step::NotDownloaded { why: reason } => {
+                why.replace(Some(reason));
             }
             _ => {}
         };

@@ -71,8 +71,8 @@ impl RunningBuild {
     pub(super) async fn end(&mut self, lines: usize) -> io::Result<(ExitStatus, Vec<String>)> {
         let mut last_lines = VecDeque::new();
         if let Some(stderr) = self.shell.stderr.take() {
-            let mut said = BufReader::new(stderr).lines();
-            while let Some(line) = said.next_line().await? {
+            let mut stderr = BufReader::new(stderr).lines();
+            while let Some(line) = stderr.next_line().await? {
                 if last_lines.len() == lines {
                     last_lines.pop_front();
                 }
@@ -126,36 +126,36 @@ mod tests {
         let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/go/hangs"));
         command.current_dir(folder);
         let mut build = RunningBuild::start(&command, folder.join("temporary")).expect("it starts");
-        let mut said = BufReader::new(build.shell.stderr.take().expect("it is piped"));
+        let mut stderr = BufReader::new(build.shell.stderr.take().expect("it is piped"));
         let mut line = String::new();
-        said.read_line(&mut line).await.expect("a line");
+        stderr.read_line(&mut line).await.expect("a line");
         assert_eq!(line, "compiling\n");
         assert!(folder.join("temporary/half").exists());
-        (build, said)
+        (build, stderr)
     }
 
-    async fn ended(mut said: BufReader<ChildStderr>) {
+    async fn ended(mut stderr: BufReader<ChildStderr>) {
         let mut rest = Vec::new();
-        let ended = said.read_to_end(&mut rest);
+        let ended = stderr.read_to_end(&mut rest);
         in_time(ended).await.expect("nothing runs").expect("it can be read");
     }
 
     #[tokio::test]
     async fn a_dropped_build_leaves_no_compiler_and_no_temporary_folder() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (build, said) = started(folder.path()).await;
+        let (build, stderr) = started(folder.path()).await;
         drop(build);
         assert!(!folder.path().join("temporary").exists());
-        ended(said).await;
+        ended(stderr).await;
     }
 
     #[tokio::test]
     async fn a_build_ends_with_the_process_that_began_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (mut build, said) = started(folder.path()).await;
+        let (mut build, stderr) = started(folder.path()).await;
         // What the system does for a process that died.
         drop(build.line.take());
-        ended(said).await;
+        ended(stderr).await;
         assert!(!build.shell.wait().await.expect("it ended").success());
     }
 }

@@ -206,8 +206,8 @@ mod tests {
                 correlation_id: None,
                 retry_after: None,
             };
-            let told = refused_log(error).to_string();
-            assert_eq!(told.contains("Platform Insights"), ends, "{status} {codes:?}: {told}");
+            let error = refused_log(error).to_string();
+            assert_eq!(error.contains("Platform Insights"), ends, "{status} {codes:?}: {error}");
         }
     }
 

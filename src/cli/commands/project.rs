@@ -160,8 +160,8 @@ async fn settings<P: ProjectObject>(
     let secret_name = &project.project().credentials_secret_ref.name;
     let found = secret::read(client, &place, secret_name).await.map_err(|error| error.to_string())?;
     let secret = found.ok_or_else(|| format!("its Secret {secret_name} is missing in the namespace {place}"))?;
-    secret::Policy::default().check(&secret).map_err(|told| told.message)?;
-    connect_project::settings(project.project(), secret_name, &secret).map_err(|told| told.message)
+    secret::Policy::default().check(&secret).map_err(|condition| condition.message)?;
+    connect_project::settings(project.project(), secret_name, &secret).map_err(|condition| condition.message)
 }
 
 /// Returns the client of a project whose variables are not those of the process.

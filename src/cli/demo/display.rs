@@ -37,7 +37,7 @@ impl Display {
     }
 
     /// Prints a message for the user to standard error.
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn line(&self, text: &str) {
         self.spinner.suspend(|| {
             let _ = writeln!(anstream::stderr(), "{text}");
         });

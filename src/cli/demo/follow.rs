@@ -41,9 +41,9 @@ impl Follower {
     /// Starts to watch the objects of the demo in `namespace` and to print their changes.
     pub(super) fn start(client: &Client, namespace: &str, remote: Arc<DevServer>, display: Display) -> Self {
         let (sender, seen) = watch::channel(Seen::default());
-        let teller = Teller { display, remote, last_call: None, events: BTreeSet::new(), said: BTreeMap::new() };
+        let printer = Printer { display, remote, last_call: None, events: BTreeSet::new(), printed: BTreeMap::new() };
         let mut looking = JoinSet::new();
-        looking.spawn(follow(changes(client, namespace), sender, teller));
+        looking.spawn(follow(changes(client, namespace), sender, printer));
         Self { seen, _looking: looking }
     }
 
@@ -83,29 +83,29 @@ where
         .boxed()
 }
 
-async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<Seen>, mut teller: Teller) {
+async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<Seen>, mut printer: Printer) {
     while let Some(change) = changes.next().await {
-        teller.calls();
+        printer.calls();
         match change {
             Change::Project(name, project) => {
-                seen.send_modify(|seen| teller.object(&mut seen.projects, name, project));
+                seen.send_modify(|seen| printer.object(&mut seen.projects, name, project));
             }
             Change::Deployment(name, deployment) => {
-                seen.send_modify(|seen| teller.object(&mut seen.deployments, name, deployment));
+                seen.send_modify(|seen| printer.object(&mut seen.deployments, name, deployment));
             }
-            Change::Staged(name, staged) => seen.send_modify(|seen| teller.object(&mut seen.staged, name, staged)),
-            Change::Check(name, check) => seen.send_modify(|seen| teller.object(&mut seen.checks, name, check)),
+            Change::Staged(name, staged) => seen.send_modify(|seen| printer.object(&mut seen.staged, name, staged)),
+            Change::Check(name, check) => seen.send_modify(|seen| printer.object(&mut seen.checks, name, check)),
             Change::Event(event) => {
-                let Some(line) = teller.event(&event) else { continue };
+                let Some(line) = printer.event(&event) else { continue };
                 seen.send_modify(|seen| seen.event(line));
             }
-            Change::Interrupted(error) => teller.display.detail(&format!("the watch was interrupted: {error}")),
+            Change::Interrupted(error) => printer.display.detail(&format!("the watch was interrupted: {error}")),
         }
     }
 }
 
 /// Prints changes, each once.
-struct Teller {
+struct Printer {
     display: Display,
     remote: Arc<DevServer>,
     /// Correlation id of the newest call of the dev server that was printed or skipped.
@@ -113,16 +113,16 @@ struct Teller {
     /// Printed Events, by uid and resourceVersion.
     events: BTreeSet<(String, String)>,
     /// The last printed line of each object, by kind and name.
-    said: BTreeMap<(&'static str, &'static str), String>,
+    printed: BTreeMap<(&'static str, &'static str), String>,
 }
 
-impl Teller {
+impl Printer {
     /// Prints new calls to the dev server that change something.
     fn calls(&mut self) {
         let calls = self.remote.calls();
         let known = calls.iter().rposition(|call| Some(&call.correlation_id) == self.last_call.as_ref());
-        let news = calls.iter().skip(known.map_or(0, |known| known + 1));
-        for call in news.filter(|call| call.method != "GET" && call.operation != "token") {
+        let new = calls.iter().skip(known.map_or(0, |known| known + 1));
+        for call in new.filter(|call| call.method != "GET" && call.operation != "token") {
             self.display.detail(&format!("dev server: {} {} answered {}", call.method, call.path, call.status));
         }
         self.last_call = calls.last().map(|call| call.correlation_id.clone());
@@ -132,18 +132,18 @@ impl Teller {
     fn object<K: Shown>(&mut self, all: &mut BTreeMap<&'static str, K>, name: &'static str, object: Option<Box<K>>) {
         let Some(object) = object else {
             if all.remove(name).is_some() {
-                self.said.remove(&(K::KIND, name));
+                self.printed.remove(&(K::KIND, name));
                 self.display.detail(&format!("{} {name} was deleted", K::KIND));
             }
             return;
         };
         let line = object.line();
-        if self.said.get(&(K::KIND, name)) != Some(&line) {
+        if self.printed.get(&(K::KIND, name)) != Some(&line) {
             self.display.detail(&line);
             if object.condition(names::READY).is_some_and(|ready| ready.status == "False") {
                 object.report().iter().for_each(|entry| self.display.detail(entry));
             }
-            self.said.insert((K::KIND, name), line);
+            self.printed.insert((K::KIND, name), line);
         }
         all.insert(name, *object);
     }

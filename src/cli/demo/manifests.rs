@@ -69,8 +69,8 @@ impl Manifests {
         self.0.iter().find_map(|object| object.pointer(place)).and_then(Value::as_str)
     }
 
-    /// Applies all objects, as `kubectl apply --server-side` does, and reports each one to `told`.
-    pub(super) async fn apply(&self, client: &Client, namespace: &str, told: impl Fn(&str)) -> Result<(), Error> {
+    /// Applies all objects, as `kubectl apply --server-side` does, and reports each one to `report`.
+    pub(super) async fn apply(&self, client: &Client, namespace: &str, report: impl Fn(&str)) -> Result<(), Error> {
         for object in &self.0 {
             let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             let (kind, name) = (text("/kind"), text("/metadata/name"));
@@ -83,7 +83,7 @@ impl Manifests {
             // With force, because the user may have changed the same field with kubectl.
             let parameters = PatchParams::apply(FIELD_MANAGER).force().validation_strict();
             api.patch(name, &parameters, &Patch::Apply(object)).await?;
-            told(&format!("applied {kind} {name}"));
+            report(&format!("applied {kind} {name}"));
         }
         Ok(())
     }

@@ -149,7 +149,7 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     let place = tokio::select! {
         biased;
         () = &mut asked => {
-            display.say("Stopping");
+            display.line("Stopping");
             // Dropping the other branch stops what it started.
             return Err(Error::Interrupted);
         }
@@ -164,13 +164,13 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     let cleaned = Box::pin(place.clean_up()).await;
     drop((running, busy));
     match (result, cleaned) {
-        (result, Ok(said)) => {
-            display.done(&said, clock.elapsed());
+        (result, Ok(summary)) => {
+            display.done(&summary, clock.elapsed());
             result
         }
         (Ok(()), Err(error)) => Err(error),
         (Err(first), Err(error)) => {
-            display.say(&error.to_string());
+            display.line(&error.to_string());
             Err(first)
         }
     }

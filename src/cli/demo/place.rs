@@ -66,7 +66,7 @@ impl Place {
             // The spinner of the current step of a download or build; the last one is dropped with this block.
             let busy = RefCell::new(None);
             let report = |step: Step| {
-                display.say(&step.to_string());
+                display.line(&step.to_string());
                 // Drop the old spinner first, since dropping it later would hide the new one.
                 drop(busy.take());
                 busy.replace((!step.is_an_end()).then(|| display.busy(&step.to_string())));
@@ -106,7 +106,7 @@ impl Place {
             .map_err(|error| unusable(error.to_string()))?;
         let own: String = uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect();
         let namespace = format!("{NAMESPACE}-{own}");
-        display.say(&format!(
+        display.line(&format!(
             "In the cluster of context {context} (Kubernetes {}), the CRDs of connect-operator are applied if they are \
              missing; they stay. Everything else goes into the new namespace {namespace}, which is removed at the \
              end. Operator and dev server run in this process.",

@@ -112,8 +112,8 @@ pub(super) trait Shown: ResourceExt {
         if let Some(remote) = self.remote() {
             line = format!("{line}, remote {remote}");
         }
-        for told in [names::UPDATE_AVAILABLE, names::REGISTRY_MIRRORED].into_iter().filter(|type_| self.is(type_)) {
-            line = format!("{line}, {told}");
+        for type_ in [names::UPDATE_AVAILABLE, names::REGISTRY_MIRRORED].into_iter().filter(|type_| self.is(type_)) {
+            line = format!("{line}, {type_}");
         }
         line
     }

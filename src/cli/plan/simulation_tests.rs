@@ -7,6 +7,7 @@ use crate::controllers::connector_deployment::application_urls::urls;
 use crate::controllers::connector_deployment::desired::{Contents, from_spec};
 use crate::controllers::digest::KEY_LENGTH;
 use crate::controllers::remote::{RegistryConnector, RegistryEntry};
+use crate::controllers::tags::Tags;
 use crate::crd::shared::RemoteIdentity;
 
 /// Case, changes of the resource, record at the remote, and the expected projection: action, problem, note.

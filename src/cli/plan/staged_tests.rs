@@ -155,9 +155,9 @@ fn a_staged_connector_is_simulated_to_its_end() {
         let problem = outcome.problem.as_ref().map(|condition| condition.reason.as_str()).unwrap_or_default();
         assert_eq!((&outcome.actions, problem), (&actions, reason), "{case}: {outcome:?}");
         let differences = outcome.differences.iter().map(|it| format!("{} {} {}", it.field, it.before, it.after));
-        let said: Vec<String> = outcome.waits.iter().chain(&outcome.notes).cloned().chain(differences).collect();
-        assert!(said.iter().any(|said| said.contains(more)) || more.is_empty(), "{case}: {said:?}");
-        assert!(!said.is_empty() || more.is_empty(), "{case}");
+        let lines: Vec<String> = outcome.waits.iter().chain(&outcome.notes).cloned().chain(differences).collect();
+        assert!(lines.iter().any(|line| line.contains(more)) || more.is_empty(), "{case}: {lines:?}");
+        assert!(!lines.is_empty() || more.is_empty(), "{case}");
     }
 }
 

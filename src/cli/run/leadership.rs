@@ -70,11 +70,11 @@ fn identity() -> String {
 mod tests {
     #[test]
     fn an_invalid_selector_is_rejected_at_the_start() {
-        for (selector, said) in [("team in (tax", "a closing parenthesis"), ("team=tax,", "a label is missing")] {
+        for (selector, expected) in [("team in (tax", "a closing parenthesis"), ("team=tax,", "a label is missing")] {
             let wrong = crate::cli::command().try_get_matches_from(["connect-operator", "run", "--selector", selector]);
             let error = wrong.expect_err(selector).to_string();
             assert!(
-                error.contains("--selector") && error.contains(said) && error.contains("team=tax,tier!=test"),
+                error.contains("--selector") && error.contains(expected) && error.contains("team=tax,tier!=test"),
                 "{error}"
             );
         }

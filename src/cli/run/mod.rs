@@ -303,17 +303,17 @@ fn lease_name(namespace: &str, name: &str) -> Result<LeaseName, RunError> {
 
 /// Returns once the served CRDs have the fields that this version needs; until then logs which are missing.
 async fn crds_are_served(client: &Client) {
-    let mut said = Vec::new();
+    let mut reported = Vec::new();
     loop {
         match served_crds::missing(client).await {
             Ok(missing) if missing.is_empty() => return,
             Ok(missing) => {
-                if missing != said {
+                if missing != reported {
                     tracing::warn!(
                         missing = missing.join(", "),
                         "waiting for the CRDs of this version: connect-operator crds | kubectl apply --server-side -f -"
                     );
-                    said = missing;
+                    reported = missing;
                 }
             }
             Err(error) => tracing::warn!(%error, "the CRDs cannot be read"),

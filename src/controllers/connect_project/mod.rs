@@ -77,7 +77,7 @@ async fn reconcile_project<P: ProjectObject>(
     object_ref: &ObjectRef,
 ) -> Result<ReconcileOutcome, kube::Error> {
     let api = P::api(context.client.clone(), &object_ref.namespace);
-    let speaks = context.foreign_installs.selects(object.labels())
+    let manages = context.foreign_installs.selects(object.labels())
         && !foreign_leases::is_left(context, object_ref, &*object).await;
     let users = if object.meta().deletion_timestamp.is_some() {
         match remove_finalizer_when_unused(&api, &*object, context, object_ref).await? {
@@ -87,7 +87,7 @@ async fn reconcile_project<P: ProjectObject>(
     } else {
         Use::Known(known_users(context, object_ref))
     };
-    if !speaks && matches!(users, Use::Known(users) if users.is_none()) {
+    if !manages && matches!(users, Use::Known(users) if users.is_none()) {
         forget(context, object_ref);
         return Ok(ReconcileOutcome::Gone);
     }
@@ -128,7 +128,7 @@ async fn reconcile_project<P: ProjectObject>(
             .is_err_and(|condition| condition.reason == Reason::KubernetesError)
             .then_some(REFUSED_AGAIN),
     ];
-    let reason = if speaks { Some(patch_status(&api, &*object, context, users, access).await?) } else { None };
+    let reason = if manages { Some(patch_status(&api, &*object, context, users, access).await?) } else { None };
     if let Some(pause) = again.into_iter().flatten().min() {
         context.requeue_timers.set_within(object_ref, pause);
     }
@@ -315,7 +315,7 @@ fn mirror<P: ProjectObject>(object: &P, context: &Context) -> Mirror {
     let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
     let was_there = object.reported().is_some_and(|status| status.registry.is_some());
     match (&object.project().registry, context.mirrors.outcome(&object_ref)) {
-        (Some(_), Some(Outcome::MirrorReport(said))) => Mirror::Known(said),
+        (Some(_), Some(Outcome::MirrorReport(report))) => Mirror::Known(report),
         (Some(_), _) => Mirror::Unknown,
         (None, Some(Outcome::Cleared)) => Mirror::Absent,
         (None, _) if was_there => Mirror::Unknown,
@@ -334,19 +334,19 @@ async fn report_mirror<P: ProjectObject>(
     if before.registry.is_none() && after.registry.is_some() {
         context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
     }
-    let Mirror::Known(said) = mirror else { return };
+    let Mirror::Known(report) = mirror else { return };
     let reason = |status: &ConnectProjectStatus| {
         conditions::reason(&status.conditions, names::REGISTRY_MIRRORED).map(str::to_owned)
     };
     if reason(before) == reason(after) {
         return;
     }
-    if said.condition.reason == Reason::RegistryCut {
+    if report.condition.reason == Reason::RegistryCut {
         // A warning, because something is missing that users may search for, although nothing is wrong.
-        let (reason, note) = (said.condition.reason.as_str(), &said.condition.message);
+        let (reason, note) = (report.condition.reason.as_str(), &report.condition.message);
         context.report(object, EventType::Warning, reason, "Mirror", note).await;
     } else {
-        context.event(object, "Mirror", &said.condition).await;
+        context.event(object, "Mirror", &report.condition).await;
     }
 }
 

@@ -148,16 +148,18 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Times
             let mirrored = before.conditions.iter().find(|condition| condition.type_ == names::REGISTRY_MIRRORED);
             status.conditions.extend(mirrored.cloned());
         }
-        Mirror::Known(said) => {
+        Mirror::Known(report) => {
             let kept = status.registry.take().unwrap_or_default();
             status.registry = Some(
-                said.size.map_or(kept, |(found, objects)| MirrorStatus { found: Some(found), objects: Some(objects) }),
+                report
+                    .size
+                    .map_or(kept, |(found, objects)| MirrorStatus { found: Some(found), objects: Some(objects) }),
             );
             let type_ = names::REGISTRY_MIRRORED;
             status.conditions.push(conditions::about(
                 &before.conditions,
                 type_,
-                &said.condition,
+                &report.condition,
                 facts.generation,
                 now,
             ));
@@ -219,7 +221,7 @@ mod tests {
     #[test]
     fn a_mirror_does_not_affect_ready_and_a_restart_changes_nothing() {
         let with = |mirror| ProjectFacts { mirror, ..facts(Ok(Health::Good { last_poll: Timestamp::UNIX_EPOCH })) };
-        let said =
+        let known =
             |reason, size| Mirror::Known(MirrorReport { condition: ConditionUpdate::new(reason, "a message"), size });
         let status_of = |status: &ConnectProjectStatus, type_| {
             status.conditions.iter().find(|it| it.type_ == type_).map(|it| (it.status.clone(), it.reason.clone()))
@@ -232,10 +234,10 @@ mod tests {
         let new = summarize(&none, Mirror::Unknown);
         assert_eq!(status_of(&new, names::REGISTRY_MIRRORED), None);
         assert_eq!(new.registry, Some(MirrorStatus::default()), "announced before there is any object");
-        let mirrored = summarize(&new, said(Reason::Mirrored, Some((7, 7))));
+        let mirrored = summarize(&new, known(Reason::Mirrored, Some((7, 7))));
         assert_eq!(status_of(&mirrored, names::REGISTRY_MIRRORED), word("True", "Mirrored"));
         assert_eq!(summarize(&mirrored, Mirror::Unknown), mirrored, "after a restart");
-        let refused = summarize(&mirrored, said(Reason::PermissionMissing, None));
+        let refused = summarize(&mirrored, known(Reason::PermissionMissing, None));
         assert_eq!(status_of(&refused, names::REGISTRY_MIRRORED), word("False", "PermissionMissing"));
         assert_eq!(status_of(&refused, names::READY), word("True", "Available"));
         assert_eq!(status_of(&refused, names::STALLED), None);

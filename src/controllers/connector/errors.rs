@@ -73,7 +73,7 @@ mod tests {
             ("overloaded", 503, false, false),
             ("too slow", 504, false, false),
         ] {
-            for (error, is_told, request) in [
+            for (error, is_reported, request) in [
                 (answered(code).reading("list Connectors"), read, "list Connectors"),
                 (answered(code).writing("create", "shop.tax"), write, "create Connector shop.tax"),
             ] {
@@ -81,7 +81,7 @@ mod tests {
                 let expected = format!("The Kubernetes API server refused to {request}: no");
                 assert_eq!(
                     condition.map(|it| (it.reason, it.message)),
-                    is_told.then_some((Reason::KubernetesError, expected)),
+                    is_reported.then_some((Reason::KubernetesError, expected)),
                     "{case}"
                 );
             }

@@ -125,14 +125,14 @@ impl Mirrors {
         let mut mirrors = self.lock();
         // Before its first read it knows no object, and will list them all.
         let Some(mirror) = mirrors.get_mut(object_ref).filter(|mirror| mirror.begun) else { return false };
-        let news = match mirror.versions.get(name) {
+        let is_new = match mirror.versions.get(name) {
             Some(known) => *known < version,
             None => !gone,
         };
-        if news {
+        if is_new {
             mirror.touched.insert(name.to_owned(), version);
         }
-        news
+        is_new
     }
 
     /// Records a complete list of the objects of a namespace, or of all. Returns the mirrors that know an object which it
@@ -235,9 +235,9 @@ impl Mirror {
     }
 
     fn record(&mut self, outcome: Outcome) -> bool {
-        let news = self.outcome.as_ref() != Some(&outcome);
+        let is_new = self.outcome.as_ref() != Some(&outcome);
         self.outcome = Some(outcome);
-        news
+        is_new
     }
 }
 
@@ -294,9 +294,9 @@ mod tests {
             ("an unknown object was deleted", "shop.b", 7, true, rest(590)),
         ] {
             let (mirrors, object_ref) = looked();
-            let news = mirrors.event(&object_ref, name, version, gone);
+            let is_new = mirrors.event(&object_ref, name, version, gone);
             assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), expected, "{case}");
-            assert_eq!(news, expected == Trigger::Check, "{case}");
+            assert_eq!(is_new, expected == Trigger::Check, "{case}");
         }
         let (mirrors, object_ref) = looked();
         assert!(mirrors.event(&object_ref, "shop.a", 6, false), "before the answer to the operator's write");

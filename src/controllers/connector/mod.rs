@@ -324,7 +324,7 @@ impl Reconciler<'_> {
         let Some(project) = project.filter(|project| project.spec.registry.is_none()) else { return Ok(None) };
         if project.may_have_objects() {
             act::remove_all(&self.objects, &self.owner).await?;
-            self.tell(self.context.mirrors.cleared(self.object_ref));
+            self.enqueue_project(self.context.mirrors.cleared(self.object_ref));
         } else {
             self.context.mirrors.forget(self.object_ref);
         }
@@ -334,7 +334,7 @@ impl Reconciler<'_> {
     fn done(&self, asked: Asked, report: MirrorReport) -> Duration {
         let pause = self.spread(asked.filter.effective_interval());
         let next = later(self.context.clock.now(), pause);
-        self.tell(self.context.mirrors.done(self.object_ref, asked, report, next));
+        self.enqueue_project(self.context.mirrors.done(self.object_ref, asked, report, next));
         pause
     }
 
@@ -350,7 +350,12 @@ impl Reconciler<'_> {
         };
         let pause = self.spread(pause).max(error.retry_after.unwrap_or_default());
         let next = later(self.context.clock.now(), pause);
-        self.tell(self.context.mirrors.failed(self.object_ref, asked, MirrorReport::stopped(condition), next));
+        self.enqueue_project(self.context.mirrors.failed(
+            self.object_ref,
+            asked,
+            MirrorReport::stopped(condition),
+            next,
+        ));
         pause
     }
 
@@ -370,8 +375,8 @@ impl Reconciler<'_> {
     }
 
     /// Enqueues the project, which reports the outcome, if it is new.
-    fn tell(&self, news: bool) {
-        if news {
+    fn enqueue_project(&self, is_new: bool) {
+        if is_new {
             self.context.enqueue(ObjectRef::project(&self.object_ref.namespace, &self.object_ref.name));
         }
     }

@@ -72,9 +72,9 @@ pub fn evaluate(
     let worst = |reason: Reason| findings.iter().any(|(found, _)| *found == reason).then_some(reason);
     let order = [Reason::CredentialsRejected, Reason::PermissionMissing, Reason::NotFound, Reason::WrongDestination];
     if let Some(reason) = order.into_iter().find_map(worst) {
-        let mut said = BTreeSet::new();
+        let mut listed = BTreeSet::new();
         let lines = findings.iter().map(|(_, line)| line.clone()).chain(unreadable);
-        let lines: Vec<_> = lines.filter(|line| said.insert(line.clone())).collect();
+        let lines: Vec<_> = lines.filter(|line| listed.insert(line.clone())).collect();
         return Ok(ConditionUpdate::new(reason, lines.join("; ")));
     }
     match unreadable {
@@ -214,8 +214,11 @@ fn shortened(text: &str) -> String {
 /// Returns the condition while there is no new result: the one of this generation, or that nothing was looked up yet.
 #[must_use]
 pub fn unknown(before: &[Condition], generation: i64, why: String) -> ConditionUpdate {
-    let said = before.iter().find(|said| said.type_ == names::VERIFIED && said.observed_generation == Some(generation));
-    let kept = said.and_then(|said| Some(ConditionUpdate::new(Reason::parse(&said.reason)?, said.message.clone())));
+    let reported = before
+        .iter()
+        .find(|condition| condition.type_ == names::VERIFIED && condition.observed_generation == Some(generation));
+    let kept = reported
+        .and_then(|condition| Some(ConditionUpdate::new(Reason::parse(&condition.reason)?, condition.message.clone())));
     kept.filter(|kept| kept.reason != Reason::NotChecked)
         .unwrap_or_else(|| ConditionUpdate::new(Reason::NotChecked, why))
 }

@@ -223,21 +223,21 @@ fn ready_requires_what_the_spec_asks_for_and_hides_no_finding() {
 
 #[test]
 fn the_condition_stays_while_there_is_no_new_result_for_the_same_generation() {
-    let said = |reason: &str, generation: i64| Condition {
+    let reported = |reason: &str, generation: i64| Condition {
         type_: names::VERIFIED.to_owned(),
         status: "True".to_owned(),
         reason: reason.to_owned(),
-        message: "said".to_owned(),
+        message: "reported".to_owned(),
         observed_generation: Some(generation),
         last_transition_time: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH),
     };
     for (case, before, expected) in [
         ("nothing", vec![], Reason::NotChecked),
-        ("verified", vec![said("Verified", 2)], Reason::Verified),
-        ("missing", vec![said("NotFound", 2)], Reason::NotFound),
-        ("of another generation", vec![said("Verified", 1)], Reason::NotChecked),
-        ("not checked", vec![said("NotChecked", 2)], Reason::NotChecked),
-        ("a reason of another operator version", vec![said("Proven", 2)], Reason::NotChecked),
+        ("verified", vec![reported("Verified", 2)], Reason::Verified),
+        ("missing", vec![reported("NotFound", 2)], Reason::NotFound),
+        ("of another generation", vec![reported("Verified", 1)], Reason::NotChecked),
+        ("not checked", vec![reported("NotChecked", 2)], Reason::NotChecked),
+        ("a reason of another operator version", vec![reported("Proven", 2)], Reason::NotChecked),
     ] {
         assert_eq!(unknown(&before, 2, "why".to_owned()).reason, expected, "{case}");
     }

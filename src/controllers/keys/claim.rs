@@ -68,16 +68,20 @@ pub(super) fn owners<'a>(all: impl IntoIterator<Item = &'a Claim>) -> BTreeMap<O
 }
 
 /// Returns the strongest of the claims that keep `mine` from the key; `None`: there is none.
-pub fn rival<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim>, existing: Option<&str>) -> Option<&'a Claim> {
+pub fn prior_claim<'a>(
+    mine: &Claim,
+    all: impl IntoIterator<Item = &'a Claim>,
+    existing: Option<&str>,
+) -> Option<&'a Claim> {
     let before = |other: &&Claim| other.rank(existing) < mine.rank(existing) && !mine.is_apart_from(other);
     strongest(all.into_iter().filter(before), existing)
 }
 
 /// Returns the claim that keeps `mine` from the key before the remote was read: one that is stronger whether or not the
 /// remote deployment that the annotation of `mine` names has the key.
-pub fn rival_unseen<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim> + Clone) -> Option<&'a Claim> {
-    let rival_if_there = rival(mine, all.clone(), mine.annotated.as_deref());
-    rival_if_there.and(rival(mine, all, None))
+pub fn prior_claim_unseen<'a>(mine: &Claim, all: impl IntoIterator<Item = &'a Claim> + Clone) -> Option<&'a Claim> {
+    let prior_if_there = prior_claim(mine, all.clone(), mine.annotated.as_deref());
+    prior_if_there.and(prior_claim(mine, all, None))
 }
 
 #[cfg(test)]
@@ -162,8 +166,8 @@ mod tests {
         for (case, one, other) in rows {
             let (winner, loser) = (claim("one", *one), claim("two", *other));
             let all = [loser.clone(), winner.clone()];
-            assert_eq!(rival(&winner, &all, Some("1")), None, "{case}");
-            assert_eq!(rival(&loser, &all, Some("1")), Some(&winner), "{case}");
+            assert_eq!(prior_claim(&winner, &all, Some("1")), None, "{case}");
+            assert_eq!(prior_claim(&loser, &all, Some("1")), Some(&winner), "{case}");
         }
     }
 
@@ -176,12 +180,12 @@ mod tests {
             let strongest = strongest(&all, existing).map(|claim| claim.object_ref.name.as_str());
             assert_eq!(strongest, Some(winner), "{existing:?}");
         }
-        assert_eq!(rival_unseen(&plain, &all), None, "it may read the remote");
-        assert_eq!(rival_unseen(&annotated, &all), None, "so may the other: its deployment may have the key");
+        assert_eq!(prior_claim_unseen(&plain, &all), None, "it may read the remote");
+        assert_eq!(prior_claim_unseen(&annotated, &all), None, "so may the other: its deployment may have the key");
         let owner = claim("three", |claim| claim.id = Some("2".into()));
         let all = [annotated.clone(), plain.clone(), owner.clone()];
-        assert_eq!(rival_unseen(&annotated, &all), Some(&owner), "whatever the remote has");
-        assert_eq!(rival_unseen(&plain, &all), Some(&owner));
+        assert_eq!(prior_claim_unseen(&annotated, &all), Some(&owner), "whatever the remote has");
+        assert_eq!(prior_claim_unseen(&plain, &all), Some(&owner));
     }
 
     #[test]
@@ -190,15 +194,15 @@ mod tests {
         let two = claim("two", |claim| claim.id = Some("2".into()));
         let three = claim("three", older);
         let all = [three.clone(), two.clone(), one.clone()];
-        assert_eq!(rival(&one, &all, None), None);
-        assert_eq!(rival(&two, &all, None), None);
-        assert_eq!(rival(&three, &all, None), Some(&one));
+        assert_eq!(prior_claim(&one, &all, None), None);
+        assert_eq!(prior_claim(&two, &all, None), None);
+        assert_eq!(prior_claim(&three, &all, None), Some(&one));
         let same = claim("zero", |claim| {
             claim.id = Some("2".into());
             older(claim);
         });
         assert_eq!(
-            rival(&two, &[one, two.clone(), same.clone()], None),
+            prior_claim(&two, &[one, two.clone(), same.clone()], None),
             Some(&same),
             "the one that owns the same deployment"
         );

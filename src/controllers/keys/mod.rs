@@ -7,16 +7,18 @@
 
 mod claim;
 mod entry;
+mod index;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::ResourceExt;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use self::claim::{Claim, rival, rival_unseen};
+pub use self::claim::{Claim, prior_claim, prior_claim_unseen};
 pub use self::entry::ClaimRequest;
 use self::entry::Entry;
+use self::index::{Index, Named};
 use super::digest::DigestKey;
 use super::driver::RemoteKind;
 use super::managed_kind;
@@ -66,34 +68,6 @@ pub struct KeyOwnership {
     /// Key of the signatures of pending creates; `None`: each of them counts.
     signatures: Option<DigestKey>,
     index: Mutex<Index>,
-}
-
-#[derive(Debug, Default)]
-struct Index {
-    /// Number of initial lists that are not complete yet.
-    missing_lists: usize,
-    /// Number of lists that the API server refuses.
-    refused_lists: usize,
-    /// Resources that this version cannot deserialize, and whose keys are not known from before.
-    unreadable: BTreeSet<ObjectRef>,
-    /// Resources that asked too early: before these lists, or before the remote answered for their project.
-    early: BTreeSet<ObjectRef>,
-    entries: BTreeMap<ObjectRef, Entry>,
-    /// The resources that claim each key; a key without claims has no entry.
-    places: BTreeMap<RemoteKey, BTreeSet<ObjectRef>>,
-    projects: BTreeMap<ObjectRef, Named>,
-    /// The namespaces that may use each `ClusterConnectProject`; resources of others claim no key through it (rule 29).
-    allowed: BTreeMap<ObjectRef, BTreeSet<String>>,
-    /// The resources that name each project.
-    users: BTreeMap<ObjectRef, BTreeSet<ObjectRef>>,
-}
-
-/// The remote project that a project of the cluster names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Named {
-    remote: RemoteIdentity,
-    /// Whether the remote has answered with the credentials of the project.
-    admits: bool,
 }
 
 impl KeyOwnership {
@@ -262,8 +236,8 @@ impl KeyOwnership {
                 index.early.insert(object_ref);
                 return BTreeSet::new();
             };
-            let rival = rival(&entry.claim, index.claims(place), existing);
-            claim_status = rival.map_or(ClaimStatus::Owner, |rival| ClaimStatus::HeldBy(rival.object_ref.clone()));
+            let prior = prior_claim(&entry.claim, index.claims(place), existing);
+            claim_status = prior.map_or(ClaimStatus::Owner, |prior| ClaimStatus::HeldBy(prior.object_ref.clone()));
             if claim_status == ClaimStatus::Owner { index.announce(&object_ref, true) } else { BTreeSet::new() }
         });
         claim_status
@@ -282,161 +256,8 @@ impl KeyOwnership {
     }
 }
 
-/// Each change returns the resources whose claim status it may have changed.
-impl Index {
-    /// Decrements the number of lists to wait for.
-    fn awaited_less(&mut self) -> BTreeSet<ObjectRef> {
-        self.missing_lists = self.missing_lists.saturating_sub(1);
-        if self.missing_lists == 0 { std::mem::take(&mut self.early) } else { BTreeSet::new() }
-    }
-
-    /// Whether resources of the kind may exist whose keys are not known.
-    fn is_known_in_part(&self, kind: Kind) -> bool {
-        self.refused_lists > 0 || self.unreadable.iter().any(|object_ref| object_ref.kind == kind)
-    }
-
-    /// Records that a resource is readable, or gone.
-    fn known_more(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
-        if self.unreadable.remove(object_ref) { self.known_in_part_less() } else { BTreeSet::new() }
-    }
-
-    /// Returns who waited for resources that were not known, once all are.
-    fn known_in_part_less(&mut self) -> BTreeSet<ObjectRef> {
-        if self.refused_lists == 0 && self.unreadable.is_empty() {
-            std::mem::take(&mut self.early)
-        } else {
-            BTreeSet::new()
-        }
-    }
-
-    fn put(&mut self, entry: &Entry, appears: bool) -> BTreeSet<ObjectRef> {
-        let object_ref = entry.claim.object_ref.clone();
-        match self.entries.get(&object_ref) {
-            Some(before) if !entry.follows(before) => return BTreeSet::new(),
-            None if !appears => return BTreeSet::new(),
-            _ => {}
-        }
-        let entry = entry.naming(self.projects.get(&entry.project).filter(|_| self.allows(entry)));
-        if let Some(before) = self.entries.get_mut(&object_ref).filter(|before| before.claims_as(&entry)) {
-            // Most writes concern only the status.
-            *before = entry;
-            return BTreeSet::new();
-        }
-        let mut enqueued = self.replace(&object_ref, Some(entry));
-        enqueued.extend(self.known_more(&object_ref));
-        enqueued
-    }
-
-    fn remove(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
-        self.early.remove(object_ref);
-        let mut enqueued = self.replace(object_ref, None);
-        enqueued.extend(self.known_more(object_ref));
-        enqueued
-    }
-
-    fn announce(&mut self, object_ref: &ObjectRef, announced: bool) -> BTreeSet<ObjectRef> {
-        match self.entries.get(object_ref) {
-            Some(entry) if entry.is_announced() != announced => {
-                let entry = entry.announcing(announced);
-                self.replace(object_ref, Some(entry))
-            }
-            _ => BTreeSet::new(),
-        }
-    }
-
-    /// Records that a project names another remote than before, or none, or is admitted there.
-    fn place_users(&mut self, project: &ObjectRef, named: Option<Named>) -> BTreeSet<ObjectRef> {
-        let mut enqueued = BTreeSet::new();
-        for user in self.users.get(project).cloned().unwrap_or_default() {
-            let entry = self.entries.get(&user);
-            let entry = entry.map(|entry| entry.naming(named.as_ref().filter(|_| self.allows(entry))));
-            enqueued.extend(self.replace(&user, entry));
-            if named.as_ref().is_some_and(|named| named.admits) && self.missing_lists == 0 && self.early.remove(&user) {
-                enqueued.insert(user);
-            }
-        }
-        match named {
-            Some(named) => self.projects.insert(project.clone(), named),
-            None => self.projects.remove(project),
-        };
-        enqueued
-    }
-
-    /// Whether the namespace of a resource may use the project that the resource names.
-    fn allows(&self, entry: &Entry) -> bool {
-        let namespaces = self.allowed.get(&entry.project);
-        !entry.project.kind.is_cluster_scoped()
-            || namespaces.is_some_and(|namespaces| namespaces.contains(&entry.claim.object_ref.namespace))
-    }
-
-    fn replace(&mut self, object_ref: &ObjectRef, entry: Option<Entry>) -> BTreeSet<ObjectRef> {
-        let before = self.entries.get(object_ref);
-        let ids = |entry: Option<&Entry>| entry.and_then(|entry| entry.claim.id.clone());
-        let other_id = ids(before) != ids(entry.as_ref());
-        let left = before.and_then(Entry::place);
-        let entered = entry.as_ref().and_then(Entry::place);
-        let places: BTreeSet<RemoteKey> = left.iter().chain(&entered).cloned().collect();
-        let first: Vec<_> = places.iter().map(|place| self.owners(place)).collect();
-        let stays = entry.is_some();
-        self.unlink(object_ref, left.as_ref());
-        if let Some(entry) = entry {
-            self.users.entry(entry.project.clone()).or_default().insert(object_ref.clone());
-            self.entries.insert(object_ref.clone(), entry);
-        }
-        if let Some(place) = entered {
-            self.places.entry(place).or_default().insert(object_ref.clone());
-        }
-        if !other_id && places.iter().map(|place| self.owners(place)).eq(first) {
-            return BTreeSet::new();
-        }
-        let existing = places.iter().filter_map(|place| self.places.get(place)).flatten();
-        let mut enqueued: BTreeSet<ObjectRef> = existing.filter(|other| *other != object_ref).cloned().collect();
-        // A resource without competing claims needs no reconcile for this.
-        if stays && !enqueued.is_empty() {
-            enqueued.insert(object_ref.clone());
-        }
-        enqueued
-    }
-
-    fn unlink(&mut self, object_ref: &ObjectRef, place: Option<&RemoteKey>) {
-        let Some(entry) = self.entries.remove(object_ref) else { return };
-        take_out(&mut self.users, &entry.project, object_ref);
-        if let Some(place) = place {
-            take_out(&mut self.places, place, object_ref);
-        }
-    }
-
-    fn claims(&self, place: &RemoteKey) -> impl Iterator<Item = &Claim> {
-        let existing = self.places.get(place).into_iter().flatten();
-        let entries = existing.filter_map(|object_ref| self.entries.get(object_ref));
-        entries.filter(|entry| entry.counts()).map(|entry| &entry.claim)
-    }
-
-    /// Returns the owners of a key, for each remote record that may have it.
-    fn owners(&self, place: &RemoteKey) -> BTreeMap<Option<String>, ObjectRef> {
-        let owners = claim::owners(self.claims(place));
-        owners.into_iter().map(|(record, owner)| (record.map(str::to_owned), owner.clone())).collect()
-    }
-
-    fn claim_status(&self, entry: &Entry) -> ClaimStatus {
-        let Some(place) = entry.place() else { return ClaimStatus::Owner };
-        let claims: Vec<_> = self.claims(&place).collect();
-        let rival = rival_unseen(&entry.claim, claims.iter().copied());
-        rival.map_or(ClaimStatus::Owner, |rival| ClaimStatus::HeldBy(rival.object_ref.clone()))
-    }
-}
-
 fn object_ref<K: RemoteKind>(object: &K) -> ObjectRef {
     ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
-}
-
-fn take_out<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<ObjectRef>>, key: &K, object_ref: &ObjectRef) {
-    if let Some(set) = sets.get_mut(key) {
-        set.remove(object_ref);
-        if set.is_empty() {
-            sets.remove(key);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) struct ConcurrencyLimiter {
     changes_in_a_row: usize,
     queued: HashSet<ObjectRef>,
     /// Queued objects that were not enqueued for an outage yet.
-    unaware: HashSet<ObjectRef>,
+    unreported: HashSet<ObjectRef>,
     /// Until when a permit is reserved for each object.
     reserved: HashMap<ObjectRef, Timestamp>,
 }
@@ -64,7 +64,7 @@ impl ConcurrencyLimiter {
             reports: VecDeque::new(),
             changes_in_a_row: 0,
             queued: HashSet::new(),
-            unaware: HashSet::new(),
+            unreported: HashSet::new(),
             reserved: HashMap::new(),
         }
     }
@@ -92,7 +92,7 @@ impl ConcurrencyLimiter {
             return true;
         }
         self.wait(object_ref, purpose);
-        self.unaware.insert(object_ref.clone());
+        self.unreported.insert(object_ref.clone());
         false
     }
 
@@ -103,7 +103,7 @@ impl ConcurrencyLimiter {
     /// Puts the object into the queue; it knows that no permits are granted for now.
     pub(super) fn wait(&mut self, object_ref: &ObjectRef, purpose: Purpose) {
         self.reserved.remove(object_ref);
-        self.unaware.remove(object_ref);
+        self.unreported.remove(object_ref);
         if self.queued.insert(object_ref.clone()) {
             match purpose {
                 Purpose::Change => self.changes.push_back(object_ref.clone()),
@@ -123,7 +123,7 @@ impl ConcurrencyLimiter {
         let reserved: Vec<ObjectRef> = (0..self.room()).map_while(|_| self.next()).collect();
         for object_ref in &reserved {
             self.queued.remove(object_ref);
-            self.unaware.remove(object_ref);
+            self.unreported.remove(object_ref);
             self.reserved.insert(object_ref.clone(), later(now, RESERVATION));
         }
         reserved
@@ -141,9 +141,9 @@ impl ConcurrencyLimiter {
     }
 
     /// Returns the queued objects that do not know of the outage yet, each once.
-    pub(super) fn take_unaware(&mut self) -> Vec<ObjectRef> {
-        let unaware = mem::take(&mut self.unaware);
-        self.queue().filter(|object_ref| unaware.contains(object_ref)).cloned().collect()
+    pub(super) fn take_unreported(&mut self) -> Vec<ObjectRef> {
+        let unreported = mem::take(&mut self.unreported);
+        self.queue().filter(|object_ref| unreported.contains(object_ref)).cloned().collect()
     }
 
     /// Returns when the next reservation expires, if an object waits for it.
@@ -173,7 +173,7 @@ impl ConcurrencyLimiter {
     }
 
     fn unqueue(&mut self, object_ref: &ObjectRef) {
-        self.unaware.remove(object_ref);
+        self.unreported.remove(object_ref);
         if self.queued.remove(object_ref) {
             self.changes.retain(|queued| queued != object_ref);
             self.reports.retain(|queued| queued != object_ref);

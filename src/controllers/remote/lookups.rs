@@ -145,7 +145,7 @@ impl Lookups {
     }
 
     /// Records a lookup that began at `at`; returns whether the object is to be enqueued.
-    pub(super) fn see(
+    pub(super) fn observe(
         &mut self,
         object_ref: &ObjectRef,
         lookup: &Lookup,

@@ -1,9 +1,9 @@
 //! What to read next. Pure; a table of tests specifies it.
 //!
 //! Few deployments are read by id, many by LIST. What is due soon is read together with what is due, so that reads
-//! coincide: a settled project costs one call per interval for each 100 deployments. A LIST contains the whole project,
-//! though. So what changes now, such as a hundred deployments that are deleted, is read by id as long as the rate of the
-//! project allows it.
+//! coincide: a settled project costs one call per interval for each 100 deployments. A LIST of several pages contains much
+//! more than what changes now, though, such as some of a thousand deployments that are deleted: those are read by id as
+//! long as the rate of the project allows it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,8 +22,10 @@ use crate::controllers::object_ref::ObjectRef;
 pub(super) const PAGE: u16 = 100;
 /// Reads by id that are preferred over a LIST while the number of deployments is unknown.
 const FEW: usize = 3;
-/// Reads by id of what changes now that are preferred over a LIST: as many as fit into this part of a second.
-const READS_OF_A_SECOND: usize = 4;
+/// Reads by id of what changes now that are preferred over a LIST of several pages, for each page.
+const READS_PER_PAGE: usize = 10;
+/// At most as many of these as the rate allows in this part of a second.
+const PART_OF_A_SECOND: usize = 4;
 /// Connectors read in one round.
 const REGISTRY_READS_AT_ONCE: usize = 8;
 /// How old the number of deployments may become; reading it also checks that the credentials still work.
@@ -93,8 +95,8 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: PlanInput
     let count_due = facts.counted.map_or(facts.now, |(_, at)| later(at, COUNT_AGE));
     let few = facts.counted.map_or(FEW, |(total, _)| pages(total.max(watched)));
     let settled = due.len() + soon.len() - changing;
-    let may_read =
-        (settled + changing <= few) || (settled <= few && changing <= facts.rate.whole() / READS_OF_A_SECOND);
+    let many = if few > 1 { (few * READS_PER_PAGE).min(facts.rate.whole() / PART_OF_A_SECOND) } else { 0 };
+    let may_read = settled + changing <= few || (settled <= few && changing <= many);
     if !due.is_empty() && !may_read {
         return Plan::List(due);
     }

@@ -84,20 +84,24 @@ fn what_changes_is_read_by_id_as_the_rate_allows() {
             if kind == "awaited" {
                 watch(view, number, settled);
                 let polled_record = PolledRecord { at: START, found: None };
-                view.see(&[object_ref(number)], &id(number), &polled_record, START, &mut Jitter::new(1));
+                view.observe(&[object_ref(number)], &id(number), &polled_record, START, &mut Jitter::new(1));
             }
             assert!(view.take(&object_ref(number), &id(number), at(1), START).is_none());
         }
     };
-    for (case, groups, rate, expected) in [
-        ("as many as the rate allows", &[("busy", 25)][..], 100, "read 25"),
-        ("one more", &[("busy", 26)], 100, "list for 26"),
-        ("the default rate", &[("busy", 11)], 10, "list for 11"),
-        ("a reconcile waits for what was observed before", &[("awaited", 25)], 100, "read 25"),
-        ("after a restart, nothing was observed", &[("unseen", 25)], 100, "list for 25"),
-        ("nothing changes", &[("settled", 25)], 100, "list for 25"),
-        ("few settled ones come along", &[("busy", 15), ("settled", 10)], 100, "read 25"),
-        ("many settled ones are listed", &[("busy", 1), ("settled", 11)], 100, "list for 12"),
+    for (case, groups, rate, total, expected) in [
+        ("as many as the rate allows", &[("busy", 25)][..], 100, 1_000, "read 25"),
+        ("one more", &[("busy", 26)], 100, 1_000, "list for 26"),
+        ("ten for each page", &[("busy", 100)], 1_000, 1_000, "read 100"),
+        ("one more than ten for each page", &[("busy", 101)], 1_000, 1_000, "list for 101"),
+        ("a single page is read at once", &[("busy", 2)], 1_000, 100, "list for 2"),
+        ("two pages", &[("busy", 20)], 1_000, 101, "read 20"),
+        ("the default rate", &[("busy", 11)], 10, 1_000, "list for 11"),
+        ("a reconcile waits for what was observed before", &[("awaited", 25)], 100, 1_000, "read 25"),
+        ("after a restart, nothing was observed", &[("unseen", 25)], 100, 1_000, "list for 25"),
+        ("nothing changes", &[("settled", 25)], 100, 1_000, "list for 25"),
+        ("few settled ones come along", &[("busy", 15), ("settled", 10)], 100, 1_000, "read 25"),
+        ("many settled ones are listed", &[("busy", 1), ("settled", 11)], 100, 1_000, "list for 12"),
     ] {
         let (mut view, mut number) = (View::default(), 0);
         for (kind, count) in groups {
@@ -109,7 +113,7 @@ fn what_changes_is_read_by_id_as_the_rate_allows() {
         let facts = PlanInputs {
             now: at(5),
             circuit_breaker: BreakerState::Closed,
-            counted: Some((1_000, START)),
+            counted: Some((total, START)),
             registry_read: false,
             rate: Rate::per_second(rate),
         };

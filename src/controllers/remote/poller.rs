@@ -97,9 +97,9 @@ impl Remote {
             let enqueued = match answer {
                 Ok(found) => {
                     let polled_record = PolledRecord { at, found: found.map(Arc::new) };
-                    state.view.see(&object_refs, &id, &polled_record, now, &mut state.jitter)
+                    state.view.observe(&object_refs, &id, &polled_record, now, &mut state.jitter)
                 }
-                Err(_) => state.view.miss(&object_refs, &id, now, &mut state.jitter),
+                Err(_) => state.view.read_failed(&object_refs, &id, now, &mut state.jitter),
             };
             state.enqueue.extend(enqueued);
         });
@@ -117,7 +117,7 @@ impl Remote {
         let found = ask(guarded_client, &name).await;
         let now = self.clock.now();
         self.change(|state| {
-            let enqueued = state.registry_cache.see(&name, at, found, now, &mut state.jitter);
+            let enqueued = state.registry_cache.observe(&name, at, found, now, &mut state.jitter);
             state.enqueue.extend(enqueued);
         });
     }
@@ -141,7 +141,7 @@ impl Remote {
             });
             if !complete {
                 for Read { id, object_refs } in &due {
-                    let waiting = state.view.miss(object_refs, id, now, &mut state.jitter);
+                    let waiting = state.view.read_failed(object_refs, id, now, &mut state.jitter);
                     state.enqueue.extend(waiting);
                 }
             }
@@ -162,7 +162,7 @@ impl Remote {
             if offset == 0 {
                 state.counted = Some((total, at));
             }
-            let enqueued = state.view.see_page(&page.results, at, now, &mut state.jitter);
+            let enqueued = state.view.observe_page(&page.results, at, now, &mut state.jitter);
             state.enqueue.extend(enqueued);
         });
         // The service may return fewer records than requested, and the results omit records that cannot be decoded.

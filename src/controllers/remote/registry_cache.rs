@@ -161,7 +161,7 @@ impl RegistryCache {
 
     /// Records the answer to a request that left at `at`; returns the objects to enqueue: those that waited for it, and
     /// if the answer differs from the one before, all that name the connector.
-    pub(super) fn see(
+    pub(super) fn observe(
         &mut self,
         name: &RegistryKey,
         at: Timestamp,
@@ -180,8 +180,8 @@ impl RegistryCache {
         }
         entry.known = Some(RegistryEntry { at, found: if current { found } else { before.unwrap_or(found) }, current });
         let interval = entry.users.values().min().copied().unwrap_or(Duration::MAX);
-        let wished = entry.waiting.values().min().map_or(Timestamp::MAX, |pending_read| now.max(*pending_read));
-        entry.due = later(now, jitter.stretch(interval)).min(wished);
+        let awaited = entry.waiting.values().min().map_or(Timestamp::MAX, |pending_read| now.max(*pending_read));
+        entry.due = later(now, jitter.stretch(interval)).min(awaited);
         enqueued
     }
 

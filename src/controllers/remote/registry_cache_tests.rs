@@ -14,12 +14,12 @@ fn registry_entry(seconds: u64, version: i64) -> RegistryEntry {
     RegistryEntry { at: at(seconds), found: RegistryAnswer::There(Arc::new(offering)), current: true }
 }
 
-fn see(
+fn observe(
     registry_cache: &mut RegistryCache,
     RegistryEntry { at: left, found, .. }: RegistryEntry,
     seconds: u64,
 ) -> Vec<ObjectRef> {
-    registry_cache.see(&tax(), left, found, at(seconds), &mut Jitter::new(1)).into_iter().collect()
+    registry_cache.observe(&tax(), left, found, at(seconds), &mut Jitter::new(1)).into_iter().collect()
 }
 
 fn without(seconds: u64, found: RegistryAnswer) -> RegistryEntry {
@@ -35,7 +35,7 @@ fn one_read_serves_all_waiting_objects_and_only_a_change_enqueues_the_others() {
         assert_eq!(registry_cache.take(object_ref, &tax(), INTERVAL, START, at(1)), None);
     }
     assert_eq!(registry_cache.due(at(1)), [tax()]);
-    assert_eq!(see(&mut registry_cache, registry_entry(1, 1), 2), all);
+    assert_eq!(observe(&mut registry_cache, registry_entry(1, 1), 2), all);
     for object_ref in &all {
         assert_eq!(registry_cache.take(object_ref, &tax(), INTERVAL, START, at(3)), Some(registry_entry(1, 1)));
     }
@@ -43,22 +43,22 @@ fn one_read_serves_all_waiting_objects_and_only_a_change_enqueues_the_others() {
         registry_cache.due(at(300)).is_empty() && registry_cache.next() <= at(332),
         "at the interval, or up to a tenth later"
     );
-    assert!(see(&mut registry_cache, registry_entry(310, 1), 311).is_empty(), "no change");
-    assert_eq!(see(&mut registry_cache, registry_entry(620, 2), 621), all, "another version");
-    assert_eq!(see(&mut registry_cache, without(930, RegistryAnswer::Absent), 931), all, "gone");
-    assert!(see(&mut registry_cache, without(1_240, RegistryAnswer::Absent), 1_241).is_empty());
+    assert!(observe(&mut registry_cache, registry_entry(310, 1), 311).is_empty(), "no change");
+    assert_eq!(observe(&mut registry_cache, registry_entry(620, 2), 621), all, "another version");
+    assert_eq!(observe(&mut registry_cache, without(930, RegistryAnswer::Absent), 931), all, "gone");
+    assert!(observe(&mut registry_cache, without(1_240, RegistryAnswer::Absent), 1_241).is_empty());
 }
 
 #[test]
 fn an_entry_older_than_asked_for_is_not_returned_and_is_read_again() {
     let mut registry_cache = RegistryCache::default();
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, at(0)), None);
-    see(&mut registry_cache, registry_entry(0, 1), 0);
+    observe(&mut registry_cache, registry_entry(0, 1), 0);
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(5), at(6)), None, "older");
     assert_eq!(registry_cache.due(at(6)), [tax()]);
-    assert!(see(&mut registry_cache, registry_entry(4, 1), 6).is_empty(), "its request left too early");
+    assert!(observe(&mut registry_cache, registry_entry(4, 1), 6).is_empty(), "its request left too early");
     assert_eq!(registry_cache.due(at(6)), [tax()], "still pending");
-    assert_eq!(see(&mut registry_cache, registry_entry(6, 1), 7), [object_ref(0)]);
+    assert_eq!(observe(&mut registry_cache, registry_entry(6, 1), 7), [object_ref(0)]);
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(5), at(7)), Some(registry_entry(6, 1)));
 }
 
@@ -69,10 +69,10 @@ fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
     assert_eq!(registry_cache.take(&object_ref(1), &tax(), Duration::from_secs(30), START, START), None);
     assert_eq!(registry_cache.take(&object_ref(0), &other, INTERVAL, START, START), None);
-    assert_eq!(see(&mut registry_cache, registry_entry(0, 1), 0), [object_ref(1)]);
+    assert_eq!(observe(&mut registry_cache, registry_entry(0, 1), 0), [object_ref(1)]);
     assert_eq!(registry_cache.due(START), std::slice::from_ref(&other));
     registry_cache.forget(&object_ref(1));
-    assert!(see(&mut registry_cache, registry_entry(1, 2), 1).is_empty());
+    assert!(observe(&mut registry_cache, registry_entry(1, 2), 1).is_empty());
     assert_eq!(registry_cache.dismiss(|dismissed| *dismissed == object_ref(0)), [object_ref(0)]);
     assert_eq!(
         (registry_cache.next(), registry_cache.object_refs().count(), registry_cache.waiting().count()),
@@ -84,7 +84,7 @@ fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
 fn new_credentials_outdate_all_entries() {
     let mut registry_cache = RegistryCache::default();
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
-    see(&mut registry_cache, without(0, RegistryAnswer::Unreadable), 0);
+    observe(&mut registry_cache, without(0, RegistryAnswer::Unreadable), 0);
     assert_eq!(
         registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, at(1)),
         Some(without(0, RegistryAnswer::Unreadable))
@@ -98,18 +98,22 @@ fn new_credentials_outdate_all_entries() {
             .map(|registry_entry| registry_entry.found),
         Some(RegistryAnswer::Unreadable)
     );
-    assert_eq!(see(&mut registry_cache, registry_entry(3, 1), 3), [object_ref(0), object_ref(1)], "it can be read now");
+    assert_eq!(
+        observe(&mut registry_cache, registry_entry(3, 1), 3),
+        [object_ref(0), object_ref(1)],
+        "it can be read now"
+    );
 }
 
 #[test]
 fn an_entry_that_becomes_unreadable_stays_but_is_not_current() {
     let mut registry_cache = RegistryCache::default();
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
-    see(&mut registry_cache, registry_entry(0, 1), 0);
+    observe(&mut registry_cache, registry_entry(0, 1), 0);
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(9)), None);
-    assert_eq!(see(&mut registry_cache, without(10, RegistryAnswer::Unreadable), 11), [object_ref(0)], "it waited");
+    assert_eq!(observe(&mut registry_cache, without(10, RegistryAnswer::Unreadable), 11), [object_ref(0)], "it waited");
     let known = registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(12)).expect("the entry is kept");
     assert_eq!(known, RegistryEntry { current: false, at: at(10), ..registry_entry(0, 1) });
-    assert!(see(&mut registry_cache, registry_entry(320, 1), 321).is_empty(), "no change");
+    assert!(observe(&mut registry_cache, registry_entry(320, 1), 321).is_empty(), "no change");
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(322)), Some(registry_entry(320, 1)));
 }

@@ -425,8 +425,8 @@ impl Remote {
             enqueue.extend(claims.keys().cloned());
             if turned && after.outage.is_some() {
                 // No permits and no reads from now on: the objects that wait for one have to report why.
-                enqueue.extend(concurrency_limiter.take_unaware());
-                enqueue.extend(view.take_unaware());
+                enqueue.extend(concurrency_limiter.take_unreported());
+                enqueue.extend(view.take_unreported());
                 enqueue.extend(registry_cache.waiting().cloned());
             }
         }

@@ -134,7 +134,7 @@ impl Remote {
         }
         let now = self.clock.now();
         self.change(|state| {
-            if state.lookups.see(object_ref, lookup, at, found, now, &mut state.jitter) {
+            if state.lookups.observe(object_ref, lookup, at, found, now, &mut state.jitter) {
                 state.enqueue.push(object_ref.clone());
             }
         });

@@ -48,17 +48,17 @@ pub(super) struct Entry {
     /// When to poll next.
     pub(super) due: Timestamp,
     /// A reconcile waits for an observation that is not older than this.
-    wish: Option<Timestamp>,
+    pending: Option<Timestamp>,
     /// The next observation from this time on enqueues the object whether or not it differs.
     report: Option<Timestamp>,
     /// Failed reads in a row.
-    misses: u32,
+    failures: u32,
     /// The waiting object was enqueued for the delay since the last successful read.
-    aware: bool,
+    delay_reported: bool,
     /// Fingerprint of the last observation.
-    seen: Option<u64>,
+    fingerprint: Option<u64>,
     /// The observation that no reconcile has taken yet; boxed, because few entries have one.
-    news: Option<Box<PolledRecord>>,
+    fresh: Option<Box<PolledRecord>>,
 }
 
 impl Entry {
@@ -68,47 +68,53 @@ impl Entry {
             id: id.into(),
             pace: None,
             due,
-            wish: None,
+            pending: None,
             report: None,
-            misses: 0,
-            aware: false,
-            seen: None,
-            news: None,
+            failures: 0,
+            delay_reported: false,
+            fingerprint: None,
+            fresh: None,
         }
     }
 
     /// Whether a change of the deployment is in progress, or a reconcile waits for more than the first observation.
     pub(super) fn is_changing(&self) -> bool {
-        matches!(self.pace, Some(PollRate::Busy { .. })) || (self.wish.is_some() && self.seen.is_some())
+        matches!(self.pace, Some(PollRate::Busy { .. })) || (self.pending.is_some() && self.fingerprint.is_some())
     }
 
     fn schedule(&mut self, now: Timestamp, jitter: &mut Jitter) {
         let by_pace = self.pace.map_or(Timestamp::MAX, |pace| pace.next(now, jitter));
-        let by_wish = self.wish.map_or(Timestamp::MAX, |wish| wish.max(now));
-        self.due = by_pace.min(by_wish);
+        let by_pending = self.pending.map_or(Timestamp::MAX, |pending| pending.max(now));
+        self.due = by_pace.min(by_pending);
     }
 
     /// Records an observation; returns whether the object is to be enqueued.
-    fn see(&mut self, polled_record: PolledRecord, now: Timestamp, jitter: &mut Jitter, hasher: &RandomState) -> bool {
-        (self.misses, self.aware) = (0, false);
+    fn observe(
+        &mut self,
+        polled_record: PolledRecord,
+        now: Timestamp,
+        jitter: &mut Jitter,
+        hasher: &RandomState,
+    ) -> bool {
+        (self.failures, self.delay_reported) = (0, false);
         // Older than what the waiting reconcile needs, or than what it will find: it would discard this one.
-        let useless = self.wish.is_some_and(|wish| polled_record.at < wish)
-            || self.news.as_ref().is_some_and(|news| news.at > polled_record.at);
-        let wished = self.wish.is_some() && !useless;
-        if wished {
-            self.wish = None;
+        let useless = self.pending.is_some_and(|pending| polled_record.at < pending)
+            || self.fresh.as_ref().is_some_and(|fresh| fresh.at > polled_record.at);
+        let awaited = self.pending.is_some() && !useless;
+        if awaited {
+            self.pending = None;
         }
         self.schedule(now, jitter);
         if useless {
             return false;
         }
         let fingerprint = fingerprint(polled_record.found.as_deref(), hasher);
-        let changed = self.seen.replace(fingerprint) != Some(fingerprint);
+        let changed = self.fingerprint.replace(fingerprint) != Some(fingerprint);
         let changed = changed | self.report.take_if(|since| *since <= now).is_some();
-        if wished || changed || self.news.is_some() {
-            self.news = Some(Box::new(polled_record));
+        if awaited || changed || self.fresh.is_some() {
+            self.fresh = Some(Box::new(polled_record));
         }
-        wished || changed
+        awaited || changed
     }
 }
 
@@ -134,15 +140,15 @@ impl View {
         now: Timestamp,
     ) -> Option<PolledRecord> {
         let entry = self.entry(object_ref, id);
-        if let Some(news) = entry.news.take_if(|news| news.at >= newer_than) {
-            entry.wish = None;
-            return Some(*news);
+        if let Some(fresh) = entry.fresh.take_if(|fresh| fresh.at >= newer_than) {
+            entry.pending = None;
+            return Some(*fresh);
         }
         // The times asked for only grow, so no reconcile can use an older observation.
-        entry.news = None;
-        entry.wish = Some(newer_than);
+        entry.fresh = None;
+        entry.pending = Some(newer_than);
         // After a failed read the backoff stays, however often reconciles ask.
-        if entry.misses == 0 {
+        if entry.failures == 0 {
             entry.due = entry.due.min(newer_than.max(now));
         }
         None
@@ -158,7 +164,7 @@ impl View {
         jitter: &mut Jitter,
     ) {
         let entry = self.entry(object_ref, id);
-        if entry.pace.replace(pace) != Some(pace) && entry.misses == 0 {
+        if entry.pace.replace(pace) != Some(pace) && entry.failures == 0 {
             entry.schedule(now, jitter);
         }
     }
@@ -174,7 +180,7 @@ impl View {
     ) {
         let entry = self.entry(object_ref, id);
         entry.report = Some(later(now, first));
-        if entry.misses == 0 {
+        if entry.failures == 0 {
             entry.due = entry.due.min(later(now, jitter.stretch(last)));
         }
     }
@@ -185,7 +191,7 @@ impl View {
     }
 
     /// Records the answer to a GET by id; returns the objects to enqueue.
-    pub(super) fn see(
+    pub(super) fn observe(
         &mut self,
         object_refs: &[ObjectRef],
         id: &str,
@@ -196,13 +202,13 @@ impl View {
         let Self { entries, hasher } = self;
         let seen = |object_ref: &&ObjectRef| {
             let entry = entries.get_mut(*object_ref).filter(|entry| *entry.id == *id);
-            entry.is_some_and(|entry| entry.see(polled_record.clone(), now, jitter, hasher))
+            entry.is_some_and(|entry| entry.observe(polled_record.clone(), now, jitter, hasher))
         };
         object_refs.iter().filter(seen).cloned().collect()
     }
 
     /// Records a page of a LIST whose request left at `at`; returns the objects to enqueue.
-    pub(super) fn see_page(
+    pub(super) fn observe_page(
         &mut self,
         page: &[Arc<Deployment>],
         at: Timestamp,
@@ -215,7 +221,7 @@ impl View {
         for (object_ref, entry) in entries.iter_mut() {
             if let Some(deployment) = found.get(&*entry.id) {
                 let polled_record = PolledRecord { at, found: Some(Arc::clone(deployment)) };
-                if entry.see(polled_record, now, jitter, hasher) {
+                if entry.observe(polled_record, now, jitter, hasher) {
                     enqueued.push(object_ref.clone());
                 }
             }
@@ -226,7 +232,7 @@ impl View {
     /// Records a failed read and schedules the next one with exponential backoff. Returns the objects to enqueue: each
     /// waiting object reports the delay once.
     #[must_use]
-    pub(super) fn miss(
+    pub(super) fn read_failed(
         &mut self,
         object_refs: &[ObjectRef],
         id: &str,
@@ -236,10 +242,10 @@ impl View {
         let mut waiting = Vec::new();
         for object_ref in object_refs {
             if let Some(entry) = self.entries.get_mut(object_ref).filter(|entry| *entry.id == *id) {
-                entry.misses = entry.misses.saturating_add(1);
-                entry.due = later(now, jitter.growing(entry.misses));
-                if entry.wish.is_some() && !entry.aware {
-                    entry.aware = true;
+                entry.failures = entry.failures.saturating_add(1);
+                entry.due = later(now, jitter.growing(entry.failures));
+                if entry.pending.is_some() && !entry.delay_reported {
+                    entry.delay_reported = true;
                     waiting.push(object_ref.clone());
                 }
             }
@@ -248,11 +254,11 @@ impl View {
     }
 
     /// Returns the objects that wait for a read and do not know of its delay yet, each once.
-    pub(super) fn take_unaware(&mut self) -> Vec<ObjectRef> {
-        let unaware = self.entries.iter_mut().filter(|(_, entry)| entry.wish.is_some() && !entry.aware);
-        unaware
+    pub(super) fn take_unreported(&mut self) -> Vec<ObjectRef> {
+        let unreported = self.entries.iter_mut().filter(|(_, entry)| entry.pending.is_some() && !entry.delay_reported);
+        unreported
             .map(|(object_ref, entry)| {
-                entry.aware = true;
+                entry.delay_reported = true;
                 object_ref.clone()
             })
             .collect()

@@ -22,8 +22,8 @@ impl Watching {
     }
 
     /// Whether that observation enqueues object 1.
-    fn see(&mut self, polled_record: &PolledRecord) -> bool {
-        let enqueued = self.view.see(&[object_ref(1)], &id(1), polled_record, polled_record.at, &mut self.jitter);
+    fn observe(&mut self, polled_record: &PolledRecord) -> bool {
+        let enqueued = self.view.observe(&[object_ref(1)], &id(1), polled_record, polled_record.at, &mut self.jitter);
         !enqueued.is_empty()
     }
 
@@ -37,36 +37,36 @@ impl Watching {
     }
 
     fn keeps_a_record(&self) -> bool {
-        self.view.entries().any(|(_, entry)| entry.news.is_some())
+        self.view.entries().any(|(_, entry)| entry.fresh.is_some())
     }
 }
 
 #[test]
 fn an_observation_without_a_change_enqueues_nothing_and_keeps_no_record() {
     let mut watching = Watching::new();
-    assert!(watching.see(&saw(1, 10)), "the first observation is a change");
+    assert!(watching.observe(&saw(1, 10)), "the first observation is a change");
     assert_eq!(watching.take(0, 10), Some(1));
     for seconds in [20, 30] {
-        assert!(!watching.see(&saw(1, seconds)));
+        assert!(!watching.observe(&saw(1, seconds)));
         assert!(!watching.keeps_a_record());
     }
-    assert!(watching.see(&saw(2, 40)));
-    assert!(!watching.see(&saw(2, 50)), "this change has already enqueued it");
-    assert!(watching.see(&PolledRecord { at: at(60), found: None }), "absence is a change");
+    assert!(watching.observe(&saw(2, 40)));
+    assert!(!watching.observe(&saw(2, 50)), "this change has already enqueued it");
+    assert!(watching.observe(&PolledRecord { at: at(60), found: None }), "absence is a change");
     assert_eq!(watching.take(60, 60), Some(0), "the newest is kept until it is taken");
     assert!(!watching.keeps_a_record());
-    assert!(!watching.see(&PolledRecord { at: at(70), found: None }));
+    assert!(!watching.observe(&PolledRecord { at: at(70), found: None }));
 }
 
 #[test]
 fn a_pending_read_is_served_once_by_a_request_that_left_late_enough() {
     let mut watching = Watching::new();
-    assert!(watching.see(&saw(1, 10)));
+    assert!(watching.observe(&saw(1, 10)));
     assert_eq!(watching.take(11, 12), None, "too old");
     assert_eq!(watching.due(), at(12), "so it is read now");
-    assert!(!watching.see(&saw(1, 10)), "as old as before: the reconcile could not use it");
+    assert!(!watching.observe(&saw(1, 10)), "as old as before: the reconcile could not use it");
     assert_eq!(watching.due(), at(11), "and the read is still pending");
-    assert!(watching.see(&saw(1, 12)), "unchanged, but a read was pending");
+    assert!(watching.observe(&saw(1, 12)), "unchanged, but a read was pending");
     assert_eq!(watching.take(11, 13), Some(1));
     assert_eq!(watching.take(11, 13), None, "it was consumed");
 }
@@ -74,11 +74,11 @@ fn a_pending_read_is_served_once_by_a_request_that_left_late_enough() {
 #[test]
 fn a_pending_read_for_a_later_time_happens_then() {
     let mut watching = Watching::new();
-    assert!(watching.see(&PolledRecord { at: at(10), found: None }));
+    assert!(watching.observe(&PolledRecord { at: at(10), found: None }));
     assert_eq!(watching.take(10, 10), Some(0));
     assert_eq!(watching.take(40, 10), None);
     assert_eq!(watching.due(), at(40));
-    assert!(watching.see(&PolledRecord { at: at(40), found: None }), "the same, but a read was pending");
+    assert!(watching.observe(&PolledRecord { at: at(40), found: None }), "the same, but a read was pending");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn failed_reads_back_off_even_if_reconciles_ask_again() {
     assert_eq!(watching.take(0, 0), None);
     let mut now = START;
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-        let enqueued = watching.view.miss(&[object_ref(1)], &id(1), now, &mut watching.jitter);
+        let enqueued = watching.view.read_failed(&[object_ref(1)], &id(1), now, &mut watching.jitter);
         assert_eq!(enqueued.len(), usize::from(seconds == 1), "the waiting object is enqueued once");
         let (whole, pause) = (Duration::from_secs(seconds), between(now, watching.due()));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
@@ -95,7 +95,7 @@ fn failed_reads_back_off_even_if_reconciles_ask_again() {
         assert_eq!(between(now, watching.due()), pause, "asking does not shorten it");
         now = watching.due();
     }
-    assert!(watching.see(&PolledRecord { at: now, found: None }));
+    assert!(watching.observe(&PolledRecord { at: now, found: None }));
     assert!(between(now, watching.due()) >= Duration::from_mins(5));
 }
 
@@ -128,13 +128,13 @@ fn an_observation_reaches_all_objects_of_its_id_and_no_others() {
         view.watch(&object_ref(number), &id(watched), SETTLED, START, &mut jitter);
     }
     let page = [Arc::new(deployment(&id(1), 1)), Arc::new(deployment(&id(9), 1))];
-    let mut enqueued = view.see_page(&page, at(1), at(1), &mut jitter);
+    let mut enqueued = view.observe_page(&page, at(1), at(1), &mut jitter);
     enqueued.sort();
     assert_eq!(enqueued, [object_ref(1), object_ref(2)]);
     assert!(view.take(&object_ref(1), &id(3), START, at(1)).is_none(), "the observation is of another id");
     let late = PolledRecord { at: at(2), found: None };
     assert_eq!(
-        view.see(&[object_ref(1)], &id(1), &late, at(2), &mut jitter),
+        view.observe(&[object_ref(1)], &id(1), &late, at(2), &mut jitter),
         [],
         "a late answer for the former id is ignored, too"
     );
@@ -173,13 +173,13 @@ fn placeholders_of_secured_values_do_not_count_but_everything_else_does() {
 #[test]
 fn an_object_that_asked_for_it_is_enqueued_once_without_a_change_and_gets_the_record() {
     let mut watching = Watching::new();
-    assert!(watching.see(&saw(1, 10)));
+    assert!(watching.observe(&saw(1, 10)));
     assert_eq!(watching.take(0, 10), Some(1));
     let times = (Duration::from_secs(30), Duration::from_mins(1));
     watching.view.report_between(&object_ref(1), &id(1), times, at(10), &mut watching.jitter);
     assert!(watching.due() <= at(80), "the last of the times and its jitter: {}", watching.due());
-    assert!(!watching.see(&saw(1, 39)), "too early");
-    assert!(watching.see(&saw(1, 40)));
+    assert!(!watching.observe(&saw(1, 39)), "too early");
+    assert!(watching.observe(&saw(1, 40)));
     assert_eq!(watching.take(40, 40), Some(1));
-    assert!(!watching.see(&saw(1, 130)), "once");
+    assert!(!watching.observe(&saw(1, 130)), "once");
 }

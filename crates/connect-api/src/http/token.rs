@@ -224,8 +224,8 @@ impl Tokens {
             } else {
                 Failure::NotSent
             };
-            let said = answer::refusal(reply.status, &reply.body, &self.masker()).message;
-            return Err(lost(failure, format!("status {}: {said}", reply.status.as_u16())));
+            let message = answer::refusal(reply.status, &reply.body, &self.masker()).message;
+            return Err(lost(failure, format!("status {}: {message}", reply.status.as_u16())));
         }
         answer::grant(&reply.body, self.credentials.scopes.as_deref())
             .ok_or_else(|| lost(Failure::NotSent, "the response contains no bearer token".to_owned()))

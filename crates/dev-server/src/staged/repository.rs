@@ -70,13 +70,13 @@ pub(crate) enum RepositoryProblem {
 
 impl RepositoryProblem {
     pub(crate) fn refusal(&self) -> Refusal {
-        let (code, _, text) = self.told();
+        let (code, _, text) = self.described();
         Refusal::new(code, text)
     }
 
     /// Returns the problem as an entry of a report.
     pub(super) fn entry(&self) -> PlannedEntry {
-        let (_, title, message) = self.told();
+        let (_, title, message) = self.described();
         PlannedEntry {
             kind: EntryType::Error,
             title: title.to_owned(),
@@ -85,7 +85,7 @@ impl RepositoryProblem {
         }
     }
 
-    fn told(&self) -> (ErrorCode, &'static str, &str) {
+    fn described(&self) -> (ErrorCode, &'static str, &str) {
         match self {
             Self::NotReachable(text) => (ErrorCode::GitRepositoryNotReachable, "Git repository not reachable", text),
             Self::NoFile(text) => {

@@ -36,8 +36,8 @@ impl Demo<'_> {
             self.until(|seen| published(seen, NEXT_TAG)).await?;
             // Without the request, the deployment would read the registry only at its interval.
             self.look_again(LIVE).await?;
-            let told = |seen: &Seen| live(seen, LIVE).filter(|live| live.is(names::UPDATE_AVAILABLE)).map(drop);
-            self.until(told).await?;
+            let is_available = |seen: &Seen| live(seen, LIVE).filter(|live| live.is(names::UPDATE_AVAILABLE)).map(drop);
+            self.until(is_available).await?;
             self.sent_about(LIVE, "updateDeployment", 0)?;
             Ok(format!("Git tag {NEXT_TAG} is published as version 2: {LIVE} reports UpdateAvailable"))
         })

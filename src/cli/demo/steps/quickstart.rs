@@ -19,8 +19,8 @@ impl Demo<'_> {
     /// Searches the registry, as `connectors search` does.
     pub(in crate::cli::demo) async fn search(&self) -> Result<(), Error> {
         self.step("the registry is searched", async {
-            let told = |name: &str| self.variable(name);
-            let table = commands::search(told, WORDS).await.map_err(|error| Error::Otherwise(error.to_string()))?;
+            let variable = |name: &str| self.variable(name);
+            let table = commands::search(variable, WORDS).await.map_err(|error| Error::Otherwise(error.to_string()))?;
             table.lines().for_each(|line| self.display.detail(line));
             let rows = table.lines().skip(1);
             if !rows.clone().any(|row| row.split_whitespace().next() == Some(CONNECTOR)) {

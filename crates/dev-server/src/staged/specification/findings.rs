@@ -42,15 +42,15 @@ impl Findings {
     /// Returns all findings in one line as `Err`, if there are any.
     pub(super) fn finish(self) -> Result<(), String> {
         let mut texts = self.0.into_iter();
-        let Some(mut told) = texts.next() else { return Ok(()) };
+        let Some(mut listed) = texts.next() else { return Ok(()) };
         while let Some(text) = texts.next() {
-            if told.len() + text.len() > LONGEST {
-                return Err(format!("{told}; and {} more", texts.count() + 1));
+            if listed.len() + text.len() > LONGEST {
+                return Err(format!("{listed}; and {} more", texts.count() + 1));
             }
-            told.push_str("; ");
-            told.push_str(&text);
+            listed.push_str("; ");
+            listed.push_str(&text);
         }
-        Err(told)
+        Err(listed)
     }
 
     /// Returns the members of an object. Members other than `allowed`, and null ones, are mistakes.

@@ -36,8 +36,8 @@ fn stored() -> Vec<Scene> {
     scenes
 }
 
-fn looks() -> Vec<Observation> {
-    let mut looks = vec![ABSENT, Observation::Absent { key_held_by: Some("id-2".into()) }];
+fn observations() -> Vec<Observation> {
+    let mut observations = vec![ABSENT, Observation::Absent { key_held_by: Some("id-2".into()) }];
     for phase in PHASES {
         for (id, version, build, values) in [
             ("id-1", 5, "build-1", visible(&[("A", "1")])),
@@ -50,10 +50,10 @@ fn looks() -> Vec<Observation> {
             let observed = scene.sees(phase);
             (observed.id, observed.version, observed.build, observed.values) =
                 (id.into(), version, Some(build.into()), values);
-            looks.push(scene.observation);
+            observations.push(scene.observation);
         }
     }
-    looks
+    observations
 }
 
 /// All of these, with everything that a user may ask for.
@@ -79,9 +79,9 @@ fn scenes() -> impl Iterator<Item = Scene> {
             }
         },
     ];
-    let looks = looks();
+    let observations = observations();
     stored().into_iter().flat_map(move |stored| {
-        let scenes: Vec<_> = looks
+        let scenes: Vec<_> = observations
             .iter()
             .flat_map(|observation| intents.map(|intent| (observation, intent)))
             .flat_map(|(observation, intent)| local_caches.map(|transient| (observation, intent, transient)))

@@ -8,42 +8,42 @@ fn nothing_is_concluded_from_a_stale_read() {
         applied: Some(Applied { from_version: Some(7), at: begun(), ..Applied::default() }),
         ..ours()
     };
-    let at = |version, age| Row::of(wrote(), wish(), ObservedConnector { version, ..of_the_first_tag() }).at(age);
+    let at = |version, age| Row::of(wrote(), desired(), ObservedConnector { version, ..of_the_first_tag() }).at(age);
     check(vec![
         ("the version before the last write", at(7, seconds(5)), "Running(Update)"),
         ("an older version", at(6, seconds(5)), "Running(Update)"),
         ("the next version", at(8, seconds(5)), "update from 8"),
         ("for a while", at(7, seconds(89)), "Running(Update)"),
         ("for so long that the read is not stale", at(7, LAG + LIMIT), "update from 7"),
-        ("not found yet", Row::of(wrote(), wish(), None).at(seconds(5)), "Running(Update)"),
-        ("not found for so long that the read is not stale", Row::of(wrote(), wish(), None).at(LAG), "Missing"),
-        ("not found", Row::of(wrote(), wish(), None).at(QUIET_PERIOD), "Missing"),
+        ("not found yet", Row::of(wrote(), desired(), None).at(seconds(5)), "Running(Update)"),
+        ("not found for so long that the read is not stale", Row::of(wrote(), desired(), None).at(LAG), "Missing"),
+        ("not found", Row::of(wrote(), desired(), None).at(QUIET_PERIOD), "Missing"),
     ]);
 }
 
 #[test]
 fn a_create_whose_response_was_lost_is_found_or_sent_again() {
     let creating = || PersistedState { operation: Some(doing(OperationKind::Create)), ..PersistedState::default() };
-    let changed = || Intent { digest: "third".into(), ..wish() };
+    let changed = || Intent { digest: "third".into(), ..desired() };
     check(vec![
-        ("absent", Row::of(creating(), wish(), None).at(seconds(59)), "Running(Create)"),
-        ("absent after 2 L", Row::of(creating(), wish(), None).at(seconds(60)), "create again"),
+        ("absent", Row::of(creating(), desired(), None).at(seconds(59)), "Running(Create)"),
+        ("absent after 2 L", Row::of(creating(), desired(), None).at(seconds(60)), "create again"),
         (
             "absent, and something else is desired",
             Row::of(creating(), changed(), None).at(seconds(60)),
             "Running(Create)",
         ),
         ("the same after the quiet period", Row::of(creating(), changed(), None).at(QUIET_PERIOD), "create again"),
-        ("it arrived", Row::of(creating(), wish(), met()).at(seconds(1)), "Settled(Staged)"),
-        ("another client's", Row::of(creating(), wish(), of_the_first_tag()).at(seconds(60)), "Running(Create)"),
+        ("it arrived", Row::of(creating(), desired(), met()).at(seconds(1)), "Settled(Staged)"),
+        ("another client's", Row::of(creating(), desired(), of_the_first_tag()).at(seconds(60)), "Running(Create)"),
         (
             "another client's after the quiet period",
-            Row::of(creating(), wish(), of_the_first_tag()).at(QUIET_PERIOD),
+            Row::of(creating(), desired(), of_the_first_tag()).at(QUIET_PERIOD),
             "KeyTaken",
         ),
         (
             "another client's after the quiet period, and it may be adopted with the next observation",
-            Row::of(creating(), Intent { adopt: true, ..wish() }, of_the_first_tag()).at(QUIET_PERIOD),
+            Row::of(creating(), Intent { adopt: true, ..desired() }, of_the_first_tag()).at(QUIET_PERIOD),
             "KeyTaken",
         ),
     ]);
@@ -51,7 +51,7 @@ fn a_create_whose_response_was_lost_is_found_or_sent_again() {
     let renewed = Row::of(creating(), third, None).at(QUIET_PERIOD).decide().persisted.operation.expect("a create");
     let sends = (renewed.digest.as_deref(), renewed.tag.as_deref(), renewed.generation);
     assert_eq!(sends, (Some("third"), Some("3"), 3));
-    let found = Row::of(creating(), wish(), met()).at(seconds(1)).decide();
+    let found = Row::of(creating(), desired(), met()).at(seconds(1)).decide();
     assert_eq!((found.persisted.id.as_deref(), &found.persisted.operation), (Some(ID), &None));
 }
 
@@ -63,29 +63,33 @@ fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
     let changed = || Intent { digest: "third".into(), publication: Some("private:third".into()), ..published() };
     let granted = || ObservedConnector { preview: Preview::Granted, ..met() };
     check(vec![
-        ("update, not yet", of(Update, wish(), same(of_the_first_tag())).at(seconds(9)), "Running(Update)"),
-        ("update, not arrived", of(Update, wish(), same(of_the_first_tag())), "update from 6 again"),
+        ("update, not yet", of(Update, desired(), same(of_the_first_tag())).at(seconds(9)), "Running(Update)"),
+        ("update, not arrived", of(Update, desired(), same(of_the_first_tag())), "update from 6 again"),
         ("update, something else is desired", of(Update, changed(), same(of_the_first_tag())), "update from 6"),
-        ("update, the spec is back to what shows", of(Update, wish(), same(met())).at(seconds(89)), "Running(Update)"),
+        (
+            "update, the spec is back to what shows",
+            of(Update, desired(), same(met())).at(seconds(89)),
+            "Running(Update)",
+        ),
         (
             "update, the spec is back to what shows for a long time",
             of(Update, changed(), same(met())).at(LAG + LIMIT),
             "publish from 6",
         ),
-        ("update, arrived", of(Update, wish(), met()), "Settled(Staged)"),
-        ("update, another client was first", of(Update, wish(), of_the_first_tag()), "update from 7"),
+        ("update, arrived", of(Update, desired(), met()), "Settled(Staged)"),
+        ("update, another client was first", of(Update, desired(), of_the_first_tag()), "update from 7"),
         (
             "update, an older read",
-            of(Update, wish(), ObservedConnector { version: 5, ..of_the_first_tag() }),
+            of(Update, desired(), ObservedConnector { version: 5, ..of_the_first_tag() }),
             "Running(Update)",
         ),
         (
             "update, another client publishes it",
-            of(Update, wish(), ObservedConnector { phase: Phase::Processing, ..of_the_first_tag() }),
+            of(Update, desired(), ObservedConnector { phase: Phase::Processing, ..of_the_first_tag() }),
             "Running(Update)",
         ),
         ("preview, not arrived", of(Asks, previewable(), same(met())), "preview from 6 again"),
-        ("preview, no longer requested", of(Asks, wish(), same(met())), "Settled(Staged)"),
+        ("preview, no longer requested", of(Asks, desired(), same(met())), "Settled(Staged)"),
         (
             "preview, busy",
             of(Asks, previewable(), ObservedConnector { preview: Preview::Pending, ..met() }),
@@ -100,7 +104,7 @@ fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
         ),
         (
             "preview, granted for an unknown tag, and no longer requested",
-            of(Asks, wish(), granted()),
+            of(Asks, desired(), granted()),
             "Settled(Staged)",
         ),
         (
@@ -137,9 +141,9 @@ fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
             "publish from 5",
         ),
     ]);
-    let waits = of(Update, wish(), same(met())).at(seconds(85)).decide();
+    let waits = of(Update, desired(), same(met())).at(seconds(85)).decide();
     assert_eq!(waits.again, Some(seconds(5)), "until the update can neither arrive nor be hidden");
-    for (name, intent, digest) in [("arrived", wish(), Some("second")), ("the spec has changed", changed(), None)] {
+    for (name, intent, digest) in [("arrived", desired(), Some("second")), ("the spec has changed", changed(), None)] {
         let applied = of(Update, intent, met()).decide().persisted.applied.expect("the update has ended");
         assert_eq!(applied.digest.as_deref(), digest, "{name}");
     }
@@ -242,7 +246,7 @@ fn an_accepted_operation_ends_with_the_observation_after_it() {
 #[test]
 fn rule_5_a_connector_is_gone_after_two_absences() {
     let missing = |since: Option<Duration>| {
-        let row = Row::of(ours(), wish(), None);
+        let row = Row::of(ours(), desired(), None);
         let absent_since = since.map(|ago| row.now.saturating_sub(ago).expect("a time in range"));
         Row { transient: TransientState { absent_since, ..TransientState::default() }, ..row }
     };
@@ -322,7 +326,7 @@ fn a_response_decides_the_result_of_a_call() {
 #[test]
 fn nothing_is_sent_during_a_pause_which_a_clock_that_was_set_back_does_not_extend() {
     let paused = |left: Duration| {
-        let row = Row::of(ours(), wish(), of_the_first_tag());
+        let row = Row::of(ours(), desired(), of_the_first_tag());
         let pause = Some(Pause { until: later(row.now, left), times: 1 });
         Row { transient: TransientState { pause, ..TransientState::default() }, ..row }
     };
@@ -342,14 +346,14 @@ fn a_refused_call_is_not_repeated_for_the_same_cause_and_version() {
         let refused = Refused::after(None, Some(cause), begun());
         TransientState { refused: Some(refused), ..TransientState::default() }
     };
-    let row = |transient| Row { transient, ..Row::of(ours(), wish(), of_the_first_tag()).at(seconds(60)) };
+    let row = |transient| Row { transient, ..Row::of(ours(), desired(), of_the_first_tag()).at(seconds(60)) };
     check(vec![
         ("the same", row(refused(Some(7))), "Refused"),
         ("some of it was applied", row(refused(Some(6))), "update from 7"),
         ("after ten minutes", Row { now: after(seconds(600)), ..row(refused(Some(7))) }, "update from 7"),
         (
             "another desired connector",
-            Row { intent: Intent { digest: "third".into(), ..wish() }, ..row(refused(Some(7))) },
+            Row { intent: Intent { digest: "third".into(), ..desired() }, ..row(refused(Some(7))) },
             "update from 7",
         ),
     ]);

@@ -33,7 +33,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// Asks for tag `2`, and only for staging it.
-fn wish() -> Intent {
+fn desired() -> Intent {
     Intent {
         generation: 2,
         digest: "second".into(),
@@ -103,11 +103,11 @@ fn with(operation: Operation) -> PersistedState {
 }
 
 fn previewable() -> Intent {
-    Intent { previewable: true, ..wish() }
+    Intent { previewable: true, ..desired() }
 }
 
 fn published() -> Intent {
-    Intent { publish: Some(false), publication: Some("private:second".into()), ..wish() }
+    Intent { publish: Some(false), publication: Some("private:second".into()), ..desired() }
 }
 
 /// Everything that a row depends on; the time is long after the last write.

@@ -4,20 +4,24 @@ use super::*;
 
 #[test]
 fn rules_1_2_and_13_who_owns_a_key() {
-    let adopts = || Intent { adopt: true, ..wish() };
-    let known = || Intent { remote_id: Some(ID.into()), ..wish() };
+    let adopts = || Intent { adopt: true, ..desired() };
+    let known = || Intent { remote_id: Some(ID.into()), ..desired() };
     check(vec![
-        ("free", Row::of(PersistedState::default(), wish(), None), "create"),
-        ("taken", Row::of(PersistedState::default(), wish(), met()), "KeyTaken"),
+        ("free", Row::of(PersistedState::default(), desired(), None), "create"),
+        ("taken", Row::of(PersistedState::default(), desired(), met()), "KeyTaken"),
         ("adopted as it is", Row::of(PersistedState::default(), adopts(), met()), "Settled(Staged)"),
         ("adopted and changed", Row::of(PersistedState::default(), adopts(), of_the_first_tag()), "update from 7"),
         ("restored from a backup", Row::of(PersistedState::default(), known(), met()), "Settled(Staged)"),
         (
             "another connector's id in the annotation",
-            Row::of(PersistedState::default(), Intent { remote_id: Some("two".into()), ..wish() }, met()),
+            Row::of(PersistedState::default(), Intent { remote_id: Some("two".into()), ..desired() }, met()),
             "KeyTaken",
         ),
-        ("suspended", Row::of(PersistedState::default(), Intent { suspended: true, ..wish() }, None), "HeldBySuspend"),
+        (
+            "suspended",
+            Row::of(PersistedState::default(), Intent { suspended: true, ..desired() }, None),
+            "HeldBySuspend",
+        ),
     ]);
     let adopted =
         Row::of(PersistedState::default(), adopts(), ObservedConnector { preview: Preview::Granted, ..met() }).decide();
@@ -56,13 +60,13 @@ fn a_tag_passes_its_steps_in_order() {
     let live = || ObservedConnector { phase: Phase::Published, listed: true, ..met() };
     let both = || Intent { previewable: true, ..published() };
     let unproven = || Intent { proven: false, ..published() };
-    let certified = || Intent { publish: Some(true), publication: Some("certified:second".into()), ..wish() };
+    let certified = || Intent { publish: Some(true), publication: Some("certified:second".into()), ..desired() };
     check(vec![
-        ("as it is", Row::of(ours(), wish(), met()), "Settled(Staged)"),
-        ("another tag", Row::of(ours(), wish(), of_the_first_tag()), "update from 7"),
+        ("as it is", Row::of(ours(), desired(), met()), "Settled(Staged)"),
+        ("another tag", Row::of(ours(), desired(), of_the_first_tag()), "update from 7"),
         (
             "cannot be changed",
-            Row::of(ours(), wish(), ObservedConnector { impossible: true, met: false, ..met() }),
+            Row::of(ours(), desired(), ObservedConnector { impossible: true, met: false, ..met() }),
             "CannotChange",
         ),
         ("to be previewed", Row::of(ours(), previewable(), met()), "preview from 7"),
@@ -137,7 +141,7 @@ fn a_tag_passes_its_steps_in_order() {
         ),
         (
             "in certification, and not to be published",
-            Row::of(ours(), wish(), ObservedConnector { phase: Phase::Certifying, ..met() }),
+            Row::of(ours(), desired(), ObservedConnector { phase: Phase::Certifying, ..met() }),
             "Settled(Staged)",
         ),
         (
@@ -145,7 +149,7 @@ fn a_tag_passes_its_steps_in_order() {
             Row::of(ours(), certified(), ObservedConnector { phase: Phase::Certifying, ..of_the_first_tag() }),
             "update from 7",
         ),
-        ("an unknown status", Row::of(ours(), wish(), ObservedConnector { phase: Phase::Other, ..met() }), "Busy"),
+        ("an unknown status", Row::of(ours(), desired(), ObservedConnector { phase: Phase::Other, ..met() }), "Busy"),
     ]);
     for (name, row) in [
         (
@@ -154,7 +158,7 @@ fn a_tag_passes_its_steps_in_order() {
         ),
         (
             "an earlier tag is desired again, and another client set it",
-            Row::of(PersistedState { previewed: Some("1".into()), ..ours() }, wish(), granted()),
+            Row::of(PersistedState { previewed: Some("1".into()), ..ours() }, desired(), granted()),
         ),
     ] {
         assert_eq!(row.decide().persisted.previewed, None, "{name}: permission is requested again");
@@ -183,7 +187,7 @@ fn a_tag_can_be_deployed_since_the_version_in_which_its_permission_was_observed(
         let too_early = Row::of(ours(), Intent { suspended, ..previewable() }, granted(12)).decide();
         assert_eq!(too_early.persisted.deployable, None, "the permission may be that of an earlier tag");
     }
-    let by_others = Row::of(ours(), wish(), granted(12)).decide();
+    let by_others = Row::of(ours(), desired(), granted(12)).decide();
     assert_eq!(by_others.persisted.deployable.map(|known| known.version), Some(12), "no permission is requested");
     let lost = PersistedState { deployable: known, ..asked() };
     let again = Row::of(lost, previewable(), ObservedConnector { version: 12, ..met() }).decide();
@@ -203,9 +207,17 @@ fn normalized_values_are_left_alone_and_later_changes_are_corrected() {
     };
     let other = |digest: &str| ObservedConnector { digest: digest.into(), met: false, ..met() };
     check(vec![
-        ("normalized by the service", Row::of(applied("second", "Second"), wish(), other("Second")), "Settled(Staged)"),
-        ("changed by another client", Row::of(applied("second", "Second"), wish(), other("theirs")), "update from 7"),
-        ("something else was sent", Row::of(applied("first", "Second"), wish(), other("Second")), "update from 7"),
+        (
+            "normalized by the service",
+            Row::of(applied("second", "Second"), desired(), other("Second")),
+            "Settled(Staged)",
+        ),
+        (
+            "changed by another client",
+            Row::of(applied("second", "Second"), desired(), other("theirs")),
+            "update from 7",
+        ),
+        ("something else was sent", Row::of(applied("first", "Second"), desired(), other("Second")), "update from 7"),
     ]);
 }
 
@@ -225,24 +237,24 @@ fn rule_11_a_request_retries_once_what_failed_and_nothing_else() {
         ("once", Row::of(served(asked()), again(previewable()), refused()), "PreviewRefused"),
         ("a publication", Row::of(tried(), again(published()), failed()), "publish from 7"),
         ("once", Row::of(served(tried()), again(published()), failed()), "PublishingFailed"),
-        ("nothing failed", Row::of(ours(), again(wish()), met()), "Settled(Staged)"),
+        ("nothing failed", Row::of(ours(), again(desired()), met()), "Settled(Staged)"),
     ]);
-    let nothing = Row::of(ours(), again(wish()), met()).decide();
+    let nothing = Row::of(ours(), again(desired()), met()).decide();
     assert_eq!(nothing.persisted.handled_request.as_deref(), Some("now"), "the request counts as served");
 }
 
 #[test]
 fn rules_22_and_23_deleting() {
-    let deletes = || Intent { deletion: Some(Deletion::Delete), ..wish() };
-    let lets_go = || Intent { deletion: Some(Deletion::Orphan), ..wish() };
+    let deletes = || Intent { deletion: Some(Deletion::Delete), ..desired() };
+    let orphans = || Intent { deletion: Some(Deletion::Orphan), ..desired() };
     let deleting = |accepted| with(Operation { accepted, from_version: None, ..doing(OperationKind::Delete) });
     let creating = || PersistedState { operation: Some(doing(OperationKind::Create)), ..PersistedState::default() };
     let publishing = || ObservedConnector { phase: Phase::Processing, ..met() };
     let published_just_now = || with(Operation { accepted: true, ..doing(OperationKind::Publish) });
     let without_id = || PersistedState { id: None, ..with(doing(OperationKind::Update)) };
     check(vec![
-        ("orphan", Row::of(ours(), lets_go(), met()), "released"),
-        ("orphan, while it is created", Row::of(creating(), lets_go(), None).at(seconds(1)), "released"),
+        ("orphan", Row::of(ours(), orphans(), met()), "released"),
+        ("orphan, while it is created", Row::of(creating(), orphans(), None).at(seconds(1)), "released"),
         ("there", Row::of(ours(), deletes(), met()), "delete"),
         ("even if suspended", Row::of(ours(), Intent { suspended: true, ..deletes() }, met()), "delete"),
         ("being published", Row::of(ours(), deletes(), publishing()), "Running(Delete)"),

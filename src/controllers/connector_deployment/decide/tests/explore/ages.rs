@@ -11,7 +11,7 @@ use crate::controllers::connector_deployment::decide::{GATHER, TransientState};
 use crate::controllers::connector_deployment::persisted::PersistedState;
 
 impl Explorer {
-    pub(super) fn number_ledger(&mut self, mut persisted: PersistedState) -> u32 {
+    pub(super) fn number_persisted(&mut self, mut persisted: PersistedState) -> u32 {
         if let Some(operation) = &mut persisted.operation {
             operation.attempt = operation.attempt.min(3);
             operation.started_at = operation.started_at.max(NOW - CAP);
@@ -19,7 +19,7 @@ impl Explorer {
         if let Some(applied) = &mut persisted.applied {
             applied.at = applied.at.max(NOW - CAP);
         }
-        self.ledgers.number(&persisted)
+        self.persisted_states.number(&persisted)
     }
 
     pub(super) fn number_memory(&mut self, mut transient: TransientState) -> u32 {
@@ -36,7 +36,7 @@ impl Explorer {
 
     /// Makes everything a tick older.
     pub(super) fn older(&mut self, world: &mut World) {
-        self.each_number(world, &mut Self::older_ledger, &mut Self::older_memory);
+        self.each_number(world, &mut Self::older_persisted, &mut Self::older_memory);
     }
 
     /// Lets a time pass that is short compared with a tick: collected changes are sent, short pauses end, and a call
@@ -73,7 +73,7 @@ impl Explorer {
         if number == 0 {
             return number;
         }
-        let persisted = self.ledgers.get(number);
+        let persisted = self.persisted_states.get(number);
         if persisted.operation.as_ref().is_none_or(|operation| operation.started_at <= NOW - PAUSE) {
             return number;
         }
@@ -81,24 +81,24 @@ impl Explorer {
         if let Some(operation) = &mut persisted.operation {
             operation.started_at = NOW - PAUSE;
         }
-        self.number_ledger(persisted)
+        self.number_persisted(persisted)
     }
 
-    fn older_ledger(&mut self, number: u32) -> u32 {
+    fn older_persisted(&mut self, number: u32) -> u32 {
         if number == 0 {
             return number;
         }
         if let Some(older) = self.older.get(&(true, number)) {
             return *older;
         }
-        let mut persisted = self.ledgers.get(number).clone();
+        let mut persisted = self.persisted_states.get(number).clone();
         if let Some(operation) = &mut persisted.operation {
             operation.started_at -= TICK;
         }
         if let Some(applied) = &mut persisted.applied {
             applied.at -= TICK;
         }
-        let older = self.number_ledger(persisted);
+        let older = self.number_persisted(persisted);
         self.older.insert((true, number), older);
         older
     }

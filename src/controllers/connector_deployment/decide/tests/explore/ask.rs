@@ -138,7 +138,7 @@ impl Explorer {
     pub(super) fn ask(&mut self, mut question: Question) -> Decided {
         // Conditions and labels do not influence a decision.
         question.resource =
-            Resource { condition: ConditionUpdate::Unknown, told_generation: 0, labels: 0, ..question.resource };
+            Resource { condition: ConditionUpdate::Unknown, reported_generation: 0, labels: 0, ..question.resource };
         if let Some(decided) = self.decisions.get(&question) {
             return *decided;
         }
@@ -149,7 +149,7 @@ impl Explorer {
 
     fn decided(&mut self, question: &Question) -> Decided {
         let resource = question.resource;
-        let mut persisted = self.ledgers.get(resource.persisted).clone();
+        let mut persisted = self.persisted_states.get(resource.persisted).clone();
         let mut intent = self.intent(&resource);
         let mut transient = self.local_caches.get(question.transient).clone();
         let observation = if question.found.id == 0 {
@@ -188,7 +188,7 @@ impl Explorer {
             |persisted: &PersistedState| persisted.operation.as_ref().and_then(|operation| operation.from_version);
         Decided {
             condition: condition(decision.outcome, decision.persisted.unverified),
-            persisted: self.number_ledger(decision.persisted.clone()),
+            persisted: self.number_persisted(decision.persisted.clone()),
             transient: self.number_memory(decision.transient.clone()),
             step,
             remove_finalizer: decision.step == Step::RemoveFinalizer,

@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use super::settings::Rule;
 use super::world::{ConditionUpdate, Reading, Run, Stage, World};
 use super::{Explorer, OPERATORS, ask};
-use crate::controllers::keys::{Claim, rival, rival_unseen};
+use crate::controllers::keys::{Claim, prior_claim, prior_claim_unseen};
 use crate::controllers::object_ref::ObjectRef;
 
 impl Explorer {
     fn claim(&self, world: &World, which: usize) -> Option<Claim> {
         let resource = &world.resources[which];
-        let persisted = self.ledgers.get(resource.persisted);
+        let persisted = self.persisted_states.get(resource.persisted);
         let announced =
             world.operators.iter().any(|operator| usize::from(operator.on) == which && operator.run.announced);
         (resource.exists && !resource.observed).then(|| Claim {
@@ -25,17 +25,17 @@ impl Explorer {
 
     /// Whether another resource has the key that this operator's resource claims, whatever exists at the remote.
     pub(super) fn is_second(&self, world: &World, who: usize) -> bool {
-        self.is_beaten_by(world, who, |mine, all| rival_unseen(mine, all).is_some())
+        self.is_beaten_by(world, who, |mine, all| prior_claim_unseen(mine, all).is_some())
     }
 
     /// The same while the deployment `there` has the key; 0: none has.
     pub(super) fn is_second_at(&self, world: &World, who: usize, there: u8) -> bool {
         let there = (there != 0).then(|| ask::name(there));
-        self.is_beaten_by(world, who, |mine, all| rival(mine, all, there.as_deref()).is_some())
+        self.is_beaten_by(world, who, |mine, all| prior_claim(mine, all, there.as_deref()).is_some())
     }
 
     fn is_beaten_by(&self, world: &World, who: usize, beaten: impl Fn(&Claim, &[Claim]) -> bool) -> bool {
-        if !self.settings.rivals || self.settings.without == Some(Rule::OneWinner) {
+        if !self.settings.contested || self.settings.without == Some(Rule::OneWinner) {
             return false;
         }
         let all: Vec<_> = (0..world.resources.len()).filter_map(|which| self.claim(world, which)).collect();
@@ -48,9 +48,9 @@ impl Explorer {
         let mut next = *world;
         next.operators[who].transient = 0;
         let resource = read.resource;
-        let said =
-            resource.condition == ConditionUpdate::KeyConflict && resource.told_generation == resource.generation;
-        if resource.deleting || !said {
+        let reported =
+            resource.condition == ConditionUpdate::KeyConflict && resource.reported_generation == resource.generation;
+        if resource.deleting || !reported {
             let stage = if resource.deleting { Stage::Release } else { Stage::WriteStatus };
             let persisted = resource.persisted;
             next.operators[who].run =
@@ -63,8 +63,8 @@ impl Explorer {
 
     /// Whether a decision has to be announced first: to create a deployment, or to take one over.
     pub(super) fn announces(&self, before: u32, after: u32, creates: bool) -> bool {
-        let id = |persisted| self.ledgers.get(persisted).id.as_deref().map_or(0, ask::number);
+        let id = |persisted| self.persisted_states.get(persisted).id.as_deref().map_or(0, ask::number);
         let begins = creates || id(before) != id(after);
-        self.settings.rivals && self.settings.without != Some(Rule::Announcement) && begins
+        self.settings.contested && self.settings.without != Some(Rule::Announcement) && begins
     }
 }

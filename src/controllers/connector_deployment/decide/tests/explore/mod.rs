@@ -13,12 +13,12 @@
 mod ages;
 mod ask;
 mod broken_rules;
+mod claimants;
 mod operator;
 mod others;
 mod pool;
 mod quiet;
 mod remote;
-mod rivals;
 mod scenarios;
 mod settings;
 mod teeth;
@@ -64,7 +64,7 @@ struct Step {
 
 struct Explorer {
     settings: Settings,
-    ledgers: Pool<PersistedState>,
+    persisted_states: Pool<PersistedState>,
     local_caches: Pool<TransientState>,
     decisions: Map<Question, Decided>,
     older: Map<(bool, u32), u32>,
@@ -77,7 +77,7 @@ impl Explorer {
     fn new(settings: Settings) -> Self {
         Self {
             settings,
-            ledgers: Pool::new(&PersistedState::default()),
+            persisted_states: Pool::new(&PersistedState::default()),
             local_caches: Pool::new(&TransientState::default()),
             decisions: Map::default(),
             older: Map::default(),
@@ -87,12 +87,12 @@ impl Explorer {
     }
 
     fn first(&mut self) -> World {
-        let Settings { budget, live, adopt, suspended, observed, rivals, .. } = self.settings;
+        let Settings { budget, live, adopt, suspended, observed, contested, .. } = self.settings;
         let second = self.settings.second != Second::None;
         let mut world = World { next_id: 1, budget, ..World::default() };
         world.resources[0] =
             Resource { exists: true, uid: 1, generation: 1, second, suspended, observed, ..Resource::default() };
-        if rivals {
+        if contested {
             world.resources[1] = Resource { exists: true, uid: 2, generation: 1, ..Resource::default() };
             world.operators[1].on = 1;
         }
@@ -120,8 +120,8 @@ impl Explorer {
             let persisted =
                 PersistedState { id: Some(ask::name(1)), applied: Some(applied), ..PersistedState::default() };
             let resource = &mut world.resources[0];
-            resource.persisted = self.ledgers.number(&persisted);
-            (resource.annotation, resource.condition, resource.told_generation) = (1, ConditionUpdate::Ready, 1);
+            resource.persisted = self.persisted_states.number(&persisted);
+            (resource.annotation, resource.condition, resource.reported_generation) = (1, ConditionUpdate::Ready, 1);
             let status = Status::Deployed;
             world.remote =
                 Deployment { id: 1, owner: 1, version: 1, build: 1, status, second, ..Deployment::default() };
@@ -149,7 +149,7 @@ impl Explorer {
 
     /// Returns the id in a persisted state; 0: none.
     fn id(&self, persisted: u32) -> u8 {
-        self.ledgers.get(persisted).id.as_deref().map_or(0, ask::number)
+        self.persisted_states.get(persisted).id.as_deref().map_or(0, ask::number)
     }
 
     fn successors(&mut self, world: &World) -> Vec<Step> {

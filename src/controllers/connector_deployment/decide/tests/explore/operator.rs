@@ -114,7 +114,7 @@ impl Explorer {
         let Operator { transient, key, .. } = world.operators[who];
         let resource = read.resource;
         let source = if lagging { world.before } else { world.remote };
-        let persisted = self.ledgers.get(resource.persisted);
+        let persisted = self.persisted_states.get(resource.persisted);
         let creating = persisted.operation.as_ref().is_some_and(|operation| {
             (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned)
         });
@@ -125,14 +125,18 @@ impl Explorer {
         let decided = self.ask(Question { resource, transient, secret: world.secret, key, found, other });
         let announced = self.announces(resource.persisted, decided.persisted, decided.step == Verb::Create);
         let goes_on = decided.step == Verb::Create || begun;
-        let taken_over = self.ledgers.get(decided.persisted).id.as_deref().filter(|_| !goes_on).map_or(0, number);
+        let taken_over =
+            self.persisted_states.get(decided.persisted).id.as_deref().filter(|_| !goes_on).map_or(0, number);
         if announced && self.is_second_at(world, who, taken_over) {
             return self.step_aside(world, who, read);
         }
-        let told_generation =
-            if decided.condition == ConditionUpdate::Unknown { resource.told_generation } else { resource.generation };
+        let reported_generation = if decided.condition == ConditionUpdate::Unknown {
+            resource.reported_generation
+        } else {
+            resource.generation
+        };
         let after =
-            Resource { persisted: decided.persisted, condition: decided.condition, told_generation, ..resource };
+            Resource { persisted: decided.persisted, condition: decided.condition, reported_generation, ..resource };
         let stage = match decided.step {
             _ if decided.remove_finalizer => Stage::Release,
             Verb::None if after == resource => Stage::Idle,
@@ -143,7 +147,7 @@ impl Explorer {
         if stage == Stage::Idle {
             next.operators[who].transient = decided.transient;
         } else {
-            let persisted = self.ledgers.get(decided.persisted);
+            let persisted = self.persisted_states.get(decided.persisted);
             let served = persisted.operation.as_ref().and_then(|operation| operation.redeploy_request.as_ref());
             let call = Request {
                 verb: decided.step,
@@ -199,8 +203,13 @@ impl Explorer {
     fn call(&mut self, world: &World, who: usize) {
         let run = world.operators[who].run;
         let mut next = *world;
-        let started =
-            self.ledgers.get(run.persisted).operation.as_ref().expect("the operation is persisted first").started_at;
+        let started = self
+            .persisted_states
+            .get(run.persisted)
+            .operation
+            .as_ref()
+            .expect("the operation is persisted first")
+            .started_at;
         if between(started, NOW) >= LIMIT && self.settings.without != Some(Rule::Deadline) {
             next.operators[who].run = Run::default();
             self.emit(OPERATORS[who], "is too late to send", true, next);
@@ -238,7 +247,7 @@ impl Explorer {
         });
         let call = Call { kind: CallKind::Undeploy { id: String::new() }, first: run.first };
         let outcome = apply_response(
-            self.ledgers.get(run.persisted),
+            self.persisted_states.get(run.persisted),
             self.local_caches.get(transient),
             &call,
             cause,
@@ -247,10 +256,14 @@ impl Explorer {
         );
         let operator = &mut world.operators[who];
         operator.transient = self.number_memory(outcome.transient);
-        operator.run.persisted = self.number_ledger(outcome.persisted);
+        operator.run.persisted = self.number_persisted(outcome.persisted);
         operator.run.transient = 0;
-        let undeploys =
-            self.ledgers.get(run.persisted).operation.as_ref().is_some_and(|it| it.kind == OperationKind::Undeploy);
+        let undeploys = self
+            .persisted_states
+            .get(run.persisted)
+            .operation
+            .as_ref()
+            .is_some_and(|it| it.kind == OperationKind::Undeploy);
         if undeploys && matches!(answer, Response::Accepted(_)) {
             operator.run = Run::default();
             return;
@@ -264,7 +277,7 @@ impl Explorer {
     /// Writes the result of a call; if the resource was changed meanwhile, as the scenario defines.
     fn write_answer(&self, world: &mut World, who: usize) -> bool {
         let run = world.operators[who].run;
-        let operation = |resource: &Resource| &self.ledgers.get(resource.persisted).operation;
+        let operation = |resource: &Resource| &self.persisted_states.get(resource.persisted).operation;
         let stored = world.of(who);
         let same = operation(stored) == operation(&run.read.resource);
         let again = stored.exists
@@ -290,14 +303,14 @@ impl Explorer {
     fn annotate(&self, world: &mut World, who: usize) {
         let which = usize::from(world.operators[who].on);
         let Resource { condition, uid, persisted, annotation, .. } = world.resources[which];
-        let persisted = self.ledgers.get(persisted);
+        let persisted = self.persisted_states.get(persisted);
         let id = persisted.id.as_deref().map_or(0, number);
         if id != 0 && annotation != id {
             world.resources[which].annotation = id;
             world.changed(which, Some(who));
         }
         let ours = world.remote.id != 0 && world.remote.owner == uid;
-        if self.settings.rivals && !ours && id != 0 && id == world.remote.id {
+        if self.settings.contested && !ours && id != 0 && id == world.remote.id {
             world.broken = Some(Broken::Stranger);
         }
         let taken =
@@ -330,7 +343,7 @@ fn store(world: &mut World, who: usize) {
     let before = world.resources[which];
     let mut after = Resource { persisted: run.persisted, condition: run.condition, ..before };
     if run.condition != ConditionUpdate::Unknown {
-        after.told_generation = run.read.resource.generation;
+        after.reported_generation = run.read.resource.generation;
     }
     world.resources[which] = after;
     // The operation that is persisted before a call always differs, at least in its start.

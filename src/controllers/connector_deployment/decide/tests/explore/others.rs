@@ -13,7 +13,7 @@ type Change<'a> = &'a dyn Fn(&mut World);
 impl Explorer {
     /// Users and other programs.
     pub(super) fn others_act(&mut self, world: &World) {
-        for which in 0..=usize::from(self.settings.rivals) {
+        for which in 0..=usize::from(self.settings.contested) {
             if world.resources[which].exists && !world.resources[which].deleting {
                 self.people_edit(world, which);
             }
@@ -139,7 +139,7 @@ impl Explorer {
                 next.budget.restores -= 1;
                 next.allowed += 1;
                 next.resources[which] =
-                    Resource { persisted: 0, condition: ConditionUpdate::Unknown, told_generation: 0, ..resource };
+                    Resource { persisted: 0, condition: ConditionUpdate::Unknown, reported_generation: 0, ..resource };
             },
         );
     }

@@ -15,7 +15,7 @@ impl Explorer {
         if world.broken.is_some() {
             return true;
         }
-        let mut world = quiet(world, self.settings.rivals);
+        let mut world = quiet(world, self.settings.contested);
         let mut way = Vec::new();
         let well = loop {
             let hash = Quick::hash(&world);
@@ -24,7 +24,7 @@ impl Explorer {
             }
             way.push(hash);
             match self.next_quiet(&world) {
-                Some(next) if way.len() < STEPS => world = quiet(&next, self.settings.rivals),
+                Some(next) if way.len() < STEPS => world = quiet(&next, self.settings.contested),
                 _ => break false,
             }
         };
@@ -37,10 +37,10 @@ impl Explorer {
     /// One step: of an operator, otherwise of the remote, otherwise of time.
     fn next_quiet(&mut self, world: &World) -> Option<World> {
         let before = std::mem::take(&mut self.out);
-        let rivals = self.settings.rivals;
+        let contested = self.settings.contested;
         let next = (0..self.settings.operators)
             // Leader election: in the end one operator leads; the other finishes its reconcile and then stops.
-            .filter(|who| *who == 0 || rivals || world.operators[*who].run.stage != Stage::Idle)
+            .filter(|who| *who == 0 || contested || world.operators[*who].run.stage != Stage::Idle)
             .find_map(|who| self.first_fair(world, |explorer| explorer.operator_steps(world, who)))
             .or_else(|| self.first_fair(world, |explorer| explorer.remote_moves(world)))
             .or_else(|| self.first_fair(world, |explorer| explorer.time_passes(world)));
@@ -51,8 +51,8 @@ impl Explorer {
     fn first_fair(&mut self, world: &World, steps: impl FnOnce(&mut Self)) -> Option<World> {
         self.out.clear();
         steps(self);
-        let rivals = self.settings.rivals;
-        self.out.iter().find(|step| step.fair && quiet(&step.next, rivals) != *world).map(|step| step.next)
+        let contested = self.settings.contested;
+        self.out.iter().find(|step| step.fair && quiet(&step.next, contested) != *world).map(|step| step.next)
     }
 
     /// Whether nothing is left to do and the conditions are correct.
@@ -65,30 +65,30 @@ impl Explorer {
         if !resource.exists {
             return true;
         }
-        let persisted = self.ledgers.get(resource.persisted);
-        let told_now = resource.told_generation == resource.generation;
+        let persisted = self.persisted_states.get(resource.persisted);
+        let is_current = resource.reported_generation == resource.generation;
         let still = remote.id != 0 && !remote.busy();
         match resource.condition {
             _ if resource.deleting => false,
-            ConditionUpdate::Suspended => resource.suspended && told_now,
-            ConditionUpdate::Observed => resource.observed && told_now && still,
-            ConditionUpdate::NothingToObserve => resource.observed && told_now && remote.id == 0,
-            ConditionUpdate::KeyConflict => told_now && self.is_second_at(world, who, remote.id),
+            ConditionUpdate::Suspended => resource.suspended && is_current,
+            ConditionUpdate::Observed => resource.observed && is_current && still,
+            ConditionUpdate::NothingToObserve => resource.observed && is_current && remote.id == 0,
+            ConditionUpdate::KeyConflict => is_current && self.is_second_at(world, who, remote.id),
             _ if resource.observed || persisted.operation.is_some() => false,
             ConditionUpdate::KeyTaken => remote.id != 0 && remote.owner != resource.uid,
             ConditionUpdate::Disappeared => remote.id == 0,
             ConditionUpdate::UndeployFailed => remote.status == Status::UndeployFailed,
-            ConditionUpdate::Failed => told_now && remote.status == Status::Failed && !world.owed,
+            ConditionUpdate::Failed => is_current && remote.status == Status::Failed && !world.owed,
             condition => {
-                let so = self.is_so(condition, resource, world) && self.is_retained_told(resource, world);
-                told_now && still && !world.owed && so
+                let so = self.is_so(condition, resource, world) && self.is_retained_reported(resource, world);
+                is_current && still && !world.owed && so
             }
         }
     }
 
     /// Whether the condition reports exactly the values that the deployment has and that are no longer desired.
-    fn is_retained_told(&self, resource: &Resource, world: &World) -> bool {
-        let applied = self.ledgers.get(resource.persisted).applied.as_ref();
+    fn is_retained_reported(&self, resource: &Resource, world: &World) -> bool {
+        let applied = self.persisted_states.get(resource.persisted).applied.as_ref();
         let condition = applied.is_some_and(|applied| applied.retained.has(&self.second()));
         self.settings.second == Second::None || condition == (world.remote.second && !resource.second)
     }
@@ -111,10 +111,10 @@ impl Explorer {
 }
 
 /// Returns the same world without further faults, and without counters.
-fn quiet(world: &World, rivals: bool) -> World {
+fn quiet(world: &World, contested: bool) -> World {
     let mut world = World { budget: super::settings::Budget::default(), redeploys: 0, allowed: 100, ..*world };
     let [_, second] = &mut world.operators;
-    if second.run.stage == Stage::Idle && !rivals {
+    if second.run.stage == Stage::Idle && !contested {
         *second = Operator::default();
     }
     world.broken = None;

@@ -55,7 +55,7 @@ pub(super) fn arrive(settings: &Settings, world: &World, call: Request) -> Vec<(
 
 /// Whether this call must not touch the deployment.
 fn is_strange(settings: &Settings, world: &World, call: Request) -> bool {
-    let of_the_other = settings.rivals && world.remote.owner != call.owner;
+    let of_the_other = settings.contested && world.remote.owner != call.owner;
     !world.adopted && (world.remote.owner == 0 || of_the_other)
 }
 

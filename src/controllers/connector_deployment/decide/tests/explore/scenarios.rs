@@ -306,20 +306,29 @@ fn a_response_that_arrives_after_an_edit_still_counts() {
 
 #[test]
 fn rule_4_of_two_resources_that_want_one_key_one_has_it() {
-    let rivals = Settings { operators: 2, rivals: true, ..Settings::default() };
-    let live = Settings { live: true, ..rivals };
+    let contested = Settings { operators: 2, contested: true, ..Settings::default() };
+    let live = Settings { live: true, ..contested };
     let deleted = Budget { deletions: 1, ..NOTHING };
     let late = Budget { observes: 1, lost: 1, ..NOTHING };
-    let first_observed = Settings { observed: true, ..rivals };
+    let first_observed = Settings { observed: true, ..contested };
     let with = |small: Budget, more: Budget, settings: Settings| Settings { budget: bounds(small, more), ..settings };
     holds(&[
-        ("rivals, new", with(NOTHING, Budget { secrets: 1, ..ONE }, rivals)),
-        ("rivals, a response is lost", with(Budget { lost: 1, ..NOTHING }, Budget { lost: 2, ..NOTHING }, rivals)),
-        ("rivals, live", with(Budget { secrets: 1, ..NOTHING }, Budget { secrets: 1, specs: 1, ..ONE }, live)),
-        ("rivals, deleted", with(deleted, Budget { deletions: 2, lost: 1, ..NOTHING }, rivals)),
-        ("rivals, live and deleted", with(deleted, Budget { deletions: 2, ..ONE }, live)),
-        ("rivals, restored", with(Budget { restores: 1, ..NOTHING }, Budget { restores: 1, secrets: 1, ..ONE }, live)),
-        ("rivals, observed", with(Budget { observes: 2, ..NOTHING }, Budget { observes: 2, secrets: 1, ..ONE }, live)),
-        ("rivals, observed first", with(late, Budget { deletions: 1, ..late }, first_observed)),
+        ("contested, new", with(NOTHING, Budget { secrets: 1, ..ONE }, contested)),
+        (
+            "contested, a response is lost",
+            with(Budget { lost: 1, ..NOTHING }, Budget { lost: 2, ..NOTHING }, contested),
+        ),
+        ("contested, live", with(Budget { secrets: 1, ..NOTHING }, Budget { secrets: 1, specs: 1, ..ONE }, live)),
+        ("contested, deleted", with(deleted, Budget { deletions: 2, lost: 1, ..NOTHING }, contested)),
+        ("contested, live and deleted", with(deleted, Budget { deletions: 2, ..ONE }, live)),
+        (
+            "contested, restored",
+            with(Budget { restores: 1, ..NOTHING }, Budget { restores: 1, secrets: 1, ..ONE }, live),
+        ),
+        (
+            "contested, observed",
+            with(Budget { observes: 2, ..NOTHING }, Budget { observes: 2, secrets: 1, ..ONE }, live),
+        ),
+        ("contested, observed first", with(late, Budget { deletions: 1, ..late }, first_observed)),
     ]);
 }

@@ -8,7 +8,7 @@ pub(super) struct Settings {
     /// How many operators work on the resource at once.
     pub(super) operators: usize,
     /// Two resources claim the same key, and each operator works on one of them, in the same process.
-    pub(super) rivals: bool,
+    pub(super) contested: bool,
     /// Begins with a running deployment to which everything was applied.
     pub(super) live: bool,
     /// Begins with another client's deployment, and `adoptionPolicy: Adopt`.
@@ -52,7 +52,7 @@ impl Default for Settings {
         Self {
             budget: Budget::default(),
             operators: 1,
-            rivals: false,
+            contested: false,
             live: false,
             adopt: false,
             correct: false,

@@ -32,7 +32,7 @@ fn rules() -> Vec<(Rule, Settings, &'static str)> {
     let deleted = Budget { deletions: 1, ..ONE };
     let lost = Budget { lost: 1, ..NOTHING };
     let creates = Foreign { creates: true, ..Foreign::default() };
-    let rivals = Settings { rivals: true, ..two(new(NOTHING)) };
+    let contested = Settings { contested: true, ..two(new(NOTHING)) };
     let redeploys = Foreign { redeploys: true, ..Foreign::default() };
     let stranger = Budget { specs: 1, foreign: 1, ..NOTHING };
     let removed = Budget { removals: 1, ..NOTHING };
@@ -59,10 +59,10 @@ fn rules() -> Vec<(Rule, Settings, &'static str)> {
         (Rule::Retained, Settings { second: Second::Hidden, ..live(Budget { secrets: 1, ..removed }) }, "STUCK"),
         (Rule::LeavesOut, Settings { second: Second::Plain, ..live(removed) }, "TOO-MANY"),
         (Rule::AnsweredUndeploy, lags(new(deleted)), "ORPHAN"),
-        (Rule::OneWinner, rivals, "STRANGER"),
+        (Rule::OneWinner, contested, "STRANGER"),
         (
             Rule::Announcement,
-            Settings { observed: true, budget: Budget { observes: 1, ..lost }, ..rivals },
+            Settings { observed: true, budget: Budget { observes: 1, ..lost }, ..contested },
             "FORGOTTEN",
         ),
     ]

@@ -38,7 +38,7 @@ impl Explorer {
     }
 
     fn facts_of(&self, resource: &Resource) -> [String; 3] {
-        let Resource { uid, generation, request, annotation, value, condition, told_generation, .. } = resource;
+        let Resource { uid, generation, request, annotation, value, condition, reported_generation, .. } = resource;
         let flags: String = [
             (resource.deleting, " deleting"),
             (resource.orphan, " orphan"),
@@ -53,8 +53,8 @@ impl Explorer {
             format!(
                 "resource {uid}:{flags} generation {generation}, request {request}, annotation {annotation}, wants A={value}"
             ),
-            format!("persisted for {uid}: {}", stored(self.ledgers.get(resource.persisted))),
-            format!("reported for {uid}: {condition:?} of generation {told_generation}"),
+            format!("persisted for {uid}: {}", stored(self.persisted_states.get(resource.persisted))),
+            format!("reported for {uid}: {condition:?} of generation {reported_generation}"),
         ]
     }
 }

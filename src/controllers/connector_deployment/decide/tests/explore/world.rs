@@ -114,7 +114,7 @@ pub(super) struct Resource {
     pub(super) annotation: u8,
     pub(super) persisted: u32,
     pub(super) condition: ConditionUpdate,
-    pub(super) told_generation: u8,
+    pub(super) reported_generation: u8,
 }
 
 /// A resource that was read, and whether it has not changed since, which the API server knows by its resourceVersion.

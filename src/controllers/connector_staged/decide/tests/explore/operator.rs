@@ -69,7 +69,7 @@ impl Explorer {
     ) {
         let decision = self.decided(world, resource, view);
         let mut next = world.clone();
-        next.broken = self.wrongly_told(world, resource, decision.outcome);
+        next.broken = self.wrongly_reported(world, resource, decision.outcome);
         let status_conversion =
             matches!(decision.step, decide::Step::Send(_)) && self.settings.without == Some(Rule::OperationFirst);
         if let (Some(resource), false) = (&mut next.resource, status_conversion) {
@@ -102,7 +102,7 @@ impl Explorer {
         }
     }
 
-    fn wrongly_told(&self, world: &World, resource: &Resource, outcome: Outcome) -> Option<Broken> {
+    fn wrongly_reported(&self, world: &World, resource: &Resource, outcome: Outcome) -> Option<Broken> {
         match outcome {
             Outcome::Settled(no_op) if !self.is_so(world, resource, no_op) => Some(Broken::ReadyWrong),
             Outcome::KeyTaken | Outcome::Disappeared => {

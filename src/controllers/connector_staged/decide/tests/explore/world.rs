@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
 
 use super::{Budget, CAP, NOW, Settings};
-use crate::controllers::connector_staged::decide::tests::wish;
+use crate::controllers::connector_staged::decide::tests::desired;
 use crate::controllers::connector_staged::decide::{Call, CallKind, Deletion, Intent, TransientState};
 use crate::controllers::connector_staged::persisted::{Applied, ObservedConnector, PersistedState, Phase, Preview};
 
@@ -262,7 +262,7 @@ pub(super) fn intent(resource: &Resource, settings: &Settings) -> Intent {
         publish: settings.publish.then_some(false),
         publication: settings.publish.then(|| format!("private:{wanted}")),
         digest: wanted,
-        ..wish()
+        ..desired()
     }
 }
 

@@ -1,0 +1,190 @@
+//! The index of claims: which resources claim which key, through which project. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::claim::{self, Claim, prior_claim_unseen};
+use super::entry::Entry;
+use super::{ClaimStatus, RemoteKey};
+use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::crd::shared::RemoteIdentity;
+
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Number of initial lists that are not complete yet.
+    pub(super) missing_lists: usize,
+    /// Number of lists that the API server refuses.
+    pub(super) refused_lists: usize,
+    /// Resources that this version cannot deserialize, and whose keys are not known from before.
+    pub(super) unreadable: BTreeSet<ObjectRef>,
+    /// Resources that asked too early: before these lists, or before the remote answered for their project.
+    pub(super) early: BTreeSet<ObjectRef>,
+    pub(super) entries: BTreeMap<ObjectRef, Entry>,
+    /// The resources that claim each key; a key without claims has no entry.
+    pub(super) places: BTreeMap<RemoteKey, BTreeSet<ObjectRef>>,
+    pub(super) projects: BTreeMap<ObjectRef, Named>,
+    /// The namespaces that may use each `ClusterConnectProject`; resources of others claim no key through it (rule 29).
+    pub(super) allowed: BTreeMap<ObjectRef, BTreeSet<String>>,
+    /// The resources that name each project.
+    pub(super) users: BTreeMap<ObjectRef, BTreeSet<ObjectRef>>,
+}
+
+/// The remote project that a project of the cluster names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) remote: RemoteIdentity,
+    /// Whether the remote has answered with the credentials of the project.
+    pub(super) admits: bool,
+}
+
+/// Each change returns the resources whose claim status it may have changed.
+impl Index {
+    /// Decrements the number of lists to wait for.
+    pub(super) fn awaited_less(&mut self) -> BTreeSet<ObjectRef> {
+        self.missing_lists = self.missing_lists.saturating_sub(1);
+        if self.missing_lists == 0 { std::mem::take(&mut self.early) } else { BTreeSet::new() }
+    }
+
+    /// Whether resources of the kind may exist whose keys are not known.
+    pub(super) fn is_known_in_part(&self, kind: Kind) -> bool {
+        self.refused_lists > 0 || self.unreadable.iter().any(|object_ref| object_ref.kind == kind)
+    }
+
+    /// Records that a resource is readable, or gone.
+    pub(super) fn known_more(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
+        if self.unreadable.remove(object_ref) { self.known_in_part_less() } else { BTreeSet::new() }
+    }
+
+    /// Returns who waited for resources that were not known, once all are.
+    pub(super) fn known_in_part_less(&mut self) -> BTreeSet<ObjectRef> {
+        if self.refused_lists == 0 && self.unreadable.is_empty() {
+            std::mem::take(&mut self.early)
+        } else {
+            BTreeSet::new()
+        }
+    }
+
+    pub(super) fn put(&mut self, entry: &Entry, appears: bool) -> BTreeSet<ObjectRef> {
+        let object_ref = entry.claim.object_ref.clone();
+        match self.entries.get(&object_ref) {
+            Some(before) if !entry.follows(before) => return BTreeSet::new(),
+            None if !appears => return BTreeSet::new(),
+            _ => {}
+        }
+        let entry = entry.naming(self.projects.get(&entry.project).filter(|_| self.allows(entry)));
+        if let Some(before) = self.entries.get_mut(&object_ref).filter(|before| before.claims_as(&entry)) {
+            // Most writes concern only the status.
+            *before = entry;
+            return BTreeSet::new();
+        }
+        let mut enqueued = self.replace(&object_ref, Some(entry));
+        enqueued.extend(self.known_more(&object_ref));
+        enqueued
+    }
+
+    pub(super) fn remove(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
+        self.early.remove(object_ref);
+        let mut enqueued = self.replace(object_ref, None);
+        enqueued.extend(self.known_more(object_ref));
+        enqueued
+    }
+
+    pub(super) fn announce(&mut self, object_ref: &ObjectRef, announced: bool) -> BTreeSet<ObjectRef> {
+        match self.entries.get(object_ref) {
+            Some(entry) if entry.is_announced() != announced => {
+                let entry = entry.announcing(announced);
+                self.replace(object_ref, Some(entry))
+            }
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// Records that a project names another remote than before, or none, or is admitted there.
+    pub(super) fn place_users(&mut self, project: &ObjectRef, named: Option<Named>) -> BTreeSet<ObjectRef> {
+        let mut enqueued = BTreeSet::new();
+        for user in self.users.get(project).cloned().unwrap_or_default() {
+            let entry = self.entries.get(&user);
+            let entry = entry.map(|entry| entry.naming(named.as_ref().filter(|_| self.allows(entry))));
+            enqueued.extend(self.replace(&user, entry));
+            if named.as_ref().is_some_and(|named| named.admits) && self.missing_lists == 0 && self.early.remove(&user) {
+                enqueued.insert(user);
+            }
+        }
+        match named {
+            Some(named) => self.projects.insert(project.clone(), named),
+            None => self.projects.remove(project),
+        };
+        enqueued
+    }
+
+    /// Whether the namespace of a resource may use the project that the resource names.
+    pub(super) fn allows(&self, entry: &Entry) -> bool {
+        let namespaces = self.allowed.get(&entry.project);
+        !entry.project.kind.is_cluster_scoped()
+            || namespaces.is_some_and(|namespaces| namespaces.contains(&entry.claim.object_ref.namespace))
+    }
+
+    pub(super) fn replace(&mut self, object_ref: &ObjectRef, entry: Option<Entry>) -> BTreeSet<ObjectRef> {
+        let before = self.entries.get(object_ref);
+        let ids = |entry: Option<&Entry>| entry.and_then(|entry| entry.claim.id.clone());
+        let other_id = ids(before) != ids(entry.as_ref());
+        let left = before.and_then(Entry::place);
+        let entered = entry.as_ref().and_then(Entry::place);
+        let places: BTreeSet<RemoteKey> = left.iter().chain(&entered).cloned().collect();
+        let first: Vec<_> = places.iter().map(|place| self.owners(place)).collect();
+        let stays = entry.is_some();
+        self.unlink(object_ref, left.as_ref());
+        if let Some(entry) = entry {
+            self.users.entry(entry.project.clone()).or_default().insert(object_ref.clone());
+            self.entries.insert(object_ref.clone(), entry);
+        }
+        if let Some(place) = entered {
+            self.places.entry(place).or_default().insert(object_ref.clone());
+        }
+        if !other_id && places.iter().map(|place| self.owners(place)).eq(first) {
+            return BTreeSet::new();
+        }
+        let existing = places.iter().filter_map(|place| self.places.get(place)).flatten();
+        let mut enqueued: BTreeSet<ObjectRef> = existing.filter(|other| *other != object_ref).cloned().collect();
+        // A resource without competing claims needs no reconcile for this.
+        if stays && !enqueued.is_empty() {
+            enqueued.insert(object_ref.clone());
+        }
+        enqueued
+    }
+
+    pub(super) fn unlink(&mut self, object_ref: &ObjectRef, place: Option<&RemoteKey>) {
+        let Some(entry) = self.entries.remove(object_ref) else { return };
+        take_out(&mut self.users, &entry.project, object_ref);
+        if let Some(place) = place {
+            take_out(&mut self.places, place, object_ref);
+        }
+    }
+
+    pub(super) fn claims(&self, place: &RemoteKey) -> impl Iterator<Item = &Claim> {
+        let existing = self.places.get(place).into_iter().flatten();
+        let entries = existing.filter_map(|object_ref| self.entries.get(object_ref));
+        entries.filter(|entry| entry.counts()).map(|entry| &entry.claim)
+    }
+
+    /// Returns the owners of a key, for each remote record that may have it.
+    pub(super) fn owners(&self, place: &RemoteKey) -> BTreeMap<Option<String>, ObjectRef> {
+        let owners = claim::owners(self.claims(place));
+        owners.into_iter().map(|(record, owner)| (record.map(str::to_owned), owner.clone())).collect()
+    }
+
+    pub(super) fn claim_status(&self, entry: &Entry) -> ClaimStatus {
+        let Some(place) = entry.place() else { return ClaimStatus::Owner };
+        let claims: Vec<_> = self.claims(&place).collect();
+        let prior = prior_claim_unseen(&entry.claim, claims.iter().copied());
+        prior.map_or(ClaimStatus::Owner, |prior| ClaimStatus::HeldBy(prior.object_ref.clone()))
+    }
+}
+
+fn take_out<K: Ord>(sets: &mut BTreeMap<K, BTreeSet<ObjectRef>>, key: &K, object_ref: &ObjectRef) {
+    if let Some(set) = sets.get_mut(key) {
+        set.remove(object_ref);
+        if set.is_empty() {
+            sets.remove(key);
+        }
+    }
+}

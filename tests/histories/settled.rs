@@ -263,7 +263,9 @@ fn resource(
     let life = object.uid().and_then(|uid| checker.lives.get(&uid));
     let sent = |key: &str| life.is_some_and(|life| life.ever_sent.contains(key));
     let named = desired::named(object);
-    if let Some(text) = retained(&status, state, (wanted, &named), (recreates && !state.foreign_visible, &sent)) {
+    let tried = life.is_some_and(|life| life.may_have_sent("events/retryPolicy"));
+    if let Some(text) = retained(&status, state, (wanted, &named), (recreates && !state.foreign_visible, &sent), tried)
+    {
         return Some(text);
     }
     (!(plain && secured && reported)).then(|| format!("expected {wanted:?}, and the remote has {state:?}"))
@@ -275,6 +277,7 @@ fn retained(
     state: &State,
     (wanted, named): (&Values, &BTreeSet<String>),
     (recreates, sent): (bool, &dyn Fn(&str) -> bool),
+    tried: bool,
 ) -> Option<String> {
     let of_type = status.conditions.iter().find(|condition| condition.type_ == names::VALUES_RETAINED);
     let reported = of_type.filter(|condition| condition.status == "True");
@@ -294,9 +297,8 @@ fn retained(
     if recreates && unwanted.iter().any(|(key, _)| sent(key)) {
         return Some(format!("it has {unwanted:?}, which must be removed with the deployment"));
     }
-    // A retry policy that was sent and is not shown may exist: records of older services do not show it.
-    let hidden = |key: &str| sent(key) && !wanted.plain.contains_key(key);
-    let may_be = reported.is_some() && hidden("events/retryPolicy");
+    // A retry policy that may have been sent and is not shown may exist: records of older services do not show it.
+    let may_be = reported.is_some() && tried && !wanted.plain.contains_key("events/retryPolicy");
     let wrong = reported.is_some() == unwanted.is_empty() && !may_be;
     (wrong || !right).then(|| format!("it has {unwanted:?} unwanted, and reports {reported:?}"))
 }

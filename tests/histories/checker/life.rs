@@ -69,6 +69,12 @@ pub(crate) struct Life {
 }
 
 impl Life {
+    /// Whether a plain value was asked for when an operation was written: its call may have arrived, whatever the response.
+    pub(crate) fn may_have_sent(&self, key: &str) -> bool {
+        let planned = self.asks.iter().take(self.planned + 1);
+        planned.filter_map(|ask| ask.values.as_ref()).any(|values| values.plain.contains_key(key))
+    }
+
     pub(super) fn new(object_ref: ObjectRef) -> Self {
         Self {
             object_ref,

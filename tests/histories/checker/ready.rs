@@ -65,9 +65,10 @@ impl Checker {
         let mut wanted: Vec<(&Values, Option<i64>)> =
             asks.filter_map(|ask| Some((ask.values.as_ref()?, ask.version))).collect();
         // A value that is required and no longer given stays as it was sent, which is reported.
-        if wanted.is_empty() && has(names::VALUES_RETAINED) && life.asks.last().is_some_and(|ask| !ask.edited) {
-            let planned = life.asks.iter().take(life.planned + 1).rev();
-            wanted.extend(planned.filter_map(|ask| Some((ask.values.as_ref()?, ask.version))).next());
+        let removed = life.asks.last().is_some_and(|ask| !ask.edited && ask.values.is_none());
+        if removed && has(names::VALUES_RETAINED) {
+            let planned = life.asks.iter().take(life.planned + 1);
+            wanted.extend(planned.filter_map(|ask| Some((ask.values.as_ref()?, ask.version))));
         }
         let id = match (&status.id, observed) {
             (Some(id), _) => id.clone(),

@@ -196,6 +196,8 @@ impl KnownObjects {
                     Kind::Mirror => context.mirrors.object_refs(),
                     Kind::Check => context.references.object_refs().into_iter().filter(is_check).collect(),
                 });
+                // A mirror that nothing requests is known only as an object that a reconcile was given.
+                known.extend(context.given.object_refs());
                 // Objects that are counted in metrics belong to these too, unless they were never reconciled.
                 let counted = context.tracker.inventory.object_refs();
                 known.extend(counted.into_iter().filter(|object_ref| object_ref.kind == K::KIND));

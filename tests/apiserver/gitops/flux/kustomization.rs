@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::{Flux, INTERVAL, NAME as KUSTOMIZATION, condition};
 use crate::cluster::Sandbox;
 use crate::gitops::ownership::only_its_own;
-use crate::patience::in_time;
+use crate::patience::{brief, in_time};
 use crate::rules::is_accepted;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
@@ -90,22 +90,8 @@ impl Setup {
         self.flux.until(KIND, "the Kustomization is Ready", is).await
     }
 
-    /// Returns once the Kustomization runs its health checks for this revision while the remote is busy, and asserts
-    /// that it is not Ready.
-    async fn until_waiting(&self, revision: &str) {
-        self.shop.until("the operation is accepted", is_accepted).await;
-        let checks = format!("Running health checks for revision {revision}");
-        let is = |object: &Value| condition(object, "Healthy").2.starts_with(&checks);
-        let waiting = self.flux.until(KIND, "the Kustomization waits", is).await;
-        assert_eq!(condition(&waiting, "Ready").0, "Unknown", "{waiting:#}");
-        assert_ne!(waiting["status"]["lastAppliedRevision"], revision);
-    }
-
-    async fn is_ready_after_the_deployment(&self) {
-        let files = [(PROJECT_FILE, self.shop.project().to_string()), (DEPLOYMENT_FILE, self.deployment("info"))];
-        let files = files.each_ref().map(|(name, content)| (*name, Some(content.as_str())));
-        let revision = self.flux.repository.commit(&files).await;
-        self.flux.apply_source().await;
+    /// Applies the Kustomization with this timeout of its health checks.
+    async fn apply(&self, timeout: &str) {
         let spec = json!({
             "interval": INTERVAL,
             "sourceRef": {"kind": "GitRepository", "name": KUSTOMIZATION},
@@ -113,10 +99,46 @@ impl Setup {
             "targetNamespace": self.shop.sandbox.namespace,
             "prune": true,
             "wait": true,
-            "timeout": "40m",
+            "timeout": timeout,
             "deletionPolicy": "WaitForTermination",
         });
         self.flux.apply(KIND, &spec).await;
+    }
+
+    /// Commits the deployment with this value while the Kustomization has a short timeout. Returns the revision.
+    async fn publish(&self, level: &str) -> String {
+        self.apply(&short_timeout()).await;
+        let settled = |object: &Value| matches!(condition(object, "Ready"), ("True", ..) | (_, "HealthCheckFailed", _));
+        self.flux.until(KIND, "the short timeout is in force", settled).await;
+        let deployment = self.deployment(level);
+        self.flux.publish(&[(DEPLOYMENT_FILE, Some(&deployment))]).await
+    }
+
+    /// Asserts that the Kustomization waits while the remote is busy: its short timeout expires. Returns once it waits
+    /// again, with a timeout that is longer than this test waits.
+    async fn until_waiting(&self, revision: &str) {
+        self.shop.until("the operation is accepted", is_accepted).await;
+        let busy = format!("ConnectorDeployment/{}/{NAME} status: 'InProgress'", self.shop.sandbox.namespace);
+        let expired = |object: &Value| {
+            condition(object, "Ready").1 == "HealthCheckFailed" && object["status"]["lastAttemptedRevision"] == revision
+        };
+        let expired = self.flux.until(KIND, "the short timeout expires", expired).await;
+        let message = condition(&expired, "Ready").2;
+        assert!(message.contains("timeout waiting for") && message.contains(&busy), "{message}");
+        assert_ne!(expired["status"]["lastAppliedRevision"], revision);
+
+        self.apply("40m").await;
+        let checks = format!("Running health checks for revision {revision} with a timeout of 40m");
+        let is = |object: &Value| condition(object, "Healthy").2.starts_with(&checks);
+        self.flux.until(KIND, "the Kustomization waits", is).await;
+    }
+
+    async fn is_ready_after_the_deployment(&self) {
+        let files = [(PROJECT_FILE, self.shop.project().to_string()), (DEPLOYMENT_FILE, self.deployment("info"))];
+        let files = files.each_ref().map(|(name, content)| (*name, Some(content.as_str())));
+        let revision = self.flux.repository.commit(&files).await;
+        self.flux.apply_source().await;
+        self.apply(&short_timeout()).await;
         self.until_waiting(&revision).await;
         self.finish();
         self.until_ready(&revision).await;
@@ -127,8 +149,7 @@ impl Setup {
     /// A commit causes one redeploy, and a reconcile without a commit none; the fields of Flux and of the operator are
     /// apart.
     async fn applies_a_commit_once(&self) {
-        let deployment = self.deployment("debug");
-        let revision = self.flux.publish(&[(DEPLOYMENT_FILE, Some(&deployment))]).await;
+        let revision = self.publish("debug").await;
         self.until_waiting(&revision).await;
         self.finish();
         self.until_ready(&revision).await;
@@ -145,14 +166,12 @@ impl Setup {
         let id = self.shop.get().await.status.and_then(|status| status.id).expect("it is deployed");
         let outcome = PlannedOutcome::failure("service", "It did not start", "The port is taken");
         self.shop.dev.world().plan_outcome(&id, outcome, self.shop.dev.now()).unwrap();
-        let deployment = self.deployment("warn");
-        let revision = self.flux.publish(&[(DEPLOYMENT_FILE, Some(&deployment))]).await;
+        let revision = self.publish("warn").await;
         self.until_waiting(&revision).await;
         self.finish();
         let failed = |object: &Value| {
             condition(object, "Ready").1 == "HealthCheckFailed" && object["status"]["lastAttemptedRevision"] == revision
         };
-        // Its timeout of 40 minutes is longer than this test waits.
         let failed = self.flux.until(KIND, "the Kustomization has failed", failed).await;
         let (status, _, message) = condition(&failed, "Ready");
         let stalled = format!("[ConnectorDeployment/{}/{NAME} status: 'Failed']", self.shop.sandbox.namespace);
@@ -162,8 +181,7 @@ impl Setup {
         let (_, reason, message) = condition(&deployment, names::STALLED);
         assert!(reason == "RedeployFailed" && message.contains("The port is taken"), "{reason}: {message}");
 
-        let deployment = self.deployment("error");
-        let revision = self.flux.publish(&[(DEPLOYMENT_FILE, Some(&deployment))]).await;
+        let revision = self.publish("error").await;
         self.until_waiting(&revision).await;
         self.finish();
         self.until_ready(&revision).await;
@@ -183,8 +201,7 @@ impl Setup {
     }
 
     async fn deletes_the_project_after_its_deployment(&self) {
-        let deployment = self.deployment("info");
-        let revision = self.flux.publish(&[(DEPLOYMENT_FILE, Some(&deployment))]).await;
+        let revision = self.publish("info").await;
         self.until_waiting(&revision).await;
         self.finish();
         self.until_ready(&revision).await;
@@ -210,6 +227,11 @@ impl Setup {
         assert_eq!(self.at_the_remote(), [DeploymentStatus::Deployed]);
         object
     }
+}
+
+/// A timeout that has to expire, after more than one poll of Flux, which polls every 5 s.
+fn short_timeout() -> String {
+    format!("{}ms", (brief() * 5).as_millis())
 }
 
 /// Watches an existing object from now on. The result awaits its deletion, and returns the revision of the cluster at

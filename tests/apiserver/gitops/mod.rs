@@ -14,6 +14,7 @@ use crate::shop::Shop;
 
 mod argocd;
 mod differences;
+mod flux;
 mod foreign;
 mod kstatus;
 mod ownership;

@@ -12,7 +12,7 @@ use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::pace::{FINE, meanwhile, pass, stepped};
+use super::pace::{FINE, meanwhile, pass, stepped, until_called};
 use crate::shop::{NAME, SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
@@ -83,6 +83,9 @@ async fn a_create_whose_status_cannot_be_written_is_sent_once() {
         let (shop, unreliable) = shop().await;
         unreliable.begin(Which::StatusWrites, wrong);
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        until_called(&shop, "createDeployment", 1).await;
+        // Counted from here on: writes of the project's status fail, too.
+        unreliable.begin(Which::StatusWrites, wrong);
         meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
         assert_eq!(shop.calls("createDeployment"), 1, "{wrong:?}");
         unreliable.end();

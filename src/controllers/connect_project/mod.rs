@@ -302,7 +302,12 @@ async fn patch_status<P: ProjectObject>(
     let mut after = status::summarize(&before, &facts, context.clock.now());
     after.controller = context.foreign_installs.mine();
     let condition = status::ready_condition(&facts);
-    let Some(written) = write_status(api, object, &before, &after).await? else { return Ok(condition.reason) };
+    let written = write_status(api, object, &before, &after).await?;
+    // The mirror waits until the status announces it. The response to an earlier write that did may have been lost.
+    if after.registry.is_some() && (before.registry.is_none() || matches!(facts.mirror, Mirror::Unknown)) {
+        context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
+    }
+    let Some(written) = written else { return Ok(condition.reason) };
     if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
         context.event(&written, "Reconcile", &condition).await;
     }
@@ -323,7 +328,7 @@ fn mirror<P: ProjectObject>(object: &P, context: &Context) -> Mirror {
     }
 }
 
-/// Emits an Event for a changed mirror, and enqueues the mirror once the status announces it.
+/// Emits an Event for a changed mirror.
 async fn report_mirror<P: ProjectObject>(
     context: &Context,
     object: &P,
@@ -331,9 +336,6 @@ async fn report_mirror<P: ProjectObject>(
     after: &ConnectProjectStatus,
     mirror: &Mirror,
 ) {
-    if before.registry.is_none() && after.registry.is_some() {
-        context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
-    }
     let Mirror::Known(report) = mirror else { return };
     let reason = |status: &ConnectProjectStatus| {
         conditions::reason(&status.conditions, names::REGISTRY_MIRRORED).map(str::to_owned)

@@ -188,26 +188,17 @@ impl KnownObjects {
                     First::Refused | First::There => {}
                 }
                 let listed = self.listed.take().unwrap_or_default();
-                let mut known = context.keys.object_refs(K::KIND);
-                known.extend(match K::KIND {
-                    Kind::Deployment => context.deployment_caches.object_refs(),
-                    Kind::Staged => context.staged_caches.object_refs(),
-                    Kind::Project | Kind::ClusterProject => context.projects.object_refs(),
-                    Kind::Mirror => context.mirrors.object_refs(),
-                    Kind::Check => context.references.object_refs().into_iter().filter(is_check).collect(),
-                });
-                // A mirror that nothing requests is known only as an object that a reconcile was given.
-                known.extend(context.given.object_refs());
-                // Objects that are counted in metrics belong to these too, unless they were never reconciled.
-                let counted = context.tracker.inventory.object_refs();
-                known.extend(counted.into_iter().filter(|object_ref| object_ref.kind == K::KIND));
+                // Every object that a watch has shown or that a reconcile was given.
+                let known = context.keys.object_refs(K::KIND).into_iter();
+                let known = known.chain(context.given.object_refs()).chain(context.tracker.inventory.object_refs());
                 let here = |object_ref: &ObjectRef| {
                     self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
                 };
                 self.here.retain(|object_ref| listed.contains(object_ref));
                 self.later.drain(..).for_each(|object_ref| context.enqueue(object_ref));
                 settle::<K>(context);
-                return known.into_iter().filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it)).collect();
+                let gone = known.filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it));
+                return gone.collect::<BTreeSet<_>>().into_iter().collect();
             }
             watcher::Event::Delete(object) => {
                 self.here.remove(&object_ref(object));

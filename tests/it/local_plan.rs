@@ -1,12 +1,10 @@
 //! `plan --local` as a process, against the dev server: no cluster is asked, and there is none.
 
-use std::process::Stdio;
-
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
 use dev_server::Options;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use test_support::commands::with_input;
 use tokio::process::Command;
 
 use crate::described::DevServer;
@@ -50,21 +48,15 @@ impl Shop {
 
     /// Plans these manifests with these variables; returns the exit code and the plan.
     async fn plan(&self, manifests: &[Value], variables: &[(&str, &str)]) -> (Option<i32>, Value) {
-        let mut child = Command::new(PROGRAM)
+        let text: Vec<String> = manifests.iter().map(ToString::to_string).collect();
+        let mut command = Command::new(PROGRAM);
+        command
             .args(["plan", "--local", "--exit-code", "-o", "json", "-f", "-"])
             .env_clear()
             // Nothing is read from here.
             .env("KUBECONFIG", "/nowhere")
-            .envs(variables.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let text: Vec<String> = manifests.iter().map(ToString::to_string).collect();
-        child.stdin.take().unwrap().write_all(text.join("\n---\n").as_bytes()).await.unwrap();
-        let ended = child.wait_with_output().await.unwrap();
+            .envs(variables.iter().copied());
+        let ended = with_input(&mut command, &text.join("\n---\n")).await;
         let [output, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
         assert!(!output.contains("canary") && !error.contains("canary"), "{output}{error}");
         let plan = serde_json::from_str(&output).unwrap_or_else(|wrong| panic!("{wrong}: {output}{error}"));

@@ -3,6 +3,15 @@
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 
+/// Maximum number of states of a search if it is [`full`]: at the most, 2.5 GB so far.
+pub const MOST: usize = 50_000_000;
+
+/// Whether `EXPLORE=full` asks for searches with larger bounds, up to [`MOST`] states each.
+#[must_use]
+pub fn full() -> bool {
+    std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
+}
+
 /// How far a search came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {

@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use test_support::commands::with_input;
 use tokio::process::Command;
 
 use crate::manifests::with_spec;
@@ -46,7 +46,9 @@ impl Planned {
 async fn plan_as(shop: &Shop, kubeconfig: &Path, manifests: &[Value], more: &[&str]) -> Planned {
     let before = written(shop).await;
     let own = ["--operator-namespace", shop.sandbox.namespace.as_str()];
-    let mut child = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+    let text: Vec<String> = manifests.iter().map(ToString::to_string).collect();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
+    command
         .args([
             "plan",
             "--exit-code",
@@ -60,16 +62,8 @@ async fn plan_as(shop: &Shop, kubeconfig: &Path, manifests: &[Value], more: &[&s
         .args(if more.contains(&"--operator-namespace") { &[][..] } else { &own[..] })
         .args(more)
         .env_clear()
-        .env("KUBECONFIG", kubeconfig)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let text: Vec<String> = manifests.iter().map(ToString::to_string).collect();
-    child.stdin.take().unwrap().write_all(text.join("\n---\n").as_bytes()).await.unwrap();
-    let ended = child.wait_with_output().await.unwrap();
+        .env("KUBECONFIG", kubeconfig);
+    let ended = with_input(&mut command, &text.join("\n---\n")).await;
     let [output, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
     for secret in [TOKEN, NEXT, "dev-secret"] {
         assert!(!output.contains(secret) && !error.contains(secret), "{secret}: {output} {error}");

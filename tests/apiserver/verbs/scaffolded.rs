@@ -1,6 +1,6 @@
 //! `scaffold` and `logs`: the remote through the credentials of a resource's project.
 
-use tokio::io::AsyncWriteExt as _;
+use test_support::commands::with_input;
 use tokio::process::Command;
 
 use super::doctor::operator;
@@ -10,18 +10,12 @@ use crate::shop::{CREDENTIALS, Shop};
 
 /// Runs `plan` with this text as its standard input.
 async fn plan(shop: &Shop, manifests: &str) -> (Option<i32>, String, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_connect-operator"));
+    command
         .args(["plan", "--filename", "-", "--namespace", &shop.sandbox.namespace])
         .env_clear()
-        .env("KUBECONFIG", shop.sandbox.kubeconfig())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(manifests.as_bytes()).await.unwrap();
-    ended(in_time(child.wait_with_output()).await.expect("it ends").unwrap())
+        .env("KUBECONFIG", shop.sandbox.kubeconfig());
+    ended(in_time(with_input(&mut command, manifests)).await.expect("it ends"))
 }
 
 #[tokio::test]

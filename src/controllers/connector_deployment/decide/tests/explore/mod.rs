@@ -7,7 +7,8 @@
 //! arrives within one tick or never; for two ticks a read may show the state before the last write, and a redeploy the
 //! old status. Only ages matter, so worlds contain ages, capped at the longest time that a row waits for.
 //!
-//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, to the end or to [`MOST`] worlds.
+//! `EXPLORE=full cargo test --release --lib explore -- --nocapture` explores with larger bounds, to the end or to [`MOST`]
+//! worlds.
 //! Continue with `scenarios`, then `operator` and `remote`; `teeth` breaks one rule after the other.
 
 mod ages;
@@ -29,7 +30,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
-use test_support::reachable::{Reached, reachable};
+use test_support::reachable::{MOST, Reached, full, reachable};
 
 use self::ask::{Decided, Question};
 use self::pool::{Map, Pool, Quick, Set};
@@ -201,14 +202,6 @@ impl Model for Exploration {
             Property::always("STUCK", |exploration: &Self, world: &World| exploration.lock().recovers(world)),
         ]
     }
-}
-
-/// Maximum number of worlds of a scenario if [`full`]: 2.5 GB.
-const MOST: usize = 50_000_000;
-
-/// Whether to explore larger bounds, up to [`MOST`] worlds each.
-fn full() -> bool {
-    std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
 }
 
 /// Returns how many worlds were visited, or the property that breaks and the steps that lead there. Unless [`full`], the

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use stateright::{Checker, HasDiscoveries, Model, Property};
-use test_support::reachable::{Reached, reachable};
+use test_support::reachable::{MOST, Reached, full, reachable};
 
 use self::world::{Broken, World};
 
@@ -152,14 +152,6 @@ impl Model for Explorer {
             Property::always("STUCK", |explorer: &Self, world: &World| explorer.recovers(world)),
         ]
     }
-}
-
-/// Maximum number of worlds of a scenario if [`full`]: 2.5 GB.
-const MOST: usize = 50_000_000;
-
-/// Whether to explore larger bounds, up to [`MOST`] worlds each.
-fn full() -> bool {
-    std::env::var_os("EXPLORE").is_some_and(|value| value == "full")
 }
 
 /// Returns how many worlds were visited, or the property that breaks and the steps that lead there. Unless [`full`], the

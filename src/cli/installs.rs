@@ -166,12 +166,12 @@ mod tests {
     #[test]
     fn credentials_of_shared_projects_are_in_the_namespace_of_the_only_operator_with_them() {
         let shared = deployment(&["run", CLUSTER_PROJECTS]);
-        let elsewhere = deployment(&["run", CLUSTER_PROJECTS, "--operator-namespace=other"]);
+        let other_namespace = deployment(&["run", CLUSTER_PROJECTS, "--operator-namespace=other"]);
         for (case, operators, expected) in [
             ("one", vec![&shared], Ok("system")),
             ("two installs in one namespace", vec![&shared, &shared], Ok("system")),
             ("none", vec![], Err("no operator with shared projects was found")),
-            ("two namespaces", vec![&shared, &elsewhere], Err("several namespaces (other, system)")),
+            ("two namespaces", vec![&shared, &other_namespace], Err("several namespaces (other, system)")),
         ] {
             let found = only_namespace(operators.into_iter().filter_map(Install::of));
             match (found, expected) {

@@ -1,6 +1,6 @@
-//! `plan --local`: what stands in for the cluster. The manifests are all there is, and nothing else exists.
+//! `plan --local`: the projected cluster. It contains the manifests, and nothing else.
 //!
-//! Next: `schema` for the check that stands in for that of the API server.
+//! Next: `schema` for the check in place of that of the API server.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

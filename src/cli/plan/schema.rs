@@ -1,7 +1,7 @@
 //! Checks manifests against the schemas of the CRDs without an API server: names and types of fields, required fields and
 //! bounds. Rules between fields (CEL) are not evaluated. Pure.
 //!
-//! Manifests may contain what nobody should see, so no problem quotes a value.
+//! Manifests may contain secrets, so no problem quotes a value.
 
 use regex_automata::meta::Regex;
 use serde_json::{Map, Value};

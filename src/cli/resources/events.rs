@@ -18,15 +18,6 @@ use super::output::{Form, Output, yaml};
 use super::selection::{Selection, get, list};
 use super::text::{age, columns, plain};
 
-/// What the command works on; a bare name is a `ConnectorDeployment`.
-const TYPES: [ResourceType; 5] = [
-    ResourceType::Deployment,
-    ResourceType::Staged,
-    ResourceType::Project,
-    ResourceType::Check,
-    ResourceType::ClusterProject,
-];
-
 /// Namespace of the Events about objects that have none.
 pub(super) const CLUSTER_EVENTS: &str = "default";
 
@@ -47,7 +38,7 @@ Examples:
 /// as long as they exist.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&TYPES)))))]
+#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&ResourceType::DEPLOYMENTS_FIRST)))))]
 pub(in crate::cli) struct Events {
     #[command(flatten)]
     selection: Selection,
@@ -61,7 +52,7 @@ pub(in crate::cli) struct Events {
 /// # Errors
 /// If a resource neither exists nor has Events, or the Events cannot be listed.
 pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
-    let wanted = args.selection.wanted(&TYPES)?;
+    let wanted = args.selection.wanted(&ResourceType::DEPLOYMENTS_FIRST)?;
     let (client, namespace) = args.selection.place.client().await.map_err(Failed::Cluster)?;
     let place = args.selection.place(&namespace);
     let mut found = Vec::new();

@@ -34,6 +34,10 @@ impl ResourceType {
     pub(super) const ALL: [Self; 5] =
         [Self::ClusterProject, Self::Project, Self::Staged, Self::Deployment, Self::Check];
 
+    /// Every type, for commands for which a bare name is a `ConnectorDeployment`.
+    pub(super) const DEPLOYMENTS_FIRST: [Self; 5] =
+        [Self::Deployment, Self::Staged, Self::Project, Self::Check, Self::ClusterProject];
+
     /// Returns the type of a project that `projectRef` names.
     pub(in crate::cli) fn of_project(kind: ProjectKind) -> Self {
         match kind {

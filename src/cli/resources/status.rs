@@ -12,15 +12,6 @@ use super::output::Output;
 use super::page::{View, page};
 use super::selection::{Selection, read};
 
-/// What the command works on; a bare name is a `ConnectorDeployment`.
-const TYPES: [ResourceType; 5] = [
-    ResourceType::Deployment,
-    ResourceType::Staged,
-    ResourceType::Project,
-    ResourceType::Check,
-    ResourceType::ClusterProject,
-];
-
 const EXAMPLES: &str = "\
 Examples:
   # The ConnectorDeployment tax in the namespace of the context
@@ -38,7 +29,7 @@ Examples:
 /// requests that were not handled yet, the last report, and the next step.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&TYPES)))))]
+#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&ResourceType::DEPLOYMENTS_FIRST)))))]
 pub(in crate::cli) struct Status {
     #[command(flatten)]
     selection: Selection,
@@ -52,7 +43,7 @@ pub(in crate::cli) struct Status {
 /// # Errors
 /// If a resource does not exist or cannot be read.
 pub(in crate::cli) async fn status(args: Status) -> Result<(), Failed> {
-    let (_, found) = args.selection.find(&TYPES).await?;
+    let (_, found) = args.selection.find(&ResourceType::DEPLOYMENTS_FIRST).await?;
     if let Some(text) = args.output.objects(&found).map_err(Failed::Argument)? {
         return Ok(print(&text)?);
     }

@@ -16,15 +16,6 @@ use super::kind::ResourceType;
 use super::progress::Goal;
 use super::selection::Selection;
 
-/// What the command works on; a bare name is a `ConnectorDeployment`.
-const TYPES: [ResourceType; 5] = [
-    ResourceType::Deployment,
-    ResourceType::Staged,
-    ResourceType::Project,
-    ResourceType::Check,
-    ResourceType::ClusterProject,
-];
-
 const EXAMPLES: &str = "\
 Examples:
   # The ConnectorDeployment tax
@@ -43,7 +34,7 @@ Examples:
 /// also shows the elapsed time.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&TYPES)))))]
+#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&ResourceType::DEPLOYMENTS_FIRST)))))]
 pub(in crate::cli) struct Wait {
     #[command(flatten)]
     selection: Selection,
@@ -58,7 +49,7 @@ pub(in crate::cli) struct Wait {
 /// # Errors
 /// If a resource does not exist or is not ready in the end, or if no resource is selected.
 pub(in crate::cli) async fn wait(args: Wait) -> Result<(), Failed> {
-    let (client, found) = args.selection.find(&TYPES).await?;
+    let (client, found) = args.selection.find(&ResourceType::DEPLOYMENTS_FIRST).await?;
     if found.is_empty() {
         return Err(Failed::Unfinished("there is nothing to wait for".to_owned()));
     }

@@ -89,7 +89,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         self.cache.transient = applied.transient.clone();
         if K::deletes(call) && matches!(result.response, Response::Accepted(_)) {
-            // The status says so already, and often the next observation finds that the record is gone.
+            // The status shows it already, and often the next observation finds that the record is gone.
             return Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))));
         }
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);

@@ -88,7 +88,7 @@ impl Shared {
         labels: &BTreeMap<String, BTreeMap<String, String>>,
         projects: impl Iterator<Item = &'a ClusterConnectProject>,
     ) {
-        // Nobody is enqueued in a plan.
+        // A plan enqueues nothing.
         let _ = self.permissions.note::<Namespace>(&Event::Init);
         for (name, labels) in labels {
             let metadata =

@@ -225,15 +225,21 @@ mod tests {
         };
         let denied =
             json!({"status": {"observedGeneration": 3, "conditions": conditions(("False", "ProjectNotAllowed", ""))}});
-        let elsewhere = through(json!({"metadata": {"namespace": "yard"}}));
+        let other_namespace = through(json!({"metadata": {"namespace": "yard"}}));
         let status = |scopes: Value| json!({"status": {"observedGeneration": 3, "conditions": conditions(("True", "Available", "")), "scopes": scopes}});
         let (all, views) = (json!(["manage_project:my-shop"]), json!(["view_connectors_deployments:my-shop"]));
         for (case, scopes, used_by, level, expected) in [
-            ("all scopes", &all, deployment(&elsewhere), Level::Ok, "shop: my-shop answers, and its API client has"),
             (
-                "a user elsewhere",
+                "all scopes",
+                &all,
+                deployment(&other_namespace),
+                Level::Ok,
+                "shop: my-shop answers, and its API client has",
+            ),
+            (
+                "a user in another namespace",
                 &views,
-                deployment(&elsewhere),
+                deployment(&other_namespace),
                 Level::Problem,
                 "shop: its API client lacks the scopes",
             ),

@@ -84,7 +84,7 @@ impl Deployment<'_> {
         Ok(Next::Again(again))
     }
 
-    /// Whether a DELETE was accepted a moment ago: the status says so already, and the end often follows.
+    /// Whether a DELETE was accepted a moment ago: the status shows it already, and the end often follows.
     fn has_just_undeployed(&self, decision: &Decision) -> bool {
         let operation = decision.persisted.operation.as_ref();
         decision.outcome == Outcome::Running(OperationKind::Undeploy)

@@ -54,8 +54,9 @@ pub(super) trait Reconciled: Object + ManagedKind {
     }
 }
 
+/// Implements the trait by the `reconcile` of a module. `$panicked`: what else a panic leads to.
 macro_rules! reconciled {
-    ($($kind:ident by $module:ident),*) => {
+    ($($kind:ident by $module:ident $(, and $panicked:path)?;)*) => {
         $(impl Reconciled for $kind {
             fn reconcile(
                 object: Arc<Self>,
@@ -63,16 +64,25 @@ macro_rules! reconciled {
             ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
                 $module::reconcile(object, context)
             }
+
+            $(fn report_panic(
+                object: &Self,
+                context: &Context,
+                condition: &ConditionUpdate,
+            ) -> impl Future<Output = Result<(), kube::Error>> + Send {
+                $panicked(object, context, &object_ref(object), condition);
+                panics::report(object, context, condition)
+            })?
         })*
     };
 }
 
 reconciled!(
-    ConnectorDeployment by driver,
-    ConnectorStaged by driver,
-    ConnectProject by connect_project,
-    ClusterConnectProject by connect_project,
-    ActionCheck by action_check
+    ConnectorDeployment by driver;
+    ConnectorStaged by driver;
+    ConnectProject by connect_project, and connect_project::publish_failure;
+    ClusterConnectProject by connect_project, and connect_project::publish_failure;
+    ActionCheck by action_check;
 );
 
 impl Reconciled for MirroredProject {

@@ -149,6 +149,7 @@ async fn report_kubernetes_error<P: ProjectObject>(
         return Err(error);
     }
     let condition = refusal::condition(refusal::Access::Write, request, error)?;
+    publish_failure(object, context, object_ref, &condition);
     let api = P::api(context.client.clone(), &object_ref.namespace);
     let access = Access { remote: Err(condition), unkept: None, gone: false };
     // Boxed to keep the common path's future small: this is rare.
@@ -262,6 +263,19 @@ fn publish<P: ProjectObject>(
         }
         // The project itself, too: if it was deleted during this reconcile, the next one notices.
         context.enqueue(object_ref.clone());
+    }
+}
+
+/// Publishes why the project cannot be used, unless it could be used before: then its resources go on with what they have.
+pub(super) fn publish_failure<P: ProjectObject>(
+    object: &P,
+    context: &Context,
+    object_ref: &ObjectRef,
+    condition: &ConditionUpdate,
+) {
+    let unusable = context.projects.get(object_ref).is_none_or(|project| project.remote.is_err());
+    if unusable && object.meta().deletion_timestamp.is_none() {
+        publish(object, context, object_ref, &Err(condition.clone()));
     }
 }
 

@@ -14,8 +14,9 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
 use super::decide::Outcome;
-use super::persisted::Phase;
+use super::persisted::{OperationKind, PersistedState, Phase};
 use crate::controllers::conditions::cut;
+use crate::controllers::tags::{Item, Kind, Tags};
 use crate::crd::ConnectorDeployment;
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 
@@ -76,6 +77,27 @@ pub(super) fn wanted(
         start: ended.started_at.0.min(now).max(oldest),
         lines,
     })
+}
+
+/// Whether a log of the operation that ends may have secured values that are not those of the operation, so that they
+/// could not be masked: a redeploy that fails does not stop what runs (contract section 7), which goes on to log.
+pub(super) fn may_have_former_values(before: &PersistedState) -> bool {
+    let Some(operation) = before.operation.as_ref().filter(|operation| operation.kind != OperationKind::Create) else {
+        return false;
+    };
+    let Some(applied) = before.applied.as_ref().filter(|_| !before.unverified) else { return true };
+    let secured = |tags: Option<&Tags>| -> Option<Vec<(Item, String)>> {
+        let secured = tags?.iter().filter(|(item, _)| item.kind == Kind::Secured);
+        Some(secured.map(|(item, tag)| (item.clone(), tag.to_owned())).collect())
+    };
+    let (running, sent) = (secured(applied.sent.as_ref()), secured(operation.payload.as_ref().map(|it| &it.tags)));
+    let same = running.is_some() && running == sent;
+    match applied.outcome {
+        // What runs is from before the last operation. Had it secured values that this one lacks, they would be retained.
+        Phase::Failed if applied.serves => !(same && running.is_some_and(|secured| secured.is_empty())),
+        Phase::Failed => false,
+        _ => !same,
+    }
 }
 
 /// Reads a log until all of it is read or [`LONGEST`] is over, once fewer than [`AT_ONCE`] others are being read.
@@ -210,6 +232,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::controllers::connector_deployment::status_conversion::persisted;
 
     #[test]
     fn a_log_is_read_once_for_each_operation_that_failed_from_its_start() {
@@ -246,6 +269,36 @@ mod tests {
             let wanted = wanted(&object, &before, Some(&record), &outcome, now);
             assert_eq!(wanted.as_ref().map(|wanted| wanted.start.to_string()).as_deref(), start, "{case}");
             assert!(wanted.is_none_or(|wanted| wanted.applications == ["service", "job"]), "{case}");
+        }
+    }
+
+    #[test]
+    fn what_runs_beside_a_failed_operation_may_log_other_secrets() {
+        let values = |plain: &str, secret: Option<&str>| json!([{"application": "service", "standard": {"LEVEL": plain}, "secured": secret.map_or_else(|| json!({}), |it| json!({"TOKEN": it}))}]);
+        let applied = |outcome: &str, serves: bool, secret| json!({"generation": 1, "outcome": outcome, "serves": serves, "values": values("a", secret)});
+        let unknown = json!({"generation": 1, "outcome": "Deployed", "serves": true});
+        let (new, none) = (Some("new"), None);
+        for (case, kind, secret, applied, unverified, may) in [
+            ("a create", "Create", new, Value::Null, false, false),
+            ("only a plain value changed", "Redeploy", new, applied("Deployed", true, new), false, false),
+            ("a secret changed", "Redeploy", new, applied("Deployed", true, Some("old")), false, true),
+            ("a secret is new", "Redeploy", new, applied("Deployed", true, none), false, true),
+            ("a deployment of somebody else", "Redeploy", new, Value::Null, false, true),
+            ("what it runs with is not known", "Redeploy", new, unknown, false, true),
+            ("it may have been changed", "Redeploy", new, applied("Deployed", true, new), true, true),
+            ("an earlier redeploy failed, too", "Redeploy", new, applied("Failed", true, new), false, true),
+            ("so it did, without any secret", "Redeploy", none, applied("Failed", true, none), false, false),
+            ("nothing runs", "Redeploy", new, applied("Failed", false, Some("old")), false, false),
+        ] {
+            let before: ConnectorDeploymentStatus = serde_json::from_value(json!({
+                "observedGeneration": 2,
+                "applied": applied,
+                "operation": {"type": kind, "state": "Accepted", "attempt": 1, "generation": 2, "digest": "key:hash",
+                    "startedAt": "2026-02-28T23:00:00Z", "values": values("b", secret)},
+            }))
+            .expect("a status");
+            let before = PersistedState { unverified, ..persisted(&before) };
+            assert_eq!(may_have_former_values(&before), may, "{case}");
         }
     }
 

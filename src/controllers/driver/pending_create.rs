@@ -107,7 +107,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     pub(super) fn take_pending_create(&mut self) {
         let reported = self.object.status().is_some_and(has_begun::<K>);
         let remembered = self.cache.pending_create.take().filter(|_| !reported);
-        self.cache.pending_create = PendingCreate::of(&*self.object).or(remembered);
+        let annotated = PendingCreate::of(&*self.object);
+        if annotated.is_some() {
+            self.cache.is_create_signed = is_signed(self.object.meta(), &self.context.digest_key);
+        }
+        self.cache.pending_create = annotated.or(remembered);
         if let Some(pending) = &self.cache.pending_create {
             let mut status = self.object.status().cloned().unwrap_or_default();
             K::set_begun(&mut status, Some(pending));

@@ -27,9 +27,11 @@ impl Remote {
         })
     }
 
-    /// Removes the claim of a project; returns whether it was the last one.
+    /// Removes the claim of a project; returns whether it was the last one. Every object that may have come through the
+    /// project is enqueued: those of its namespace, or all if resources of any namespace may name it. One that came through
+    /// another project comes again.
     pub(super) fn part(&self, project: &ObjectRef) -> bool {
-        self.dismiss(|object_ref| object_ref.namespace == project.namespace);
+        self.dismiss(|object_ref| project.kind.is_cluster_scoped() || object_ref.namespace == project.namespace);
         self.change(|state| {
             state.claims.remove(project);
             state.apply_lowest_rate();

@@ -211,6 +211,20 @@ async fn releasing_the_last_claim_ends_the_poller_and_enqueues_every_object() {
     assert_eq!(bench.service.calls(), []);
 }
 
+#[tokio::test]
+async fn releasing_a_shared_project_enqueues_the_objects_of_every_namespace() {
+    let mut bench = Bench::new();
+    let shared = ObjectRef::cluster_project("one");
+    let remote = bench.claim(&shared, "secret", 10);
+    bench.claim(&project("one"), "secret", 10);
+    until(|| remote.has_answered()).await;
+    bench.quiet();
+    let far = ObjectRef::deployment("elsewhere", "tax");
+    remote.watch(&far, &id(2), PollRate::Settled(Duration::from_mins(5)));
+    bench.remotes.release(&shared);
+    assert_eq!(bench.next().await, far, "its project may have other credentials now");
+}
+
 #[test]
 fn settings_compare_all_fields_and_do_not_show_the_secret() {
     let base = settings("a recognisable secret", 10);

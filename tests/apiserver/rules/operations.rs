@@ -13,7 +13,7 @@ use crate::patience::in_time;
 use crate::shop::SECRET;
 
 /// In milliseconds, longer than any test: the operator is killed before the response.
-const FOR_EVER: u64 = 60_000;
+pub(super) const FOR_EVER: u64 = 60_000;
 
 fn assert_unknown_while_it_runs(versions: &[ConnectorDeployment]) {
     let running = versions.iter().filter(|object| status(object).operation.is_some());

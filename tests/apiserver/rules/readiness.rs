@@ -156,6 +156,23 @@ async fn rule_18_without_the_values_in_force_a_report_has_no_texts() {
 }
 
 #[tokio::test]
+async fn rule_18_a_report_has_no_texts_after_the_response_to_the_create_was_lost() {
+    let shop = Leaping::open().await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).after_the_effect().times(1)).unwrap();
+    shop.apply_deployment(&json!({})).await;
+    shop.until_calls("createDeployment", 1).await;
+    let id = shop.dev.world().id_of("demo", &shop.key(), shop.dev.now()).expect("it arrived");
+    let outcome = PlannedOutcome::failure("service", "Refused a-token-of-somebody-else", "It is wrong");
+    shop.dev.world().plan_outcome(&id, outcome, shop.dev.now()).unwrap();
+    shop.clock.step(DEPLOYING);
+    let failed = shop.until_reason("DeploymentFailed").await;
+    assert!(is(&failed, names::SECRETS_UNVERIFIED));
+    let report = status(&failed).report;
+    let entry = report.iter().find(|entry| entry.entry_type == "Error").expect("an error");
+    assert_eq!((entry.title.as_str(), &entry.message), (LEFT_OUT, &None));
+}
+
+#[tokio::test]
 async fn rule_18_after_thirty_minutes_takes_too_long_is_reported_and_polling_continues() {
     let shop = Leaping::with_deployments_of(Duration::from_hours(2)).await;
     shop.apply_deployment(&json!({})).await;

@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, Leaping, condition, is, is_accepted, level, message, ready, status};
+use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, message, ready, status};
 use crate::patience::timeout_option;
 use crate::shop::{PROJECT, SECRET};
 
@@ -127,6 +127,26 @@ async fn the_last_error_lines_are_in_the_status_after_a_failure_without_secrets(
     shop.change(&json!({"spec": level("debug")})).await;
     let live = shop.redeployed("Deployed").await;
     assert!(status(&live).last_log_lines.is_empty());
+}
+
+#[tokio::test]
+async fn no_lines_are_shown_while_an_earlier_deployment_may_log_a_former_secret() {
+    let shop = Leaping::open().await;
+    let mut change = level("info");
+    change["failureLogLines"] = json!(2);
+    shop.apply_deployment(&change).await;
+    let id = status(&shop.finish("Deployed").await).id.expect("an id");
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    shop.change(&json!({"spec": level("loud")})).await;
+    shop.until_reason("Redeploying").await;
+    shop.clock.step(GATHER);
+    shop.until("accepted", is_accepted).await;
+    let text = "refused first-token-of-the-shop";
+    shop.dev.world().write_log(&id, "service", &LogSeverity::Error, text, shop.dev.now()).unwrap();
+    shop.finish("RedeployFailed").await;
+    let later = shop.pass(Duration::from_mins(1)).await;
+    assert!(!format!("{later:?}").contains("first-token-of-the-shop"), "{later:?}");
+    assert_eq!((status(&later).last_log_lines, shop.calls("getDeploymentLogsById")), (Vec::new(), 0));
 }
 
 #[tokio::test]

@@ -185,18 +185,23 @@ async fn a_policy_that_refuses_the_finalizer_is_reported_on_every_kind_and_nothi
     refuse_finalizers(&shop).await;
     let mut other = shop.project();
     other["metadata"]["name"] = json!("other");
-    for manifest in [shop.project(), other, with_outputs(&shop), staged()] {
+    let mut of_other = shop.deployment();
+    of_other["metadata"]["name"] = json!("of-other");
+    of_other["spec"]["projectRef"]["name"] = json!("other");
+    for manifest in [shop.project(), other, with_outputs(&shop), of_other, staged()] {
         shop.sandbox.apply(&manifest).await.unwrap();
     }
     shop.start_operator();
     let words = ["patch the finalizers", "no finalizers here"];
     until_reported_with::<ConnectProject>(&shop, "other", "KubernetesError", &words).await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
+    until_reported_with::<ConnectorDeployment>(&shop, "of-other", "ProjectNotReady", &words).await;
     until_reported_with::<ConnectorStaged>(&shop, "kit", "KubernetesError", &words).await;
     assert_eq!((shop.calls("createDeployment"), shop.calls("createConnectorStaged")), (0, 0));
     let binding = ["delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", &shop.sandbox.namespace];
     shop.sandbox.succeed(&binding, "").await;
     until_reported_with::<ConnectProject>(&shop, "other", "Available", &[]).await;
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, "of-other", "Deployed", &[]).await;
     until_reported_with::<ConnectorStaged>(&shop, "kit", "Staged", &[]).await;
 }

@@ -100,6 +100,10 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
     other["metadata"]["name"] = json!("other");
     other["spec"]["projectKey"] = json!("other");
     shop.sandbox.apply(&other).await.unwrap();
+    let mut of_other = shop.deployment();
+    of_other["metadata"]["name"] = json!("of-other");
+    of_other["spec"]["projectRef"]["name"] = json!("other");
+    shop.sandbox.apply(&of_other).await.unwrap();
     let mut verified = shop.deployment();
     verified["metadata"]["name"] = json!("verified");
     verified["spec"]["verify"] = json!({"extensions": [{"key": "demo-cart-check", "application": "service"}]});
@@ -109,6 +113,7 @@ async fn a_reconcile_that_panics_is_reported_and_repeated_and_all_others_continu
 
     let panicked = async {
         shop.until_object("other", "panicked", |object| of_project(object) == Some("InternalError")).await;
+        shop.until_object("of-other", "not usable", |object| of_deployment(object) == Some("ProjectNotReady")).await;
         shop.until_object("verified", "panicked", |object| of_deployment(object) == Some("InternalError")).await;
         shop.until_object(CHECK, "panicked", |object| of_check(object) == Some("InternalError")).await;
         shop.until_reason("Deployed").await;

@@ -48,7 +48,8 @@ impl Deployment<'_> {
         let inputs = &*inputs;
         let record = inputs.record();
         let before = self.status();
-        let log = logs::wanted(&self.object, &before, record, &decision.outcome, self.context.clock.now());
+        let log = logs::wanted(&self.object, &before, record, &decision.outcome, self.context.clock.now())
+            .filter(|_| !logs::may_have_former_values(&self.persisted()));
         let comparison = self.comparison(inputs, decision);
         let mut condition = self.ready_condition(inputs, decision);
         if matches!(decision.outcome, Outcome::Settled { .. } | Outcome::NotApplied { .. })

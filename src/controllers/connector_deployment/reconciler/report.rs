@@ -98,7 +98,9 @@ impl Deployment<'_> {
         }
         match (&inputs.payload, sent) {
             (Some(wanted), sent)
-                if !sent.is_empty() && sent.iter().all(|digest| *digest == Some(&wanted.payload.digest)) =>
+                if !persisted.unverified
+                    && !sent.is_empty()
+                    && sent.iter().all(|digest| *digest == Some(&wanted.payload.digest)) =>
             {
                 Texts::Masked(&inputs.masker)
             }

@@ -373,12 +373,15 @@ async fn rule_04_an_invented_pending_create_outranks_nobody() {
     let id = shop.make_elsewhere_under(KEY, "info");
     let waits = json!({"configurations": [{"applicationName": "service", "securedConfiguration": [
         {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "later", "key": "token"}}}]}]});
-    let mut restored = named(&shop, "restored", &waits);
+    let mut restored = named(&shop, "zzz", &waits);
     restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
     shop.sandbox.apply(&restored).await.unwrap();
+    // The backup cannot take its deployment before the other one looks its key up.
+    let slow = FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::default() };
+    shop.dev.fault(Fault::of("getDeploymentById", slow)).unwrap();
     shop.start_operator();
     let aside = shop.until_reason("KeyConflict").await;
-    assert_aside(&aside, &format!("{}/restored", shop.sandbox.namespace));
+    assert_aside(&aside, &format!("{}/zzz", shop.sandbox.namespace));
     assert_eq!(status(&aside).id, None);
     assert_eq!(shop.sent()[1..], [0, 0]);
 }

@@ -36,9 +36,15 @@ lint:
 golden:
     UPDATE_GOLDEN=1 cargo test --test it -- crds documentation chart
 
-# Rewrite the picture of the console of the dev server (Chromium).
+# Rewrite the pictures of the console of the dev server and of the dashboard (Chromium, Prometheus; a few minutes).
 picture:
     UPDATE_PICTURES=1 REQUIRE_CHROMIUM=1 cargo test --test it -- console::the_page_can_be_read
+    UPDATE_PICTURES=1 cargo test --test apiserver -- seen::picture
+
+# Record the demo as the picture of the README.
+recording:
+    scripts/demo-svg > target/demo.svg
+    mv target/demo.svg docs/images/demo.svg
 
 # Build the pages of docs/ as a book, into target/book (cargo install mdbook --locked: 3 to 5 minutes, once).
 book:

@@ -21,6 +21,7 @@ use super::connector_deployment::content_cache::ContentCache;
 use super::connector_staged;
 use super::digest::DigestKey;
 use super::driver::LocalCaches;
+use super::event_reason::EventReason;
 use super::foreign_installs::ForeignInstalls;
 use super::keys::KeyOwnership;
 use super::namespace_permissions::NamespacePermissions;
@@ -176,7 +177,7 @@ impl Context {
             EventType::Warning => tracing::warn!(reason = condition.reason.as_str(), "{}", condition.message),
             EventType::Normal => tracing::info!(reason = condition.reason.as_str(), "{}", condition.message),
         }
-        self.report(object, type_, condition.reason.as_str(), action, &condition.message).await;
+        self.report(object, type_, condition.reason.into(), action, &condition.message).await;
     }
 
     /// Publishes an Event with a reason of its own.
@@ -184,10 +185,11 @@ impl Context {
         &self,
         object: &K,
         type_: EventType,
-        reason: &str,
+        reason: EventReason,
         action: &str,
         note: &str,
     ) {
+        let reason = reason.as_str();
         let note = cut(note, LONGEST_NOTE);
         let version = object.meta().resource_version.clone();
         let about = self.series.of(object.object_ref(&()), version, reason, &note, self.clock.now());

@@ -16,6 +16,7 @@ pub mod context;
 pub mod digest;
 pub mod digest_key;
 pub mod driver;
+pub mod event_reason;
 pub mod events;
 pub mod fair_queue;
 pub mod foreign_installs;

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::conditions::cut;
 use super::context::Context;
+use super::event_reason::EventReason;
 use super::guarded::Guarded;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
@@ -25,8 +26,6 @@ use super::object::Object;
 use super::object_ref::Kind;
 use crate::crd::AllowedNamespaces;
 
-/// Reason of the Event. The status stays as it was, with its observedGeneration.
-const NOT_UNDERSTOOD: &str = "NotUnderstood";
 /// Maximum length of the error text.
 const LONGEST_TEXT: usize = 512;
 
@@ -115,7 +114,8 @@ fn report_unreadable<K: Object>(unreadable_sender: &Sender<InvalidObject>, inval
     let _ = unreadable_sender.try_send(invalid);
 }
 
-/// Writes an Event for each object that cannot be deserialized, until the channel closes. The error quotes the spec,
+/// Writes an Event for each object that cannot be deserialized, until the channel closes. The status stays as it was,
+/// with its observedGeneration. The error quotes the spec,
 /// which cannot contain a secured value.
 pub async fn report<K: Object>(mut unreadable: Receiver<InvalidObject>, context: Arc<Context>) {
     while let Some(invalid) = unreadable.recv().await {
@@ -124,6 +124,6 @@ pub async fn report<K: Object>(mut unreadable: Receiver<InvalidObject>, context:
         let note = format!(
             "Left alone, because this version of the operator does not understand it: {why}. Update the operator, or change the spec back."
         );
-        context.report(&object, EventType::Warning, NOT_UNDERSTOOD, "Reconcile", &note).await;
+        context.report(&object, EventType::Warning, EventReason::NotUnderstood, "Reconcile", &note).await;
     }
 }

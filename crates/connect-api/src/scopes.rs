@@ -164,7 +164,7 @@ impl Task {
     pub const ALL: [Self; 6] = [
         Self { purpose: "to deploy connectors", rights: &[Right::ManageDeployments, Right::ViewConnectors] },
         Self {
-            purpose: "to deploy connectors, also those whose API client is generated",
+            purpose: "to deploy connectors, including those whose API client is generated",
             rights: &[Right::ManageDeployments, Right::ViewConnectors, Right::GenerateApiClients],
         },
         Self { purpose: "to observe deployments", rights: &[Right::ViewDeployments, Right::ViewConnectors] },
@@ -174,7 +174,7 @@ impl Task {
             rights: &[Right::ManageConnectors, Right::ManageDeployments],
         },
         Self {
-            purpose: "to look up what `spec.verify` names",
+            purpose: "to look up the resources in `spec.verify`",
             rights: &[Right::ReadExtensions, Right::ReadSubscriptions],
         },
     ];

@@ -1,11 +1,13 @@
 //! What tests of several crates share. Nothing that is shipped depends on it.
 //!
 //! - [`patience`]: how long a test waits before it fails
+//! - [`chromium`]: a browser
 //! - [`commands`]: programs that read their standard input
 //! - [`go_tools`], [`helm`]: programs in Go that tests call, and the rendered chart
 //! - [`reachable`]: visits all states of a model
 //! - [`tls_listener`]: a TLS server
 
+pub mod chromium;
 pub mod commands;
 pub mod go_tools;
 pub mod helm;

@@ -161,13 +161,26 @@ fn members(value: &serde_json::Value, path: &str, found: &mut std::collections::
     }
 }
 
+/// Returns the paths in the first cell of a row: `staged[].key`, and those beside it, such as `.tag`.
+fn paths(row: &str) -> Vec<String> {
+    let Some(cell) = row.strip_prefix("| `").and_then(|row| row.split(" |").next()) else { return Vec::new() };
+    let mut words = cell.split('`').step_by(2);
+    let first = words.next().unwrap_or_default();
+    if !first.starts_with(char::is_lowercase) {
+        return Vec::new();
+    }
+    let parent = first.rsplit_once('.').map_or("", |(parent, _)| parent);
+    let others = words
+        .filter(|word| !word.is_empty())
+        .map(|word| if word.starts_with('.') { format!("{parent}{word}") } else { word.to_owned() });
+    std::iter::once(first.to_owned()).chain(others).collect()
+}
+
 #[test]
 fn the_page_describes_exactly_the_members_of_the_json() {
     use staged::Action as Step;
     let page = include_str!("../../../docs/plan.md");
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next().map(ToOwned::to_owned));
-    let described: std::collections::BTreeSet<String> =
-        rows.filter(|row| row.starts_with(char::is_lowercase)).collect();
+    let described: std::collections::BTreeSet<String> = page.lines().flat_map(paths).collect();
     let mut found = std::collections::BTreeSet::new();
     members(&report().json(), "", &mut found);
     assert_eq!(found, described);

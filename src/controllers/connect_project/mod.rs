@@ -359,8 +359,8 @@ async fn report_mirror<P: ProjectObject>(
     }
     if report.condition.reason == Reason::RegistryCut {
         // A warning, because something is missing that users may search for, although nothing is wrong.
-        let (reason, note) = (report.condition.reason.as_str(), &report.condition.message);
-        context.report(object, EventType::Warning, reason, "Mirror", note).await;
+        let note = &report.condition.message;
+        context.report(object, EventType::Warning, Reason::RegistryCut.into(), "Mirror", note).await;
     } else {
         context.event(object, "Mirror", &report.condition).await;
     }

@@ -96,7 +96,7 @@ fn waiting(users: Users, condition: &ConditionUpdate) -> ConditionUpdate {
         count => Some(format!("{count} {many}")),
     };
     let deployments = some(users.deployments, "ConnectorDeployment", "ConnectorDeployments");
-    let staged = some(users.staged, "ConnectorStaged", "ConnectorsStaged");
+    let staged = some(users.staged, "ConnectorStaged", "ConnectorStaged resources");
     let them = deployments.into_iter().chain(staged).collect::<Vec<_>>().join(" and ");
     let name = if users.deployments.saturating_add(users.staged) == 1 { "names" } else { "name" };
     let waits = format!("waits for {them} that {name} it");

@@ -40,6 +40,7 @@ use self::project::MirroredProject;
 use self::status::MirrorReport;
 use super::conditions::ConditionUpdate;
 use super::context::{Context, Project};
+use super::event_reason::EventReason;
 use super::foreign_leases;
 use super::object_ref::ObjectRef;
 use super::problem;
@@ -267,7 +268,7 @@ impl Reconciler<'_> {
             let note = format!(
                 "{more} more Connector objects were changed or deleted by hand, and were restored from the registry"
             );
-            self.context.report(&*self.object, EventType::Warning, "ChangedByHand", "Mirror", &note).await;
+            self.context.report(&*self.object, EventType::Warning, EventReason::ChangedByHand, "Mirror", &note).await;
         }
         Ok(needed)
     }
@@ -296,7 +297,7 @@ impl Reconciler<'_> {
              of ConnectProject {} selects what is mirrored",
             self.owner.name
         );
-        self.context.report(object, EventType::Warning, "ChangedByHand", "Mirror", &note).await;
+        self.context.report(object, EventType::Warning, EventReason::ChangedByHand, "Mirror", &note).await;
     }
 
     async fn remove(&self, gone: &[String], kept: &mut BTreeMap<String, Kept>) -> Result<(), RequestError> {

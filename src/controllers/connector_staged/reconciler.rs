@@ -21,6 +21,7 @@ use crate::controllers::driver::{
     Decided, LocalCaches, ObservedRecord, Observing, PendingCreate, PersistedOperation, Reconciler, RemoteKind,
     SentCall, StatusInputs, Unready, Versions,
 };
+use crate::controllers::event_reason::EventReason;
 use crate::controllers::foreign_installs::FOREIGN_AGAIN;
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::object::Next;
@@ -381,9 +382,9 @@ impl RemoteKind for ConnectorStaged {
         None
     }
 
-    fn deletion_event(persisted: &PersistedState) -> Option<(&'static str, &'static str)> {
+    fn deletion_event(persisted: &PersistedState) -> Option<(EventReason, &'static str)> {
         let deleted = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Delete);
-        deleted.then_some(("Deleted", "The staged connector is gone"))
+        deleted.then_some((EventReason::Deleted, "The staged connector is gone"))
     }
 }
 

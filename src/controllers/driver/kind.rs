@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
+use crate::controllers::event_reason::EventReason;
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::managed_kind::ManagedKind;
 use crate::controllers::object::{NamespacedObject, Next};
@@ -227,7 +228,7 @@ pub trait RemoteKind: NamespacedObject + ManagedKind {
     fn replacement_note(before: &str, id: &str) -> Option<String>;
 
     /// Reason and note of the Event for a record that was deleted; `None`: it was left as it is.
-    fn deletion_event(persisted: &Self::Persisted) -> Option<(&'static str, &'static str)>;
+    fn deletion_event(persisted: &Self::Persisted) -> Option<(EventReason, &'static str)>;
 }
 
 /// Why a reconcile ends before the remote is asked.

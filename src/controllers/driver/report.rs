@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
 use crate::controllers::conditions::{self, ConditionUpdate};
+use crate::controllers::event_reason::EventReason;
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::object::{self, Next, has_finalizer};
 use crate::controllers::refusal::{self, Access};
@@ -174,7 +175,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return Ok(true);
         }
         if let Some(note) = before.filter(|before| before != id).and_then(|before| K::replacement_note(&before, id)) {
-            self.context.report(&*self.object, EventType::Normal, "Replaced", "Reconcile", &note).await;
+            self.context.report(&*self.object, EventType::Normal, EventReason::Replaced, "Reconcile", &note).await;
         }
         Ok(true)
     }
@@ -211,9 +212,9 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         let (reason, note) = deleted.unwrap_or_else(|| {
             let annotated = object.annotations().get(names::REMOTE_ID);
-            ("Orphaned", orphaned(&object.claim_request(), annotated.map(String::as_str)))
+            (EventReason::Orphaned, orphaned(&object.claim_request(), annotated.map(String::as_str)))
         });
-        tracing::info!(reason, "{note}");
+        tracing::info!(reason = reason.as_str(), "{note}");
         self.context.report(&*object, EventType::Normal, reason, "Reconcile", &note).await;
         Ok(Next::Gone)
     }
@@ -231,7 +232,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
              delete it there, or create the object again with adoptionPolicy: Adopt"
         );
         tracing::warn!(object = %self.object_ref, id, "{note}");
-        self.context.report(&*self.object, EventType::Warning, "Orphaned", "Reconcile", &note).await;
+        self.context.report(&*self.object, EventType::Warning, EventReason::Orphaned, "Reconcile", &note).await;
         Ok(())
     }
 

@@ -1,22 +1,76 @@
-//! `docs/SUMMARY.md`: the pages as a book. It lists every page once, and every link to a heading leads to an existing
-//! one.
+//! `docs/SUMMARY.md`: the pages for users as a book. Every other page is for contributors, and every link to a heading
+//! leads to an existing one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Not part of the book: it is its table of contents.
 const SUMMARY: &str = "SUMMARY.md";
+/// Pages that list those for contributors.
+const FOR_CONTRIBUTORS: [&str; 2] = ["CONTRIBUTING.md", "docs/decisions/README.md"];
+/// Words that the book may have. Look for a fact that stands in two places before you raise it.
+const WORDS: usize = 28_700;
 
 #[test]
-fn every_page_is_in_the_book_once() {
-    let summary = std::fs::read_to_string(docs().join(SUMMARY)).unwrap();
-    let listed: Vec<_> = links(&summary).into_iter().map(|link| docs().join(link)).collect();
+fn every_page_is_in_the_book_once_or_listed_for_contributors() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let book = book();
+    let once: BTreeSet<_> = book.iter().cloned().collect();
+    assert_eq!(book.len(), once.len(), "a page is listed twice");
+    let other: BTreeSet<_> = FOR_CONTRIBUTORS
+        .iter()
+        .map(|page| root.join(page))
+        .flat_map(|page| {
+            let links = links(&std::fs::read_to_string(&page).unwrap()).into_iter();
+            links.filter_map(move |link| page.parent()?.join(link.split('#').next()?).canonicalize().ok())
+        })
+        .collect();
     let there: BTreeSet<_> = pages(&docs()).into_iter().filter(|page| !page.ends_with(SUMMARY)).collect();
-    let once: BTreeSet<_> = listed.iter().cloned().collect();
-    assert_eq!(listed.len(), once.len(), "a page is listed twice");
-    let missing: Vec<_> = there.difference(&once).collect();
+    let missing: Vec<_> = there.iter().filter(|page| !once.contains(*page) && !other.contains(*page)).collect();
     let unknown: Vec<_> = once.difference(&there).collect();
-    assert!(missing.is_empty() && unknown.is_empty(), "not in the summary: {missing:?}; missing: {unknown:?}");
+    assert!(missing.is_empty() && unknown.is_empty(), "not listed: {missing:?}; missing: {unknown:?}");
+}
+
+/// The reference and the page of the command line are generated.
+#[test]
+fn the_book_does_not_grow_unnoticed() {
+    let written = book().into_iter().filter(|page| {
+        let path = page.strip_prefix(docs()).unwrap();
+        !path.starts_with("reference") && path != Path::new("cli.md")
+    });
+    let words = |page: PathBuf| {
+        let text = std::fs::read_to_string(page).unwrap();
+        text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
+    };
+    let words: usize = written.map(words).sum();
+    assert!(words <= WORDS, "the book has {words} words, and may have {WORDS}");
+    assert!(words + 1000 > WORDS, "the book has only {words} words: lower WORDS");
+}
+
+/// Links from the book to pages for contributors lead to the repository.
+#[test]
+fn a_link_that_leaves_the_book_is_redirected() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = std::fs::read_to_string(root.join("book.toml")).unwrap();
+    let book: BTreeSet<_> = book().into_iter().collect();
+    for page in &book {
+        for link in links(&std::fs::read_to_string(page).unwrap()).into_iter().filter(|link| !link.contains("://")) {
+            let Ok(path) = page.parent().unwrap().join(link.split('#').next().unwrap_or_default()).canonicalize()
+            else {
+                continue;
+            };
+            let is_page = path.extension().is_some_and(|end| end == "md");
+            let Ok(inner) = path.strip_prefix(docs()) else { continue };
+            if is_page && !book.contains(&path) {
+                let (inner, built) = (inner.display(), inner.with_extension("html"));
+                let redirect = format!("\"/{}\" = \"https://github.com/", built.display());
+                let leads = config
+                    .lines()
+                    .any(|line| line.starts_with(&redirect) && line.ends_with(&format!("/docs/{inner}\"")));
+                assert!(leads, "book.toml has no redirect to {inner}, which {} names", page.display());
+            }
+        }
+    }
 }
 
 #[test]
@@ -60,6 +114,12 @@ fn pages_of_the_book_link_to_nothing_that_a_built_book_lacks() {
         }
     }
     assert_eq!(broken, Vec::<String>::new());
+}
+
+/// Returns the pages of the book, in its order.
+fn book() -> Vec<PathBuf> {
+    let summary = std::fs::read_to_string(docs().join(SUMMARY)).unwrap();
+    links(&summary).into_iter().map(|link| docs().join(link)).collect()
 }
 
 fn docs() -> PathBuf {

@@ -1,4 +1,4 @@
-//! `docs/dev-server.md`: what the page says about the dev server, compared with the code.
+//! `docs/dev-server.md` and `docs/dev-server-control.md`: what the pages say about the dev server, compared with the code.
 
 use std::fmt::Write as _;
 
@@ -9,6 +9,7 @@ use crate::golden::assert_golden_parts;
 use crate::sources;
 
 const PAGE: &str = include_str!("../../../docs/dev-server.md");
+const CONTROL: &str = include_str!("../../../docs/dev-server-control.md");
 
 #[test]
 fn the_page_of_the_dev_server_lists_what_it_offers() {
@@ -46,7 +47,7 @@ fn the_page_of_the_dev_server_lists_what_it_offers() {
 fn every_variant_and_each_of_its_values_is_on_the_page() {
     for choice in VARIANTS.split(", ") {
         let (name, values) = choice.split_once('=').unwrap();
-        let mut row = PAGE.lines().filter(|line| line.starts_with(&format!("| `{name}=")));
+        let mut row = CONTROL.lines().filter(|line| line.starts_with(&format!("| `{name}=")));
         let row = row.next().unwrap_or_else(|| panic!("{name} is not on the page"));
         for value in values.split('|') {
             assert!(row.contains(value), "{name}={value} is not on the page");
@@ -62,13 +63,13 @@ fn every_route_of_the_control_is_on_the_page() {
     let routes: Vec<_> = routes.map(|route| route.trim_matches('"')).collect();
     assert!(routes.len() > 5, "{routes:?}");
     for route in routes {
-        assert!(PAGE.contains(&format!("/_dev{route}`")), "{route} is not on the page");
+        assert!(CONTROL.contains(&format!("/_dev{route}`")), "{route} is not on the page");
     }
 }
 
 #[test]
 fn every_member_of_a_fault_is_on_the_page() {
-    let faults = PAGE.split("## Faults").nth(1).and_then(|rest| rest.split("## Control").next()).expect("a chapter");
+    let faults = CONTROL.split("## Faults").nth(1).and_then(|rest| rest.split("## Control").next()).expect("a chapter");
     let fault = serde_json::to_value(Fault::default()).expect("faults are JSON");
     let answer = fault["answer"].as_object().expect("an answer").keys();
     for member in fault.as_object().expect("an object").keys().filter(|name| *name != "answer").chain(answer) {
@@ -90,7 +91,7 @@ fn the_actions_on_the_page_are_valid_and_have_every_member() {
 
 #[test]
 fn the_faults_on_the_page_are_valid() {
-    let blocks = PAGE.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block);
+    let blocks = CONTROL.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```")).map(|(block, _)| block);
     let files: Vec<_> = blocks.filter(|block| block.contains("faults:")).collect();
     assert_eq!(files.len(), 1);
     for file in files {

@@ -9,7 +9,7 @@ use crate::seen::resource_metrics::{ResourceMetric, resource_metrics};
 
 #[test]
 fn the_page_of_metrics_lists_every_family() {
-    let mut table = String::from("| Metric | Type | Unit | Labels | What it says |\n|---|---|---|---|---|\n");
+    let mut table = String::from("| Metric | Type | Unit | Labels | Meaning |\n|---|---|---|---|---|\n");
     for family in ALL {
         let labels: Vec<_> = family.labels.iter().map(|label| format!("`{label}`")).collect();
         let (labels, kind) = (labels.join(", "), family.metric.as_str());
@@ -20,7 +20,7 @@ fn the_page_of_metrics_lists_every_family() {
 
 /// Returns the table of the metrics of each resource: a line for those that several kinds have.
 fn resources() -> String {
-    let mut table = String::from("| Metric | Of | Type | More labels | What it says |\n|---|---|---|---|---|\n");
+    let mut table = String::from("| Metric | Kinds | Type | More labels | Meaning |\n|---|---|---|---|---|\n");
     let mut lines: Vec<(String, Vec<String>, ResourceMetric)> = Vec::new();
     for metric in resource_metrics() {
         let name = metric.name.replacen(&metric.kind.to_lowercase(), "KIND", 1);
@@ -33,7 +33,12 @@ fn resources() -> String {
         let name = if kinds.len() == 1 { own } else { name };
         let more = labels.iter().filter(|label| !["namespace", "name"].contains(&label.as_str()));
         let more: Vec<_> = more.map(|label| format!("`{label}`")).collect();
-        writeln!(table, "| `{name}` | {} | {metric} | {} | {help} |", kinds.join(", "), more.join(", ")).unwrap();
+        let kinds = match kinds.len() {
+            6 => "all".to_owned(),
+            5 if !kinds.iter().any(|kind| kind == "Connector") => "all but Connector".to_owned(),
+            _ => kinds.join(", "),
+        };
+        writeln!(table, "| `{name}` | {kinds} | {metric} | {} | {help} |", more.join(", ")).unwrap();
     }
     table
 }

@@ -5,6 +5,7 @@ mod argocd;
 mod book;
 #[cfg(feature = "local-cluster")]
 mod command_line;
+mod commands;
 mod dev_server;
 mod links;
 mod metrics;

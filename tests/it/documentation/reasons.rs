@@ -1,8 +1,9 @@
-//! `docs/conditions.md`: every reason, its meaning for the user, and the remedy.
+//! `docs/conditions.md`: every reason by its state, with a link to its section of `docs/troubleshooting.md`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use connect_operator::controllers::event_reason::EventReason;
 use connect_operator::controllers::reason::{ConditionState, Reason};
 
 use crate::golden::assert_golden_parts;
@@ -145,35 +146,61 @@ const NO_DEPLOYMENT: &[Reason] = &[
 ];
 
 /// Returns each kind that users write, with its possible reasons.
-pub(crate) fn of_kinds() -> [(&'static str, Vec<Reason>); 4] {
+pub(crate) fn of_kinds() -> [(&'static str, Vec<Reason>); 5] {
     let given = given();
     let deployment = Reason::ALL.iter().filter(|reason| given.contains(reason.as_str())).copied();
     let deployment = deployment.filter(|reason| !NO_DEPLOYMENT.contains(reason)).collect();
     [
         ("ConnectProject", PROJECT.to_vec()),
+        ("ClusterConnectProject", PROJECT.to_vec()),
         ("ConnectorDeployment", deployment),
         ("ConnectorStaged", STAGED.to_vec()),
         ("ActionCheck", CHECK.to_vec()),
     ]
 }
 
+const STATES: [ConditionState; 6] = [
+    ConditionState::Ready,
+    ConditionState::Running,
+    ConditionState::Waiting,
+    ConditionState::Stalled,
+    ConditionState::Paused,
+    ConditionState::Failing,
+];
+
 #[test]
 fn the_page_of_conditions_lists_every_reason_that_the_code_uses() {
     let mut parts = vec![
-        ("kstatus", stances()),
+        ("states", states()),
         ("RegistryMirrored", beside("RegistryMirrored", MIRROR)),
         ("Verified", beside("Verified", VERIFIED)),
-        ("not given", not_given(&given())),
     ];
-    parts.extend(of_kinds().map(|(kind, reasons)| (kind, table(&reasons))));
+    // A ClusterConnectProject has the reasons of a ConnectProject.
+    let kinds = of_kinds().into_iter().filter(|(kind, _)| *kind != "ClusterConnectProject");
+    parts.extend(kinds.map(|(kind, reasons)| (kind, table(&reasons))));
     assert_golden_parts("docs/conditions.md", &parts);
 }
 
 #[test]
-fn every_listed_reason_is_used_by_the_code() {
+fn the_code_uses_every_reason() {
     let given = given();
-    for reason in PROJECT.iter().chain(MIRROR).chain(VERIFIED).chain(CHECK).chain(STAGED) {
-        assert!(given.contains(reason.as_str()), "{reason} is listed, and no code uses it");
+    let unused: Vec<_> = Reason::ALL.iter().filter(|reason| !given.contains(reason.as_str())).collect();
+    assert_eq!(unused, Vec::<&Reason>::new());
+}
+
+#[test]
+fn the_table_of_events_lists_every_reason_that_no_condition_has() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/conditions.md")).unwrap();
+    let (_, section) = page.split_once("\n## Events\n").expect("a section");
+    let section = section.split_once("\n## ").expect("another section").0;
+    let cells: Vec<_> = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
+    let listed = |reason: &str| cells.iter().any(|cell| cell.contains(&format!("`{reason}`")));
+    for reason in EventReason::OF_NO_CONDITION {
+        assert!(listed(reason.as_str()), "{reason:?} is not in the table of Events");
+    }
+    for name in cells.iter().filter_map(|cell| cell.strip_prefix('`')?.split_once('`')) {
+        let known = EventReason::OF_NO_CONDITION.iter().any(|reason| reason.as_str() == name.0);
+        assert!(known || Reason::parse(name.0).is_some(), "the code emits no {}", name.0);
     }
 }
 
@@ -199,66 +226,69 @@ fn given() -> BTreeSet<String> {
     given
 }
 
-fn not_given(given: &BTreeSet<String>) -> String {
-    let names = Reason::ALL.iter().filter(|reason| !given.contains(reason.as_str()));
-    let names: Vec<_> = names.map(|reason| format!("`{reason}`")).collect();
-    if names.is_empty() {
-        return "This version gives every reason that it knows.".to_owned();
-    }
-    format!("Known, and not given by this version: {}.", names.join(", "))
-}
-
-/// Returns what a condition state looks like: `Ready`, the condition beside it, and what kstatus makes of the two
-/// (kstatus reads `Reconciling` and `Stalled` first, then `Ready`).
+/// Returns what a condition state looks like: its meaning, `Ready`, the condition beside it, and what kstatus makes of
+/// the two (kstatus reads `Reconciling` and `Stalled` first, then `Ready`).
 pub(crate) fn looks(state: ConditionState) -> [&'static str; 4] {
     match state {
-        ConditionState::Ready => ["it is as wanted", "True", "", "Current"],
-        ConditionState::Running => ["something runs", "Unknown", "Reconciling", "InProgress"],
-        ConditionState::Waiting => {
-            ["something is missing that may come by itself", "False", "Reconciling", "InProgress"]
-        }
-        ConditionState::Stalled => ["a person has to act", "False", "Stalled", "Failed"],
-        ConditionState::Paused => ["a person wanted it so", "False", "", "InProgress"],
-        ConditionState::Failing => ["it does not work now, and is tried at its interval", "False", "", "InProgress"],
+        ConditionState::Ready => ["in the desired state", "True", "", "Current"],
+        ConditionState::Running => ["an operation is in progress", "Unknown", "Reconciling", "InProgress"],
+        ConditionState::Waiting => ["a problem that may resolve by itself", "False", "Reconciling", "InProgress"],
+        ConditionState::Stalled => ["a user must act", "False", "Stalled", "Failed"],
+        ConditionState::Paused => ["suspended by a user", "False", "", "InProgress"],
+        ConditionState::Failing => ["a check fails, and is repeated at its interval", "False", "", "InProgress"],
     }
 }
 
-fn stances() -> String {
-    let mut table =
-        String::from("| What is the case | `Ready` | Also there, as `True` | kstatus |\n|---|---|---|---|\n");
-    for state in [
-        ConditionState::Ready,
-        ConditionState::Running,
-        ConditionState::Waiting,
-        ConditionState::Stalled,
-        ConditionState::Paused,
-        ConditionState::Failing,
-    ] {
-        let [classify, ready, beside, kstatus] = looks(state);
-        writeln!(table, "| {classify} | `{ready}` | {} | `{kstatus}` |", code(beside)).unwrap();
+/// Returns what Argo CD shows, with the health check of `examples/argocd/`; a test runs that on every reason.
+fn argo_cd(state: ConditionState) -> &'static str {
+    match state {
+        ConditionState::Ready => "Healthy",
+        ConditionState::Running | ConditionState::Waiting => "Progressing",
+        ConditionState::Stalled | ConditionState::Failing => "Degraded",
+        ConditionState::Paused => "Suspended",
+    }
+}
+
+fn states() -> String {
+    let mut table = String::from("| State | Meaning | `Ready` | Also `True` | Flux (kstatus) | Argo CD |\n");
+    table.push_str("|---|---|---|---|---|---|\n");
+    for state in STATES {
+        let [meaning, ready, beside, kstatus] = looks(state);
+        let (name, beside) = (state.as_str(), code(beside));
+        writeln!(table, "| {name} | {meaning} | `{ready}` | {beside} | `{kstatus}` | {} |", argo_cd(state)).unwrap();
     }
     table
 }
 
+/// Formats the reasons of a kind, those of one state in each row.
 fn table(reasons: &[Reason]) -> String {
-    let mut table = String::from("| Reason | `Ready` | Also there | kstatus | What it means and what to do |\n");
-    table.push_str("|---|---|---|---|---|\n");
-    for reason in reasons {
-        let [_, ready, beside, kstatus] = looks(reason.state());
-        let sentence = reason.sentence();
-        writeln!(table, "| `{reason}` | `{ready}` | {} | `{kstatus}` | {sentence} |", code(beside)).unwrap();
+    let mut table = String::from("| State | Reasons |\n|---|---|\n");
+    for state in STATES {
+        let links: Vec<_> =
+            reasons.iter().filter(|reason| reason.state() == state).map(|reason| link(*reason)).collect();
+        if !links.is_empty() {
+            writeln!(table, "| {} | {} |", state.as_str(), links.join(", ")).unwrap();
+        }
     }
     table
 }
 
 /// Formats a condition beside `Ready`, which neither Flux nor Argo CD evaluates.
 fn beside(type_: &str, reasons: &[Reason]) -> String {
-    let mut table = format!("| Reason | `{type_}` | What it means and what to do |\n|---|---|---|\n");
-    for reason in reasons {
-        let [_, status, ..] = looks(reason.state());
-        writeln!(table, "| `{reason}` | `{status}` | {} |", reason.sentence()).unwrap();
+    let mut table = format!("| `{type_}` | Reasons |\n|---|---|\n");
+    for status in ["True", "Unknown", "False"] {
+        let links: Vec<_> =
+            reasons.iter().filter(|reason| looks(reason.state())[1] == status).map(|reason| link(*reason)).collect();
+        if !links.is_empty() {
+            writeln!(table, "| `{status}` | {} |", links.join(", ")).unwrap();
+        }
     }
     table
+}
+
+/// Links a reason to its section.
+fn link(reason: Reason) -> String {
+    format!("[{reason}](troubleshooting.md#{})", reason.as_str().to_lowercase())
 }
 
 /// Returns the condition of a reason that `Ready` never has.

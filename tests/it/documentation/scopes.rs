@@ -25,8 +25,7 @@ fn the_page_of_connectproject_names_the_scopes_of_each_right_and_task() {
         let scopes: Vec<_> = scopes.iter().map(|scope| format!("`{scope}`")).collect();
         scopes.join(word)
     };
-    let mut tasks =
-        String::from("| An API client | with as little as possible | with `manage_project` |\n|---|---|---|\n");
+    let mut tasks = String::from("| API client | Minimal scopes | With `manage_project` |\n|---|---|---|\n");
     for task in Task::ALL {
         let (least, all) = (quoted(&task.least(), ", "), quoted(&task.with_manage_project(), ", "));
         writeln!(tasks, "| {} | {least} | {all} |", task.purpose).unwrap();

@@ -46,12 +46,11 @@ fn table(all: &[Met<'_>], operations: &[Operation]) -> String {
             None => rows.push((met.cell, vec![name])),
         }
     }
-    let mut table = String::from(
-        "| What comes back | What is known | What the operator does next | The resource says | The project |\n",
-    );
+    let mut table =
+        String::from("| Response | What is known | What the operator does next | Reason of `Ready` | The project |\n");
     table.push_str("|---|---|---|---|---|\n");
     for (cell, names) in rows {
-        let reason = cell.reason.map_or_else(|| "nothing new".to_owned(), |reason| format!("`{reason}`"));
+        let reason = cell.reason.map_or_else(|| "unchanged".to_owned(), |reason| format!("`{reason}`"));
         let (known, next, project) = (known(&cell), next(operations[0], &cell), project(cell.closed));
         writeln!(table, "| {} | {known} | {next} | {reason} | {project} |", listed(&names)).unwrap();
     }
@@ -101,7 +100,7 @@ fn together(names: &[&Name]) -> String {
 fn known(cell: &Cell) -> &'static str {
     match cell.knows {
         Knows::Worked => "it was accepted",
-        Knows::Absent => "there is no such thing",
+        Knows::Absent => "it does not exist",
         Knows::Nothing => "nothing",
         Knows::Refused | Knows::NotNow => "nothing happened",
         Knows::Open => "it may have happened",
@@ -113,29 +112,29 @@ fn next(operation: Operation, cell: &Cell) -> String {
     let looks = matches!(operation, Operation::List | Operation::ById | Operation::ByKey);
     let aside = operation.is_aside();
     match (cell.knows, cell.again.map(span)) {
-        (Knows::Worked, None) if looks || aside => "goes on".to_owned(),
-        (Knows::Worked, None) => "looks until it has ended".to_owned(),
+        (Knows::Worked, None) if looks || aside => "continues".to_owned(),
+        (Knows::Worked, None) => "polls until it has ended".to_owned(),
         (Knows::Worked, Some(again)) => {
-            format!("looks; if it is still there, the same again after {again}, then later")
+            format!("reads; if it still exists, repeats the call after {again}, then with backoff")
         }
-        (Knows::Absent | Knows::Nothing, _) if aside => "goes on without".to_owned(),
-        (Knows::Absent, _) if looks => "goes on: a second look, 30 s later, has to say the same (rule 5)".to_owned(),
-        (Knows::Absent, _) => "lets the resource go".to_owned(),
-        (Knows::Nothing, _) => "looks again once the project is called again".to_owned(),
+        (Knows::Absent | Knows::Nothing, _) if aside => "continues without the result".to_owned(),
+        (Knows::Absent, _) if looks => "continues: a second read, 30 s later, has to confirm it (rule 5)".to_owned(),
+        (Knows::Absent, _) => "removes the finalizer".to_owned(),
+        (Knows::Nothing, _) => "reads again once the project is called again".to_owned(),
         (Knows::Refused, Some(again)) => {
             format!(
-                "the same again after {again}, doubling to 1 h; at once after a change of spec, values, credentials or connector"
+                "repeats the call after {again}, doubling to 1 h; at once after a change of spec, values, credentials or connector"
             )
         }
         (Knows::NotNow, Some(again)) => {
-            format!("looks, and decides anew: the same again after {again}, then later, to 1 min")
+            format!("reads and re-evaluates: repeats the call after {again}, then with backoff to 1 min")
         }
         (Knows::Open, Some(again)) => {
-            format!("looks; if it did not happen, the same again after {again}, then later, to 5 min")
+            format!("reads; if it did not happen, repeats the call after {again}, then with backoff to 5 min")
         }
-        (Knows::Open, None) => "looks, finds that it happened, and sends nothing".to_owned(),
+        (Knows::Open, None) => "reads, finds that it happened, and sends nothing".to_owned(),
         (Knows::KeyTaken, Some(again)) => {
-            format!("looks again after the interval, {again}; creates if the key is free")
+            format!("reads again after the interval, {again}; creates if the key is free")
         }
         (Knows::Refused | Knows::NotNow | Knows::KeyTaken, None) => "nothing".to_owned(),
     }

@@ -13,6 +13,7 @@ use super::super::observe::{self, RecordRead};
 use super::super::registered::Registered;
 use super::super::status::DesiredIdentity;
 use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::event_reason::EventReason;
 use crate::controllers::reason::Reason;
 use crate::crd::ManagementPolicy;
 
@@ -76,7 +77,9 @@ impl Deployment<'_> {
         self.cache.own.undeclared = undeclared.to_vec();
         if !undeclared.is_empty() {
             let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
-            self.context.report(&*self.object, EventType::Normal, "KeysNotDeclared", "Configure", &note).await;
+            self.context
+                .report(&*self.object, EventType::Normal, EventReason::KeysNotDeclared, "Configure", &note)
+                .await;
         }
     }
 }

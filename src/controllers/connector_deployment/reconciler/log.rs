@@ -9,11 +9,9 @@ use super::super::logs::{self, Log, LogQuery};
 use super::super::status::{Comparison, Texts};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::ObservedRecord;
+use crate::controllers::event_reason::EventReason;
 
 use super::{Deployment, Details, Inputs};
-
-/// Reason of the Event for a log that cannot be read.
-const UNAVAILABLE: &str = "LogsUnavailable";
 
 impl Deployment<'_> {
     /// Reads the log and writes its lines. An error is reported once, and changes nothing else. The masker has the
@@ -36,7 +34,9 @@ impl Deployment<'_> {
             self.patch_response(inputs, &decision.persisted, &condition, record, details).await?;
         }
         if let Some(outage) = outage {
-            self.context.report(&*self.object, EventType::Normal, UNAVAILABLE, "ReadLog", &outage).await;
+            self.context
+                .report(&*self.object, EventType::Normal, EventReason::LogsUnavailable, "ReadLog", &outage)
+                .await;
         }
         Ok(())
     }

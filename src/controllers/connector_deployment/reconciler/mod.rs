@@ -41,6 +41,7 @@ use crate::controllers::driver::{
     Decided, LocalCaches, ObservedRecord, Observing, PendingCreate, PersistedOperation, Reconciler, RemoteKind,
     SentCall, StatusInputs, Unready, Versions,
 };
+use crate::controllers::event_reason::EventReason;
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::object::Next;
 use crate::controllers::object_ref::ObjectRef;
@@ -388,10 +389,10 @@ impl RemoteKind for ConnectorDeployment {
         Some(format!("The remote deployment is {id} now, in place of {before}: its URLs have changed"))
     }
 
-    fn deletion_event(persisted: &PersistedState) -> Option<(&'static str, &'static str)> {
+    fn deletion_event(persisted: &PersistedState) -> Option<(EventReason, &'static str)> {
         let operation = persisted.operation.as_ref();
         let undeployed = operation.is_some_and(|operation| operation.kind == OperationKind::Undeploy);
-        undeployed.then_some(("Undeployed", "The remote deployment is gone"))
+        undeployed.then_some((EventReason::Undeployed, "The remote deployment is gone"))
     }
 }
 

@@ -4,14 +4,13 @@
 //! One test leaves pictures of the page in the folder of Cargo for temporary files; with `UPDATE_PICTURES`, it rewrites
 //! the one in `docs/images/`.
 
-mod chromium;
 mod http;
 
 use std::path::Path;
 
 use dev_server::{Catalogue, PlannedOutcome};
+use test_support::chromium::Page;
 
-use self::chromium::Page;
 use super::*;
 
 /// Returns a page that shows the console of a new dev server on a stepped clock.

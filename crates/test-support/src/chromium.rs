@@ -32,7 +32,7 @@ const ARGUMENTS: [&str; 7] = [
 ];
 
 /// A page in a browser of its own, which ends when this is dropped.
-pub(super) struct Page {
+pub struct Page {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     session: Option<String>,
@@ -45,16 +45,19 @@ pub(super) struct Page {
 impl Page {
     /// Starts a browser with an empty page. Returns `None` if Chromium is not installed, which is reported, and a
     /// failure with `REQUIRE_CHROMIUM`.
-    pub(super) async fn start() -> Option<Self> {
+    ///
+    /// # Panics
+    /// If a browser does not start, or is missing with `REQUIRE_CHROMIUM`.
+    pub async fn start() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let is_there = |name: &&str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
         let Some(program) = PROGRAMS.into_iter().find(is_there) else {
             assert!(std::env::var_os("REQUIRE_CHROMIUM").is_none(), "REQUIRE_CHROMIUM is set; install `chromium`");
             // Bypasses the capture of the test harness, so that it is visible.
-            let _ = std::io::stderr().write_all(b"console: skipped, Chromium is missing; install `chromium`\n");
+            let _ = std::io::stderr().write_all(b"skipped, Chromium is missing; install `chromium`\n");
             return None;
         };
-        let profile = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target folder can be written");
+        let profile = tempfile::tempdir().expect("the folder for temporary files can be written");
         let mut browser = Command::new("sh")
             .args(["-c", WITH_PIPES, program])
             .args(ARGUMENTS)
@@ -80,7 +83,10 @@ impl Page {
     }
 
     /// Calls a method of the protocol and returns its result.
-    pub(super) async fn call(&mut self, method: &str, parameters: Value) -> Value {
+    ///
+    /// # Panics
+    /// If the browser reports an error or hangs.
+    pub async fn call(&mut self, method: &str, parameters: Value) -> Value {
         let what = format!("{method} {parameters}");
         let answer = in_time(self.exchange(method, parameters)).await;
         let mut answer = answer.unwrap_or_else(|hung| panic!("{what}: {hung:?}"));
@@ -114,7 +120,10 @@ impl Page {
     }
 
     /// Opens an address and waits until the page is loaded.
-    pub(super) async fn visit(&mut self, url: &str) {
+    ///
+    /// # Panics
+    /// If the browser reports an error or hangs.
+    pub async fn visit(&mut self, url: &str) {
         self.call("Page.navigate", json!({"url": url})).await;
         let loaded = |event: &Value| event["method"] == "Page.loadEventFired";
         while !self.events.iter().any(loaded) {
@@ -124,7 +133,10 @@ impl Page {
     }
 
     /// Returns the value of a JavaScript expression, awaited if it is a promise.
-    pub(super) async fn evaluate(&mut self, expression: &str) -> Value {
+    ///
+    /// # Panics
+    /// If the browser reports an error or hangs.
+    pub async fn evaluate(&mut self, expression: &str) -> Value {
         let parameters = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let mut result = self.call("Runtime.evaluate", parameters).await;
         assert!(result["exceptionDetails"].is_null(), "{expression}: {}", result["exceptionDetails"]);
@@ -132,7 +144,10 @@ impl Page {
     }
 
     /// Waits until a JavaScript condition holds, which is checked after each change of the page.
-    pub(super) async fn until(&mut self, condition: &str) {
+    ///
+    /// # Panics
+    /// If the browser reports an error or hangs.
+    pub async fn until(&mut self, condition: &str) {
         self.evaluate(&format!(
             "new Promise((resolve) => {{
                const check = () => {{ if ({condition}) {{ observer.disconnect(); resolve(true); }} }};
@@ -145,7 +160,10 @@ impl Page {
     }
 
     /// Waits until the text of the elements that a CSS selector matches contains `text`.
-    pub(super) async fn until_shown(&mut self, selector: &str, text: &str) {
+    ///
+    /// # Panics
+    /// If the browser reports an error or hangs.
+    pub async fn until_shown(&mut self, selector: &str, text: &str) {
         let (selector, text) = (json!(selector), json!(text));
         self.until(&format!(
             "[...document.querySelectorAll({selector})].some((one) => one.textContent.includes({text}))"
@@ -154,7 +172,10 @@ impl Page {
     }
 
     /// Focuses the first element that a CSS selector matches, and presses Enter.
-    pub(super) async fn press(&mut self, selector: &str) {
+    ///
+    /// # Panics
+    /// If the browser reports an error or hangs.
+    pub async fn press(&mut self, selector: &str) {
         self.evaluate(&format!("document.querySelector({}).focus()", json!(selector))).await;
         for (kind, text) in [("keyDown", "\r"), ("keyUp", "")] {
             let key = json!({"type": kind, "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": text});
@@ -163,14 +184,20 @@ impl Page {
     }
 
     /// Returns a picture of the visible part, as PNG.
-    pub(super) async fn screenshot(&mut self) -> Vec<u8> {
+    ///
+    /// # Panics
+    /// If the browser reports an error or hangs.
+    pub async fn screenshot(&mut self) -> Vec<u8> {
         let picture = self.call("Page.captureScreenshot", json!({"format": "png"})).await;
         BASE64_STANDARD.decode(picture["data"].as_str().expect("it is text")).expect("it is base64")
     }
 
     /// Asserts that the page requested nothing from elsewhere, and that the browser reported no error, such as an
     /// exception or a violation of the content security policy.
-    pub(super) fn assert_clean(&self, url: &str) {
+    ///
+    /// # Panics
+    /// If it did.
+    pub fn assert_clean(&self, url: &str) {
         for event in &self.events {
             let (method, parameters) = (&event["method"], &event["params"]);
             if method == "Network.requestWillBeSent" {

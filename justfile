@@ -27,10 +27,10 @@ nightly: deny
 # Check format and lints; warnings are errors.
 lint:
     cargo fmt --check
-    cargo clippy --all-targets -- -D warnings
-    cargo clippy --package connect-operator --no-default-features -- -D warnings
-    cargo clippy --package connect-operator --no-default-features --features otlp -- -D warnings
-    cargo clippy --package connect-operator-benches --all-targets -- -D warnings
+    cargo clippy --locked --all-targets -- -D warnings
+    cargo clippy --locked --package connect-operator --no-default-features -- -D warnings
+    cargo clippy --locked --package connect-operator --no-default-features --features otlp -- -D warnings
+    cargo clippy --locked --package connect-operator-benches --all-targets -- -D warnings
 
 # Rewrite what is generated (crds/, tables of the pages, docs/cli.md, the CRDs and README of the chart, deploy/); review the diff.
 golden:
@@ -70,7 +70,7 @@ fuzz target seconds="60":
 
 # Check licences, advisories and sources of all dependencies (cargo install cargo-deny).
 deny:
-    cargo deny check
+    cargo deny --locked check
 
 # Make an OCI archive of the image, and what it is made of (SBOM), without a container engine, for amd64 or arm64; `ctr images import` loads it.
 image arch="amd64":

@@ -68,3 +68,19 @@ pub fn client(mut config: Config, limits: Limits) -> Result<Client, kube::Error>
 fn is_watch(request: &Request<Body>) -> bool {
     request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::tracker::LONGEST_SILENCE;
+
+    #[test]
+    fn the_default_limits_are_those_that_are_documented() {
+        let page = include_str!("../../docs/decisions/2026-11-21-what-hangs.md").replace('\n', " ");
+        let Limits { answer, silence } = Limits::default();
+        assert!(page.contains(&format!("gives an answer {} s", answer.as_secs())), "{answer:?}");
+        assert!(page.contains(&format!("the silence of a watch {} s", silence.as_secs())), "{silence:?}");
+        // Each wait ends by itself long before a reconcile counts as hung.
+        assert!(answer < silence && silence * 3 <= LONGEST_SILENCE);
+    }
+}

@@ -4,8 +4,9 @@
 //! That is why no object waits there: [`super::manager`] passes an object to the controller only when this queue has a
 //! slot for it.
 //!
-//! - A namespace takes no further slot while it holds three times as many as are free ([`HELD_FOR_EACH_FREE`]), so that
-//!   slots are left for others, also if its reconciles hang. Otherwise no object waits while a slot is free.
+//! - A namespace takes no further slot while it holds three times as many as are free ([`HELD_FOR_EACH_FREE`]), and never
+//!   the last free one, so that slots are left for others, also if its reconciles hang. Otherwise no object waits while
+//!   a slot is free.
 //! - A slot that becomes free goes to the namespace that holds the fewest slots; among equals, to the one that has
 //!   waited longest since its last turn. Within a namespace, objects keep the order of their events.
 //! - So a namespace that holds no slot gets the next free one, however many objects of other namespaces wait. If
@@ -17,7 +18,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::object_ref::ObjectRef;
 
-/// A namespace holds at most so many slots for each that stays free: alone, three quarters of all.
+/// A namespace holds at most so many slots for each that stays free: alone, three quarters of all, or one of two.
 const HELD_FOR_EACH_FREE: usize = 3;
 
 /// The queued and the reconciling objects of one kind.
@@ -59,7 +60,8 @@ impl FairQueue {
         let each = self.waiting.iter().map(|(namespace, _)| held(namespace)).enumerate();
         // `min_by_key` returns the first of several minimal elements: the namespace that has waited longest.
         let (at, held) = each.min_by_key(|(_, held)| *held)?;
-        if held >= HELD_FOR_EACH_FREE * free {
+        let is_last = held > 0 && free == 1;
+        if is_last || held >= HELD_FOR_EACH_FREE * free {
             return None;
         }
         let (namespace, mut objects) = self.waiting.remove(at)?;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::object_ref::{Kind, ObjectRef};
+use super::references::Named;
 
 /// Number of objects in one page of a list. etcd accepts objects of up to 1.5 MiB as JSON, and the schema of a kind
 /// does not bound annotations and labels, so a page has [`LARGEST_PAGE`] bytes at most, of which two
@@ -28,10 +29,30 @@ pub struct List {
 
 impl fmt::Display for List {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.namespace {
-            Some(namespace) => write!(formatter, "{} in namespace {namespace}", self.kind.as_str()),
-            None => formatter.write_str(self.kind.as_str()),
-        }
+        write_list(formatter, self.kind.as_str(), self.namespace.as_deref())
+    }
+}
+
+/// A list of the Secrets or ConfigMaps in one namespace or in all, which resources name. No reconcile waits for it: a
+/// resource reads what it names, and without the list, the operator only misses changes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SourceList {
+    /// Kind of the objects.
+    pub kind: Named,
+    /// Namespace; `None`: all namespaces.
+    pub namespace: Option<String>,
+}
+
+impl fmt::Display for SourceList {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_list(formatter, self.kind.as_str(), self.namespace.as_deref())
+    }
+}
+
+fn write_list(formatter: &mut fmt::Formatter<'_>, kind: &str, namespace: Option<&str>) -> fmt::Result {
+    match namespace {
+        Some(namespace) => write!(formatter, "{kind} in namespace {namespace}"),
+        None => formatter.write_str(kind),
     }
 }
 

@@ -5,9 +5,10 @@
 //! no criterion, because a slow remote or API server may delay each of its calls. Next: `manager.rs`, which reports
 //! events, and `cli/run/health.rs`, which serves the probes.
 
+mod lists;
 mod probes;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -21,7 +22,7 @@ use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use super::inventory::Inventory;
-use super::lists::{List, Lists};
+use super::lists::{List, Lists, SourceList};
 use super::object_ref::{Kind, ObjectRef};
 use super::reason::{ConditionState, Reason};
 use super::spans;
@@ -122,6 +123,8 @@ struct TrackerState {
     /// Time of the first user change that was not sent yet.
     changed: HashMap<ObjectRef, Duration>,
     lists: Lists,
+    /// Lists of Secrets and ConfigMaps that the API server refuses.
+    refused_sources: BTreeSet<SourceList>,
     /// Whether the controllers have started.
     started: bool,
 }
@@ -164,41 +167,6 @@ impl ReconcileTracker {
             self.metrics.waiting(kind.as_str(), 0);
         }
         self.beat.store(millis(now), Ordering::Relaxed);
-    }
-
-    /// Records that a list is complete, the initial one or a relist. Returns whether it is the initial one.
-    pub fn listed(&self, list: &List) -> bool {
-        let now = self.clock.elapsed();
-        let mut state = self.lock();
-        if !state.lists.there(list) {
-            return false;
-        }
-        self.metrics.list_refused(list.kind.as_str(), list.namespace.as_deref(), false);
-        for of_kind in state.kinds.values_mut() {
-            of_kind.moved = now;
-        }
-        true
-    }
-
-    /// Records that the API server refuses an initial list. Returns whether this was not known before.
-    pub fn list_refused(&self, list: &List) -> bool {
-        let is_new = self.lock().lists.refused(list);
-        if is_new {
-            self.metrics.list_refused(list.kind.as_str(), list.namespace.as_deref(), true);
-        }
-        is_new
-    }
-
-    /// Returns whether the initial list that contains this resource is complete, so that its controller reconciles it.
-    #[must_use]
-    pub fn is_listed(&self, object_ref: &ObjectRef) -> bool {
-        self.lock().lists.is_listed(object_ref)
-    }
-
-    /// Returns the initial lists that the API server refuses, as messages.
-    #[must_use]
-    pub fn refused_lists(&self) -> Vec<String> {
-        self.lock().lists.refused_lists().map(ToString::to_string).collect()
     }
 
     /// Writes the heartbeat of the loop that polls this future. Never returns.

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::controllers::inventory::ReportedState;
+use crate::controllers::references::Named;
 
 fn tracker() -> (Clock, Arc<ReconcileTracker>) {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
@@ -238,6 +239,28 @@ fn a_refused_list_blocks_nothing_and_is_reported() {
         (tracker.refused_lists(), scraped(&tracker, "connect_operator_lists_refused{")),
         (Vec::new(), Vec::new())
     );
+}
+
+#[test]
+fn a_refused_list_of_secrets_is_reported_and_awaited_by_nobody() {
+    let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+    let tracker = ReconcileTracker::new(clock.clone(), Metrics::new(clock.now()));
+    let secrets = SourceList { kind: Named::Secret, namespace: Some("yard".to_owned()) };
+    tracker.start([list(Kind::Deployment)]);
+    assert!(!tracker.source_listed(&secrets), "it was not refused");
+    assert!(tracker.source_refused(&secrets) && !tracker.source_refused(&secrets), "reported once");
+    tracker.source_refused(&SourceList { kind: Named::ConfigMap, namespace: None });
+    assert_eq!(tracker.lists(), Err("0 of 1 first lists are complete".to_owned()));
+    tracker.listed(&list(Kind::Deployment));
+    assert_eq!(tracker.lists(), Ok(()));
+    assert_eq!(tracker.refused_lists(), ["Secret in namespace yard", "ConfigMap"]);
+    let metric = |kind: &str, namespace: &str| {
+        format!("connect_operator_lists_refused{{kind=\"{kind}\",namespace=\"{namespace}\"}} 1")
+    };
+    let scrape = || scraped(&tracker, "connect_operator_lists_refused{");
+    assert_eq!(scrape(), [metric("ConfigMap", ""), metric("Secret", "yard")]);
+    assert!(tracker.source_listed(&secrets) && !tracker.source_listed(&secrets), "reported once");
+    assert_eq!((tracker.refused_lists(), scrape()), (vec!["ConfigMap".to_owned()], vec![metric("ConfigMap", "")]));
 }
 
 #[tokio::test]

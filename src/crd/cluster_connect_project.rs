@@ -95,6 +95,9 @@ pub struct AllowedNamespaces {
     "(has(self.matchLabels) && self.matchLabels.size() > 0) || (has(self.matchExpressions) && \
         self.matchExpressions.size() > 0)")
     .message("selector names no label, so that it would match every namespace: give matchLabels or matchExpressions"))]
+#[x_kube(validation = Rule::new("!has(self.matchLabels) || self.matchLabels.all(name, name.size() >= 1 && name.size() <= 317)")
+    .message("keys of labels in matchLabels must have 1 to 317 characters")
+    .field_path(".matchLabels"))]
 pub struct NamespaceSelector {
     /// Labels that the namespace has, with these values; 16 at most.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

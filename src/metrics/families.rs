@@ -106,7 +106,7 @@ families! {
     PANICS: Counter, "connect_operator_panics_total", "", ["kind"], NONE,
         "Reconciles that ended in a panic, which is a bug, by kind; `remote`: polls of a remote project";
     LISTS_REFUSED: Gauge, "connect_operator_lists_refused", "", ["kind", "namespace"], NONE,
-        "1 for each kind that the API server refuses to list in a watched namespace since the process started: its resources are not reconciled; an empty namespace stands for all";
+        "1 for each kind that the API server refuses to list in a watched namespace since the process started: its resources are not reconciled, and changes of Secrets and ConfigMaps are not noticed; an empty namespace stands for all";
     PROCESS_CPU: Counter, "process_cpu_seconds_total", "", [], NONE,
         "Processor time of the process, in seconds";
     PROCESS_MEMORY: Gauge, "process_resident_memory_bytes", "bytes", [], NONE,

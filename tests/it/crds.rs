@@ -1,5 +1,7 @@
 //! The schemas as they are installed: the committed copies, and what must hold for every field.
 
+mod bounds;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -109,22 +111,6 @@ fn a_shared_project_has_no_mirror_of_the_registry() {
         let text = serde_json::to_string(&crd.spec.versions[0].schema).unwrap();
         assert_eq!(text.to_lowercase().contains("registry"), mirrors, "{kind}");
     }
-}
-
-#[test]
-fn everything_that_can_grow_is_bounded() {
-    let unbounded = paths_where(|field| match field.schema["type"].as_str() {
-        Some("string") => ["maxLength", "enum", "format"].iter().all(|bound| field.schema[bound].is_null()),
-        Some("array") => field.schema["maxItems"].is_null(),
-        Some("object") => field.schema["properties"].is_null() && !is_bounded_map(&field.schema),
-        _ => false,
-    });
-    assert_eq!(unbounded, NOWHERE);
-}
-
-/// Whether names and texts of a map are both bounded.
-fn is_bounded_map(schema: &Value) -> bool {
-    !schema["maxProperties"].is_null() && !schema["additionalProperties"]["maxLength"].is_null()
 }
 
 #[test]

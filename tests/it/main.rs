@@ -10,6 +10,7 @@ mod commands;
 mod contract;
 mod controllers;
 mod crds;
+mod dependencies;
 mod described;
 mod dev_server;
 mod documentation;

@@ -196,7 +196,7 @@ fn encoded(bytes: &[u8]) -> impl Iterator<Item = String> {
 
 impl Masker {
     /// Creates a masker for these values; empty ones are ignored. In a structured value (several lines, `Bearer x`,
-    /// `a=x;b=y`, JSON, a URL with a password) each part that is secret on its own is hidden as well.
+    /// `a=x;b=y`, a form, JSON, a URL with a password) each part that is secret on its own is hidden as well.
     #[must_use]
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut left = LARGEST_VALUES;

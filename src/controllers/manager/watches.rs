@@ -18,7 +18,7 @@ use super::Scope;
 use crate::controllers::changes::Changes;
 use crate::controllers::events::{self, KnownObjects, MirroredObjects};
 use crate::controllers::guarded::Guarded;
-use crate::controllers::lists::{List, PAGE};
+use crate::controllers::lists::{List, PAGE, SourceList};
 use crate::controllers::managed_kind::ManagedKind;
 use crate::controllers::object::{NamespacedObject, Object};
 use crate::controllers::object_ref::Kind;
@@ -181,15 +181,30 @@ impl Scope {
     {
         let context = self.context.clone();
         let mut sources = Sources::new(kind, self.namespace.clone());
+        let list = SourceList { kind, namespace: self.namespace.clone() };
         watcher(self.api::<PartialObjectMeta<K>>(), config)
             .default_backoff()
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {
-                    Ok(event) => events::sourced(&context, &mut sources, &event),
+                    Ok(event) => {
+                        if matches!(event, watcher::Event::InitDone) && context.tracker.source_listed(&list) {
+                            tracing::info!(%list, "the API server grants this list again");
+                        }
+                        events::sourced(&context, &mut sources, &event);
+                    }
                     Err(error) => {
+                        if let watcher::Error::InitialListFailed(refused @ kube::Error::Api(status)) = &error
+                            && refusal::cannot_be_seen(refused)
+                            && context.tracker.source_refused(&list)
+                        {
+                            tracing::warn!(
+                                %list, why = status.message,
+                                "the API server refuses this list; changes of its objects are not noticed until it is granted"
+                            );
+                        }
                         context.contents.interrupted();
-                        context.tracker.watch_interrupted(if kind == Named::Secret { "Secret" } else { "ConfigMap" });
+                        context.tracker.watch_interrupted(kind.as_str());
                         tracing::warn!(?kind, %error, "the watch was interrupted and is retried");
                     }
                 }

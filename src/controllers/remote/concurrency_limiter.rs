@@ -1,13 +1,15 @@
 //! Which reconciles may use a remote, and which is next, no object twice. Pure.
 //!
 //! What lets the remote begin or end something comes before what only reports, because the former takes minutes there;
-//! but one of four permits goes to a report, so that neither waits for ever. Within each: first come, first served.
+//! but one of four permits goes to a report, so that neither waits for ever. Within each, namespaces take turns, so
+//! that nobody waits for all changes of another tenant that shares the remote ([`RoundRobin`]); within a namespace: first
+//! come, first served.
 //!
 //! When a permit is free, the object at the head of the queue is enqueued, and the permit is reserved for it for a
 //! while, so that newcomers do not overtake it. A reservation expires, because an object with nothing left to do does
 //! not ask again.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use clock::later;
 use connect_api::Rate;
 use jiff::Timestamp;
 
+use super::round_robin::RoundRobin;
 use crate::controllers::object_ref::ObjectRef;
 
 /// How long a permit is reserved for an object that was enqueued.
@@ -42,11 +45,10 @@ pub(super) struct ConcurrencyLimiter {
     most: usize,
     limit: usize,
     active: usize,
-    changes: VecDeque<ObjectRef>,
-    reports: VecDeque<ObjectRef>,
+    changes: RoundRobin,
+    reports: RoundRobin,
     /// Permits that went to changes in a row.
     changes_in_a_row: usize,
-    queued: HashSet<ObjectRef>,
     /// Queued objects that were not enqueued for an outage yet.
     unreported: HashSet<ObjectRef>,
     /// Until when a permit is reserved for each object.
@@ -60,10 +62,9 @@ impl ConcurrencyLimiter {
             most,
             limit: permits(most, rate),
             active: 0,
-            changes: VecDeque::new(),
-            reports: VecDeque::new(),
+            changes: RoundRobin::default(),
+            reports: RoundRobin::default(),
             changes_in_a_row: 0,
-            queued: HashSet::new(),
             unreported: HashSet::new(),
             reserved: HashMap::new(),
         }
@@ -97,19 +98,19 @@ impl ConcurrencyLimiter {
     }
 
     fn queue(&self) -> impl Iterator<Item = &ObjectRef> {
-        self.changes.iter().chain(&self.reports)
+        self.changes.iter().chain(self.reports.iter())
     }
 
-    /// Puts the object into the queue; it knows that no permits are granted for now.
+    /// Puts the object into the queue of its purpose; it knows that no permits are granted for now.
     pub(super) fn wait(&mut self, object_ref: &ObjectRef, purpose: Purpose) {
         self.reserved.remove(object_ref);
         self.unreported.remove(object_ref);
-        if self.queued.insert(object_ref.clone()) {
-            match purpose {
-                Purpose::Change => self.changes.push_back(object_ref.clone()),
-                Purpose::Report => self.reports.push_back(object_ref.clone()),
-            }
-        }
+        let (queue, other) = match purpose {
+            Purpose::Change => (&mut self.changes, &mut self.reports),
+            Purpose::Report => (&mut self.reports, &mut self.changes),
+        };
+        other.remove(object_ref);
+        queue.push(object_ref);
     }
 
     /// Releases a permit.
@@ -122,7 +123,6 @@ impl ConcurrencyLimiter {
         self.reserved.retain(|_, kept_until| *kept_until > now);
         let reserved: Vec<ObjectRef> = (0..self.room()).map_while(|_| self.next()).collect();
         for object_ref in &reserved {
-            self.queued.remove(object_ref);
             self.unreported.remove(object_ref);
             self.reserved.insert(object_ref.clone(), later(now, RESERVATION));
         }
@@ -131,11 +131,11 @@ impl ConcurrencyLimiter {
 
     fn next(&mut self) -> Option<ObjectRef> {
         let report = self.changes.is_empty() || self.changes_in_a_row + 1 >= REPORTS_EACH;
-        if let Some(next) = report.then(|| self.reports.pop_front()).flatten() {
+        if let Some(next) = report.then(|| self.reports.pop()).flatten() {
             self.changes_in_a_row = 0;
             return Some(next);
         }
-        let next = self.changes.pop_front()?;
+        let next = self.changes.pop()?;
         self.changes_in_a_row += 1;
         Some(next)
     }
@@ -148,7 +148,7 @@ impl ConcurrencyLimiter {
 
     /// Returns when the next reservation expires, if an object waits for it.
     pub(super) fn next_lapse(&self) -> Option<Timestamp> {
-        if self.queued.is_empty() { None } else { self.reserved.values().min().copied() }
+        self.queue().next().and_then(|_| self.reserved.values().min().copied())
     }
 
     /// Removes the object, unless it has a permit.
@@ -174,10 +174,8 @@ impl ConcurrencyLimiter {
 
     fn unqueue(&mut self, object_ref: &ObjectRef) {
         self.unreported.remove(object_ref);
-        if self.queued.remove(object_ref) {
-            self.changes.retain(|queued| queued != object_ref);
-            self.reports.retain(|queued| queued != object_ref);
-        }
+        self.changes.remove(object_ref);
+        self.reports.remove(object_ref);
     }
 }
 

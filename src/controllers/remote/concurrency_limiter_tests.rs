@@ -129,3 +129,64 @@ fn changes_come_before_reports_and_each_fourth_permit_is_for_a_report() {
         assert!(concurrency_limiter.enter(&object_ref(expected), Purpose::Report, START), "its permit is reserved");
     }
 }
+
+/// Queues objects, written as `a1` for one of namespace `a`, and returns the order in which they get permits.
+fn order(limiter: &mut ConcurrencyLimiter, queued: &str) -> String {
+    let of = |name: &str| ObjectRef::deployment(&name[..1], name);
+    for name in queued.split_whitespace() {
+        assert!(!limiter.enter(&of(name), Purpose::Change, START), "{name}");
+    }
+    let mut order = Vec::new();
+    loop {
+        limiter.leave();
+        let Some(next) = limiter.admit_next(START).pop() else { return order.join(" ") };
+        assert!(limiter.enter(&next, Purpose::Change, START));
+        order.push(next.name);
+    }
+}
+
+#[test]
+fn rule_27_namespaces_take_turns_at_a_remote() {
+    for (case, queued, expected) in [
+        ("one namespace", "a1 a2 a3", "a1 a2 a3"),
+        ("a namespace with many objects", "a1 a2 a3 a4 a5 b1", "a1 b1 a2 a3 a4 a5"),
+        ("three namespaces", "a1 a2 a3 b1 b2 c1 a4", "a1 b1 c1 a2 b2 a3 a4"),
+    ] {
+        assert_eq!(order(&mut full(1), queued), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_namespace_that_always_has_another_object_keeps_no_other_waiting() {
+    let mut limiter = full(1);
+    let busy = |number: usize| ObjectRef::deployment("busy", &format!("tax-{number}"));
+    for number in 0..10 {
+        limiter.enter(&object_ref(number), Purpose::Change, START);
+    }
+    for number in 0..10 {
+        limiter.enter(&busy(number), Purpose::Change, START);
+        let mut namespaces = Vec::new();
+        for _ in 0..2 {
+            limiter.leave();
+            let next = limiter.admit_next(START).pop().expect("one permit is free");
+            assert!(limiter.enter(&next, Purpose::Change, START));
+            namespaces.push(next.namespace);
+        }
+        namespaces.sort();
+        assert_eq!(namespaces, ["busy", "default"], "turn {number}");
+    }
+}
+
+#[test]
+fn the_place_of_an_object_follows_its_purpose() {
+    let mut limiter = full(1);
+    for (number, purpose) in [(1, Purpose::Report), (2, Purpose::Change), (3, Purpose::Report), (3, Purpose::Change)] {
+        assert!(!limiter.enter(&object_ref(number), purpose, START));
+    }
+    assert!(!limiter.enter(&object_ref(2), Purpose::Report, START));
+    for expected in [3, 1, 2] {
+        limiter.leave();
+        assert_eq!(limiter.admit_next(START), [object_ref(expected)]);
+        assert!(limiter.enter(&object_ref(expected), Purpose::Change, START));
+    }
+}

@@ -30,6 +30,7 @@ mod poller;
 mod registry;
 mod registry_cache;
 mod rights;
+mod round_robin;
 mod settings;
 mod state;
 #[cfg(test)]

@@ -234,3 +234,48 @@ fn settings_compare_all_fields_and_do_not_show_the_secret() {
     assert_ne!(base, Settings { scopes: Some("manage_connectors_deployments:demo".into()), ..base.clone() });
     assert!(!format!("{base:?}").contains("recognisable"));
 }
+
+/// A factory that uses the registry while it makes a client, as one does that waits for a thread which uses it.
+struct Reentrant {
+    remotes: std::sync::OnceLock<Arc<Remotes>>,
+    service: Arc<Service>,
+}
+
+impl Reentrant {
+    fn reenter(&self) {
+        let remotes = self.remotes.get().expect("the registry was created");
+        assert!(remotes.of(&project("one")).is_none() && remotes.object_refs().is_empty());
+    }
+}
+
+impl ConnectFactory for Reentrant {
+    fn connect(&self, _: &Settings) -> Result<Arc<dyn Connection>, String> {
+        self.reenter();
+        Ok(self.service.clone())
+    }
+
+    fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
+        self.reenter();
+        Err("made without the lock".into())
+    }
+}
+
+#[tokio::test]
+async fn clients_are_made_without_the_lock_of_the_registry() {
+    let clock = Clock::stepped(START);
+    let factory = Arc::new(Reentrant { remotes: std::sync::OnceLock::new(), service: Service::new(&clock) });
+    let (enqueue, _enqueued) = unbounded_channel();
+    let remotes = Remotes::new(clock.clone(), factory.clone(), enqueue, 16, 1, tracker(&clock));
+    assert!(factory.remotes.set(remotes.clone()).is_ok());
+    let (sender, done) = tokio::sync::oneshot::channel();
+    let runtime = tokio::runtime::Handle::current();
+    // In a thread of its own, because a lock that is held would block it for ever.
+    std::thread::spawn(move || {
+        let _entered = runtime.enter();
+        let commerce = remotes.commerce(&settings("secret", 10), "http://api.test").err();
+        let claimed = remotes.claim(&project("one"), &settings("secret", 10)).is_ok();
+        let _ = sender.send((commerce, claimed));
+    });
+    let done = in_time(done).await.expect("no lock is held while a client is made");
+    assert_eq!(done, Ok((Some("made without the lock".to_owned()), true)));
+}

@@ -19,12 +19,12 @@ use crate::manifests::with_spec;
 use crate::shop::{PROJECT, Shop};
 
 /// Name of the resource, and key of the connector.
-const KIT: &str = "kit";
+pub(crate) const KIT: &str = "kit";
 /// A repository that the dev server has.
 const REPOSITORY: &str = "https://github.com/example/demo-kit.git";
 
 /// A staged connector that is neither previewed nor published.
-fn kit() -> Value {
+pub(crate) fn kit() -> Value {
     json!({
         "apiVersion": "connect-operator.io/v1alpha1",
         "kind": "ConnectorStaged",

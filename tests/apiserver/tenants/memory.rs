@@ -75,7 +75,10 @@ impl Operator {
         let folder = tempfile::tempdir().unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         let namespaces = format!("{},{}", shop.sandbox.namespace, hostile.namespace);
-        let process = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        // `ulimit -d` limits the memory that the process may write, as the limit of the chart limits what it has written.
+        let process = Command::new("sh")
+            .args(["-c", r#"ulimit -d "$0" && exec "$@""#, &limit().to_string()])
+            .arg(env!("CARGO_BIN_EXE_connect-operator"))
             .args(["run", "--watch-namespaces", &namespaces, "--operator-namespace", "default"])
             .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--allowed-action-hosts", "http://127.0.0.1:*"])
             .args(["--log-format", "text"])
@@ -95,7 +98,7 @@ impl Operator {
     fn peak(&mut self) -> u64 {
         let ended = self.process.try_wait().unwrap();
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-        assert_eq!(ended, None, "it still runs, for the first time; log: {log}");
+        assert_eq!(ended, None, "it still runs, for the first time since it was started; log: {log}");
         let id = self.process.id().expect("it runs");
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
         let kibibytes = |name: &str| {
@@ -104,6 +107,13 @@ impl Operator {
         };
         kibibytes("VmHWM:") - kibibytes("RssFile:")
     }
+}
+
+/// Returns the soft limit of a process for memory that it may write, in KiB (proc(5)).
+fn limit_of(process: &Child) -> u64 {
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", process.id().expect("it runs"))).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max data size")).expect("it has the limit");
+    line.split_whitespace().next().and_then(|bytes| bytes.parse::<u64>().ok()).expect("in bytes") / 1024
 }
 
 fn annotations() -> Value {
@@ -187,6 +197,23 @@ async fn reasons(hostile: &Sandbox) -> BTreeMap<String, usize> {
     reasons
 }
 
+/// Returns once the create of each deployment has ended.
+async fn until_all_have_ids(hostile: &Sandbox, many: usize) {
+    let api = kube::Api::<ConnectorDeployment>::namespaced(hostile.client.clone(), &hostile.namespace);
+    let with_ids = async {
+        loop {
+            let objects = api.list(&ListParams::default()).await.unwrap().items;
+            let has_id =
+                |object: &&ConnectorDeployment| object.status.as_ref().is_some_and(|status| status.id.is_some());
+            if objects.iter().filter(has_id).count() == many {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    in_time(with_ids).await.expect("each create ends");
+}
+
 #[tokio::test]
 async fn hostile_manifests_checks_and_responses_need_less_memory_than_the_chart_allows() {
     let deployments = Deployments::of_this_run();
@@ -206,6 +233,12 @@ async fn hostile_manifests_checks_and_responses_need_less_memory_than_the_chart_
 
     remote.until_asked("action", CHECKS).await;
     remote.until_asked("create", deployments.all()).await;
+    // While everything above continues. It starts with more to read than the first one.
+    until_all_have_ids(&hostile, deployments.all()).await;
+    eprintln!("before it is killed: {} KiB at most", operator.peak());
+    operator.process.kill().await.unwrap();
+    let mut operator = Operator::start(&shop, &hostile);
+    assert_eq!(limit_of(&operator.process), limit(), "the limit is in effect");
     let failed = async {
         while reasons(&hostile).await.get("DeploymentFailed").is_none_or(|failed| *failed < deployments.all() / 2) {
             tokio::time::sleep(Duration::from_millis(500)).await;

@@ -3,19 +3,21 @@
 //! The operator is the real program, so that all of its output is read.
 
 use std::fs::File;
+use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use clock::Clock;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use dev_server::{Catalogue, Fault, FaultAnswer, Options, PlannedOutcome};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Api;
 use kube::api::ListParams;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -23,21 +25,62 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
 use super::pace::{FINE, meanwhile, until_called};
+use crate::checks::{CHECK, check};
 use crate::collector::{Collector, HEADERS};
+use crate::manifests::with_spec;
+use crate::seen::{free_address, get};
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
+use crate::staged::{KIT, kit};
 
 const CLIENT_SECRET: &str = "canary-of-the-client/\"secret\"";
 const TOKEN: &str = "canary-of-the-token";
 const FIRST: &str = "canary of the first, \"secured\" value";
 const SECOND: &str = "canary of the second value";
+const COOKIE: &str = "session=canary-of-the-cookie";
 
-/// What must not be found: the canary in plain text, and in base64 at any offset.
-fn traces() -> Vec<String> {
-    let encoded = (0..3).map(|before| {
-        let text = STANDARD_NO_PAD.encode(format!("{}canary of", "-".repeat(before)));
-        text[[0, 2, 3][before]..text.len() - 3].to_owned()
+/// Returns the text around a canary: as it is, escaped with `\u` or percent signs, or in base64 at any offset.
+fn trace(text: &str) -> Option<String> {
+    // Escaped once or several times, with digits of either case.
+    let lowercase = text.to_lowercase().replace('\\', "");
+    let all = |prefix: &str| "canary".bytes().map(|byte| format!("{prefix}{byte:02x}")).collect::<String>();
+    let escaped = ["canary".to_owned(), all("u00"), all("%")].map(|trace| (lowercase.as_str(), trace));
+    let encoded = (0..3).flat_map(|before| {
+        let bytes = format!("{}canary", "-".repeat(before));
+        // Digits that hold only bits of the canary.
+        let digits = [0, 2, 3][before]..bytes.len() * 8 / 6;
+        [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)].map(|text| text[digits.clone()].to_owned())
     });
-    encoded.chain(["canary".to_owned(), "CANARY".to_owned()]).collect()
+    let mut traces = escaped.into_iter().chain(encoded.map(|trace| (text, trace)));
+    traces.find_map(|(text, trace)| {
+        let at = text.find(&trace)?;
+        Some(text[text.floor_char_boundary(at.saturating_sub(200))..text.ceil_char_boundary(at + 60)].to_owned())
+    })
+}
+
+/// The forms in which a remote may repeat what it was sent.
+fn forms(sent: &str) -> Vec<String> {
+    let escaped = |escape: fn(u8) -> String| sent.bytes().map(escape).collect::<String>();
+    vec![
+        sent.to_owned(),
+        json!(sent).to_string(),
+        json!(json!(sent).to_string()).to_string(),
+        STANDARD_NO_PAD.encode(sent),
+        URL_SAFE_NO_PAD.encode(format!("~~{sent}")),
+        form_urlencoded::byte_serialize(sent.as_bytes()).collect(),
+        escaped(|byte| format!("%{byte:02X}")),
+        escaped(|byte| format!("\\u{byte:04x}")),
+    ]
+}
+
+#[test]
+fn a_canary_is_found_in_every_form() {
+    for sent in [CLIENT_SECRET, TOKEN, FIRST, SECOND, COOKIE] {
+        for form in forms(sent) {
+            assert!(trace(&format!("<{form}>")).is_some(), "{form}");
+            assert!(trace(&json!({"text": form}).to_string()).is_some(), "{form} in JSON");
+        }
+    }
+    assert_eq!(trace("You sent *** or %63%61 or Y2Fu"), None);
 }
 
 /// Everything that could contain the secrets, in all its versions.
@@ -69,9 +112,9 @@ impl Seen {
 
 /// A remote that echoes everything that it was sent.
 fn echo(status: u16, sent: &[&str]) -> FaultAnswer {
-    let encoded: Vec<_> = sent.iter().map(|sent| STANDARD_NO_PAD.encode(sent)).collect();
+    let sent: Vec<_> = sent.iter().flat_map(|sent| forms(sent)).collect();
     let code = if status == 401 { "invalid_token" } else { "InvalidJsonInput" };
-    let text = format!("You sent {} or {} or {}", sent.join(" "), json!(sent), encoded.join(" "));
+    let text = format!("You sent {}", sent.join(" or "));
     FaultAnswer {
         status: Some(status),
         body: Some(json!({"statusCode": status, "message": text,
@@ -99,11 +142,12 @@ fn credentials(scopes: &str) -> Value {
 }
 
 /// The output goes to a file: a pipe that is not read would block the process.
-fn start(shop: &Shop, collector: &Collector, output: &File) -> Child {
+fn start(shop: &Shop, collector: &Collector, metrics: SocketAddr, output: &File) -> Child {
     let namespace = &shop.sandbox.namespace;
     Command::new(env!("CARGO_BIN_EXE_connect-operator"))
         .args(["run", "--watch-namespaces", namespace, "--operator-namespace", namespace])
-        .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
+        .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--allowed-action-hosts", "http://127.0.0.1:*"])
+        .args(["--log-format", "text", "--metrics-listen", &metrics.to_string()])
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
         .env("RUST_LOG", "trace")
         .envs([("OTEL_EXPORTER_OTLP_ENDPOINT", &*collector.url), HEADERS])
@@ -113,6 +157,21 @@ fn start(shop: &Shop, collector: &Collector, output: &File) -> Child {
         .kill_on_drop(true)
         .spawn()
         .expect("the operator starts")
+}
+
+/// A check and a staged connector whose calls are refused with everything that was sent.
+async fn refused_elsewhere(shop: &Shop) {
+    shop.dev.fault(Fault::of("writeFrontasticActionPost", echo(400, &[COOKIE]))).unwrap();
+    apply(shop, &secret("session", &json!({"cookie": COOKIE}))).await;
+    let from = json!([{"name": "Cookie", "secretKeyRef": {"name": "session", "key": "cookie"}}]);
+    apply(shop, &with_spec(check(shop), &json!({"headersFrom": from}))).await;
+    shop.dev.fault(Fault::of("createConnectorStaged", echo(400, &[CLIENT_SECRET])).times(1)).unwrap();
+    apply(shop, &kit()).await;
+    let has = |conditions: &[Condition], reason: &str| conditions.iter().any(|condition| condition.reason == reason);
+    let failed = |check: &ActionCheck| check.status.as_ref().is_some_and(|it| has(&it.conditions, "CheckFailed"));
+    let refused = |kit: &ConnectorStaged| kit.status.as_ref().is_some_and(|it| has(&it.conditions, "RequestRejected"));
+    shop.until_object(CHECK, "failed", failed).await;
+    shop.until_object(KIT, "refused", refused).await;
 }
 
 async fn trouble(shop: &Shop) {
@@ -154,6 +213,7 @@ async fn trouble(shop: &Shop) {
     apply(shop, &secret(SECRET, &json!({"token": SECOND}))).await;
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
 
+    refused_elsewhere(shop).await;
     dev.fault(Fault::of("deleteDeploymentById", echo(500, &[CLIENT_SECRET])).times(1)).unwrap();
     shop.delete().await;
     meanwhile(&shop.clock, FINE, shop.until_gone()).await;
@@ -169,10 +229,14 @@ async fn canaries_are_found_nowhere() {
     let seen = Seen::default();
     seen.watch("ConnectorDeployment", shop.api::<ConnectorDeployment>());
     seen.watch("ConnectProject", shop.api::<ConnectProject>());
+    seen.watch("ActionCheck", shop.api::<ActionCheck>());
+    seen.watch("ConnectorStaged", shop.api::<ConnectorStaged>());
     let output = tempfile::NamedTempFile::new().unwrap();
     let collector = Collector::start().await;
-    let mut operator = start(&shop, &collector, output.as_file());
+    let metrics = free_address();
+    let mut operator = start(&shop, &collector, metrics, output.as_file());
     trouble(&shop).await;
+    seen.add("metrics", get(metrics, "/metrics").await);
 
     for event in shop.api::<Event>().list(&ListParams::default()).await.unwrap() {
         seen.add("Event", serde_json::to_string(&event).unwrap());
@@ -190,14 +254,21 @@ async fn canaries_are_found_nowhere() {
     collector.bytes().iter().for_each(|body| seen.add("traces", String::from_utf8_lossy(body)));
 
     let seen = seen.0.lock().unwrap();
-    for kind in ["ConnectorDeployment", "ConnectProject", "Event", "output"] {
+    for kind in [
+        "ConnectorDeployment",
+        "ConnectProject",
+        "ActionCheck",
+        "ConnectorStaged",
+        "Event",
+        "metrics",
+        "output",
+        "traces",
+    ] {
         assert!(seen.iter().any(|(place, text)| place == kind && !text.is_empty()), "{kind} was checked");
     }
     for (place, text) in &*seen {
-        for trace in traces() {
-            let Some(at) = text.find(&trace) else { continue };
-            let around = text.floor_char_boundary(at.saturating_sub(200))..text.ceil_char_boundary(at + 60);
-            panic!("{place} of {NAME} shows {trace}: {}", &text[around]);
+        if let Some(around) = trace(text) {
+            panic!("{place} of {NAME} shows a canary: {around}");
         }
     }
 }

@@ -14,23 +14,33 @@ use tokio::task::JoinSet;
 
 use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
+use crate::unreliable::{Hold, Unreliable};
 
 /// Long enough for a real response on a slow machine.
 const LIMITS: Limits = Limits { answer: Duration::from_secs(20), silence: Duration::from_secs(30) };
 
+/// What happens to packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Packets {
+    /// How often the connections that were open then lost everything.
+    losses: u32,
+    /// Whether new connections lose everything, too.
+    all_lost: bool,
+}
+
 /// A TCP proxy that forwards everything, until packets are lost.
 struct Road {
     address: SocketAddr,
-    lost: watch::Sender<u32>,
+    packets: watch::Sender<Packets>,
     _serving: JoinSet<()>,
 }
 
 impl Road {
     async fn to(upstream: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, lost) = (listener.local_addr().unwrap(), watch::Sender::new(0));
+        let (address, packets) = (listener.local_addr().unwrap(), watch::Sender::default());
         let mut serving = JoinSet::new();
-        let losses = lost.clone();
+        let losses = packets.clone();
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
@@ -38,21 +48,36 @@ impl Road {
                 connections.spawn(hand_on(inbound, upstream, losses.subscribe()));
             }
         });
-        Self { address, lost, _serving: serving }
+        Self { address, packets, _serving: serving }
     }
 
     /// From now on nothing arrives on the connections that are open now, in either direction, and none of them is
     /// closed.
     fn lose_all(&self) {
-        self.lost.send_modify(|times| *times += 1);
+        self.packets.send_modify(|packets| packets.losses += 1);
+    }
+
+    /// The same, also for connections that are opened later.
+    fn lose_everything(&self) {
+        self.packets.send_modify(|packets| *packets = Packets { losses: packets.losses + 1, all_lost: true });
+    }
+
+    /// Connections that are opened from now on work.
+    fn forward_again(&self) {
+        self.packets.send_modify(|packets| packets.all_lost = false);
     }
 }
 
-async fn hand_on(mut inbound: TcpStream, upstream: SocketAddr, mut lost: watch::Receiver<u32>) {
+async fn hand_on(mut inbound: TcpStream, upstream: SocketAddr, mut packets: watch::Receiver<Packets>) {
+    let Packets { losses, all_lost } = *packets.borrow_and_update();
+    if all_lost {
+        std::future::pending::<()>().await;
+    }
+    let lost = async { while packets.borrow_and_update().losses == losses && packets.changed().await.is_ok() {} };
     let mut outbound = TcpStream::connect(upstream).await.unwrap();
     tokio::select! {
         _ = tokio::io::copy_bidirectional(&mut inbound, &mut outbound) => {}
-        _ = lost.changed() => std::future::pending().await,
+        () = lost => std::future::pending().await,
     }
 }
 
@@ -89,4 +114,53 @@ async fn silent_connections_are_closed_and_no_event_is_missed() {
     shop.until_reason("Deployed").await;
     assert_eq!(shop.calls("createDeployment"), 1);
     assert_eq!(shop.calls("updateDeploymentById"), 1);
+}
+
+/// The number of reconciles of deployments that ended because the API server did not answer.
+fn without_answer(shop: &Shop) -> u64 {
+    let page = shop.tracker.as_ref().unwrap().metrics().encode();
+    let line = "connect_operator_reconciles_total{kind=\"ConnectorDeployment\",reason=\"ClusterError\"} ";
+    page.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_request_of_a_reconcile_ends_although_nothing_arrives_and_is_repeated() {
+    let mut shop = Shop::open().await;
+    shop.stop_operator().await;
+    let (road, client) = client(&shop).await;
+    let (unreliable, client) = Unreliable::client(&client, &shop.clock);
+    shop.start_operator_as(client);
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    assert_eq!(without_answer(&shop), 0);
+
+    // The operation of the redeploy is about to be written when the connection is lost.
+    unreliable.hold(Hold::StatusWrites);
+    let mut changed = shop.deployment();
+    changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
+    shop.sandbox.apply(&changed).await.unwrap();
+    unreliable.until_held(1).await;
+    road.lose_everything();
+    unreliable.release();
+    // It ends while everything is still lost, so by its time limit; the next one needs a new connection, and ends, too.
+    for times in [1, 2] {
+        let ended = async {
+            while without_answer(&shop) < times {
+                shop.clock.sleep(Duration::from_millis(100)).await;
+            }
+        };
+        in_time(ended).await.unwrap_or_else(|_| panic!("reconcile {times} hangs"));
+        assert_eq!(shop.calls("updateDeploymentById"), 0, "nothing is sent that was not persisted");
+    }
+
+    road.forward_again();
+    let redeployed = async {
+        while shop.calls("updateDeploymentById") == 0 {
+            shop.clock.sleep(Duration::from_millis(100)).await;
+        }
+    };
+    in_time(redeployed).await.expect("the change is deployed");
+    shop.until_reason("Deployed").await;
+    assert_eq!((shop.calls("createDeployment"), shop.calls("updateDeploymentById")), (1, 1));
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clock::Clock;
+use connect_operator::controllers::tracker::ReconcileTracker;
 use serde_json::json;
 
 use crate::cluster::Sandbox;
@@ -25,6 +26,55 @@ async fn until(what: &str, is: impl Fn() -> bool) {
     in_time(there).await.unwrap_or_else(|_| panic!("not in time: {what}"));
 }
 
+/// Returns once exactly these lists are reported as refused.
+async fn until_refused(tracker: &ReconcileTracker, expected: &[String]) {
+    let refused = || {
+        let mut refused = tracker.refused_lists();
+        refused.sort();
+        refused
+    };
+    until(&format!("refused: {expected:?}"), || refused() == expected).await;
+}
+
+/// Grants the operator's account everything except to list and watch the Secrets and ConfigMaps that it reads.
+async fn allow_without_lists(sandbox: &Sandbox) {
+    let rules = json!([
+        {"apiGroups": ["connect-operator.io", "coordination.k8s.io", "events.k8s.io"], "resources": ["*"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get", "create", "update", "patch", "delete"]},
+    ]);
+    let metadata = json!({"name": "without-lists"});
+    let role =
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": rules});
+    sandbox.succeed(&["create", "--filename", "-"], &role.to_string()).await;
+    let account = format!("--serviceaccount={}:connect-operator", sandbox.namespace);
+    sandbox.succeed(&["create", "rolebinding", "without-lists", "--role=without-lists", &account], "").await;
+}
+
+#[tokio::test]
+async fn a_role_without_lists_of_secrets_is_reported_and_blocks_nothing() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    shop.operator_namespace = shop.sandbox.namespace.clone();
+    shop.sandbox.succeed(&["create", "serviceaccount", "connect-operator"], "").await;
+    allow_without_lists(&shop.sandbox).await;
+    shop.start_operator_as(client_of(&shop.sandbox).await);
+
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("Deployed").await;
+    let (tracker, namespace) = (shop.tracker.clone().unwrap(), &shop.sandbox.namespace);
+    until_refused(&tracker, &["ConfigMap", "Secret"].map(|kind| format!("{kind} in namespace {namespace}"))).await;
+    assert_eq!(tracker.lists(), Ok(()), "no reconcile needs them");
+    let metric = format!("connect_operator_lists_refused{{kind=\"Secret\",namespace=\"{namespace}\"}} 1");
+    assert!(tracker.metrics().encode().contains(&metric));
+
+    allow(&shop.sandbox, &shop.sandbox).await;
+    until_refused(&tracker, &[]).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    until("the rotation is noticed", || shop.calls("updateDeploymentById") == 1).await;
+}
+
 #[tokio::test]
 async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     let mut shop = Shop::without_operator(quick(), Clock::system()).await;
@@ -42,10 +92,9 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     shop.until_reason("Deployed").await;
     let tracker = shop.tracker.clone().unwrap();
     until("every list is complete or refused", || tracker.lists().is_ok()).await;
-    let kinds = ["ActionCheck", "ConnectProject", "Connector", "ConnectorDeployment", "ConnectorStaged"];
-    let mut refused = tracker.refused_lists();
-    refused.sort();
-    assert_eq!(refused, kinds.map(|kind| format!("{kind} in namespace {}", yard.namespace)));
+    let kinds =
+        ["ActionCheck", "ConfigMap", "ConnectProject", "Connector", "ConnectorDeployment", "ConnectorStaged", "Secret"];
+    until_refused(&tracker, &kinds.map(|kind| format!("{kind} in namespace {}", yard.namespace))).await;
     let metric =
         format!("connect_operator_lists_refused{{kind=\"ConnectorDeployment\",namespace=\"{}\"}} 1", yard.namespace);
     assert!(tracker.metrics().encode().contains(&metric));

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use connect_operator::controllers::lists::PAGE;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use futures::StreamExt as _;
@@ -17,8 +18,8 @@ use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
 use crate::unreliable::{Hold, Unreliable, WATCHES, Which, Wrong};
 
-/// More than ten pages of a list hold (50 objects each).
-const MANY: usize = 510;
+/// More than twenty pages of a list hold ([`PAGE`] objects each).
+const MANY: usize = 20 * PAGE as usize + 10;
 /// Number of objects that are edited at a time.
 const EDITED: usize = 8;
 

@@ -17,15 +17,20 @@ const SHORTEST_LINE: usize = 3;
 const SHORTEST_TOKEN: usize = 4;
 /// Maximum depth of JSON documents nested as strings in JSON.
 const DEEPEST: u32 = 3;
+/// What separates lines in a value of one line, such as a PEM file in an environment variable.
+const LITERAL_BREAKS: &[&str] = &["\\n", "\\r"];
+/// Separators that secrets may contain as well, from the coarsest to the finest: parts between those of each level are
+/// secret, so that `a/b&c` hides `a/b` as a whole.
+const FINER: &[&[&str]] = &[&["|", "\\n", "\\r"], &["&"], &["?"], &["/"]];
 
-/// Lowercase words that commonly appear next to secrets: URL schemes, member names, and words of service accounts and
-/// connection strings.
+/// Lowercase words that commonly appear next to secrets: URL schemes and paths, member names, and words of service
+/// accounts and connection strings.
 const COMMON: &[&str] = &[
     "access",
     "account",
-    "accounts",
     "accountkey",
     "accountname",
+    "accounts",
     "address",
     "allowed",
     "amqp",
@@ -34,6 +39,8 @@ const COMMON: &[&str] = &[
     "basic",
     "bearer",
     "begin",
+    "callback",
+    "carts",
     "certificate",
     "client",
     "com",
@@ -43,6 +50,7 @@ const COMMON: &[&str] = &[
     "connection",
     "content",
     "credentials",
+    "customers",
     "database",
     "default",
     "defaultendpointsprotocol",
@@ -55,36 +63,51 @@ const COMMON: &[&str] = &[
     "endpoint",
     "endpointsuffix",
     "error",
+    "events",
+    "extensions",
     "failed",
     "false",
+    "functions",
     "google",
     "header",
+    "hooks",
     "https",
     "invalid",
     "localhost",
+    "messages",
     "mongodb",
     "mysql",
+    "notifications",
     "object",
+    "orders",
     "password",
+    "payments",
     "postgres",
     "postgresql",
     "private",
     "production",
+    "products",
     "project",
+    "projects",
     "public",
     "request",
     "response",
     "sandbox",
     "secret",
+    "secrets",
     "server",
     "service",
     "service_account",
+    "services",
     "string",
+    "subscriptions",
     "token",
     "undefined",
     "unknown",
     "user",
     "username",
+    "webhook",
+    "webhooks",
 ];
 
 /// The secret parts of values.
@@ -111,8 +134,10 @@ impl Parts {
         if !self.tokens(text) {
             self.smallest.insert(text.to_owned());
         }
-        let lines = text.lines().map(str::trim);
-        lines.filter(|line| *line != text).for_each(|line| self.line(line));
+        for line in text.lines() {
+            let lines = std::iter::once(line).chain(ends(line, LITERAL_BREAKS).map(|(start, end)| &line[start..end]));
+            lines.map(str::trim).filter(|line| *line != text).for_each(|line| self.line(line));
+        }
         if depth < DEEPEST
             && text.starts_with(['{', '[', '"'])
             && let Ok(document) = serde_json::from_str::<Value>(text)
@@ -126,10 +151,11 @@ impl Parts {
         match document {
             Value::String(text) if is_long(text.trim()) && !is_common(text) => self.whole(text.trim(), depth),
             Value::String(text) => {
-                self.token(text.trim());
+                self.token(text.trim(), text.trim().len(), FINER);
             }
             Value::Number(number) => {
-                self.token(&number.to_string());
+                let number = number.to_string();
+                self.token(&number, number.len(), FINER);
             }
             Value::Array(items) => items.iter().for_each(|item| self.leaves(item, depth)),
             Value::Object(members) => members.values().for_each(|member| self.leaves(member, depth)),
@@ -158,33 +184,55 @@ impl Parts {
         while let Some(start) = rest.find(|letter| !is_separator(letter)) {
             rest = &rest[start..];
             let end = rest.find(is_separator).unwrap_or(rest.len());
-            let (token, after) = rest.split_at(end);
-            any |= !is_name(token, after) && self.token(token);
-            rest = after;
+            any |= self.token(rest, end, FINER);
+            rest = &rest[end..];
         }
         any
     }
 
-    fn token(&mut self, piece: &str) -> bool {
-        if is_common(piece) {
+    /// Adds the token that is the first `length` bytes of `text`, and the tokens between `separators` in it.
+    fn token(&mut self, text: &str, length: usize, separators: &[&[&str]]) -> bool {
+        let (piece, after) = text.split_at(length);
+        if is_common(piece) || is_name(piece, after) {
             return false;
         }
-        if is_long(piece) {
-            self.smallest.insert(piece.to_owned());
-            self.anywhere.insert(piece.to_owned());
-            // A password in a URL is percent-encoded there, but used in its decoded form.
-            let plain = Reading::without_percents(piece);
-            if plain != piece && is_long(&plain) {
-                self.smallest.insert(plain.clone());
-                self.anywhere.insert(plain);
+        if !is_long(piece) {
+            if piece.chars().count() >= SHORTEST_TOKEN && piece.chars().any(|letter| letter.is_ascii_digit()) {
+                self.words.insert(piece.to_owned());
             }
-            return true;
+            return false;
         }
-        if piece.chars().count() >= SHORTEST_TOKEN && piece.chars().any(|letter| letter.is_ascii_digit()) {
-            self.words.insert(piece.to_owned());
+        let mut finer = false;
+        if let Some((coarsest, others)) = separators.split_first() {
+            for (start, end) in ends(piece, coarsest) {
+                finer |= self.token(&text[start..], end - start, others);
+            }
         }
-        false
+        // A password in a URL is percent-encoded there, but used in its decoded form.
+        let plain = Some(Reading::without_percents(piece)).filter(|plain| plain != piece && is_long(plain));
+        for form in plain.into_iter().chain([piece.to_owned()]) {
+            if !finer {
+                self.smallest.insert(form.clone());
+            }
+            self.anywhere.insert(form);
+        }
+        true
     }
+}
+
+/// Returns start and end of each piece of a text between any of these separators.
+fn ends(text: &str, separators: &[&str]) -> impl Iterator<Item = (usize, usize)> {
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let start = next?;
+        let starts_here = |at: usize| {
+            let separator = separators.iter().find(|separator| text.as_bytes()[at..].starts_with(separator.as_bytes()));
+            separator.map(|separator| (at, at + separator.len()))
+        };
+        let found = (start..text.len()).find_map(starts_here);
+        next = found.map(|(_, behind)| behind);
+        Some((start, found.map_or(text.len(), |(end, _)| end)))
+    })
 }
 
 fn is_long(text: &str) -> bool {

@@ -79,6 +79,15 @@ fn what_is_secret_in_a_value_is_hidden_by_itself() {
         ("a line in a document", document, "MIIEvQIBADAN?", "***?"),
         ("names of a document", document, "private_key of a service_account", "private_key of a service_account"),
         ("a short token with a digit", "login=shop;pin=47x1", "pin 47x1 not 147x11", "pin *** not 147x11"),
+        ("a pair of a form", "password=hunter-two&user=shop", "hunter-two is refused", "*** is refused"),
+        ("names of a form", "password=hunter-two&username=shop", "no username", "no username"),
+        ("a path", "https://hooks.example/services/T0AB/xoxb-secret", "POST xoxb-secret of T0AB", "POST *** of ***"),
+        ("words of a path", "https://hooks.example/services/T0AB/xoxb-secret", "services", "services"),
+        ("a query", "https://example.org/in?letmein&v=1", "got letmein", "got ***"),
+        ("a list", "letmein|open-sesame", "got letmein or open-sesame", "got *** or ***"),
+        ("a line of a file in one line", r"-----BEGIN KEY-----\nMIIEvQIBADAN\r\nx7z\n", "x7z MIIEvQIBADAN", "*** ***"),
+        ("a part that is too short", "a=in/to&b=x1y2z3", "it was in/to and x1y2z3", "it was in/to and ***"),
+        ("a whole password with finer separators", "a=let/me?in&b=1", "it was let/me?in", "it was ***"),
         ("a token in base64", "user=shop;password=hunter-two", "Basic c2hvcDpodW50ZXItdHdv", "Basic ***"),
     ] {
         assert_eq!(Masker::new([value]).mask(text), expected, "{case}");
@@ -173,8 +182,8 @@ fn form(secret: &str, form: usize) -> String {
         4 => units().to_uppercase().replace("\\U", "\\u"),
         5 => hex(secret.as_bytes(), "%", true),
         6 => hex(secret.as_bytes(), "%", false),
-        7 => form_urlencoded::byte_serialize(secret.as_bytes()).collect(),
-        8 => form_urlencoded::byte_serialize(secret.as_bytes()).collect::<String>().replace('+', "%20"),
+        7 => escaped(secret),
+        8 => escaped(secret).replace('+', "%20"),
         9..=11 => STANDARD.encode(behind(form - 9)),
         12..=14 => URL_SAFE.encode(behind(form - 12)),
         _ => STANDARD.encode(secret),
@@ -192,11 +201,20 @@ fn holder(secret: &str, holder: usize) -> String {
         3 => format!("amqps://u:{secret}@host/v"),
         4 => serde_json::json!({"outer": {"inner": [secret]}}).to_string(),
         5 => serde_json::json!({"document": serde_json::json!({"key": secret}).to_string()}).to_string(),
+        6 => format!("password={}&user=shop", escaped(secret)),
+        7 => format!("https://hooks.host/in/{}?sign=x&v=2", escaped(secret)),
+        8 => format!("hooks.host|{secret}|more-of-it"),
+        9 => format!(r"-----BEGIN KEY-----\n{secret}\nmore-of-it\n-----END KEY-----"),
+        10 => format!("line of one\nkey=more-of-it\\n{secret}\nanother line"),
         _ => format!("line of one\n{secret}\nanother line"),
     }
 }
 
-const HOLDERS: usize = 7;
+const HOLDERS: usize = 12;
+
+fn escaped(secret: &str) -> String {
+    form_urlencoded::byte_serialize(secret.as_bytes()).collect()
+}
 
 proptest! {
     #[test]
@@ -227,7 +245,8 @@ proptest! {
         text in "[a-zäö ,.:;=%+\\\\\"{}/-]{0,200}",
     ) {
         // Words of the structures themselves are part of the value, so some of them may be hidden in the text.
-        let holders = ["line", "host", "outer", "inner", "document", "another", "amqps", "bearer", "user", "password"];
+        let holders = ["line", "host", "outer", "inner", "document", "another", "amqps", "bearer", "user", "password",
+            "more-of-it"];
         prop_assume!(!holders.iter().any(|word| text.contains(word)) && !text.contains("://"));
         let masker = Masker::new([holder(&secret, held).as_str()]);
         prop_assert!(masker.is_clean(&text));

@@ -1,0 +1,194 @@
+//! Everything in a schema that can grow has a bound, so that one object cannot fill the memory of the operator.
+
+use connect_operator::crd;
+use serde_json::{Value, json};
+
+/// Names of maps without a bound of their own, each with the reason.
+const UNBOUNDED_NAMES: &[(&str, &str)] = &[
+    ("ConnectorDeployment.status.applied.acceptedValues[].", DIGESTS),
+    ("ConnectorDeployment.status.applied.retainedValues[].", DIGESTS),
+    ("ConnectorDeployment.status.applied.shownValues[].", DIGESTS),
+    ("ConnectorDeployment.status.applied.values[].", DIGESTS),
+    ("ConnectorDeployment.status.operation.values[].", DIGESTS),
+];
+const DIGESTS: &str = "only the operator writes the status, with keys that a spec or a declaration bounds; \
+    a rule for nested lists of maps costs more than the API server accepts";
+/// Fields of any type, each with the reason.
+const ANY_TYPE: &[(&str, &str)] = &[(
+    "ActionCheck.spec.expect.body[].equals",
+    "a string, number or boolean: one schema cannot name several types, and its bounds hold for all of them",
+)];
+/// What an exception for any type must bound nevertheless.
+const BOUNDS_OF_ANY_TYPE: [&str; 3] = ["maxLength", "maxItems", "maxProperties"];
+
+/// A place in a schema that can grow without bound, and what is missing.
+type Finding = (String, &'static str);
+
+/// Adds what can grow in a schema and below it. `parent`: the object of which it is a field, and its name there.
+fn growth(path: &str, schema: &Value, parent: (&Value, &str), findings: &mut Vec<Finding>) {
+    let mut missing = |is_missing: bool, what| {
+        if is_missing {
+            findings.push((path.to_owned(), what));
+        }
+    };
+    let is = |member: &str| schema[member] == true;
+    let any_type = ANY_TYPE.iter().any(|(exception, _)| *exception == path);
+    if any_type {
+        missing(BOUNDS_OF_ANY_TYPE.iter().any(|bound| !schema[*bound].is_u64()), "a bound for each type");
+    } else {
+        missing(is("x-kubernetes-preserve-unknown-fields"), "the pruning of unknown fields");
+        missing(is("x-kubernetes-embedded-resource"), "a schema of its own");
+        let no_type = schema["type"].is_null() && !is("x-kubernetes-int-or-string");
+        missing(no_type, "a type");
+    }
+    match schema["type"].as_str() {
+        Some("string") => {
+            let bounded = schema["maxLength"].is_u64() || schema["enum"].is_array() || schema["format"] == "date-time";
+            missing(!bounded, "maxLength");
+        }
+        Some("array") => {
+            missing(!schema["maxItems"].is_u64(), "maxItems");
+            missing(!schema["items"].is_object(), "items");
+        }
+        Some("object") if schema["properties"].is_null() => {
+            missing(!schema["maxProperties"].is_u64(), "maxProperties");
+            missing(!schema["additionalProperties"].is_object(), "additionalProperties");
+            let exempt = UNBOUNDED_NAMES.iter().any(|(parent, _)| path.starts_with(parent));
+            missing(!exempt && !has_bounded_names(schema, parent), "a bound for names");
+        }
+        _ => {}
+    }
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        growth(&format!("{path}.{name}"), member, (schema, name), findings);
+    }
+    for (member, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
+        if schema[member].is_object() {
+            growth(&format!("{path}{mark}"), &schema[member], (&Value::Null, ""), findings);
+        }
+    }
+}
+
+/// Returns whether a rule of this map, or of the schema around it, bounds the length of its names.
+fn has_bounded_names(schema: &Value, (parent, name): (&Value, &str)) -> bool {
+    let bounds = |schema: &Value, map: &str| {
+        let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
+        let mut rules = rules.filter_map(|rule| rule["rule"].as_str());
+        rules.any(|rule| {
+            rule.split_once(&format!("{map}.all(name, ")).is_some_and(|(_, all)| all.contains("name.size() <= "))
+        })
+    };
+    bounds(schema, "self") || bounds(parent, &format!("self.{name}"))
+}
+
+fn growth_of(kind: &str, schema: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    growth(kind, schema, (&Value::Null, ""), &mut findings);
+    findings
+}
+
+fn schemas() -> Vec<(String, Value)> {
+    let schema =
+        |crd: &k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition| {
+            serde_json::to_value(&crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema).unwrap()
+        };
+    crd::all().iter().map(|crd| (crd.spec.names.kind.clone(), schema(crd))).collect()
+}
+
+#[test]
+fn everything_that_can_grow_is_bounded() {
+    let findings: Vec<Finding> = schemas().iter().flat_map(|(kind, schema)| growth_of(kind, schema)).collect();
+    assert_eq!(findings, []);
+}
+
+#[test]
+fn each_exception_is_used() {
+    let schemas = schemas();
+    let is_there = |path: &str| {
+        let (kind, rest) = path.split_once('.').unwrap();
+        let (_, root) = schemas.iter().find(|(name, _)| name == kind).unwrap();
+        let pointer = rest.trim_end_matches('.').split('.').fold(String::new(), |pointer, step| {
+            let (name, items) = step.strip_suffix("[]").map_or((step, ""), |name| (name, "/items"));
+            format!("{pointer}/properties/{name}{items}")
+        });
+        root.pointer(&pointer).is_some()
+    };
+    for (path, reason) in UNBOUNDED_NAMES.iter().chain(ANY_TYPE) {
+        assert!(is_there(path) && reason.len() > 20, "{path}");
+    }
+}
+
+#[test]
+fn forged_schemas_are_found() {
+    let text = json!({"type": "string", "maxLength": 5});
+    let rule = |rule: &str| json!([{"rule": rule, "message": "too long"}]);
+    let map = json!({"type": "object", "maxProperties": 2, "additionalProperties": text,
+        "x-kubernetes-validations": rule("self.all(name, name.size() <= 9)")});
+    let with = |schema: &Value, member: &str, value: Value| {
+        let mut changed = schema.clone();
+        changed[member] = value;
+        changed
+    };
+    let object = |member: &Value| json!({"type": "object", "properties": {"member": member}});
+    let no_rule = with(&map, "x-kubernetes-validations", Value::Null);
+    let ruled = |text: &str| with(&object(&no_rule), "x-kubernetes-validations", rule(text));
+    for (case, schema, expected) in [
+        ("bounded text", text.clone(), None),
+        ("text", json!({"type": "string"}), Some(("", "maxLength"))),
+        ("one of some texts", json!({"type": "string", "enum": ["a"]}), None),
+        ("a time", json!({"type": "string", "format": "date-time"}), None),
+        ("a format that bounds nothing", json!({"type": "string", "format": "byte"}), Some(("", "maxLength"))),
+        ("a number", json!({"type": "integer"}), None),
+        ("a number or a text", json!({"x-kubernetes-int-or-string": true}), None),
+        ("any type", json!({"maxLength": 5}), Some(("", "a type"))),
+        (
+            "unknown fields of any type",
+            json!({"type": "object", "properties": {}, "x-kubernetes-preserve-unknown-fields": true}),
+            Some(("", "the pruning of unknown fields")),
+        ),
+        (
+            "a whole resource",
+            json!({"type": "object", "properties": {}, "x-kubernetes-embedded-resource": true}),
+            Some(("", "a schema of its own")),
+        ),
+        ("a list", json!({"type": "array", "items": text}), Some(("", "maxItems"))),
+        ("a list of anything", json!({"type": "array", "maxItems": 2}), Some(("", "items"))),
+        (
+            "texts in a list",
+            json!({"type": "array", "maxItems": 2, "items": {"type": "string"}}),
+            Some(("[]", "maxLength")),
+        ),
+        ("a map", map.clone(), None),
+        ("a map of many", with(&map, "maxProperties", Value::Null), Some(("", "maxProperties"))),
+        ("a map of anything", with(&map, "additionalProperties", json!(true)), Some(("", "additionalProperties"))),
+        ("texts in a map", with(&map, "additionalProperties", json!({"type": "string"})), Some(("{}", "maxLength"))),
+        (
+            "lists in a map",
+            with(&map, "additionalProperties", json!({"type": "array", "items": text})),
+            Some(("{}", "maxItems")),
+        ),
+        ("names of a map", no_rule.clone(), Some(("", "a bound for names"))),
+        ("names, bounded around the map", ruled("!has(self.member) || self.member.all(name, name.size() <= 9)"), None),
+        (
+            "names of another map",
+            ruled("self.other.all(name, name.size() <= 9)"),
+            Some((".member", "a bound for names")),
+        ),
+        ("names of any length", ruled("self.member.all(name, name != '')"), Some((".member", "a bound for names"))),
+        ("a text in an object", object(&json!({"type": "string"})), Some((".member", "maxLength"))),
+    ] {
+        let expected: Vec<Finding> = expected.into_iter().map(|(path, what)| (format!("K{path}"), what)).collect();
+        assert_eq!(growth_of("K", &schema), expected, "{case}");
+    }
+}
+
+#[test]
+fn an_exception_of_any_type_has_a_bound_for_each() {
+    let (path, _) = ANY_TYPE[0];
+    let bounded =
+        json!({"x-kubernetes-preserve-unknown-fields": true, "maxLength": 1, "maxItems": 0, "maxProperties": 0});
+    for (missing, count) in [(None, 0), (Some("maxLength"), 1), (Some("maxItems"), 1), (Some("maxProperties"), 1)] {
+        let mut schema = bounded.clone();
+        missing.into_iter().for_each(|bound| schema[bound] = Value::Null);
+        assert_eq!(growth_of(path, &schema).len(), count, "{missing:?}");
+    }
+}

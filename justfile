@@ -12,7 +12,7 @@ test:
 storm:
     STORM=full cargo test --release --test apiserver storm
 
-# The long versions, in one sitting: a dry run of a release, the book, random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, the memory of the operator with a hostile namespace, the controllers of Flux, each benchmark once.
+# The long versions, in one sitting: a dry run of a release, the book, random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, the memory of the operator with a hostile namespace, the controllers of Flux, Argo CD and External Secrets, each benchmark once.
 nightly: deny
     scripts/release --dry-run
     mdbook build
@@ -21,7 +21,7 @@ nightly: deny
     EXPLORE=full cargo test --release --lib explore -- --nocapture --test-threads 2
     STORM=full cargo test --release --test apiserver storm
     MEMORY=full cargo test --release --test apiserver tenants::memory
-    GITOPS=full cargo test --release --test apiserver gitops::flux
+    GITOPS=full cargo test --release --test apiserver gitops
     cargo bench --package connect-operator-benches -- --test
 
 # Check format and lints; warnings are errors.

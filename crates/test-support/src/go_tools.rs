@@ -17,13 +17,21 @@ pub fn module(name: &str) -> PathBuf {
     Path::new(crate::ROOT).join("tests/tools").join(name)
 }
 
-/// Returns a `go` command in the folder of a module, without the user's settings for other builds.
+/// Returns a `go` command in the folder of a module, without the user's settings for other builds. If go.mod has a
+/// `toolchain`, it is that version of Go, which an older one downloads like a module.
+///
+/// # Panics
+/// If the module does not exist.
 #[must_use]
 pub fn go(module: &Path) -> Command {
     let mut command = Command::new("go");
     command.current_dir(module).env("CGO_ENABLED", "0").env("GOWORK", "off").stdin(Stdio::null());
     for variable in ["GOFLAGS", "GOOS", "GOARCH"] {
         command.env_remove(variable);
+    }
+    let text = std::fs::read_to_string(module.join("go.mod")).expect("a Go module");
+    if let Some(version) = text.lines().find_map(|line| line.strip_prefix("toolchain ")) {
+        command.env("GOTOOLCHAIN", version);
     }
     command
 }

@@ -14,12 +14,17 @@ use crate::shop::Shop;
 
 mod argocd;
 mod differences;
+mod external_secrets;
 mod flux;
 mod foreign;
 mod kstatus;
 mod ownership;
+mod processes;
 mod promotion;
+mod release;
+mod repository;
 mod secrets;
+mod slow_shop;
 mod states;
 
 pub(crate) use foreign::install as install_foreign_kinds;
@@ -33,8 +38,13 @@ struct Verdict {
 
 /// The operator and a dev server, without any object.
 async fn dev_server_of() -> Shop {
+    dev_server_in(Sandbox::new().await).await
+}
+
+/// The same, in an existing namespace.
+async fn dev_server_in(sandbox: Sandbox) -> Shop {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
-    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    let mut shop = Shop::on(sandbox, options, Clock::system()).await;
     shop.start_operator();
     shop
 }
@@ -55,7 +65,5 @@ fn flux(objects: &[Value]) -> Vec<Verdict> {
 
 /// The statuses that Argo CD computes for objects, with the health checks of `examples/argocd/`.
 fn argo_cd(objects: &[Value]) -> Vec<Verdict> {
-    let checks = argocd::checks();
-    let question = |object: &Value| json!({"script": checks[object["kind"].as_str().unwrap()], "object": object});
-    go_tools::ask(&go_tools::built("lua", "."), &objects.iter().map(question).collect())
+    argocd::health::verdicts("lua", objects)
 }

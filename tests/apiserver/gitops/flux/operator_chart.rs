@@ -1,7 +1,6 @@
 //! A `HelmRelease` that installs the chart from a Git repository: the example of `examples/flux/`, from its installation to
 //! its removal. The cluster has no node, so Flux does not wait for pods.
 
-use std::path::Path;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -11,15 +10,15 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
-use super::{Flux, NAME, condition};
+use super::{Flux, NAME, condition, is_requested};
 use crate::cluster::Sandbox;
-use crate::helm::CHART;
+use crate::gitops::release::{
+    RELEASE, assert_only_definitions_are_left, commit_chart, definitions, deployment, with_another_default,
+};
 use crate::manifests::{documents, with_spec};
 use crate::patience::in_time;
 
 const KIND: &str = "HelmRelease";
-/// Name of the release, and of the Deployment and the `ServiceAccount` in it.
-const RELEASE: &str = "connect-operator";
 const EXAMPLE: &str = include_str!("../../../../examples/flux/operator.yaml");
 
 /// A cluster without the operator, and Flux in it.
@@ -30,7 +29,7 @@ struct Setup {
 
 #[tokio::test]
 async fn a_helm_release_installs_upgrades_rolls_back_and_uninstalls_the_chart() {
-    if !super::is_requested() {
+    if !is_requested() {
         return;
     }
     let sandbox = Sandbox::with_definitions(Vec::new()).await;
@@ -68,16 +67,15 @@ impl Setup {
     }
 
     async fn installs(&self) {
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART), &self.flux.repository.path(CHART));
-        self.flux.repository.commit(&[]).await;
+        commit_chart(&self.flux.repository).await;
         self.flux.apply_source().await;
         self.apply(&json!({})).await;
         let installed = self.until_released(1).await;
         assert_eq!(condition(&installed, "Ready").1, "InstallSucceeded");
-        let pod = self.deployment().await.spec.and_then(|spec| spec.template.spec).expect("a pod");
+        let pod = deployment(&self.sandbox).await.spec.and_then(|spec| spec.template.spec).expect("a pod");
         let image = pod.containers[0].image.as_deref().expect("an image");
         assert!(image.starts_with("registry.example.com/connect-operator:"), "{image}: a value of the example");
-        assert_eq!(self.definitions().await, 6);
+        assert_eq!(definitions(&self.sandbox).await, 6);
     }
 
     /// What the chart renders is what the API server stores: drift detection finds an edit only.
@@ -87,7 +85,7 @@ impl Setup {
         let edit = r#"{"spec": {"replicas": 5}}"#;
         self.sandbox.succeed(&["patch", "deployment", RELEASE, "--patch", edit], "").await;
         self.flux.reconcile(KIND, "edited").await;
-        assert_eq!(replicas(&self.deployment().await), Some(2), "the edit is reverted");
+        assert_eq!(replicas(&deployment(&self.sandbox).await), Some(2), "the edit is reverted");
         let notes = in_time(self.until_drift_is_reported()).await.expect("an Event");
         let changed: Vec<_> = notes.iter().flat_map(|note| note.lines().skip(1)).collect();
         let edited =
@@ -115,20 +113,19 @@ impl Setup {
         self.apply(&json!({"values": {"replicaCount": 3}})).await;
         let upgraded = self.until_released(2).await;
         assert_eq!(condition(&upgraded, "Ready").1, "UpgradeSucceeded");
-        assert_eq!(replicas(&self.deployment().await), Some(3));
+        assert_eq!(replicas(&deployment(&self.sandbox).await), Some(3));
 
-        let file = format!("{CHART}/values.yaml");
-        let values = std::fs::read_to_string(self.flux.repository.path(&file)).unwrap();
-        let values = values.replace("\nrevisionHistoryLimit: 3\n", "\nrevisionHistoryLimit: 7\n");
+        let (from, to) = ("\nrevisionHistoryLimit: 3\n", "\nrevisionHistoryLimit: 7\n");
+        let (file, values) = with_another_default(&self.flux.repository, from, to);
         self.flux.publish(&[(&file, Some(&values))]).await;
         self.until_released(3).await;
-        let limit = self.deployment().await.spec.and_then(|spec| spec.revision_history_limit);
-        assert_eq!((limit, self.definitions().await), (Some(7), 6));
+        let limit = deployment(&self.sandbox).await.spec.and_then(|spec| spec.revision_history_limit);
+        assert_eq!((limit, definitions(&self.sandbox).await), (Some(7), 6));
     }
 
     /// The API server refuses the Deployment after the `ServiceAccount` was changed; the rollback reverts the latter.
     async fn rolls_back_a_failed_upgrade(&self) {
-        let before = self.deployment().await;
+        let before = deployment(&self.sandbox).await;
         let remediate = json!({"strategy": null, "remediation": {"remediateLastFailure": true}});
         let annotated = json!({"annotations": {"example.com/upgrade": "failed"}});
         let less_than_requested = json!({"limits": {"memory": "32Mi"}});
@@ -140,7 +137,7 @@ impl Setup {
         assert_eq!((condition(&failed, "Released").0, condition(&failed, "Released").1), ("False", "UpgradeFailed"));
         let message = condition(&failed, "Released").2;
         assert!(message.contains("must be less than or equal to memory limit"), "{message}");
-        let after = self.deployment().await;
+        let after = deployment(&self.sandbox).await;
         assert_eq!(after.spec, before.spec);
         assert_eq!(self.account_annotation().await, None, "it is reverted");
 
@@ -148,7 +145,7 @@ impl Setup {
         self.apply(&json!({"upgrade": remediate, "values": values})).await;
         // The failed upgrade is version 4, and its rollback version 5.
         self.until_released(6).await;
-        assert_eq!(replicas(&self.deployment().await), Some(4));
+        assert_eq!(replicas(&deployment(&self.sandbox).await), Some(4));
         assert_eq!(self.account_annotation().await.as_deref(), Some("failed"));
     }
 
@@ -156,19 +153,10 @@ impl Setup {
     async fn uninstalls(&self) {
         self.flux.api(KIND).delete(NAME, &DeleteParams::default()).await.unwrap();
         self.flux.until_gone(KIND).await;
-        let label = "app.kubernetes.io/instance=connect-operator";
-        let kinds = "deployment,serviceaccount,service,configmap,role,rolebinding,clusterrole,clusterrolebinding,\
-                     poddisruptionbudget,networkpolicy";
-        let left = self.sandbox.succeed(&["get", kinds, "--selector", label, "--output", "name"], "").await;
-        assert_eq!(left, "");
+        assert_only_definitions_are_left(&self.sandbox).await;
         let history =
             self.sandbox.succeed(&["get", "secret", "--selector", "owner=helm", "--output", "name"], "").await;
-        assert_eq!((history.as_str(), self.definitions().await), ("", 6));
-    }
-
-    async fn deployment(&self) -> Deployment {
-        let api = Api::<Deployment>::namespaced(self.sandbox.client.clone(), &self.sandbox.namespace);
-        api.get(RELEASE).await.unwrap()
+        assert_eq!(history, "");
     }
 
     /// The value of the annotation of the failed upgrade.
@@ -177,27 +165,8 @@ impl Setup {
         let annotations = api.get(RELEASE).await.unwrap().metadata.annotations;
         annotations.and_then(|mut annotations| annotations.remove("example.com/upgrade"))
     }
-
-    /// The number of CRDs of the operator.
-    async fn definitions(&self) -> usize {
-        let names = self.sandbox.succeed(&["get", "crd", "--output", "name"], "").await;
-        names.lines().filter(|name| name.ends_with(".connect-operator.io")).count()
-    }
 }
 
 fn replicas(deployment: &Deployment) -> Option<i32> {
     deployment.spec.as_ref().and_then(|spec| spec.replicas)
-}
-
-/// Copies a folder with everything in it.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

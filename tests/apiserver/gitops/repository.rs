@@ -1,4 +1,4 @@
-//! A Git repository that is served over HTTP, as Flux fetches it: the two requests of a fetch, answered by
+//! A Git repository that is served over HTTP, as Flux and Argo CD fetch it: the two requests of a fetch, answered by
 //! `git upload-pack`.
 
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-/// The branch that Flux follows.
+/// Its branch.
 pub(super) const BRANCH: &str = "main";
 /// The first line of the response that lists the references, as a packet, and the packet that ends this section.
 const SERVICE: &[u8] = b"001e# service=git-upload-pack\n0000";
@@ -53,8 +53,8 @@ impl Repository {
         self.folder.path().join(name)
     }
 
-    /// Writes these files, removes those without content, and commits the whole work tree. Returns the revision in
-    /// Flux's notation.
+    /// Writes these files, removes those without content, and commits the whole work tree. Returns the hash of the
+    /// commit.
     pub(super) async fn commit(&self, files: &[(&str, Option<&str>)]) -> String {
         for (name, content) in files {
             let path = self.path(name);
@@ -71,7 +71,7 @@ impl Repository {
         let identity = ["-c", "user.name=dev", "-c", "user.email=dev@example.com", "-c", "commit.gpgsign=false"];
         git(folder, &[&identity[..], &["commit", "--quiet", "--message", "change"]].concat(), b"").await;
         let hash = String::from_utf8(git(folder, &["rev-parse", "HEAD"], b"").await).unwrap();
-        format!("{BRANCH}@sha1:{}", hash.trim())
+        hash.trim().to_owned()
     }
 }
 

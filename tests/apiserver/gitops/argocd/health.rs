@@ -6,19 +6,35 @@ use connect_operator::controllers::reason::ConditionState;
 use connect_operator::crd;
 use serde_json::{Value, json};
 
-use super::states::{self, Means};
+use super::TOOL;
+use crate::gitops::processes::is_requested;
+use crate::gitops::states::{self, Means};
+use crate::gitops::{self, Verdict};
+use crate::go_tools;
 use crate::manifests::documents;
 
 /// The check, as one file.
-const SCRIPT: &str = include_str!("../../../examples/argocd/health.lua");
+const SCRIPT: &str = include_str!("../../../../examples/argocd/health.lua");
 /// The check for each kind, in the form that Argo CD reads.
-const PATCH: &str = include_str!("../../../examples/argocd/argocd-cm-patch.yaml");
+pub(super) const PATCH: &str = include_str!("../../../../examples/argocd/argocd-cm-patch.yaml");
 
 #[test]
 fn argo_cd_shows_the_intended_health_of_every_state_of_every_kind() {
+    every_state_is_as_intended(gitops::argo_cd);
+}
+
+/// The same with the code of Argo CD around the interpreter.
+#[test]
+fn argo_cd_as_released_shows_the_intended_health_of_every_state_of_every_kind() {
+    if is_requested() {
+        every_state_is_as_intended(|objects| verdicts(TOOL, objects));
+    }
+}
+
+fn every_state_is_as_intended(argo_cd: impl Fn(&[Value]) -> Vec<Verdict>) {
     let states = states::all();
     let objects: Vec<_> = states.iter().map(|state| state.object.clone()).collect();
-    let verdicts = super::argo_cd(&objects);
+    let verdicts = argo_cd(&objects);
     assert_eq!(verdicts.len(), states.len());
     for (state, verdict) in states.iter().zip(&verdicts) {
         let expected = match state.means {
@@ -51,8 +67,15 @@ async fn the_patch_is_merged_into_the_config_map_of_argo_cd() {
     );
 }
 
+/// The statuses that a tool in `tests/tools/` computes for objects with the checks of the patch.
+pub(in crate::gitops) fn verdicts(tool: &str, objects: &[Value]) -> Vec<Verdict> {
+    let checks = checks();
+    let question = |object: &Value| json!({"script": checks[object["kind"].as_str().unwrap()], "object": object});
+    go_tools::ask(&go_tools::built(tool, "."), &objects.iter().map(question).collect())
+}
+
 /// The checks of the patch by kind: one for each existing kind, each identical to the file.
-pub(super) fn checks() -> BTreeMap<String, String> {
+fn checks() -> BTreeMap<String, String> {
     let [patch] = &documents(PATCH)[..] else { panic!("one ConfigMap") };
     let data: BTreeMap<String, String> = serde_json::from_value(patch["data"].clone()).unwrap();
     let mut checks = BTreeMap::new();

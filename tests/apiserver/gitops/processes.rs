@@ -1,0 +1,106 @@
+//! Controllers of other projects, as processes that a test starts, and the objects that they write.
+//!
+//! Building them takes long, so these tests run with `GITOPS=full` only.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use kube::Api;
+use kube::api::DynamicObject;
+use kube::runtime::wait;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use crate::go_tools;
+use crate::patience::in_time;
+
+/// Whether `GITOPS=full` requests these tests.
+pub(super) fn is_requested() -> bool {
+    match std::env::var("GITOPS").as_deref() {
+        Err(_) | Ok("" | "small") => {
+            eprintln!("skipped: GITOPS=full builds Flux, Argo CD and External Secrets, and runs this test");
+            false
+        }
+        Ok("full") => true,
+        Ok(other) => panic!("GITOPS is `{other}`: leave it out, or set it to full"),
+    }
+}
+
+/// The folder of a Go module, in the version that the tool `tool` requires.
+pub(super) fn folder_of(tool: &str, module: &str) -> PathBuf {
+    let mut command = go_tools::go(&go_tools::module(tool));
+    command.args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]);
+    String::from_utf8(go_tools::succeed(&mut command)).unwrap().trim().into()
+}
+
+/// The version of a Go module that the tool `tool` requires, without the `v`.
+pub(super) fn version_of(tool: &str, module: &str) -> String {
+    let text = std::fs::read_to_string(go_tools::module(tool).join("go.mod")).unwrap();
+    let version = text.split(&format!("\t{module} v")).nth(1).and_then(|rest| rest.split_whitespace().next());
+    version.unwrap_or_else(|| panic!("{tool} requires {module}")).to_owned()
+}
+
+/// Processes that run until this is dropped, and a folder for their files.
+pub(super) struct Processes {
+    folder: TempDir,
+    names: Vec<&'static str>,
+    running: Vec<Child>,
+}
+
+impl Processes {
+    pub(super) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), names: Vec::new(), running: Vec::new() }
+    }
+
+    /// A folder that is removed at the end.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts a process, whose output becomes its log.
+    pub(super) fn start(&mut self, name: &'static str, mut command: Command) {
+        let log = std::fs::File::create(self.log(name)).unwrap();
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).kill_on_drop(true);
+        self.running.push(command.spawn().unwrap_or_else(|error| panic!("{name}: {error}")));
+        self.names.push(name);
+    }
+
+    /// Returns an object that these processes write once it satisfies `is`.
+    pub(super) async fn until(
+        &self,
+        api: &Api<DynamicObject>,
+        name: &str,
+        what: &str,
+        is: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let seen = wait::await_condition(api.clone(), name, |object: Option<&DynamicObject>| {
+            object.is_some_and(|object| is(&json!(object)))
+        });
+        let Ok(found) = in_time(seen).await else {
+            panic!("not in time: {what}\n{:#}\n{}", json!(api.get_opt(name).await.unwrap()), self.logs());
+        };
+        json!(found.expect("watching works"))
+    }
+
+    /// Returns once an object of theirs is deleted.
+    pub(super) async fn until_gone(&self, api: &Api<DynamicObject>, name: &str) {
+        let gone = wait::await_condition(api.clone(), name, |object: Option<&DynamicObject>| object.is_none());
+        let is_gone = in_time(gone).await.is_ok();
+        assert!(is_gone, "still exists: {:#}\n{}", json!(api.get_opt(name).await.unwrap()), self.logs());
+    }
+
+    /// The last lines of each log.
+    pub(super) fn logs(&self) -> String {
+        let last = |name: &&str| {
+            let log = std::fs::read_to_string(self.log(name)).unwrap_or_default();
+            let lines: Vec<_> = log.lines().rev().take(15).collect();
+            format!("{name}:\n{}", lines.into_iter().rev().collect::<Vec<_>>().join("\n"))
+        };
+        self.names.iter().map(last).collect::<Vec<_>>().join("\n")
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.path().join(format!("{name}.log"))
+    }
+}

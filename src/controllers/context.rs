@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use kube::runtime::events::{Event, EventType, Recorder};
+use kube::runtime::events::EventType;
 use kube::{Client, Resource};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::action_factory::ActionFactory;
-use super::conditions::{ConditionUpdate, cut};
+use super::conditions::ConditionUpdate;
 use super::connect_project::copy::Copies;
 use super::connector::memory::Mirrors;
 use super::connector_deployment;
@@ -22,6 +22,7 @@ use super::connector_staged;
 use super::digest::DigestKey;
 use super::driver::LocalCaches;
 use super::event_reason::EventReason;
+use super::event_recorder::{EventRecorder, NewEvent};
 use super::foreign_installs::ForeignInstalls;
 use super::keys::KeyOwnership;
 use super::namespace_permissions::NamespacePermissions;
@@ -33,15 +34,12 @@ use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
 use super::requeue_timers::RequeueTimers;
 use super::secret;
-use super::series::Series;
 use super::staged_connectors::StagedConnector;
 use super::tracker::ReconcileTracker;
 use crate::crd::connector_deployment_status::Operation;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, StagedOperation};
 
-/// Longest note of an Event (Kubernetes API: `note` of `events.k8s.io/v1`).
-const LONGEST_NOTE: usize = 1024;
 /// Pause in which resources that begin or cease to name a project are gathered.
 const COUNTED_WITHIN: Duration = Duration::from_secs(2);
 
@@ -56,9 +54,7 @@ pub struct Context {
     /// Makes the clients of frontends.
     pub actions: Arc<dyn ActionFactory>,
     /// Publishes Events.
-    pub recorder: Recorder,
-    /// Detects repeated Events.
-    pub series: Series,
+    pub recorder: EventRecorder,
     /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
     pub default_deletion_policy: Option<DeletionPolicy>,
     /// Which Secrets resources may name.
@@ -167,8 +163,8 @@ impl Context {
         .collect()
     }
 
-    /// Publishes an Event. A failure is only logged, because Events are for users only.
-    pub async fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &str, condition: &ConditionUpdate) {
+    /// Publishes an Event about a condition, and logs it.
+    pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &'static str, condition: &ConditionUpdate) {
         let type_ = match condition.reason.state() {
             ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => EventType::Warning,
             ConditionState::Ready | ConditionState::Running | ConditionState::Paused => EventType::Normal,
@@ -177,27 +173,21 @@ impl Context {
             EventType::Warning => tracing::warn!(reason = condition.reason.as_str(), "{}", condition.message),
             EventType::Normal => tracing::info!(reason = condition.reason.as_str(), "{}", condition.message),
         }
-        self.report(object, type_, condition.reason.into(), action, &condition.message).await;
+        self.report(object, type_, condition.reason.into(), action, &condition.message);
     }
 
     /// Publishes an Event with a reason of its own.
-    pub async fn report<K: Resource<DynamicType = ()>>(
+    pub fn report<K: Resource<DynamicType = ()>>(
         &self,
         object: &K,
         type_: EventType,
         reason: EventReason,
-        action: &str,
+        action: &'static str,
         note: &str,
     ) {
-        let reason = reason.as_str();
-        let note = cut(note, LONGEST_NOTE);
-        let version = object.meta().resource_version.clone();
-        let about = self.series.of(object.object_ref(&()), version, reason, &note, self.clock.now());
-        let event =
-            Event { type_, reason: reason.to_owned(), note: Some(note), action: action.to_owned(), secondary: None };
-        if let Err(error) = self.recorder.publish(&event, &about).await {
-            tracing::debug!(%error, reason, "the Event could not be written");
-        }
+        let regarding = object.object_ref(&());
+        let event = NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
+        self.recorder.take(event, self.clock.now());
     }
 }
 

@@ -24,14 +24,14 @@ const READ_LIMIT: Duration = Duration::from_secs(10);
 const READ_AGAIN: Duration = Duration::from_secs(3);
 
 /// Returns whether an object is left to another install, and reports that once in an Event and in the log.
-pub(super) async fn is_left<K: ManagedKind>(context: &Context, object_ref: &ObjectRef, object: &K) -> bool {
+pub(super) fn is_left<K: ManagedKind>(context: &Context, object_ref: &ObjectRef, object: &K) -> bool {
     let Some(Left { install, message }) = context.foreign_installs.left_to(object_ref, object) else { return false };
     // Of a project and its mirror, only the project reports it.
     if let Some(message) = message.filter(|_| object_ref.kind != Kind::Mirror)
         && context.foreign_installs.is_new(object_ref, &install)
     {
         tracing::warn!(object = %object_ref, kind = ?object_ref.kind, %install, "left alone: {message}");
-        context.event(object, "Reconcile", &ConditionUpdate::new(Reason::ManagedElsewhere, message)).await;
+        context.event(object, "Reconcile", &ConditionUpdate::new(Reason::ManagedElsewhere, message));
     }
     true
 }

@@ -19,12 +19,12 @@ use futures::{FutureExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::controller::{Action, Controller};
-use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot;
 
 use self::watches::Watched;
 use super::action_factory::ActionFactory;
@@ -35,6 +35,7 @@ use super::connector_deployment::content_cache::{self, ContentCache};
 use super::connector_deployment::logs;
 use super::context::Context;
 use super::digest::DigestKey;
+use super::event_recorder::EventRecorder;
 use super::events;
 use super::fair_queue::FairQueue;
 use super::foreign_installs::ForeignInstalls;
@@ -55,13 +56,11 @@ use super::remote::{ConnectFactory, Remotes};
 use super::requeue_timers::RequeueTimers;
 use super::resync::{self, resync};
 use super::secret;
-use super::series::Series;
 use super::tracker::ReconcileTracker;
 use crate::crd::{
     ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy,
 };
 use crate::leader::{LeaseName, Scope as Works};
-use crate::names;
 
 /// Returns the watch configuration for Secrets whose values may be used.
 fn secrets_of_interest() -> watcher::Config {
@@ -125,8 +124,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         clock: clock.clone(),
         remotes,
         actions: Arc::clone(&options.actions),
-        recorder: Recorder::new(options.client.clone(), names::EVENT_REPORTER.into()),
-        series: Series::default(),
+        recorder: EventRecorder::default(),
         default_deletion_policy: options.default_deletion_policy,
         secrets: options.secrets,
         digest_key: options.digest_key.clone(),
@@ -201,6 +199,8 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     }
     let mut running = pin!(future::join_all(running));
     let mut dispatch = pin!(dispatch(&tracker, enqueued, ended, routes));
+    let (last_reconcile, is_over) = oneshot::channel::<Infallible>();
+    let mut events = pin!(context.recorder.publish(options.client.clone(), clock.clone(), is_over.map(|_| ())));
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
@@ -210,14 +210,21 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         () = tracker.beat() => {}
         () = sweep => {}
         () = wipe => {}
+        () = &mut events => {}
         () = foreign_installs => {}
         () = shutdown => {}
     }
     // There is no receiver if all controllers have ended.
     let _ = stop.send(true);
+    let reconciles = async {
+        tokio::select! {
+            _ = &mut running => {}
+            () = &mut dispatch => {}
+        }
+        drop(last_reconcile);
+    };
     tokio::select! {
-        _ = &mut running => {}
-        () = &mut dispatch => {}
+        _ = future::join(reconciles, events) => {}
         () = clock.sleep(LONGEST_END) => {
             tracing::warn!("reconciles in progress are abandoned; the next process resumes them from the persisted status");
         }

@@ -125,7 +125,7 @@ pub async fn annotate<K: Object>(
         Ok(object) => Ok(Some(object)),
         Err(error) => {
             let condition = refusal::condition(Access::Write, refusal::ANNOTATIONS, error)?;
-            context.event(object, "Reconcile", &condition).await;
+            context.event(object, "Reconcile", &condition);
             Ok(None)
         }
     }
@@ -153,7 +153,7 @@ pub async fn write<K: RemoteKind>(
     }
     let earlier = ready_reason(K::conditions(before));
     if condition.event && earlier != Some(condition.reason.as_str()) && condition.reason != Reason::Queued {
-        context.event(&stored, "Reconcile", condition).await;
+        context.event(&stored, "Reconcile", condition);
     }
     Ok(Written::Stored(stored))
 }

@@ -124,6 +124,6 @@ pub async fn report<K: Object>(mut unreadable: Receiver<InvalidObject>, context:
         let note = format!(
             "Left alone, because this version of the operator does not understand it: {why}. Update the operator, or change the spec back."
         );
-        context.report(&object, EventType::Warning, EventReason::NotUnderstood, "Reconcile", &note).await;
+        context.report(&object, EventType::Warning, EventReason::NotUnderstood, "Reconcile", &note);
     }
 }

@@ -46,7 +46,7 @@ const WRITES: u32 = 10;
 pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
-    if foreign_leases::is_left(&context, &object_ref, &*object).await {
+    if foreign_leases::is_left(&context, &object_ref, &*object) {
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
@@ -192,7 +192,7 @@ impl Reconciler<'_> {
         };
         let condition = status::ready_condition(&after, wanted.writes);
         if let Some(written) = written {
-            self.event(&before, &written, &condition).await;
+            self.event(&before, &written, &condition);
         }
         let again = match decide::decide(&after, wanted, self.context.clock.now()) {
             Step::NoOp(again) => again,
@@ -235,14 +235,14 @@ impl Reconciler<'_> {
         let about = (generation, self.object.spec.suspend);
         let after = self.claimed(status::with_condition(&before, condition, about, self.context.clock.now()));
         if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
-            self.event(&before, &written, condition).await;
+            self.event(&before, &written, condition);
         }
         Ok((None, ReconcileOutcome::Reported(Some(condition.reason))))
     }
 
-    async fn event(&self, before: &ActionCheckStatus, object: &ActionCheck, condition: &ConditionUpdate) {
+    fn event(&self, before: &ActionCheckStatus, object: &ActionCheck, condition: &ConditionUpdate) {
         if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
-            self.context.event(object, "Check", condition).await;
+            self.context.event(object, "Check", condition);
         }
     }
 }

@@ -77,8 +77,8 @@ async fn reconcile_project<P: ProjectObject>(
     object_ref: &ObjectRef,
 ) -> Result<ReconcileOutcome, kube::Error> {
     let api = P::api(context.client.clone(), &object_ref.namespace);
-    let manages = context.foreign_installs.selects(object.labels())
-        && !foreign_leases::is_left(context, object_ref, &*object).await;
+    let manages =
+        context.foreign_installs.selects(object.labels()) && !foreign_leases::is_left(context, object_ref, &*object);
     let users = if object.meta().deletion_timestamp.is_some() {
         match remove_finalizer_when_unused(&api, &*object, context, object_ref).await? {
             Use::None => return Ok(ReconcileOutcome::Gone),
@@ -144,8 +144,7 @@ async fn report_kubernetes_error<P: ProjectObject>(
     request: &str,
     error: kube::Error,
 ) -> Result<ReconcileOutcome, kube::Error> {
-    if !context.foreign_installs.selects(object.labels()) || foreign_leases::is_left(context, object_ref, object).await
-    {
+    if !context.foreign_installs.selects(object.labels()) || foreign_leases::is_left(context, object_ref, object) {
         return Err(error);
     }
     let condition = refusal::condition(refusal::Access::Write, request, error)?;
@@ -323,9 +322,9 @@ async fn patch_status<P: ProjectObject>(
     }
     let Some(written) = written else { return Ok(condition.reason) };
     if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
-        context.event(&written, "Reconcile", &condition).await;
+        context.event(&written, "Reconcile", &condition);
     }
-    report_mirror(context, &written, &before, &after, &facts.mirror).await;
+    report_mirror(context, &written, &before, &after, &facts.mirror);
     Ok(condition.reason)
 }
 
@@ -343,7 +342,7 @@ fn mirror<P: ProjectObject>(object: &P, context: &Context) -> Mirror {
 }
 
 /// Emits an Event for a changed mirror.
-async fn report_mirror<P: ProjectObject>(
+fn report_mirror<P: ProjectObject>(
     context: &Context,
     object: &P,
     before: &ConnectProjectStatus,
@@ -360,9 +359,9 @@ async fn report_mirror<P: ProjectObject>(
     if report.condition.reason == Reason::RegistryCut {
         // A warning, because something is missing that users may search for, although nothing is wrong.
         let note = &report.condition.message;
-        context.report(object, EventType::Warning, Reason::RegistryCut.into(), "Mirror", note).await;
+        context.report(object, EventType::Warning, Reason::RegistryCut.into(), "Mirror", note);
     } else {
-        context.event(object, "Mirror", &report.condition).await;
+        context.event(object, "Mirror", &report.condition);
     }
 }
 

@@ -68,7 +68,7 @@ pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (
         context: &context,
         object_ref: &object_ref,
     };
-    if foreign_leases::is_left(&context, &object_ref, &*run.object).await {
+    if foreign_leases::is_left(&context, &object_ref, &*run.object) {
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
@@ -259,7 +259,7 @@ impl Reconciler<'_> {
             };
             if undone < EVENTS {
                 undone += 1;
-                self.report_undone(&object, what).await;
+                self.report_undone(&object, what);
             } else {
                 more += 1;
             }
@@ -268,7 +268,7 @@ impl Reconciler<'_> {
             let note = format!(
                 "{more} more Connector objects were changed or deleted by hand, and were restored from the registry"
             );
-            self.context.report(&*self.object, EventType::Warning, EventReason::ChangedByHand, "Mirror", &note).await;
+            self.context.report(&*self.object, EventType::Warning, EventReason::ChangedByHand, "Mirror", &note);
         }
         Ok(needed)
     }
@@ -291,13 +291,13 @@ impl Reconciler<'_> {
         act::remove(&self.objects, name).await.map(|()| name)
     }
 
-    async fn report_undone(&self, object: &Connector, what: &str) {
+    fn report_undone(&self, object: &Connector, what: &str) {
         let note = format!(
             "This Connector was {what} by hand, and the operator has restored it from the registry. spec.registry \
              of ConnectProject {} selects what is mirrored",
             self.owner.name
         );
-        self.context.report(object, EventType::Warning, EventReason::ChangedByHand, "Mirror", &note).await;
+        self.context.report(object, EventType::Warning, EventReason::ChangedByHand, "Mirror", &note);
     }
 
     async fn remove(&self, gone: &[String], kept: &mut BTreeMap<String, Kept>) -> Result<(), RequestError> {

@@ -47,7 +47,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         // The status comes first: it has what a restart needs.
         let next = self.apply(remote, &observed, &call.kind, result, applied).await;
         if let Some(note) = note {
-            self.context.report(&*self.object, EventType::Normal, reason.into(), "Reconcile", &note).await;
+            self.context.report(&*self.object, EventType::Normal, reason.into(), "Reconcile", &note);
         }
         next
     }

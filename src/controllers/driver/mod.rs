@@ -71,7 +71,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     let mut reason = None;
     let outcome = match object::current(&context.client, cached, &mut cache.written).await {
         // Another install works on it. That install's end enqueues it.
-        Ok(Some(object)) if is_ours(&*object) && foreign_leases::is_left(&context, &object_ref, &*object).await => {
+        Ok(Some(object)) if is_ours(&*object) && foreign_leases::is_left(&context, &object_ref, &*object) => {
             Ok(Next::Gone)
         }
         Ok(Some(object)) if is_ours(&*object) => {

@@ -175,7 +175,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return Ok(true);
         }
         if let Some(note) = before.filter(|before| before != id).and_then(|before| K::replacement_note(&before, id)) {
-            self.context.report(&*self.object, EventType::Normal, EventReason::Replaced, "Reconcile", &note).await;
+            self.context.report(&*self.object, EventType::Normal, EventReason::Replaced, "Reconcile", &note);
         }
         Ok(true)
     }
@@ -215,7 +215,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             (EventReason::Orphaned, orphaned(&object.claim_request(), annotated.map(String::as_str)))
         });
         tracing::info!(reason = reason.as_str(), "{note}");
-        self.context.report(&*object, EventType::Normal, reason, "Reconcile", &note).await;
+        self.context.report(&*object, EventType::Normal, reason, "Reconcile", &note);
         Ok(Next::Gone)
     }
 
@@ -232,7 +232,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
              delete it there, or create the object again with adoptionPolicy: Adopt"
         );
         tracing::warn!(object = %self.object_ref, id, "{note}");
-        self.context.report(&*self.object, EventType::Warning, EventReason::Orphaned, "Reconcile", &note).await;
+        self.context.report(&*self.object, EventType::Warning, EventReason::Orphaned, "Reconcile", &note);
         Ok(())
     }
 

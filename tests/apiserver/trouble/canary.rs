@@ -42,7 +42,7 @@ const COOKIE: &str = "session=canary-of-the-cookie";
 fn trace(text: &str) -> Option<String> {
     // Escaped once or several times, with digits of either case.
     let lowercase = text.to_lowercase().replace('\\', "");
-    let all = |prefix: &str| "canary".bytes().map(|byte| format!("{prefix}{byte:02x}")).collect::<String>();
+    let all = |prefix: &str| "canary".bytes().map(|byte| format!("{prefix}{byte:02x}")).collect::<Vec<_>>().concat();
     let escaped = ["canary".to_owned(), all("u00"), all("%")].map(|trace| (lowercase.as_str(), trace));
     let encoded = (0..3).flat_map(|before| {
         let bytes = format!("{}canary", "-".repeat(before));

@@ -188,7 +188,9 @@ fn an_exception_of_any_type_has_a_bound_for_each() {
         json!({"x-kubernetes-preserve-unknown-fields": true, "maxLength": 1, "maxItems": 0, "maxProperties": 0});
     for (missing, count) in [(None, 0), (Some("maxLength"), 1), (Some("maxItems"), 1), (Some("maxProperties"), 1)] {
         let mut schema = bounded.clone();
-        missing.into_iter().for_each(|bound| schema[bound] = Value::Null);
+        if let Some(bound) = missing {
+            schema[bound] = Value::Null;
+        }
         assert_eq!(growth_of(path, &schema).len(), count, "{missing:?}");
     }
 }

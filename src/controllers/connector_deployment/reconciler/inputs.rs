@@ -64,22 +64,20 @@ impl Deployment<'_> {
             Err(_) => Masker::new([]),
         };
         if let Ok(desired) = &desired {
-            self.report_undeclared(&desired.undeclared).await;
+            self.report_undeclared(&desired.undeclared);
         }
         Ok(Inputs { wanted, registered, desired, payload, masker, target, declared, read, verified: None })
     }
 
     /// Rule 14: names the keys that are not sent in one Event.
-    pub(super) async fn report_undeclared(&mut self, undeclared: &[String]) {
+    pub(super) fn report_undeclared(&mut self, undeclared: &[String]) {
         if self.cache.own.undeclared == undeclared {
             return;
         }
         self.cache.own.undeclared = undeclared.to_vec();
         if !undeclared.is_empty() {
             let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
-            self.context
-                .report(&*self.object, EventType::Normal, EventReason::KeysNotDeclared, "Configure", &note)
-                .await;
+            self.context.report(&*self.object, EventType::Normal, EventReason::KeysNotDeclared, "Configure", &note);
         }
     }
 }

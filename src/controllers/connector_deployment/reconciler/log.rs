@@ -34,9 +34,7 @@ impl Deployment<'_> {
             self.patch_response(inputs, &decision.persisted, &condition, record, details).await?;
         }
         if let Some(outage) = outage {
-            self.context
-                .report(&*self.object, EventType::Normal, EventReason::LogsUnavailable, "ReadLog", &outage)
-                .await;
+            self.context.report(&*self.object, EventType::Normal, EventReason::LogsUnavailable, "ReadLog", &outage);
         }
         Ok(())
     }

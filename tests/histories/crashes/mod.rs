@@ -88,7 +88,7 @@ fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Seen, String> {
             let now = simulation.checker.counts.get(what).copied().unwrap_or_default();
             now - before.get(what).copied().unwrap_or_default()
         };
-        let (creates, redeploys) = (count("creates"), count("redeploys"));
+        let (creates, redeploys, actions) = (count("creates"), count("redeploys"), count("actions executed"));
         let extra = count("redeploys allowed as GivenUp");
         settled?;
         let expected = kind.expected();
@@ -96,6 +96,10 @@ fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Seen, String> {
             return Err(format!(
                 "{creates} creates and {redeploys} redeploys, {extra} of them allowed; expected {expected:?}"
             ));
+        }
+        // A POST that may have been sent is not sent again.
+        if actions > expected.actions || (actions < expected.actions && plan.cuts.is_empty()) {
+            return Err(format!("{actions} POSTs of checks; expected {expected:?}"));
         }
         let staged = StagedCounts {
             stagings: count("stagings"),

@@ -3,11 +3,13 @@
 //! The operator is stopped, and the test forges what it would write and send.
 
 mod checks;
+mod settled;
+mod staged;
 
 use std::time::Duration;
 
 use clock::later;
-use connect_api::model::RedeployAction;
+use connect_api::model::{ApplicationConfiguration, RedeployAction};
 use connect_operator::controllers::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
@@ -16,7 +18,7 @@ use crate::history::{Foreign, Reading, Shape};
 use crate::interceptor::{Place, What, lock};
 use crate::remote::{Arrived, Asked, Verb};
 use crate::replay::simulate;
-use crate::settled;
+use crate::settled::unsettled;
 use crate::simulation::Simulation;
 use crate::users::{RESOURCES, Resource};
 
@@ -44,10 +46,19 @@ impl Simulation {
 
     /// Forges the arrival of a redeploy with the requested values.
     fn forge_redeploy(&mut self) {
+        self.forge_redeploy_to(false);
+    }
+
+    /// The same, to the latest version of the connector.
+    fn forge_move(&mut self) {
+        self.forge_redeploy_to(true);
+    }
+
+    fn forge_redeploy_to(&mut self, moves: bool) {
         let object = self.stored();
         let id = object["status"]["id"].as_str().unwrap_or_default().to_owned();
         let values = crate::desired::values(&lock(&self.reach.cluster), ONE.stored().namespace.as_str(), &object);
-        self.forge_call(Verb::Redeploy { id, values: values.expect("no referenced object is missing"), moves: false });
+        self.forge_call(Verb::Redeploy { id, values: values.expect("no referenced object is missing"), moves });
     }
 
     fn forge_call(&mut self, verb: Verb) {
@@ -56,10 +67,20 @@ impl Simulation {
         let Key { namespace, name, .. } = ONE.stored();
         let now = self.now();
         let mut changed = None;
-        if let Verb::Redeploy { id, .. } = &verb {
+        if let Verb::Redeploy { id, moves, .. } = &verb {
             let mut remote = lock(&self.reach.remote);
-            let action = RedeployAction::default();
-            remote.world.redeploy_elsewhere(id, &action, now).expect("the deployment exists");
+            // A move names the application that the second version adds.
+            let added = ApplicationConfiguration {
+                application_name: "assets-2".to_owned(),
+                standard_configuration: Vec::new(),
+                secured_configuration: Vec::new(),
+                schedule: None,
+                retry_policy: None,
+            };
+            let configuration_values = moves.then(|| vec![added]);
+            let action = RedeployAction { update_connector: *moves, configuration_values, ..RedeployAction::default() };
+            // What counts is that the call arrived, also while the deployment is busy.
+            let _ = remote.world.redeploy_elsewhere(id, &action, now);
             changed = Some(id.clone());
         }
         let caller = (ObjectRef::deployment(&namespace, &name), uid);
@@ -84,9 +105,10 @@ fn reported(shape: Shape, adopted: bool, forge: Forge) -> String {
         simulation.stop(0).await;
         simulation.pass(Duration::from_mins(5)).await;
         assert_eq!(simulation.verdict(), Ok(()));
+        assert_eq!(unsettled(simulation), None);
         forge(simulation);
         let broken = simulation.verdict().err();
-        broken.or_else(|| settled::unsettled(simulation)).unwrap_or_default()
+        broken.or_else(|| unsettled(simulation)).unwrap_or_default()
     });
     reported
 }

@@ -59,6 +59,11 @@ impl Kind {
         }
     }
 
+    /// Whether it consists of operations that are stopped at each call in both ways anyway.
+    pub(super) fn has_parts(self) -> bool {
+        matches!(self, Self::Recreate)
+    }
+
     const DEPLOYMENTS: [Self; 14] = [
         Self::Create,
         Self::RedeployBySpec,

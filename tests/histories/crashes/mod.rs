@@ -150,8 +150,11 @@ impl Walked {
     fn matrix(&self, kind: Kind, whole: bool) {
         let Some(recorded) = self.walk(kind, &Plan::NONE) else { return };
         let ways: &[_] = if whole { &WAYS } else { &WAYS[..2] };
-        for cut in cuts(&recorded) {
-            for (pause, behind) in ways {
+        for (number, cut) in cuts(&recorded).into_iter().enumerate() {
+            for (way, (pause, behind)) in ways.iter().enumerate() {
+                if !whole && kind.has_parts() && way != number % ways.len() {
+                    continue;
+                }
                 let plan = Plan { cuts: vec![cut], pause: *pause, behind: *behind, ..Plan::NONE };
                 let Some(seen) = self.walk(kind, &plan) else { return };
                 if whole && *behind == 0 && kind.is_stopped_twice() && !self.again(kind, &plan, &seen) {

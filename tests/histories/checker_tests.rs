@@ -255,18 +255,28 @@ fn the_checker_reports_each_thing_that_an_operator_must_not_do() {
 
 #[test]
 fn the_checker_reports_calls_that_follow_each_other_too_fast() {
-    for place in [Place::Remote, Place::Cluster] {
-        for changes in [true, false] {
-            let (simulation, ()) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-                let what = What { place, name: "a call".to_owned(), changes, send_before: None };
-                for _ in 0..500 {
-                    simulation.pass(Duration::from_millis(100)).await;
-                    let now = simulation.now();
-                    simulation.checker.called(&what, 0, now);
-                }
-            });
-            let reported = simulation.checker.broken.unwrap_or_default();
-            assert!(reported.contains("within a minute"), "{place:?}, changes {changes}: {reported:?}");
+    let fast = Duration::from_millis(100);
+    let rows: [(&str, Duration, &[bool], &str); 4] = [
+        ("a storm of calls", fast, &[false, true], "within a minute"),
+        ("one call every 10 s, for ever", Duration::from_secs(10), &[false], "within an hour"),
+        ("one write every 2 s, for ever", Duration::from_secs(2), &[true], "within"),
+        ("one write every 10 s, for ever", Duration::from_secs(10), &[true], "within an hour"),
+    ];
+    for (case, pause, kinds, wanted) in rows {
+        for place in [Place::Remote, Place::Cluster] {
+            for changes in kinds {
+                let (simulation, ()) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+                    let what = What { place, name: "a call".to_owned(), changes: *changes, send_before: None };
+                    let end = later(simulation.now(), Duration::from_hours(1));
+                    while simulation.now() < end && simulation.checker.broken.is_none() {
+                        simulation.pass(pause).await;
+                        let now = simulation.now();
+                        simulation.checker.called(&what, 0, now);
+                    }
+                });
+                let reported = simulation.checker.broken.unwrap_or_default();
+                assert!(reported.contains(wanted), "{case}: {place:?}, changes {changes}: {reported:?}");
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Named histories: what random ones once found, and what must stay correct. Those of values are in `named/values.rs`.
 
+mod rates;
 mod values;
 
 use std::time::Duration;

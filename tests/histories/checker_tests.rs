@@ -3,11 +3,13 @@
 //! The operator is stopped, and the test forges what it would write and send.
 
 mod checks;
+mod settled;
+mod staged;
 
 use std::time::Duration;
 
 use clock::later;
-use connect_api::model::RedeployAction;
+use connect_api::model::{ApplicationConfiguration, RedeployAction};
 use connect_operator::controllers::object_ref::ObjectRef;
 use serde_json::{Value, json};
 
@@ -16,7 +18,7 @@ use crate::history::{Foreign, Reading, Shape};
 use crate::interceptor::{Place, What, lock};
 use crate::remote::{Arrived, Asked, Verb};
 use crate::replay::simulate;
-use crate::settled;
+use crate::settled::unsettled;
 use crate::simulation::Simulation;
 use crate::users::{RESOURCES, Resource};
 
@@ -44,10 +46,19 @@ impl Simulation {
 
     /// Forges the arrival of a redeploy with the requested values.
     fn forge_redeploy(&mut self) {
+        self.forge_redeploy_to(false);
+    }
+
+    /// The same, to the latest version of the connector.
+    fn forge_move(&mut self) {
+        self.forge_redeploy_to(true);
+    }
+
+    fn forge_redeploy_to(&mut self, moves: bool) {
         let object = self.stored();
         let id = object["status"]["id"].as_str().unwrap_or_default().to_owned();
         let values = crate::desired::values(&lock(&self.reach.cluster), ONE.stored().namespace.as_str(), &object);
-        self.forge_call(Verb::Redeploy { id, values: values.expect("no referenced object is missing"), moves: false });
+        self.forge_call(Verb::Redeploy { id, values: values.expect("no referenced object is missing"), moves });
     }
 
     fn forge_call(&mut self, verb: Verb) {
@@ -56,10 +67,20 @@ impl Simulation {
         let Key { namespace, name, .. } = ONE.stored();
         let now = self.now();
         let mut changed = None;
-        if let Verb::Redeploy { id, .. } = &verb {
+        if let Verb::Redeploy { id, moves, .. } = &verb {
             let mut remote = lock(&self.reach.remote);
-            let action = RedeployAction::default();
-            remote.world.redeploy_elsewhere(id, &action, now).expect("the deployment exists");
+            // A move names the application that the second version adds.
+            let added = ApplicationConfiguration {
+                application_name: "assets-2".to_owned(),
+                standard_configuration: Vec::new(),
+                secured_configuration: Vec::new(),
+                schedule: None,
+                retry_policy: None,
+            };
+            let configuration_values = moves.then(|| vec![added]);
+            let action = RedeployAction { update_connector: *moves, configuration_values, ..RedeployAction::default() };
+            // What counts is that the call arrived, also while the deployment is busy.
+            let _ = remote.world.redeploy_elsewhere(id, &action, now);
             changed = Some(id.clone());
         }
         let caller = (ObjectRef::deployment(&namespace, &name), uid);
@@ -84,9 +105,10 @@ fn reported(shape: Shape, adopted: bool, forge: Forge) -> String {
         simulation.stop(0).await;
         simulation.pass(Duration::from_mins(5)).await;
         assert_eq!(simulation.verdict(), Ok(()));
+        assert_eq!(unsettled(simulation), None);
         forge(simulation);
         let broken = simulation.verdict().err();
-        broken.or_else(|| settled::unsettled(simulation)).unwrap_or_default()
+        broken.or_else(|| unsettled(simulation)).unwrap_or_default()
     });
     reported
 }
@@ -233,18 +255,28 @@ fn the_checker_reports_each_thing_that_an_operator_must_not_do() {
 
 #[test]
 fn the_checker_reports_calls_that_follow_each_other_too_fast() {
-    for place in [Place::Remote, Place::Cluster] {
-        for changes in [true, false] {
-            let (simulation, ()) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-                let what = What { place, name: "a call".to_owned(), changes, send_before: None };
-                for _ in 0..500 {
-                    simulation.pass(Duration::from_millis(100)).await;
-                    let now = simulation.now();
-                    simulation.checker.called(&what, 0, now);
-                }
-            });
-            let reported = simulation.checker.broken.unwrap_or_default();
-            assert!(reported.contains("within a minute"), "{place:?}, changes {changes}: {reported:?}");
+    let fast = Duration::from_millis(100);
+    let rows: [(&str, Duration, &[bool], &str); 4] = [
+        ("a storm of calls", fast, &[false, true], "within a minute"),
+        ("one call every 10 s, for ever", Duration::from_secs(10), &[false], "within an hour"),
+        ("one write every 2 s, for ever", Duration::from_secs(2), &[true], "within"),
+        ("one write every 10 s, for ever", Duration::from_secs(10), &[true], "within an hour"),
+    ];
+    for (case, pause, kinds, wanted) in rows {
+        for place in [Place::Remote, Place::Cluster] {
+            for changes in kinds {
+                let (simulation, ()) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+                    let what = What { place, name: "a call".to_owned(), changes: *changes, send_before: None };
+                    let end = later(simulation.now(), Duration::from_hours(1));
+                    while simulation.now() < end && simulation.checker.broken.is_none() {
+                        simulation.pass(pause).await;
+                        let now = simulation.now();
+                        simulation.checker.called(&what, 0, now);
+                    }
+                });
+                let reported = simulation.checker.broken.unwrap_or_default();
+                assert!(reported.contains(wanted), "{case}: {place:?}, changes {changes}: {reported:?}");
+            }
         }
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct Shape {
     pub(crate) recreate: bool,
     /// `outputs`.
     pub(crate) outputs: bool,
+    /// `updatePolicy: Latest`, instead of a version.
+    pub(crate) latest: bool,
 }
 
 /// What another client does to the deployment of a key.
@@ -152,6 +154,14 @@ pub(crate) enum Step {
     Registry(u8, u8),
     Gap(Gap),
     Touch(u8, Touch),
+}
+
+impl Step {
+    /// Returns the text that seeds the choices that follow the step. A field that was added later counts only if it is
+    /// set, so that kept seeds keep their meaning.
+    pub(crate) fn seed(&self) -> String {
+        format!("── {self:?}").replace(", latest: false", "")
+    }
 }
 
 /// A history.
@@ -272,19 +282,42 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Which specs of a history have `updatePolicy: Latest`, the first one included, and where new versions are published.
+type Following = (Vec<bool>, Vec<usize>);
+
+/// Lets some resources follow the latest version of the connector.
+fn follow(live: &mut Option<Shape>, steps: &mut Vec<Step>, (latest, published): Following) {
+    let written = steps.iter_mut().filter_map(|step| match step {
+        Step::Write(_, shape) => Some(shape),
+        _ => None,
+    });
+    for (shape, latest) in live.iter_mut().chain(written).zip(latest) {
+        shape.latest = latest;
+    }
+    for at in published {
+        steps.insert(at % (steps.len() + 1), Step::Publish);
+    }
+}
+
 /// Returns all histories.
 pub(crate) fn histories() -> impl Strategy<Value = History> {
     let order = prop_oneof![1 => Just(0), 3 => any::<u64>()];
     let live = prop::option::weighted(0.8, shape());
     let skew = prop_oneof![1 => Just(0), 1 => -30..=30_i8];
     let steps = prop::collection::vec(step(), 1..30);
-    // Chosen last and inserted afterwards, so that everything else stays as it was before there were checks.
+    // Chosen last and inserted afterwards, in the order in which they were added, so that everything else stays as it
+    // was before.
     let checks = prop::option::weighted(0.5, prop::collection::vec((any::<usize>(), checks::step()), 1..12));
     let mirror = prop::option::weighted(0.25, mirror::steps());
-    (order, reading(), skew, live, steps, checks, mirror).prop_map(
-        |(order, reading, skew, live, mut steps, checks, mirror)| {
+    let published = prop::collection::vec(any::<usize>(), 1..4);
+    let latest = prop::option::weighted(0.25, (prop::collection::vec(prop::bool::weighted(0.7), 40), published));
+    (order, reading(), skew, live, steps, checks, mirror, latest).prop_map(
+        |(order, reading, skew, mut live, mut steps, checks, mirror, latest)| {
             for (at, step) in checks.into_iter().chain(mirror).flatten() {
                 steps.insert(at % (steps.len() + 1), step);
+            }
+            if let Some(latest) = latest {
+                follow(&mut live, &mut steps, latest);
             }
             History { order, reading, skew, live, steps }
         },

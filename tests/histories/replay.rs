@@ -76,7 +76,7 @@ async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), Str
         simulation.quiet().await?;
     }
     for (number, step) in history.steps.iter().enumerate() {
-        let text = format!("── {step:?}");
+        let text = step.seed();
         simulation.reorder(history.order, &text);
         simulation.log(|| text);
         simulation.step(step, number).await;

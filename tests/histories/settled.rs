@@ -1,5 +1,7 @@
 //! What must be the case once no faults happen any more, and what operators may keep in memory then.
 
+mod outputs;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStat
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission,
-    RemovedValues,
+    RemovedValues, UpdatePolicy,
 };
 use connect_operator::names;
 use kube::ResourceExt;
@@ -239,6 +241,9 @@ fn resource(
         let wants = format!("it asks for version {version}, and {} runs", state.connector);
         return (!reported).then_some(wants);
     }
+    if let Some(text) = behind(simulation, object, state, reason) {
+        return Some(text);
+    }
     let requested = object.annotations().get(names::REDEPLOY_REQUESTED_AT);
     if requested.is_some_and(|requested| status.handled_redeploy_request.as_ref() != Some(requested)) {
         return Some("a redeploy request is not served".to_owned());
@@ -268,7 +273,20 @@ fn resource(
     {
         return Some(text);
     }
-    (!(plain && secured && reported)).then(|| format!("expected {wanted:?}, and the remote has {state:?}"))
+    if !(plain && secured && reported) {
+        return Some(format!("expected {wanted:?}, and the remote has {state:?}"));
+    }
+    let record = lock(&simulation.reach.remote).world.all(simulation.now()).into_iter().find(|record| record.id == *id);
+    outputs::unwritten(cluster, object, &record.filter(|_| ready)?)
+}
+
+/// Rule 15: with `updatePolicy: Latest` the latest version runs, unless the redeploy to it failed.
+fn behind(simulation: &Simulation, object: &ConnectorDeployment, state: &State, reason: &str) -> Option<String> {
+    let connector = &object.spec.connector;
+    let follows = connector.update_policy == UpdatePolicy::Latest && connector.staged_ref.is_none();
+    let (runs, latest) = (state.connector, simulation.latest_connector());
+    let failed = matches!(reason, "DeploymentFailed" | "RedeployFailed");
+    (follows && runs < latest && !failed).then(|| format!("it runs version {runs}, and the latest is {latest}"))
 }
 
 /// `ValuesRetained` is true if, and only if, the deployment has a value that is not wanted; a default does not count.

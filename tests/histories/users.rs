@@ -98,10 +98,12 @@ pub(crate) fn spec(resource: Resource, shape: Shape) -> Value {
     let shop = json!({"standardConfiguration": [{"key": "SHOP_NAME", "value": format!("shop-{}", shape.shop)}]});
     let output = json!({"key": "url", "applicationName": APPLICATION, "output": "url"});
     let outputs = json!({"configMap": {"name": format!("{}-outputs", resource.name), "keys": [output]}});
+    let version = (shape.version > 0 && !shape.latest).then_some(shape.version);
+    let policy = shape.latest.then_some("Latest");
     json!({
         "projectRef": {"name": PROJECT_NAME},
         "key": resource.key,
-        "connector": {"key": CONNECTOR, "version": (shape.version > 0).then_some(shape.version)},
+        "connector": {"key": CONNECTOR, "version": version, "updatePolicy": policy},
         "configurations": configurations,
         "globalConfiguration": (shape.shop > 0).then_some(shop),
         "suspend": shape.suspend,

@@ -8,29 +8,33 @@ use jiff::Timestamp;
 use super::Checker;
 use crate::interceptor::{Place, What};
 
-const WINDOW: Duration = Duration::from_mins(1);
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// The class that is counted: operator, whether it calls the cluster, whether the call may change something.
 type Class = (usize, bool, bool);
 
-/// The calls of the last minute.
+/// The calls of the last hour.
 #[derive(Default)]
 pub(super) struct CallRate(BTreeMap<Class, VecDeque<Timestamp>>);
 
-/// Returns the limit of calls within a minute: twice the maximum of random histories.
-fn at_most(cluster: bool, changes: bool) -> usize {
-    match (cluster, changes) {
-        (false, true) => MOST_CHANGES,
-        (false, false) => MOST_POLLS,
-        (true, true) => MOST_WRITES,
-        (true, false) => MOST_READS,
-    }
+/// Limits of calls: about twice the maxima of random histories within a minute, and three times and more those within an
+/// hour.
+struct Limits {
+    minute: usize,
+    hour: usize,
 }
 
-const MOST_CHANGES: usize = 12;
-const MOST_POLLS: usize = 60;
-const MOST_WRITES: usize = 60;
-const MOST_READS: usize = 100;
+/// Returns the limits of a class. What has settled is read every 5 minutes, and the registry of a mirror here every
+/// minute; each of these reads of a mirror also reads two objects of the cluster (`named/rates.rs`).
+fn at_most(cluster: bool, changes: bool) -> Limits {
+    match (cluster, changes) {
+        (false, true) => Limits { minute: 12, hour: 60 },
+        (false, false) => Limits { minute: 60, hour: 240 },
+        (true, true) => Limits { minute: 60, hour: 240 },
+        (true, false) => Limits { minute: 100, hour: 320 },
+    }
+}
 
 impl Checker {
     /// Records a call of an operator.
@@ -42,13 +46,16 @@ impl Checker {
         let (cluster, changes) = (what.place == Place::Cluster, what.changes);
         let calls = self.call_rate.0.entry((operator, cluster, changes)).or_default();
         calls.push_back(now);
-        let since = now.saturating_sub(WINDOW).unwrap_or(Timestamp::MIN);
-        while calls.front().is_some_and(|first| *first < since) {
-            calls.pop_front();
-        }
-        let count = calls.len();
-        if count > at_most(cluster, changes) {
-            self.wrong(format!("operator {operator} made {count} calls like {:?} within a minute", what.name));
+        let since = |span| now.saturating_sub(span).unwrap_or(Timestamp::MIN);
+        let kept = calls.partition_point(|at| *at < since(HOUR));
+        calls.drain(..kept);
+        let within_hour = calls.len();
+        let within_minute = within_hour - calls.partition_point(|at| *at < since(MINUTE));
+        let most = at_most(cluster, changes);
+        for (made, most, span) in [(within_minute, most.minute, "a minute"), (within_hour, most.hour, "an hour")] {
+            if made > most {
+                self.wrong(format!("operator {operator} made {made} calls like {:?} within {span}", what.name));
+            }
         }
     }
 }

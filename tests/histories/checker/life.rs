@@ -41,7 +41,7 @@ pub(crate) struct Life {
     pub(super) planned: usize,
     /// Version of the connector that runs, as far as the resource's own calls brought it there.
     pub(super) connector: i64,
-    /// `updatePolicy` was `Latest` at some time; a reconcile may still act on that.
+    /// `updatePolicy` was `Latest` when the operation was written whose call arrived last.
     pub(super) follows: bool,
     pub(super) status: ConnectorDeploymentStatus,
     pub(super) allowed: BTreeSet<Allowance>,

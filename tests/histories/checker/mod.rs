@@ -25,9 +25,7 @@ use std::time::Duration;
 use connect_operator::controllers::conditions;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
-use connect_operator::crd::{
-    AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, UpdatePolicy,
-};
+use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -167,7 +165,6 @@ impl Checker {
         let life = self.lives.entry(uid.clone()).or_insert_with(|| Life::new(object_ref));
         life.alive = !change.deleted;
         life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
-        life.follows |= object.spec.connector.update_policy == UpdatePolicy::Latest;
         life.corrected |= object.spec.drift.policy == DriftPolicy::Correct;
         let kept = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
             || object.spec.management_policy == ManagementPolicy::ObserveOnly;
@@ -251,9 +248,12 @@ impl Checker {
         let (object_ref, uid) = &arrived.caller;
         let key = crate::cluster::Key::new(Kind::Deployment, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
-        let written = self.written_for(uid, verb, now);
-        if written.is_none() {
+        let written: Vec<bool> = self.written_for(uid, verb, now).map(|written| written.follows).collect();
+        if written.is_empty() {
             return self.wrong(format!("{object_ref} sent {verb:?} without persisting the operation first"));
+        }
+        if let Some(life) = self.lives.get_mut(uid) {
+            life.follows = written.contains(&true);
         }
         let owned = |id: &str| self.owners.get(id).is_some_and(|owners| owners.contains(uid));
         match verb {

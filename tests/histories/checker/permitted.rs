@@ -8,7 +8,9 @@ use std::time::Duration;
 use connect_operator::crd::connector_deployment_status::{
     ConnectorDeploymentStatus, Operation, OperationState, OperationType,
 };
-use connect_operator::crd::{ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues};
+use connect_operator::crd::{
+    ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues, UpdatePolicy,
+};
 use jiff::Timestamp;
 
 use super::Checker;
@@ -20,6 +22,8 @@ use crate::simulation::LIMIT;
 pub(super) struct Written {
     at: Timestamp,
     kind: OperationType,
+    /// The spec had `updatePolicy: Latest`.
+    pub(super) follows: bool,
 }
 
 /// Returns why the spec does not allow to begin this operation, or to send it again; `gone`: the resource had a
@@ -71,20 +75,26 @@ impl Checker {
             self.wrong(format!("{object_ref} is about to send {kind:?}, though {why}"));
         }
         if let Some(life) = self.lives.get_mut(uid) {
-            life.written.push(Written { at: now, kind });
+            let follows = object.spec.connector.update_policy == UpdatePolicy::Latest;
+            life.written.push(Written { at: now, kind, follows });
         }
     }
 
-    /// Returns the operation that was persisted for a call that arrived; `None`: there is none.
-    pub(super) fn written_for(&self, uid: &str, verb: &Verb, now: Timestamp) -> Option<OperationType> {
+    /// Returns the time since when an operation may have been written whose call arrives now.
+    pub(super) fn oldest_written(&self, now: Timestamp) -> Timestamp {
         // The call leaves within the limit, by its sender's clock, and is in progress for as long.
-        let oldest = now.saturating_sub(2 * LIMIT + self.skew + Duration::from_secs(1)).unwrap_or(Timestamp::MIN);
-        let fits = |kind: OperationType| match verb {
+        now.saturating_sub(2 * LIMIT + self.skew + Duration::from_secs(1)).unwrap_or(Timestamp::MIN)
+    }
+
+    /// Returns the operations that may have been persisted for a call that arrived.
+    pub(super) fn written_for(&self, uid: &str, verb: &Verb, now: Timestamp) -> impl Iterator<Item = &Written> {
+        let oldest = self.oldest_written(now);
+        let fits = move |kind: OperationType| match verb {
             Verb::Create { .. } => kind == OperationType::Create,
             Verb::Redeploy { .. } => kind == OperationType::Redeploy,
             Verb::Undeploy { .. } => matches!(kind, OperationType::Undeploy | OperationType::Recreate),
         };
-        let written = self.lives.get(uid)?.written.iter().rev();
-        written.take_while(|written| written.at >= oldest).map(|written| written.kind).find(|kind| fits(*kind))
+        let written = self.lives.get(uid).into_iter().flat_map(|life| life.written.iter().rev());
+        written.take_while(move |written| written.at >= oldest).filter(move |written| fits(written.kind))
     }
 }

@@ -7,6 +7,7 @@
 //! request was for, and whether a publication arrived after which the record shows the same status as before it.
 
 mod calls;
+mod permitted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +52,8 @@ pub(crate) struct StagedLife {
     written: BTreeMap<(String, Option<i64>), Option<String>>,
     /// Versions from which a preview or a publication was requested, and that was observed to have arrived.
     answered: BTreeSet<i64>,
+    /// When a DELETE was about to be sent.
+    deletes: Vec<Timestamp>,
     status: ConnectorStagedStatus,
     alive: bool,
     /// Its connector may outlive it.
@@ -204,6 +207,7 @@ impl Checker {
             specs: Vec::new(),
             written: BTreeMap::new(),
             answered: BTreeSet::new(),
+            deletes: Vec::new(),
             status: ConnectorStagedStatus::default(),
             alive: true,
             may_leave: false,
@@ -232,6 +236,7 @@ impl Checker {
             }
             life.written.insert(what, operation.redeploy_request.clone());
         }
+        self.check_staged_written(&uid, &object, &before, now);
         if status.id != before.id
             && let Some(id) = &status.id
             && let Err(text) = self.staged.claim(&uid, id, &object)
@@ -273,7 +278,13 @@ impl Checker {
             }
             (StagedVerb::Discard { id }, Some(_)) => {
                 let going = object.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some());
-                if going { Ok("discards") } else { Err(format!("{id} was deleted, and {object_ref} is not")) }
+                if !going {
+                    Err(format!("{id} was deleted, and {object_ref} is not"))
+                } else if self.is_delete_written(uid, now) {
+                    Ok("discards")
+                } else {
+                    Err(format!("{id} was deleted without a persisted operation"))
+                }
             }
         };
         match result {

@@ -13,6 +13,7 @@ use crate::history::{Reading, Shape};
 use crate::interceptor::lock;
 use crate::mirror::Touch;
 use crate::replay::simulate;
+use crate::settled::unsettled;
 use crate::simulation::Simulation;
 use crate::users::{PROJECT_NAME, SHOP};
 
@@ -72,8 +73,9 @@ fn reported(pause: Duration, forge: Forge) -> String {
         simulation.stop(0).await;
         simulation.pass(pause).await;
         assert_eq!(simulation.verdict(), Ok(()));
+        assert_eq!(unsettled(simulation), None);
         forge(simulation);
-        simulation.verdict().err().unwrap_or_default()
+        simulation.verdict().err().or_else(|| unsettled(simulation)).unwrap_or_default()
     });
     reported
 }
@@ -207,6 +209,70 @@ fn the_checker_reports_each_thing_that_a_mirror_must_not_do() {
     for (case, forge, wanted) in rows {
         // Longer than a reconcile that began before there was a mirror.
         let reported = reported(Duration::from_mins(15), forge);
+        assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
+    }
+}
+
+#[test]
+fn the_checker_reports_each_check_that_does_not_settle() {
+    let rows: [(&str, Forge, &str); 5] = [
+        (
+            "an edit that is not observed",
+            |simulation| simulation.write_check(&stored(0), CheckShape { extension: 1, ..POST }),
+            "its generation was not observed",
+        ),
+        ("a rerun that is not sent", |simulation| simulation.rerun(&stored(0), 1), "its action was not called"),
+        ("an answer that a GET does not report", |simulation| simulation.set_reply(2), "the frontend answers"),
+        (
+            "a call whose answer was lost, which is not reported",
+            |simulation| {
+                let ready = json!({"type": "Ready", "status": "Unknown", "reason": "Checking"});
+                simulation.forge_check(&json!({"outcome": "Sent", "conditions": [ready]}));
+            },
+            "it reports Checking instead of AnswerLost",
+        ),
+        (
+            "a deployment that is not Ready any more, which is not reported",
+            |simulation| {
+                simulation.write_check(&stored(0), CheckShape { after: true, ..POST });
+                simulation.forge_check(&json!({"observedGeneration": 2, "conditions": []}));
+                simulation.write(ONE, Shape { suspend: true, ..Shape::default() });
+                simulation.forge_status(&json!({"observedGeneration": 2, "applied": null}));
+            },
+            "instead of DeploymentNotReady",
+        ),
+    ];
+    for (case, forge, wanted) in rows {
+        let reported = reported(Duration::ZERO, forge);
+        assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
+    }
+}
+
+#[test]
+fn the_checker_reports_each_mirror_that_does_not_settle() {
+    let rows: [(&str, Forge, &str); 4] = [
+        ("a connector without an object", |simulation| simulation.registry(3, 1), "expected"),
+        ("an object that a user deleted", |simulation| simulation.touch(0, Touch::Delete), "expected"),
+        (
+            "an object of another owner",
+            |simulation| {
+                let owner = json!({"kind": "ConnectProject", "name": PROJECT_NAME, "uid": "another"});
+                simulation.edit(&mirrored(MIRRORED), &json!({"metadata": {"ownerReferences": [owner]}}));
+            },
+            "has another owner",
+        ),
+        (
+            "a number of objects that is not true",
+            |simulation| {
+                let project = Key::new(Kind::Project, SHOP, PROJECT_NAME);
+                let status = json!({"status": {"registry": {"objects": 9}}});
+                let _ = lock(&simulation.reach.cluster).patch(&project, &status, true);
+            },
+            "the project reports",
+        ),
+    ];
+    for (case, forge, wanted) in rows {
+        let reported = reported(Duration::ZERO, forge);
         assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use connect_operator::names;
 
 use super::staged::{StagedCounts, StagedKind};
+use crate::checks::{CheckShape, stored};
 use crate::history::{Foreign, Shape};
 use crate::simulation::Simulation;
 use crate::users::RESOURCES;
@@ -28,6 +29,10 @@ pub(super) enum Kind {
     Failure,
     Repair,
     RecreateAfterDisappearance,
+    /// Deleted and created again, to remove a value (`removedValues: Recreate`).
+    Recreate,
+    /// The POST of an `ActionCheck` that follows a deployment.
+    CheckPost,
     Staged(StagedKind),
 }
 
@@ -36,6 +41,8 @@ pub(super) enum Kind {
 pub(super) struct Expected {
     pub(super) creates: u64,
     pub(super) redeploys: u64,
+    /// Number of POSTs of checks that arrived, if nothing is interrupted; otherwise it may be less.
+    pub(super) actions: u64,
     /// Number of deployments at the remote at the end.
     pub(super) there: usize,
     /// What was done to staged connectors.
@@ -52,7 +59,12 @@ impl Kind {
         }
     }
 
-    const DEPLOYMENTS: [Self; 12] = [
+    /// Whether it consists of operations that are stopped at each call in both ways anyway.
+    pub(super) fn has_parts(self) -> bool {
+        matches!(self, Self::Recreate)
+    }
+
+    const DEPLOYMENTS: [Self; 14] = [
         Self::Create,
         Self::RedeployBySpec,
         Self::RedeployBySecret,
@@ -65,6 +77,8 @@ impl Kind {
         Self::Failure,
         Self::Repair,
         Self::RecreateAfterDisappearance,
+        Self::Recreate,
+        Self::CheckPost,
     ];
 
     pub(super) fn all() -> Vec<Self> {
@@ -79,7 +93,7 @@ impl Kind {
 
     pub(super) fn expected(self) -> Expected {
         let (creates, redeploys, there) = match self {
-            Self::Create | Self::Failure | Self::RecreateAfterDisappearance => (1, 0, 1),
+            Self::Create | Self::Failure | Self::RecreateAfterDisappearance | Self::Recreate => (1, 0, 1),
             Self::RedeployBySpec
             | Self::RedeployBySecret
             | Self::RedeployByAnnotation
@@ -87,10 +101,11 @@ impl Kind {
             | Self::DriftCorrection
             | Self::Repair => (0, 1, 1),
             Self::Undeploy => (0, 0, 0),
-            Self::Orphan | Self::Restore => (0, 0, 1),
+            Self::Orphan | Self::Restore | Self::CheckPost => (0, 0, 1),
             Self::Staged(kind) => return kind.expected(),
         };
-        Expected { creates, redeploys, there, staged: StagedCounts::default() }
+        let actions = u64::from(matches!(self, Self::CheckPost));
+        Expected { creates, redeploys, actions, there, staged: StagedCounts::default() }
     }
 
     /// Whether what was done to staged connectors is what was expected.
@@ -105,10 +120,11 @@ impl Kind {
         Shape {
             level: if matches!(self, Self::Failure | Self::Repair) { FAILING } else { 0 },
             // Sent again, so that one redeploy corrects what another client wrote there.
-            config: matches!(self, Self::DriftCorrection),
+            config: matches!(self, Self::DriftCorrection | Self::Recreate),
             adopt: matches!(self, Self::Adoption),
             orphan: matches!(self, Self::Orphan),
             correct: matches!(self, Self::DriftCorrection | Self::RecreateAfterDisappearance),
+            recreate: matches!(self, Self::Recreate),
             ..Shape::default()
         }
     }
@@ -145,6 +161,10 @@ impl Kind {
             Self::DriftCorrection => simulation.stranger(name, Foreign::Visible, 1),
             Self::RecreateAfterDisappearance => simulation.stranger(name, Foreign::Remove, 1),
             Self::Restore => simulation.start(0, 0),
+            Self::Recreate => simulation.write(name, Shape { config: false, ..self.shape() }),
+            Self::CheckPost => {
+                simulation.write_check(&stored(0), CheckShape { method: 1, after: true, ..CheckShape::default() });
+            }
             Self::Staged(kind) => kind.act(simulation).await,
         }
     }

@@ -81,7 +81,7 @@ impl StagedKind {
         };
         let staged = StagedCounts { stagings, updates, previews, publishes, discards, there };
         let follows = matches!(self, Self::Follow);
-        Expected { creates: 0, redeploys: u64::from(follows), there: usize::from(follows), staged }
+        Expected { creates: 0, redeploys: u64::from(follows), actions: 0, there: usize::from(follows), staged }
     }
 
     /// Whether that is what was expected.

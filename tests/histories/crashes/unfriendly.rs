@@ -1,14 +1,17 @@
 //! The crash matrix under other variants of the remote and in other orders. Each kind is stopped once at each call
 //! under each variant with `CRASHES=full`, and otherwise at a few, which are always the same.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::kinds::Kind;
+use super::staged::StagedKind;
 use super::{Plan, QUIET_PERIOD, Seen, Walked, cuts};
 use crate::simulation::{Chooser, Outage};
+use crate::staged::random::CHOICES as STAGED_CHOICES;
 
-/// Choices of the remote, as the dev server's `--variant` names them.
-const CHOICES: [&str; 10] = [
+/// Choices of the remote that concern deployments, as the dev server's `--variant` names them.
+const CHOICES: [&str; 13] = [
     "read-lag=20s",
     "redeploy-shows-old=20s",
     "versions=status",
@@ -19,11 +22,23 @@ const CHOICES: [&str; 10] = [
     "delete-busy=refuse",
     "first-status=queued",
     "new-details=empty",
+    "normalise=trim",
+    "normalise=defaults",
+    "partial=replace",
 ];
 /// Number of variants and of stops for each kind in a plain `cargo test`.
 const FEW: usize = 2;
 /// Seed of the choice of those.
 const SEED: u64 = 7;
+
+/// Returns the choices that concern a kind.
+fn choices(kind: Kind) -> BTreeSet<&'static str> {
+    match kind {
+        Kind::Staged(StagedKind::Follow) => STAGED_CHOICES.into_iter().chain(CHOICES).collect(),
+        Kind::Staged(_) => STAGED_CHOICES.into(),
+        _ => CHOICES.into(),
+    }
+}
 
 /// Returns where to stop, and how. Besides stops, the answer may be lost after the effect.
 fn all(seen: &Seen) -> Vec<(usize, Outage)> {
@@ -36,10 +51,11 @@ impl Walked {
     /// Stops once at each call, or at a few calls, under each variant or under a few.
     pub(super) fn unfriendly(&self, kind: Kind, whole: bool) {
         let mut chooser = Chooser::new(SEED ^ (kind.number() << 8));
-        let remotes = if whole { CHOICES.len() } else { FEW };
-        let first = chooser.choose(CHOICES.len());
+        let choices: Vec<_> = choices(kind).into_iter().collect();
+        let remotes = if whole { choices.len() } else { FEW };
+        let first = chooser.choose(choices.len());
         for number in 0..remotes {
-            let choice = Some(CHOICES[(first + number) % CHOICES.len()]);
+            let choice = Some(choices[(first + number) % choices.len()]);
             let order = SEED + number as u64 * 1_000;
             let plan = Plan { order, choice, ..Plan::NONE };
             let Some(recorded) = self.walk(kind, &plan) else { return };

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use connect_operator::names;
-use dev_server::Variant;
+use dev_server::{Normalise, Variant};
 use proptest::prelude::*;
 
 use super::{FOLLOWER, Plan, StagedChange};
@@ -15,7 +15,7 @@ use crate::replay::simulate;
 use crate::simulation::Simulation;
 
 /// What the contract leaves open about staged connectors, besides its friendliest reading.
-pub(super) const CHOICES: [&str; 13] = [
+pub(crate) const CHOICES: [&str; 13] = [
     "read-lag=20s",
     "key-held=30s",
     "versions=status",
@@ -72,6 +72,7 @@ impl Simulation {
     /// Sets how the remote interprets the contract.
     pub(crate) fn choose(&mut self, variant: Variant) {
         self.checker.truth.lag = variant.read_lag + variant.redeploy_shows_old;
+        self.checker.truth.trims = variant.normalise == Normalise::Trim;
         lock(&self.reach.remote).world.variant = variant;
     }
 

@@ -1,0 +1,60 @@
+//! What a spec permits: each operation on a staged connector is written under a spec that allows it, and each DELETE
+//! follows one that was written.
+//!
+//! An operation is written on the version of the resource that was read, so the spec that counts is the one in the same
+//! object; an edit does not cancel a call in progress.
+
+use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
+use connect_operator::crd::{
+    ConnectorStaged, DeletionPolicy, OperationState, StagedOperation, StagedOperationType as Type,
+};
+use jiff::Timestamp;
+
+use super::super::Checker;
+
+/// Returns why the spec does not allow to begin this operation, or to send it again.
+fn forbidden(object: &ConnectorStaged, kind: Type) -> Option<&'static str> {
+    let going = object.metadata.deletion_timestamp.is_some();
+    let orphans = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan;
+    match kind {
+        Type::Delete if !going => Some("it is not being deleted"),
+        Type::Delete => orphans.then_some("its staged connector must be orphaned"),
+        _ if going => Some("it is being deleted"),
+        _ if object.spec.suspend => Some("it is suspended"),
+        Type::Create | Type::Update | Type::Preview | Type::Publish => None,
+    }
+}
+
+impl Checker {
+    /// Checks an operation that is about to be sent, and records that of a DELETE.
+    pub(super) fn check_staged_written(
+        &mut self,
+        uid: &str,
+        object: &ConnectorStaged,
+        before: &ConnectorStagedStatus,
+        now: Timestamp,
+    ) {
+        let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
+        let planned = operation.filter(|operation| operation.state == OperationState::Planned);
+        // Two operators may begin one in the same second, each by its own clock.
+        let stamp = |of: &StagedOperation| (of.operation_type, of.started_at.0, of.attempt);
+        let Some(planned) = planned.filter(|of| before.operation.as_ref().map(stamp) != Some(stamp(of))) else {
+            return;
+        };
+        let kind = planned.operation_type;
+        let Some(life) = self.staged.lives.get_mut(uid) else { return };
+        if kind == Type::Delete {
+            life.deletes.push(now);
+        }
+        if let Some(why) = forbidden(object, kind) {
+            let text = format!("{} is about to send {kind:?}, though {why}", life.object_ref);
+            self.wrong(text);
+        }
+    }
+
+    /// Whether a DELETE that arrives now was persisted before.
+    pub(super) fn is_delete_written(&self, uid: &str, now: Timestamp) -> bool {
+        let oldest = self.oldest_written(now);
+        self.staged.lives.get(uid).is_some_and(|life| life.deletes.iter().any(|at| *at >= oldest))
+    }
+}

@@ -1,0 +1,84 @@
+//! Named histories of versions of the connector (rule 15).
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{check_all, live, outage};
+use crate::history::{History, Reading, Shape, Step};
+use crate::interceptor::Place;
+use crate::replay::simulate;
+use crate::simulation::{Outage, Simulation};
+use crate::users::RESOURCES;
+
+/// A part of the time after which the registry was read again, and a redeploy has ended.
+const PART: Step = Step::Pass(180);
+
+fn latest() -> Shape {
+    Shape { latest: true, ..Shape::default() }
+}
+
+/// Lets the registry be read after each step.
+fn pinned(steps: Vec<Step>) -> History {
+    live(steps.into_iter().flat_map(|step| [step, PART, PART, PART]).collect())
+}
+
+fn following(steps: Vec<Step>) -> History {
+    History { live: Some(latest()), ..pinned(steps) }
+}
+
+#[test]
+fn rule_15_latest_follows_each_new_version_with_one_redeploy() {
+    use Outage::{DieAfter, DieBefore, Invalid, Late, LostBack};
+    let interrupted = |how| following(vec![outage(Place::Remote, 0, how), Step::Publish]);
+    let suspended = Shape { suspend: true, ..latest() };
+    check_all(vec![
+        ("a new version", following(vec![Step::Publish]), (1, 1, 1)),
+        ("one after the other", following(vec![Step::Publish, Step::Publish]), (1, 2, 2)),
+        ("two at once", History { live: Some(latest()), ..live(vec![Step::Publish, Step::Publish]) }, (1, 1, 1)),
+        ("killed before the call", interrupted(DieBefore), (1, 1, 1)),
+        ("killed after the call", interrupted(DieAfter), (1, 1, 1)),
+        ("the answer is lost", interrupted(LostBack), (1, 1, 1)),
+        ("it arrives after its caller gave up", interrupted(Late(25)), (1, 1, 1)),
+        ("refused at first", interrupted(Invalid), (1, 1, 1)),
+        ("it fails, and is not tried again", following(vec![Step::Fails(0), Step::Publish]), (1, 1, 1)),
+        ("Pinned", pinned(vec![Step::Publish]), (1, 0, 0)),
+        ("followed later", pinned(vec![Step::Publish, Step::Write(0, latest())]), (1, 1, 1)),
+        (
+            "suspended meanwhile",
+            following(vec![Step::Write(0, suspended), Step::Publish, Step::Write(0, latest())]),
+            (1, 1, 1),
+        ),
+        (
+            "a value and a new version that is known: one redeploy",
+            pinned(vec![Step::Publish, Step::Write(0, Shape { level: 1, ..latest() })]),
+            (1, 1, 0),
+        ),
+    ]);
+}
+
+/// When a version is published, neither the cluster nor the deployment changes.
+#[test]
+fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() {
+    for (case, connector) in
+        [("that version", json!({"version": 2})), ("the latest one", json!({"updatePolicy": "Latest"}))]
+    {
+        let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+            simulation.start(0, 0);
+            simulation.write(RESOURCES[0], Shape::default());
+            simulation.settle(Duration::ZERO, 0).await?;
+            simulation.logging = true;
+            simulation.edit(&RESOURCES[0].stored(), &json!({"spec": {"connector": connector}}));
+            simulation.settle(Duration::ZERO, 0).await?;
+            simulation.publish();
+            for _ in 0..12 {
+                simulation.pass(Duration::from_secs(30)).await;
+                simulation.rest().await;
+            }
+            simulation.settle(Duration::ZERO, 0).await
+        });
+        let log = simulation.log.join("\n");
+        assert_eq!(result, Ok(()), "{case}\n{log}");
+        assert_eq!(simulation.checker.counts.get("redeploys"), Some(&1), "{case}\n{log}");
+    }
+}

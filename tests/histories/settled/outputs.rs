@@ -1,0 +1,32 @@
+//! The ConfigMap of `spec.outputs`: it has what the record of the deployment shows, and belongs to the resource.
+
+use std::collections::BTreeMap;
+
+use connect_api::model::Deployment;
+use connect_operator::crd::{ConnectorDeployment, Output};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, Key, Kind};
+
+/// Returns how the ConfigMap differs from what the spec asks for; `None`: not at all, or it asks for none.
+pub(super) fn unwritten(cluster: &Cluster, object: &ConnectorDeployment, record: &Deployment) -> Option<String> {
+    let wanted = &object.spec.outputs.as_ref()?.config_map;
+    let shown = |application: &str, output: Output| {
+        let mut applications = record.applications.iter();
+        let of = applications.find(|shown| shown.application_name == application)?;
+        let value = if output == Output::Url { &of.url } else { &of.topic };
+        value.clone()
+    };
+    assert!(!wanted.keys.is_empty(), "histories name each output");
+    let keys = wanted.keys.iter();
+    let due: BTreeMap<_, _> =
+        keys.filter_map(|named| Some((&named.key, shown(&named.application_name, named.output)?))).collect();
+    let key = Key::new(Kind::ConfigMap, &object.namespace().unwrap_or_default(), &wanted.name);
+    let Some(stored) = cluster.get(&key) else { return Some("the ConfigMap of its outputs does not exist".to_owned()) };
+    if stored["data"] != json!(due) {
+        return Some(format!("its outputs are {} instead of {due:?}", stored["data"]));
+    }
+    let owner = stored.pointer("/metadata/ownerReferences/0/uid").and_then(Value::as_str);
+    (owner != object.metadata.uid.as_deref()).then(|| format!("its outputs belong to {owner:?}"))
+}

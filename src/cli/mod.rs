@@ -19,7 +19,7 @@ pub mod run;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::telemetry::{self, LogFormat};
 
@@ -57,6 +57,7 @@ enum Command {
     Suspend(resources::Suspend),
     Resume(resources::Resume),
     Wait(resources::Wait),
+    Adopt(commands::Adopt),
     /// Look connectors up in the registry.
     #[command(alias = "connector")]
     Connectors(commands::Connectors),
@@ -70,7 +71,9 @@ enum Command {
     Action(commands::Actions),
     Ready(ready::Args),
     Version(resources::Version),
+    Migrate(resources::Migrate),
     /// Print the CustomResourceDefinitions.
+    #[command(after_long_help = crds::EXAMPLES)]
     Crds,
     Completion(completion::Args),
     Man(man::Args),
@@ -80,10 +83,17 @@ enum Command {
     LocalClusterGuardian,
 }
 
-/// Returns the clap definition of the command line, for its documentation.
+/// Returns the clap definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    cluster::everywhere(Cli::command())
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    cluster::check(&mut command, &matches)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Parses the arguments of the process and runs the command.
@@ -92,7 +102,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = completion::answer() {
         return code;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             // A closed pipe is not an error. The exit code cannot be clap's 2, which has another meaning here.
@@ -116,10 +126,12 @@ pub fn main() -> ExitCode {
         Command::Suspend(args) => commands(resources::suspend(args)),
         Command::Resume(args) => commands(resources::resume(args)),
         Command::Version(args) => commands(resources::version(args)),
+        Command::Migrate(args) => commands(resources::migrate(args)),
         Command::Connectors(args) => commands(commands::connectors(args)),
         Command::Staged(args) => commands(commands::staged(args)),
         Command::Deployments(args) => commands(commands::deployments(args)),
         Command::Action(args) => commands(commands::actions(args)),
+        Command::Adopt(args) => commands(commands::adopt(args)),
         Command::Wait(args) => commands(resources::wait(args)),
         Command::Ready(args) => commands(ready::run(args)),
         Command::Scaffold(args) => commands(commands::scaffold(args)),

@@ -23,6 +23,7 @@ mod reliability;
 mod secrecy;
 mod seen;
 mod shell;
+mod shells;
 mod sources;
 mod timeouts;
 

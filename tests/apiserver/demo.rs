@@ -28,7 +28,7 @@ use crate::seen::get;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_connect-operator");
 
 /// The steps of an unattended demo on a cluster of its own, as standard output prints them after the seconds.
-const STEPS: [&str; 17] = [
+pub(crate) const STEPS: [&str; 17] = [
     "API server v",
     "The CustomResourceDefinitions are served",
     "Dev server on http://127.0.0.1:",

@@ -22,6 +22,7 @@ mod manifests;
 mod mirror;
 mod pages;
 mod plan;
+mod recording;
 mod requests;
 mod rules;
 mod schema;

@@ -18,7 +18,12 @@ use crate::shop::{CREDENTIALS, PROJECT, SECRET, Shop};
 
 /// Starts Prometheus, which scrapes the operator and kube-state-metrics; `None`: it is not installed, which is printed,
 /// and fails with `REQUIRE_PROMETHEUS`.
-fn prometheus(folder: &Path, address: SocketAddr, operator: SocketAddr, resources: SocketAddr) -> Option<Child> {
+pub(super) fn prometheus(
+    folder: &Path,
+    address: SocketAddr,
+    operator: SocketAddr,
+    resources: SocketAddr,
+) -> Option<Child> {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/connect-operator/files");
     let config = format!(
         "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
@@ -49,7 +54,7 @@ fn prometheus(folder: &Path, address: SocketAddr, operator: SocketAddr, resource
 }
 
 /// A response of the HTTP API of Prometheus.
-async fn ask(address: SocketAddr, path: &str) -> Value {
+pub(super) async fn ask(address: SocketAddr, path: &str) -> Value {
     let answer = get(address, path).await;
     let body = answer.split_once("\r\n\r\n").expect("a body").1;
     serde_json::from_str(body).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
@@ -64,7 +69,7 @@ async fn query(address: SocketAddr, expression: &str) -> Vec<Value> {
 }
 
 /// Returns once a query has a result.
-async fn until(address: SocketAddr, expression: &str) -> Vec<Value> {
+pub(super) async fn until(address: SocketAddr, expression: &str) -> Vec<Value> {
     let some = async {
         loop {
             let samples = query(address, expression).await;

@@ -5,13 +5,15 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use kube::Api;
-use kube::api::DynamicObject;
-use kube::runtime::wait;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DynamicObject, ListParams};
+use kube::runtime::{conditions, wait};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
+use crate::cluster::Sandbox;
 use crate::go_tools;
 use crate::patience::in_time;
 
@@ -39,6 +41,17 @@ pub(super) fn version_of(tool: &str, module: &str) -> String {
     let text = std::fs::read_to_string(go_tools::module(tool).join("go.mod")).unwrap();
     let version = text.split(&format!("\t{module} v")).nth(1).and_then(|rest| rest.split_whitespace().next());
     version.unwrap_or_else(|| panic!("{tool} requires {module}")).to_owned()
+}
+
+/// Applies the CRDs in a folder, and returns once they can be used. `how` is the option of kubectl for such a folder.
+pub(super) async fn install_definitions(sandbox: &Sandbox, how: &str, folder: &Path) {
+    let folder = folder.to_str().expect("a path is text");
+    sandbox.succeed(&["apply", "--server-side", how, folder], "").await;
+    let api = Api::<CustomResourceDefinition>::all(sandbox.client.clone());
+    for name in api.list(&ListParams::default()).await.unwrap().items.iter().map(ResourceExt::name_any) {
+        let established = wait::await_condition(api.clone(), &name, conditions::is_crd_established());
+        in_time(established).await.unwrap_or_else(|_| panic!("not in time: {name}")).unwrap();
+    }
 }
 
 /// Processes that run until this is dropped, and a folder for their files.

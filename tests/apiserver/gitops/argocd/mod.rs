@@ -6,8 +6,9 @@ pub(super) mod health;
 mod operator_chart;
 
 use std::ffi::OsString;
+use std::fs::Permissions;
 use std::net::SocketAddr;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,11 +19,11 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-use super::processes::{Processes, folder_of, is_requested, version_of};
+use super::processes::{Processes, folder_of, install_definitions, is_requested, version_of};
 use super::repository::{BRANCH, Repository};
 use crate::cluster::Sandbox;
 use crate::manifests::{documents, with_spec};
-use crate::patience::{in_time, timeout_option};
+use crate::patience::in_time;
 use crate::seen::free_address;
 use crate::{go_tools, helm};
 
@@ -50,13 +51,17 @@ impl ArgoCd {
         let program = tokio::task::spawn_blocking(|| go_tools::built(TOOL, ".")).await.unwrap();
         let definitions = if with_definitions { crd::all() } else { Vec::new() };
         let sandbox = Sandbox::with_definitions(definitions).await;
-        configure(&sandbox).await;
+        let released = tokio::task::spawn_blocking(|| folder_of(TOOL, MODULE)).await.unwrap();
+        configure(&sandbox, &released).await;
         let mut processes = Processes::new();
         let [redis, server, metrics, of_controller] = [(); 4].map(|()| free_address());
         let mut command = Command::new(&program);
         command.args(["redis", &redis.to_string()]);
         processes.start("redis", command);
-        processes.start("repo-server", repo_server(&program, processes.folder(), [redis, server, metrics]));
+        let path = programs(&processes.folder().join("bin"), &released);
+        let mut command = repo_server(&program, processes.folder(), [redis, server, metrics]);
+        command.env("PATH", path);
+        processes.start("repo-server", command);
         for address in [redis, server] {
             in_time(until_listening(address)).await.unwrap_or_else(|_| panic!("not in time\n{}", processes.logs()));
         }
@@ -148,11 +153,8 @@ fn syncs_of(application: &Value) -> usize {
 }
 
 /// Installs the CRDs of Argo CD, its configuration with the health checks of the example, and its project.
-async fn configure(sandbox: &Sandbox) {
-    let definitions = tokio::task::spawn_blocking(|| folder_of(TOOL, MODULE).join("manifests/crds")).await.unwrap();
-    let definitions = definitions.to_str().expect("a path is text");
-    sandbox.succeed(&["apply", "--server-side", "--kustomize", definitions], "").await;
-    sandbox.succeed(&["wait", "crd", "--all", "--for=condition=Established", &timeout_option()], "").await;
+async fn configure(sandbox: &Sandbox, released: &Path) {
+    install_definitions(sandbox, "--kustomize", &released.join("manifests/crds")).await;
     let mut configuration = documents(health::PATCH).remove(0);
     configuration["metadata"].as_object_mut().unwrap().remove("namespace");
     let labels = &configuration["metadata"]["labels"];
@@ -175,20 +177,27 @@ async fn configure(sandbox: &Sandbox) {
     }
 }
 
-/// The repository server, with its files and Helm in `folder`.
-fn repo_server(program: &Path, folder: &Path, [redis, address, metrics]: [SocketAddr; 3]) -> Command {
-    let programs = folder.join("bin");
-    std::fs::create_dir(&programs).unwrap();
-    symlink(helm::program(), programs.join("helm")).unwrap();
-    let mut path = OsString::from(programs);
+/// Creates a folder with the programs that the repository server calls. Returns the value of `PATH`.
+fn programs(folder: &Path, released: &Path) -> OsString {
+    std::fs::create_dir(folder).unwrap();
+    symlink(helm::program(), folder.join("helm")).unwrap();
+    // The files of a module are not executable.
+    let wrapper = folder.join("git-verify-wrapper.sh");
+    std::fs::write(&wrapper, std::fs::read(released.join("hack/git-verify-wrapper.sh")).unwrap()).unwrap();
+    std::fs::set_permissions(&wrapper, Permissions::from_mode(0o755)).unwrap();
+    let mut path = OsString::from(folder);
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
+    path
+}
+
+/// The repository server, with its files in `folder`.
+fn repo_server(program: &Path, folder: &Path, [redis, address, metrics]: [SocketAddr; 3]) -> Command {
     let mut command = Command::new(program);
     command
-        .args(["repo-server", "--disable-tls", "--redis", &redis.to_string()])
+        .args(["repo-server", "--disable-tls", "--client-ca-path=", "--redis", &redis.to_string()])
         .args(["--address=127.0.0.1", "--port", &address.port().to_string()])
         .args(["--metrics-address=127.0.0.1", "--metrics-port", &metrics.port().to_string()])
-        .env("PATH", path)
         .env("TMPDIR", folder)
         .env("HOME", folder)
         .env("ARGOCD_ASK_PASS_SOCK", folder.join("ask-pass.sock"))

@@ -11,12 +11,11 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::processes::{Processes, folder_of, is_requested, version_of};
+use super::processes::{Processes, folder_of, install_definitions, is_requested, version_of};
 use super::repository::{BRANCH, Repository};
 use super::slow_shop::condition;
 use crate::cluster::Sandbox;
 use crate::go_tools;
-use crate::patience::timeout_option;
 use crate::seen::free_address;
 
 /// The controllers, which are the names of their modules too.
@@ -41,10 +40,8 @@ impl Flux {
         let programs = tokio::task::spawn_blocking(|| CONTROLLERS.map(program)).await.unwrap();
         for controller in CONTROLLERS {
             let definitions = tokio::task::spawn_blocking(|| definitions(controller)).await.unwrap();
-            let definitions = definitions.to_str().expect("a path is text");
-            sandbox.succeed(&["apply", "--server-side", "--filename", definitions], "").await;
+            install_definitions(sandbox, "--filename", &definitions).await;
         }
-        sandbox.succeed(&["wait", "crd", "--all", "--for=condition=Established", &timeout_option()], "").await;
         let (mut processes, artifacts) = (Processes::new(), free_address().to_string());
         for (controller, program) in CONTROLLERS.into_iter().zip(programs) {
             let mut command = command(sandbox, &program);

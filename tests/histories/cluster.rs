@@ -150,8 +150,8 @@ impl Cluster {
         let exists = |uid: &Value| self.objects.values().any(|object| object["metadata"]["uid"] == *uid);
         let owner = |object: &Value| object.pointer("/metadata/ownerReferences/0/uid").cloned();
         let orphaned = |object: &Value| owner(object).is_some_and(|uid| !exists(&uid));
-        let owned = [Kind::Connector, Kind::ConfigMap].into_iter().flat_map(|kind| self.of_kind(kind));
-        let orphans = owned.filter(|(_, object)| orphaned(object));
+        let candidates = [Kind::Connector, Kind::ConfigMap].into_iter().flat_map(|kind| self.of_kind(kind));
+        let orphans = candidates.filter(|(_, object)| orphaned(object));
         for key in orphans.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             let _ = self.delete(&key, now);
         }

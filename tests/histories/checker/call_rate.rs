@@ -30,8 +30,7 @@ struct Limits {
 fn at_most(cluster: bool, changes: bool) -> Limits {
     match (cluster, changes) {
         (false, true) => Limits { minute: 12, hour: 60 },
-        (false, false) => Limits { minute: 60, hour: 240 },
-        (true, true) => Limits { minute: 60, hour: 240 },
+        (false, false) | (true, true) => Limits { minute: 60, hour: 240 },
         (true, false) => Limits { minute: 100, hour: 320 },
     }
 }

@@ -140,6 +140,20 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_did_not_leave_is_tried_again_at_a_shorter_interval_of_the_user() {
+        let status = ActionCheckStatus {
+            checked_at: Some(Time(at(100))),
+            checked_for: Some(cause(1, None, None)),
+            outcome: Some(CheckOutcome::NotSent),
+            ..ActionCheckStatus::default()
+        };
+        let interval = Duration::from_secs(30);
+        let wanted = DesiredCall { cause: cause(1, None, None), writes: false, interval, suspended: false };
+        assert_eq!(decide(&status, &wanted, at(110)), Step::NoOp(Some(Duration::from_secs(20))));
+        assert_eq!(decide(&status, &wanted, at(130)), Step::Send);
+    }
+
+    #[test]
     fn suspending_and_resuming_sends_nothing_and_a_rerun_sends_once() {
         let asked = |request: &str| Some(request.to_owned());
         let first = CheckedFor { generation: 1, spec_digest: asked("s1"), ..CheckedFor::default() };

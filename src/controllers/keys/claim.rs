@@ -189,6 +189,16 @@ mod tests {
     }
 
     #[test]
+    fn rule_4_while_no_deployment_has_the_key_an_annotation_neither_helps_nor_harms() {
+        let annotated = claim("two", |claim| {
+            claim.annotated = Some("2".into());
+            older(claim);
+        });
+        let all = [claim("one", |_| {}), annotated.clone()];
+        assert_eq!(strongest(&all, None), Some(&annotated), "it is the older");
+    }
+
+    #[test]
     fn rule_4_owners_of_different_deployments_do_not_compete_but_a_third_claim_competes_with_the_stronger() {
         let one = claim("one", |claim| claim.id = Some("1".into()));
         let two = claim("two", |claim| claim.id = Some("2".into()));

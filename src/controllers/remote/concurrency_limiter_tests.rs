@@ -190,3 +190,14 @@ fn the_place_of_an_object_follows_its_purpose() {
         assert!(limiter.enter(&object_ref(expected), Purpose::Change, START));
     }
 }
+
+#[test]
+fn an_object_that_knows_of_the_outage_is_not_enqueued_for_it() {
+    let mut limiter = full(1);
+    for number in [1, 2] {
+        assert!(!limiter.enter(&object_ref(number), Purpose::Change, START));
+    }
+    limiter.wait(&object_ref(1), Purpose::Change);
+    assert_eq!(limiter.take_unreported(), [object_ref(2)]);
+    assert_eq!(limiter.take_unreported(), []);
+}

@@ -91,6 +91,17 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_that_comes_later_gets_no_turn_that_has_passed() {
+        let mut queue = RoundRobin::default();
+        let of = |name: &str| ObjectRef::deployment(&name[..1], name);
+        ["a0", "a1", "a2", "a3", "a4", "a5"].iter().for_each(|name| queue.push(&of(name)));
+        (0..4).for_each(|_| drop(queue.pop()));
+        ["b0", "b1", "b2"].iter().for_each(|name| queue.push(&of(name)));
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|object_ref| object_ref.name).collect();
+        assert_eq!(order, ["b0", "a4", "b1", "a5", "b2"]);
+    }
+
+    #[test]
     fn nothing_is_kept_of_namespaces_that_had_their_turn() {
         let mut queue = RoundRobin::default();
         for number in 0..100 {

@@ -1,7 +1,11 @@
-//! The options with which every command selects the cluster, the user and the namespace, written as for kubectl.
+//! The options with which every command selects the cluster, the user and the namespace, written as for kubectl: before
+//! the name of the command or after it.
 
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args as _, Command};
 use clap_complete::engine::ArgValueCandidates;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -9,38 +13,111 @@ use kube::{Client, Config};
 use super::completion;
 use crate::controllers::connection::{self, Limits};
 
+/// Heading of the options in the help. `next_help_heading` would also apply to the options that follow these.
+const HEADING: &str = "Cluster options";
+
+/// The options of [`Connection`].
+const CONNECTION: [&str; 4] = ["context", "kubeconfig", "user", "groups"];
+
+/// The commands that use only some of the options.
+const PARTIAL: [(&str, &[&str]); 8] = [
+    ("run", &CONNECTION),
+    ("demo", &["context"]),
+    ("dev-server", &[]),
+    ("action", &[]),
+    ("ready", &[]),
+    ("crds", &[]),
+    ("completion", &[]),
+    ("man", &[]),
+];
+
+/// Options that exclude each other. clap validates the options before the name of a command and those after it apart.
+const CONFLICTS: [(&str, &[&str]); 2] = [("all_namespaces", &["namespace"]), ("local", &CONNECTION)];
+
+/// Options that need another one, if the command has it.
+const REQUIREMENTS: [(&str, &str); 2] = [("groups", "user"), ("namespace", "project")];
+
 /// Which cluster to talk to, and as whom.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Cluster options")]
 pub(super) struct Connection {
     /// Context of the kubeconfig. Default: the current context.
-    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion::contexts))]
+    #[arg(long, value_name = "NAME", help_heading = HEADING, add = ArgValueCandidates::new(completion::contexts))]
     pub(super) context: Option<String>,
 
     /// Kubeconfig file. Default: those that KUBECONFIG names, otherwise ~/.kube/config; without any, the service account
     /// of the pod.
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", help_heading = HEADING, value_hint = clap::ValueHint::FilePath)]
     pub(super) kubeconfig: Option<PathBuf>,
 
     /// User to impersonate, as in system:serviceaccount:shop:deployer.
-    #[arg(long = "as", value_name = "USER")]
+    #[arg(long = "as", value_name = "USER", help_heading = HEADING)]
     pub(super) user: Option<String>,
 
-    /// Group to impersonate; may be repeated.
-    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    /// Group to impersonate, with --as; may be repeated.
+    #[arg(long = "as-group", value_name = "GROUP", help_heading = HEADING)]
     pub(super) groups: Vec<String>,
 }
 
 /// Which cluster and which namespace.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Cluster options")]
 pub(super) struct Place {
     /// Namespace. Default: that of the context.
-    #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    #[arg(long, short, value_name = "NAMESPACE", help_heading = HEADING, add = ArgValueCandidates::new(completion::namespaces))]
     pub(super) namespace: Option<String>,
 
     #[command(flatten)]
     pub(super) connection: Connection,
+}
+
+/// Returns the command line with the options on each level, hidden where they are not used.
+pub(super) fn everywhere(command: Command) -> Command {
+    let options: Vec<Arg> =
+        Place::augment_args(Command::new("")).get_arguments().map(|it| it.clone().global(true)).collect();
+    let hidden = |command: Command, used: &[&str]| {
+        command.args(options.iter().filter(|it| !used.contains(&it.get_id().as_str())).map(|it| it.clone().hide(true)))
+    };
+    let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    let command = names.into_iter().fold(command, |command, name| {
+        // Each is replaced, so that their order stays.
+        let partial = PARTIAL.iter().find(|(partial, _)| *partial == name);
+        command.mut_subcommand(name, |inner| match partial {
+            Some(&(_, used)) => hidden(inner, used),
+            None => inner,
+        })
+    });
+    command.args(&options)
+}
+
+/// Checks what clap cannot: it validates the options before the name of a command and those after it apart.
+///
+/// # Errors
+/// If an option is not used by the command, or excludes or needs another one.
+pub(super) fn check(command: &mut Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some((name, mut leaf)) = matches.subcommand() else { return Ok(()) };
+    while let Some((_, inner)) = leaf.subcommand() {
+        leaf = inner;
+    }
+    let has = |id: &str| leaf.try_contains_id(id).is_ok();
+    let given = |id: &str| has(id) && leaf.value_source(id) == Some(ValueSource::CommandLine);
+    let options: Vec<Arg> = Place::augment_args(Command::new("")).get_arguments().cloned().collect();
+    let flag = |id: &str| {
+        let long = options.iter().find(|it| it.get_id() == id).and_then(Arg::get_long);
+        format!("--{}", long.map_or_else(|| id.replace('_', "-"), ToOwned::to_owned))
+    };
+    let unused = PARTIAL.iter().find(|(partial, _)| *partial == name).and_then(|(_, used)| {
+        let unused = |it: &&Arg| given(it.get_id().as_str()) && !used.contains(&it.get_id().as_str());
+        options.iter().find(unused).map(|it| format!("`{name}` does not use {}", flag(it.get_id().as_str())))
+    });
+    let conflict = CONFLICTS.iter().filter(|(id, _)| given(id)).find_map(|(id, others)| {
+        let other = others.iter().find(|other| given(other))?;
+        Some(format!("{} cannot be used with {}", flag(id), flag(other)))
+    });
+    let missing = REQUIREMENTS.iter().find(|(id, needed)| given(id) && has(needed) && !given(needed));
+    let missing = missing.map(|(id, needed)| format!("{} needs {}", flag(id), flag(needed)));
+    match unused.or(conflict).or(missing) {
+        Some(why) => Err(command.error(ErrorKind::ArgumentConflict, why)),
+        None => Ok(()),
+    }
 }
 
 impl Connection {
@@ -55,7 +132,11 @@ impl Connection {
         Ok((client, namespace))
     }
 
-    async fn config(&self) -> Result<Config, String> {
+    /// Returns the configuration of the client.
+    ///
+    /// # Errors
+    /// If the kubeconfig cannot be read, or names no such context.
+    pub(super) async fn config(&self) -> Result<Config, String> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let mut config = match &self.kubeconfig {
             Some(path) => {

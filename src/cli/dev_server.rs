@@ -46,8 +46,20 @@ impl CommonArgs {
     }
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  # Serve the Connect API at http://127.0.0.1:8787, with a console for browsers
+  connect-operator dev-server
+
+  # With switches for faults, and deployments that take a minute and outlast a restart
+  connect-operator dev-server --control --deploy-duration 1m --state dev-server.json
+
+  # Stage connectors from the Git repositories in a folder
+  connect-operator dev-server --repositories ~/src";
+
 /// Serves the Connect API of commercetools on this machine, with a catalogue of example connectors.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
     /// Address and port.
     #[arg(long, default_value = "127.0.0.1:8787", env = "DEV_SERVER_LISTEN")]

@@ -9,6 +9,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 
 use super::completion;
+use super::reach::PROJECT_OPTIONS;
 use crate::leader::LeaseName;
 use crate::names;
 
@@ -20,7 +21,7 @@ pub(super) const CLUSTER_PROJECTS: &str = "--cluster-projects";
 pub(super) struct OperatorNamespace {
     /// Namespace of the operator, which has the credentials of a ClusterConnectProject. Default: that of the operator that
     /// manages it.
-    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
+    #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", help_heading = PROJECT_OPTIONS, add = ArgValueCandidates::new(completion::namespaces))]
     operator_namespace: Option<String>,
 }
 

@@ -2,13 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::CommandFactory as _;
+const EXAMPLES: &str = "\
+Examples:
+  # For one user; then `man connect-operator-wait`
+  connect-operator man ~/.local/share/man/man1
+
+  # For a package
+  connect-operator man package/usr/share/man/man1";
 
 /// Write a manual page for each command.
 ///
-/// For one user: `connect-operator man ~/.local/share/man/man1`, then `man connect-operator`. For a package: into the
-/// folder of the package. The pages are generated from the help, and match the version of the program.
+/// The pages are generated from the help, and match the version of the program.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
     /// Folder for the pages, created if it does not exist; pages of an earlier version are replaced.
     #[arg(value_name = "DIR")]
@@ -20,7 +26,7 @@ pub(super) struct Args {
 /// # Errors
 /// If the folder cannot be written.
 pub(super) fn run(args: &Args) -> Result<(), String> {
-    let written = std::fs::create_dir_all(&args.folder)
-        .and_then(|()| clap_mangen::generate_to(super::Cli::command(), &args.folder));
+    let written =
+        std::fs::create_dir_all(&args.folder).and_then(|()| clap_mangen::generate_to(super::command(), &args.folder));
     written.map_err(|error| format!("{}: {error}", args.folder.display()))
 }

@@ -19,7 +19,7 @@ pub mod run;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::telemetry::{self, LogFormat};
 
@@ -71,6 +71,7 @@ enum Command {
     Ready(ready::Args),
     Version(resources::Version),
     /// Print the CustomResourceDefinitions.
+    #[command(after_long_help = crds::EXAMPLES)]
     Crds,
     Completion(completion::Args),
     Man(man::Args),
@@ -80,10 +81,17 @@ enum Command {
     LocalClusterGuardian,
 }
 
-/// Returns the clap definition of the command line, for its documentation.
+/// Returns the clap definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    cluster::everywhere(Cli::command())
+}
+
+fn parse() -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    cluster::check(&mut command, &matches)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Parses the arguments of the process and runs the command.
@@ -92,7 +100,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = completion::answer() {
         return code;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             // A closed pipe is not an error. The exit code cannot be clap's 2, which has another meaning here.

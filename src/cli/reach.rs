@@ -15,16 +15,19 @@ use crate::controllers::connect_factory::HttpFactory;
 const THIS_MACHINE: [&str; 6] =
     ["http://127.0.0.1:*", "127.0.0.1:*", "http://localhost:*", "localhost:*", "http://[::1]:*", "[::1]:*"];
 
+/// Heading of the options that concern a project and its credentials.
+pub(super) const PROJECT_OPTIONS: &str = "Project options";
+
 /// Restrictions on the remotes that may be called.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Reach {
     /// Allowed hosts for the Connect API and its authorization server, written as for `run`. This machine is always
     /// allowed. Default: the hosts of commercetools.
-    #[arg(long, value_name = "HOSTS", value_delimiter = ',', env = "ALLOWED_API_HOSTS")]
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', env = "ALLOWED_API_HOSTS", help_heading = PROJECT_OPTIONS)]
     allowed_api_hosts: Vec<String>,
 
     /// Certificates in PEM to trust in addition to those of the system.
-    #[arg(long, value_name = "FILE", env = "CA_FILE")]
+    #[arg(long, value_name = "FILE", env = "CA_FILE", help_heading = PROJECT_OPTIONS)]
     ca_file: Option<PathBuf>,
 }
 

@@ -16,11 +16,20 @@ use crate::crd::parse_duration;
 /// Maximum size of a response that is read, in bytes.
 const LONGEST_ANSWER: u64 = 16 * 1024;
 
+const EXAMPLES: &str = "\
+Examples:
+  # Inside the cluster, through the Service of the chart
+  connect-operator ready connect-operator.connect-operator:8081
+
+  # From this machine, after kubectl port-forward
+  connect-operator ready localhost:8081 --timeout 2s";
+
 /// Ask a running operator whether it is ready.
 ///
 /// Calls /readyz at the address of --health-listen. Exits with 0 if the operator is ready; with 1 and the reason if it
 /// is not, or does not respond.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
     /// Address of --health-listen, as in connect-operator.connect-operator:8081.
     #[arg(value_name = "HOST:PORT", value_parser = address)]

@@ -39,4 +39,4 @@ mod verbs;
 mod waiting;
 mod written;
 
-use test_support::{go_tools, helm, patience, tls_listener};
+use test_support::{go_tools, helm, patience, shell, tls_listener};

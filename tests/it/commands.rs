@@ -100,6 +100,39 @@ async fn the_registry_is_searched_and_shown() {
 }
 
 #[tokio::test]
+async fn words_of_the_official_client_work_too() {
+    let dev = dev_server().await;
+    deploy(&dev, "shop_tax");
+    for (theirs, ours) in [
+        (&["deployment", "list"][..], &["deployments", "list"][..]),
+        (&["deployment", "describe", "shop_tax"], &["deployments", "get", "shop_tax"]),
+        (&["connector", "get", "demo-connector"], &["connectors", "get", "demo-connector"]),
+        (&["connector", "describe", "demo-connector"], &["connectors", "get", "demo-connector"]),
+        (&["connectorstaged", "list"], &["staged", "list"]),
+        (&["connectorstaged", "describe", "demo-staged"], &["staged", "get", "demo-staged"]),
+        (&["deployments", "list", "-o", "table"], &["deployments", "list"]),
+    ] {
+        assert_eq!(printed(&dev, theirs).await, printed(&dev, ours).await, "{theirs:?}");
+    }
+}
+
+#[tokio::test]
+async fn records_are_printed_with_more_details_and_as_names() {
+    let dev = dev_server().await;
+    let id = deploy(&dev, "shop_tax");
+    for (command, header, detail, name) in [
+        (&["deployments", "list"][..], "APPLICATIONS", id.as_str(), "shop_tax\n"),
+        (&["connectors", "search", "--type", "tax"], "COMPANY", "", "demo-us-only\n"),
+        (&["staged", "get", "demo-staged"], "REPOSITORY", ".git", "demo-staged\n"),
+    ] {
+        let plain = printed(&dev, command).await;
+        let wide = printed(&dev, &[command, &["-o", "wide"]].concat()).await;
+        assert!(!plain.contains(header) && wide.contains(header) && wide.contains(detail), "{plain}{wide}");
+        assert_eq!(printed(&dev, &[command, &["-o", "name"]].concat()).await, name);
+    }
+}
+
+#[tokio::test]
 async fn staged_connectors_are_listed_and_shown() {
     let dev = dev_server().await;
     let all = printed(&dev, &["staged", "list"]).await;
@@ -253,6 +286,16 @@ async fn errors_name_the_remedy_and_exit_with_1() {
             ("CTP_REGION", ""),
             "no deployment with the id ../x",
         ),
+        (
+            "a misspelt connector",
+            &["connectors", "get", "demo-conector"],
+            ("CTP_REGION", ""),
+            "did you mean demo-connector?",
+        ),
+        ("a misspelt connector to scaffold", &["scaffold", "demo-conector"], ("CTP_REGION", ""), "did you mean demo-"),
+        ("a misspelt staged connector", &["staged", "get", "demo-stagde"], ("CTP_REGION", ""), "mean demo-staged?"),
+        ("one to export", &["staged", "export", "demo-stagde"], ("CTP_REGION", ""), "did you mean demo-staged?"),
+        ("a misspelt deployment", &["deployments", "get", "shop_txa"], ("CTP_REGION", ""), "did you mean shop_tax?"),
         ("no log", &["deployments", "logs", "nope"], ("CTP_REGION", ""), "no deployment with the key nope"),
         (
             "the name of a resource",

@@ -223,3 +223,18 @@ async fn a_shared_project_is_planned_with_the_labels_of_the_files() {
         assert!(text.contains(words), "{case}: {text}");
     }
 }
+
+#[tokio::test]
+async fn a_plan_is_written_as_markdown_for_a_pull_request() {
+    let shop = Shop::open().await;
+    shop.deploy("info");
+    let manifests = [shop.project(), login(), token(), tax(&json!("debug"))].map(|it| it.to_string()).join("\n---\n");
+    let mut command = Command::new(PROGRAM);
+    command.args(["plan", "--local", "--output", "markdown", "--filename", "-"]).env_clear();
+    let ended = with_input(&mut command, &manifests).await;
+    let [output, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!((ended.status.code(), error.as_str()), (Some(0), ""), "{output}");
+    assert!(output.contains("tax") && output.contains("LOG_LEVEL") && output.contains("debug"), "{output}");
+    assert!(output.starts_with("**") && output.contains("\n```diff\n"), "{output}");
+    assert!(!output.contains('\u{1b}') && !output.contains(TOKEN), "{output}");
+}

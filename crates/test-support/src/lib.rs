@@ -4,6 +4,7 @@
 //! - [`commands`]: programs that read their standard input
 //! - [`go_tools`], [`helm`]: programs in Go that tests call, and the rendered chart
 //! - [`reachable`]: visits all states of a model
+//! - [`shell`]: the commands of a script
 //! - [`tls_listener`]: a TLS server
 
 pub mod commands;
@@ -11,6 +12,7 @@ pub mod go_tools;
 pub mod helm;
 pub mod patience;
 pub mod reachable;
+pub mod shell;
 pub mod tls_listener;
 
 /// The root of the workspace.

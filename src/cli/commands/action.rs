@@ -23,6 +23,32 @@ const LARGEST_ANSWER: usize = 16 << 20;
 /// The file name that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
+/// Heading of the options in the help.
+const HEADING: &str = "Call options";
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  # The cart of a visitor, as a page in German would request it
+  connect-operator action get cart/getCart --url https://shop-example.frontastic.live --locale de-DE
+
+  # With a query parameter, and a header whose value is in a file
+  connect-operator action get product/search --url https://shop-example.frontastic.live \\
+    --query query=shirt --header-from Authorization=token.txt";
+
+const POST_EXAMPLES: &str = "\
+Examples:
+  # Put an item into a cart
+  connect-operator action post cart/addToCart --url https://shop-example.frontastic.live --body item.json
+
+  # The same from standard input
+  echo '{\"variant\": {\"sku\": \"A1\", \"count\": 2}}' |
+    connect-operator action post cart/addToCart --url https://shop-example.frontastic.live --body -";
+
+const PUT_EXAMPLES: &str = "\
+Examples:
+  # Call an action that expects PUT
+  connect-operator action put account/update --url https://shop-example.frontastic.live --body account.json";
+
 /// Call an action of a frontend.
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct Actions {
@@ -33,10 +59,13 @@ pub(in crate::cli) struct Actions {
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Command {
     /// Call the action with GET.
+    #[command(after_long_help = GET_EXAMPLES)]
     Get(Call),
     /// Call the action with POST. The call is sent once, without retries.
+    #[command(after_long_help = POST_EXAMPLES)]
     Post(Write),
     /// Call the action with PUT. The call is sent once, without retries.
+    #[command(after_long_help = PUT_EXAMPLES)]
     Put(Write),
 }
 
@@ -63,39 +92,39 @@ struct Call {
     action: String,
 
     /// URL of the frontend, such as `https://shop-example.frontastic.live`.
-    #[arg(long)]
+    #[arg(long, help_heading = HEADING)]
     url: String,
 
     /// Preset for the paths and header names of the frontend.
-    #[arg(long, value_enum, default_value = "frontastic")]
+    #[arg(long, help_heading = HEADING, value_enum, default_value = "frontastic")]
     preset: Kind,
 
     /// Locale of the call.
-    #[arg(long, default_value = "en-GB")]
+    #[arg(long, help_heading = HEADING, default_value = "en-GB")]
     locale: String,
 
     /// Version of the frontend extension to call.
-    #[arg(long, value_name = "VERSION", default_value = "1.0.0")]
+    #[arg(long, help_heading = HEADING, value_name = "VERSION", default_value = "1.0.0")]
     extension_version: String,
 
     /// Path of the page on whose behalf the call is made; only for the preset frontastic.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, help_heading = HEADING, value_name = "PATH")]
     path: Option<String>,
 
     /// A query parameter; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, help_heading = HEADING, value_name = "NAME=VALUE", value_parser = pair)]
     query: Vec<(String, String)>,
 
     /// A header whose value is read from a file, so that it does not appear in the shell history; may be repeated.
-    #[arg(long, value_name = "NAME=FILE", value_parser = pair)]
+    #[arg(long, help_heading = HEADING, value_name = "NAME=FILE", value_parser = pair)]
     header_from: Vec<(String, String)>,
 
     /// Maximum time to wait for the response.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, help_heading = HEADING, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
 
     /// Certificates in PEM to trust in addition to those of the system.
-    #[arg(long, value_name = "FILE", env = "CA_FILE")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE", env = "CA_FILE")]
     ca_file: Option<PathBuf>,
 }
 

@@ -7,13 +7,33 @@ use connect_api::scopes::MANAGE_API_CLIENTS;
 use connect_api::{ConnectApi, paging};
 
 use crate::cli::completion;
+use crate::cli::resources::Output;
 
-use super::output::{Output, Section, list, or_dash};
+use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, first};
+use super::{Failed, Get, absent_connector, first};
 
 /// Place of variables that belong to no application, as a spec names it.
 const GLOBAL: &str = "globalConfiguration";
+
+const SEARCH_EXAMPLES: &str = "\
+Examples:
+  # All connectors that the project may use
+  connect-operator connectors search --project shop
+
+  # Connectors for taxes, with the credentials from the environment (CTP_PROJECT_KEY and others)
+  connect-operator connectors search --type tax
+
+  # The keys of the private ones
+  connect-operator connectors search --private true --project shop --output name";
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  # The variables that a connector declares
+  connect-operator connectors get demo-connector --project shop
+
+  # The record of the API
+  connect-operator connectors get demo-connector --project shop --output json";
 
 /// Look connectors up in the registry.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,10 +45,11 @@ pub(in crate::cli) struct Connectors {
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Command {
     /// Find published connectors; without a filter, all that this project may use.
+    #[command(after_long_help = SEARCH_EXAMPLES)]
     Search(Search),
     /// Show one published connector: its applications, the variables that they declare, and the scopes of the API client
     /// that deploying it generates.
-    #[command(alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::connectors))))]
+    #[command(alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::connectors))))]
     Get(Get),
 }
 
@@ -82,14 +103,15 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
                 ..ConnectorQuery::default()
             };
             let found = first(paging::connectors(&client, &query), search.limit).await?;
-            search.output.print(&found, || vec![table(&found)])?;
+            print_records(search.output, &found, || vec![table(&found)])?;
         }
         Command::Get(get) => {
             let selector = get.name.selector();
-            let found = get.project.client().await?.connector(&selector).await?;
-            let absent = Failed::Absent { what: "connector", selector, list: "connectors search", meant: Vec::new() };
-            let connector = found.ok_or(absent)?;
-            get.output.print(&connector, || {
+            let client = get.project.client().await?;
+            let Some(connector) = client.connector(&selector).await? else {
+                return Err(absent_connector(&client, selector).await);
+            };
+            print_records(get.output, &connector, || {
                 let applications = connector.configurations.as_deref().unwrap_or_default();
                 vec![
                     table(std::slice::from_ref(&connector)),
@@ -112,11 +134,11 @@ pub(in crate::cli) async fn search(variable: impl Fn(&str) -> Option<String>, te
     let client = super::project::client_of(variable)?;
     let query = ConnectorQuery { text: Some(text.to_owned()), ..ConnectorQuery::default() };
     let found = first(paging::connectors(&client, &query), None).await?;
-    Ok(super::output::text(&[table(&found)], None))
+    Ok(super::output::text(&[table(&found).shown(false)], None))
 }
 
 fn table(connectors: &[Connector]) -> Section {
-    let header = ["KEY", "VERSION", "NAME", "TYPES", "CERTIFIED", "PRIVATE", "REGIONS"];
+    let header = ["KEY", "VERSION", "NAME", "TYPES", "CERTIFIED", "PRIVATE", "REGIONS", "COMPANY", "ID"];
     let rows = connectors.iter().map(|connector| {
         [
             or_dash(connector.key.as_deref().or(Some(&connector.id))),
@@ -126,9 +148,11 @@ fn table(connectors: &[Connector]) -> Section {
             connector.certified.to_string(),
             connector.private.to_string(),
             list(&connector.supported_regions),
+            or_dash(connector.creator.company.as_deref()),
+            connector.id.clone(),
         ]
     });
-    Section::new(header, rows)
+    Section::new(header, rows).with_details(2)
 }
 
 /// Returns the section with the scopes of the API client that deploying the connector generates.

@@ -7,11 +7,36 @@ use connect_api::model::Deployment;
 use connect_api::{ConnectApi, paging};
 
 use crate::cli::completion;
+use crate::cli::resources::Output;
 
 use super::logs::{Entries, follow};
-use super::output::{Output, Section, or_dash};
+use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
 use super::{Failed, Get, Name, absent, export, first};
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  # The deployments of the project, whoever created them
+  connect-operator deployments list --project shop
+
+  # With the credentials from the environment (CTP_PROJECT_KEY and others)
+  connect-operator deployments list";
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  # Status, report and URLs of a deployment
+  connect-operator deployments get shop_tax --project shop
+
+  # The record of the API, by the id of the deployment
+  connect-operator deployments get --id 3d9a2f4e-7c51-4b8e-9a6d-1f0c5e8b2a47 --project shop --output json";
+
+const LOGS_EXAMPLES: &str = "\
+Examples:
+  # The log of a deployment; `connect-operator logs` takes the name of a ConnectorDeployment instead
+  connect-operator deployments logs shop_tax --project shop
+
+  # New entries of one application as they arrive
+  connect-operator deployments logs shop_tax --application service --follow --project shop";
 
 /// Show deployments.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,12 +48,13 @@ pub(in crate::cli) struct Deployments {
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Command {
     /// List the deployments of the project.
+    #[command(after_long_help = LIST_EXAMPLES)]
     List(List),
     /// Show one deployment: its status, its report and its URLs.
-    #[command(alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
+    #[command(alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Get(Get),
     /// Print the log of one deployment. The service removes it after 2027-01-31; Platform Insights replaces it.
-    #[command(mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
+    #[command(after_long_help = LOGS_EXAMPLES, mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
     Logs(Logs),
     Export(export::Export),
 }
@@ -68,7 +94,7 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
             let client = all.project.client().await?;
             let found = first(paging::deployments(&client), all.limit).await?;
             let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
-            all.output.print(&found, || vec![table(found.iter().copied())])?;
+            print_records(all.output, &found, || vec![table(found.iter().copied())])?;
         }
         Command::Get(get) => {
             let selector = get.name.selector();
@@ -76,7 +102,7 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
             let Some(deployment) = client.deployment(&selector).await? else {
                 return Err(absent(&client, selector).await);
             };
-            get.output.print(&deployment, || {
+            print_records(get.output, &deployment, || {
                 vec![table(std::iter::once(&deployment)), findings(&deployment), applications(&deployment)]
             })?;
         }
@@ -87,7 +113,7 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
 }
 
 fn table<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Section {
-    let header = ["KEY", "CONNECTOR", "CONNECTOR VERSION", "TYPE", "REGION", "STATUS", "VERSION"];
+    let header = ["KEY", "CONNECTOR", "CONNECTOR VERSION", "TYPE", "REGION", "STATUS", "VERSION", "APPLICATIONS", "ID"];
     let rows = deployments.map(|deployment| {
         let connector = &deployment.connector;
         [
@@ -98,9 +124,11 @@ fn table<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Section {
             or_dash(Some(&deployment.deployed_region)),
             deployment.status.to_string(),
             deployment.version.to_string(),
+            list(&deployment.applications.iter().map(|it| it.application_name.as_str()).collect::<Vec<_>>()),
+            deployment.id.clone(),
         ]
     });
-    Section::new(header, rows)
+    Section::new(header, rows).with_details(2)
 }
 
 fn findings(deployment: &Deployment) -> Section {

@@ -48,10 +48,10 @@ pub(super) struct Export {
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let (client, known) = arguments.project.client_and_manifest().await?;
     let found = first(paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
-    let found = with_keys(found, &arguments.keys, |staged| staged.key.as_ref()).map_err(|key| {
-        let selector = connect_api::Selector::Key(key);
-        Failed::Absent { what: "staged connector", selector, list: "staged list", meant: Vec::new() }
-    })?;
+    let found = match with_keys(found, &arguments.keys, |staged| staged.key.as_ref()) {
+        Ok(found) => found,
+        Err(key) => return Err(super::absent_staged(&client, connect_api::Selector::Key(key)).await),
+    };
     let (manifests, left_out) = manifests(&known, &found);
     report_skipped("staged connector", &left_out);
     arguments.target.write(&manifests)

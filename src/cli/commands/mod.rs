@@ -27,19 +27,19 @@ pub(super) use staged::{Staged, run as staged};
 
 use connect_api::api::LOGS_END;
 use connect_api::http::HttpConnect;
+use connect_api::registry::{ConnectorQuery, StagedQuery};
 use connect_api::scopes::Right;
 use connect_api::{ApiError, ErrorCode, Selector, paging};
 use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
-use self::output::Output;
 use self::project::Project;
-use super::resources;
+use super::resources::{self, Output, program, similar};
 
 /// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
 const LONGEST_NAME: usize = 63;
 
-/// Maximum number of deployments among which a suggestion is searched.
+/// Maximum number of records among which a suggestion is searched.
 const SEARCHED: usize = 500;
 /// Maximum number of suggestions.
 const SUGGESTIONS: usize = 3;
@@ -96,7 +96,7 @@ fn name(selector: &Selector) -> String {
 /// Returns what to try instead of a name that does not exist.
 fn hint(meant: &[String], list: &str) -> String {
     match meant {
-        [] => format!("try `connect-operator {list}`"),
+        [] => format!("try `{} {list}`", program()),
         meant => format!("did you mean {}?", meant.join(" or ")),
     }
 }
@@ -141,15 +141,36 @@ async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option
 /// A deployment that does not exist. Without `spec.key`, a ConnectorDeployment deploys under the key `NAMESPACE_NAME`, so
 /// its name alone stands for keys with this end.
 async fn absent(client: &HttpConnect, selector: Selector) -> Failed {
-    let mut meant = Vec::new();
-    if let Selector::Key(key) = &selector {
-        let end = format!("_{key}");
-        // Without a list there is no suggestion; the error is about the key.
-        let all = first(paging::deployments(client), Some(SEARCHED)).await.unwrap_or_default();
-        let keys = all.iter().filter_map(|deployment| deployment.key.as_ref());
-        meant = keys.filter(|key| key.ends_with(&end)).take(SUGGESTIONS).cloned().collect();
-    }
+    let meant = meant(&selector, paging::deployments(client).map_ok(|it| it.key.clone())).await;
     Failed::Absent { what: "deployment", selector, list: "deployments list", meant }
+}
+
+/// A published connector that does not exist.
+async fn absent_connector(client: &HttpConnect, selector: Selector) -> Failed {
+    let all = ConnectorQuery::default();
+    let meant = meant(&selector, paging::connectors(client, &all).map_ok(|it| it.key)).await;
+    Failed::Absent { what: "connector", selector, list: "connectors search", meant }
+}
+
+/// A staged connector that does not exist.
+async fn absent_staged(client: &HttpConnect, selector: Selector) -> Failed {
+    let all = StagedQuery::default();
+    let meant = meant(&selector, paging::connectors_staged(client, &all).map_ok(|it| it.key)).await;
+    Failed::Absent { what: "staged connector", selector, list: "staged list", meant }
+}
+
+/// Returns the existing keys that end with the given one, otherwise the one that is similar.
+async fn meant(selector: &Selector, keys: impl Stream<Item = Result<Option<String>, ApiError>>) -> Vec<String> {
+    let Selector::Key(key) = selector else { return Vec::new() };
+    // Without a list there is no suggestion; the error is about the key.
+    let keys: Vec<String> = first(keys, Some(SEARCHED)).await.unwrap_or_default().into_iter().flatten().collect();
+    let end = format!("_{key}");
+    let longer: Vec<String> = keys.iter().filter(|key| key.ends_with(&end)).take(SUGGESTIONS).cloned().collect();
+    if longer.is_empty() {
+        similar(key, keys.iter().map(String::as_str)).map(ToOwned::to_owned).into_iter().collect()
+    } else {
+        longer
+    }
 }
 
 /// Converts a key to an object name (RFC 1123 label).

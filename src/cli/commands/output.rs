@@ -9,54 +9,52 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::printing::{columns, print};
-
-/// Output format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Form {
-    /// A table for reading in a terminal.
-    Table,
-    /// The key of each record, or its id if it has no key.
-    Name,
-    /// The record of the API, or an array of records.
-    Json,
-    /// The same records as YAML.
-    Yaml,
-}
-
-/// The output arguments.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Output {
-    /// Output format. json and yaml print the records of the API under the API's own names, a list as an array; secured
-    /// values are left out.
-    #[arg(long, short, value_enum, default_value = "table")]
-    output: Form,
-}
+use crate::cli::resources::{Form, Output};
 
 /// A part of a table, separated by a blank line.
 pub(super) struct Section {
     header: Vec<&'static str>,
     rows: Vec<Vec<String>>,
+    /// Number of the last columns that only `-o wide` shows.
+    details: usize,
 }
 
 impl Section {
     pub(super) fn new<const N: usize>(header: [&'static str; N], rows: impl Iterator<Item = [String; N]>) -> Self {
-        Self { header: header.to_vec(), rows: rows.map(Vec::from).collect() }
+        Self { header: header.to_vec(), rows: rows.map(Vec::from).collect(), details: 0 }
+    }
+
+    /// Shows the last `details` columns with `-o wide` only.
+    pub(super) fn with_details(self, details: usize) -> Self {
+        Self { details, ..self }
+    }
+
+    /// Returns the section without the columns that are not shown.
+    pub(super) fn shown(mut self, wide: bool) -> Self {
+        let columns = self.header.len() - if wide { 0 } else { self.details };
+        self.header.truncate(columns);
+        self.rows.iter_mut().for_each(|row| row.truncate(columns));
+        self
     }
 }
 
-impl Output {
-    /// Prints `result`, or its table; omits sections without rows, unless there is only one.
-    pub(super) fn print(self, result: &impl Serialize, table: impl FnOnce() -> Vec<Section>) -> io::Result<()> {
-        // Written in one piece, because the reader may stop early.
-        let text = match self.output {
-            Form::Table => text(&table(), columns()),
-            Form::Name => keys(&serde_json::to_value(result)?),
-            Form::Json => format!("{:#}\n", without_secrets(serde_json::to_value(result)?)),
-            Form::Yaml => serde_saphyr::to_string(&without_secrets(serde_json::to_value(result)?))
-                .map_err(|error| io::Error::other(error.to_string()))?,
-        };
-        print(&text)
-    }
+/// Prints `result` in the format that was asked for, or its table; omits sections without rows, unless there is only one.
+pub(super) fn print_records(
+    output: Output,
+    result: &impl Serialize,
+    table: impl FnOnce() -> Vec<Section>,
+) -> io::Result<()> {
+    // Written in one piece, because the reader may stop early.
+    print(&match output.form() {
+        None | Some(Form::Wide | Form::Table) => {
+            let sections: Vec<_> = table().into_iter().map(|section| section.shown(output.is_wide())).collect();
+            text(&sections, columns())
+        }
+        Some(Form::Name) => keys(&serde_json::to_value(result)?),
+        Some(Form::Json) => format!("{:#}\n", without_secrets(serde_json::to_value(result)?)),
+        Some(Form::Yaml) => serde_saphyr::to_string(&without_secrets(serde_json::to_value(result)?))
+            .map_err(|error| io::Error::other(error.to_string()))?,
+    })
 }
 
 /// Formats the tables for a terminal of `width` columns.

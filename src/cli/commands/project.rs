@@ -11,10 +11,10 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::label;
-use crate::cli::cluster::Connection;
+use crate::cli::cluster::Place;
 use crate::cli::completion;
 use crate::cli::installs::{self, OperatorNamespace};
-use crate::cli::reach::{Reach, ReachError};
+use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
 use crate::cli::resources::project_argument;
 use crate::controllers::connect_project;
 use crate::controllers::object_ref::ObjectRef;
@@ -31,15 +31,11 @@ const RATE: Rate = Rate::per_second(10);
 /// `CTP_REGION` define it, and optionally `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Project {
-    /// A `ConnectProject` of the current context, whose Secret has the credentials, or clusterproject/NAME for a
+    /// A `ConnectProject` of the namespace, whose Secret has the credentials, or clusterproject/NAME for a
     /// `ClusterConnectProject`. Default: the environment variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`,
     /// `CTP_CLIENT_SECRET`, `CTP_REGION` and, if needed, `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
-    #[arg(id = "project", long, value_name = "NAME", value_parser = project_argument, add = ArgValueCandidates::new(completion::projects))]
+    #[arg(id = "project", long, value_name = "NAME", help_heading = PROJECT_OPTIONS, value_parser = project_argument, add = ArgValueCandidates::new(completion::projects))]
     reference: Option<ProjectRef>,
-
-    /// Namespace of the `ConnectProject`. Default: that of the current context.
-    #[arg(long, short, value_name = "NAMESPACE", requires = "project", add = ArgValueCandidates::new(completion::namespaces))]
-    namespace: Option<String>,
 
     #[command(flatten)]
     operator: OperatorNamespace,
@@ -48,7 +44,7 @@ pub(super) struct Project {
     reach: Reach,
 
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 /// Why no project can be called.
@@ -105,7 +101,7 @@ impl Project {
 
     async fn of_cluster(&self, reference: &ProjectRef) -> Result<Settings, ProjectError> {
         let failed = |why: String| cannot_use(reference, why);
-        let (client, namespace) = self.connection.client(self.namespace.as_deref()).await.map_err(failed)?;
+        let (client, namespace) = self.place.client().await.map_err(failed)?;
         of_resource(&client, &namespace, reference, &self.operator).await
     }
 }

@@ -5,7 +5,7 @@ use connect_api::ConnectApi as _;
 
 use super::project::Project;
 use super::template::manifests;
-use super::{Failed, Name, label};
+use super::{Failed, Name, absent_connector, label};
 use crate::cli::completion;
 use crate::cli::printing::print;
 
@@ -51,9 +51,9 @@ pub(in crate::cli) struct Scaffold {
 pub(in crate::cli) async fn run(args: Scaffold) -> Result<(), Failed> {
     let (client, project) = args.project.client_and_manifest().await?;
     let selector = args.connector.selector();
-    let found = client.connector(&selector).await?;
-    let absent = Failed::Absent { what: "connector", selector, list: "connectors search", meant: Vec::new() };
-    let connector = found.ok_or(absent)?;
+    let Some(connector) = client.connector(&selector).await? else {
+        return Err(absent_connector(&client, selector).await);
+    };
     let key = connector.key.as_deref().unwrap_or(&connector.id);
     let name = args.name.unwrap_or_else(|| label(key));
     let mut text = String::new();

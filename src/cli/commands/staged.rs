@@ -6,11 +6,28 @@ use connect_api::registry::StagedQuery;
 use connect_api::{ConnectApi, paging};
 
 use crate::cli::completion;
+use crate::cli::resources::Output;
 
 use super::connectors::{scopes, table_of_applications, variables};
-use super::output::{Output, Section, list, or_dash};
+use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, export_staged, first};
+use super::{Failed, Get, absent_staged, export_staged, first};
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  # All staged connectors of the organization
+  connect-operator staged list --project shop
+
+  # The private ones for taxes
+  connect-operator staged list --type tax --private true --project shop";
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  # Status and reports of a staged connector
+  connect-operator staged get my-connector --project shop
+
+  # The record of the API
+  connect-operator staged get my-connector --project shop --output yaml";
 
 /// Show staged connectors.
 #[derive(Clone, Debug, clap::Args)]
@@ -22,9 +39,10 @@ pub(in crate::cli) struct Staged {
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Command {
     /// List the staged connectors.
+    #[command(after_long_help = LIST_EXAMPLES)]
     List(List),
     /// Show one staged connector: its status, its reports, its applications, and the variables that they declare.
-    #[command(alias = "describe", mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::staged))))]
+    #[command(alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::staged))))]
     Get(Get),
     Export(export_staged::Export),
 }
@@ -60,14 +78,15 @@ pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
             let client = all.project.client().await?;
             let query = StagedQuery { is_private: all.private, integration_types: all.types, sort: Vec::new() };
             let found = first(paging::connectors_staged(&client, &query), all.limit).await?;
-            all.output.print(&found, || vec![table(&found)])?;
+            print_records(all.output, &found, || vec![table(&found)])?;
         }
         Command::Get(get) => {
             let selector = get.name.selector();
-            let found = get.project.client().await?.staged(&selector).await?;
-            let absent = Failed::Absent { what: "staged connector", selector, list: "staged list", meant: Vec::new() };
-            let staged = found.ok_or(absent)?;
-            get.output.print(&staged, || {
+            let client = get.project.client().await?;
+            let Some(staged) = client.staged(&selector).await? else {
+                return Err(absent_staged(&client, selector).await);
+            };
+            print_records(get.output, &staged, || {
                 let applications = staged.configurations.as_deref().unwrap_or_default();
                 vec![
                     table(std::slice::from_ref(&staged)),
@@ -84,7 +103,8 @@ pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
 }
 
 fn table(all: &[ConnectorStaged]) -> Section {
-    let header = ["KEY", "VERSION", "TAG", "STATUS", "PREVIEW", "LISTED", "CHANGES", "TYPES", "REGIONS"];
+    let header =
+        ["KEY", "VERSION", "TAG", "STATUS", "PREVIEW", "LISTED", "CHANGES", "TYPES", "REGIONS", "REPOSITORY", "ID"];
     let rows = all.iter().map(|staged| {
         [
             or_dash(staged.key.as_deref().or(Some(&staged.id))),
@@ -96,9 +116,11 @@ fn table(all: &[ConnectorStaged]) -> Section {
             staged.has_changes.to_string(),
             list(&staged.integration_types),
             list(&staged.supported_regions),
+            or_dash(Some(&staged.repository.url)),
+            staged.id.clone(),
         ]
     });
-    Section::new(header, rows)
+    Section::new(header, rows).with_details(2)
 }
 
 /// Returns the findings of publishing, the preview request and certification.

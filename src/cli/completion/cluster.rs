@@ -133,7 +133,8 @@ fn place_among(words: impl Iterator<Item = OsString>) -> Place {
             let (name, value) = word.split_once('=')?;
             names.contains(&name).then(|| value.to_owned())
         });
-        after.chain(within).find(|value| !value.is_empty() && !value.starts_with('-'))
+        let joined = words.iter().filter_map(|word| names.iter().find_map(|name| joined(word, name)));
+        after.chain(within).chain(joined).find(|value| !value.is_empty() && !value.starts_with('-'))
     };
     let connection = Connection {
         context: value(&["--context"]),
@@ -142,6 +143,12 @@ fn place_among(words: impl Iterator<Item = OsString>) -> Place {
         groups: value(&["--as-group"]).into_iter().collect(),
     };
     Place { namespace: value(&["-n", "--namespace"]), connection }
+}
+
+/// Returns the value that is joined to a short option, as in `-nshop`.
+fn joined(word: &str, name: &str) -> Option<String> {
+    let short = name.len() == 2 && !word.contains('=');
+    word.strip_prefix(name).filter(|_| short).map(ToOwned::to_owned)
 }
 
 #[cfg(test)]
@@ -154,6 +161,8 @@ mod tests {
             ("none", "wait deployment/", None, None),
             ("short", "wait -n shop deployment/", Some("shop"), None),
             ("long", "wait deployment/ --namespace shop --context test", Some("shop"), Some("test")),
+            ("before the command", "--context test -n shop wait", Some("shop"), Some("test")),
+            ("joined", "wait -nshop deployment/", Some("shop"), None),
             ("in one word", "wait --namespace=shop --context=test", Some("shop"), Some("test")),
             ("flag without a value", "wait --namespace --timeout 5s", None, None),
         ] {

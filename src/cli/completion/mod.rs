@@ -10,12 +10,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
 
-use super::Cli;
 use super::printing::print;
 use crate::names;
 
@@ -27,20 +25,29 @@ const NO_FILES: &str = ":4\n";
 /// Last line of the response to kubectl without candidates: complete file names (`ShellCompDirectiveDefault`).
 const FILES: &str = ":0\n";
 
+const EXAMPLES: &str = "\
+Examples:
+  # bash, in ~/.bashrc
+  source <(connect-operator completion bash)
+
+  # zsh, in ~/.zshrc after compinit
+  source <(connect-operator completion zsh)
+
+  # fish, in ~/.config/fish/config.fish
+  connect-operator completion fish | source
+
+  # elvish, in ~/.config/elvish/rc.elv
+  eval (connect-operator completion elvish | slurp)
+
+  # PowerShell, in its profile
+  connect-operator completion powershell | Out-String | Invoke-Expression";
+
 /// Print a completion script for a shell: for commands, options, and names from the cluster.
 ///
-/// Load it when the shell starts, so that it matches the version of the program:
-///
-///   bash        source <(connect-operator completion bash)
-///   zsh         source <(connect-operator completion zsh)
-///   fish        connect-operator completion fish | source
-///   elvish      eval (connect-operator completion elvish | slurp)
-///   powershell  connect-operator completion powershell | Out-String | Invoke-Expression
-///
-/// kubectl completes the plugin when the program is also linked as `kubectl_complete-connect`, beside
-/// `kubectl-connect`.
+/// Load it when the shell starts, so that it matches the version of the program. kubectl completes the plugin when the
+/// program is also linked as `kubectl_complete-connect`, beside `kubectl-connect`.
 #[derive(Clone, Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
     /// The shell.
     #[arg(value_enum)]
@@ -91,7 +98,7 @@ pub(super) fn answer() -> Option<ExitCode> {
         to_kubectl(std::env::args_os().skip(1).collect()).map(|()| true)
     } else {
         let current = std::env::current_dir().ok();
-        CompleteEnv::with_factory(Cli::command)
+        CompleteEnv::with_factory(super::command)
             .var(names::COMPLETE)
             .try_complete(std::env::args_os(), current.as_deref())
             .map_err(|error| error.to_string())
@@ -109,7 +116,7 @@ fn to_kubectl(words: Vec<OsString>) -> Result<(), String> {
     let current = std::env::current_dir().ok();
     let at = words.len().max(1);
     let words = std::iter::once(OsString::from(env!("CARGO_PKG_NAME"))).chain(words).collect();
-    let found = clap_complete::engine::complete(&mut Cli::command(), words, at, current.as_deref())
+    let found = clap_complete::engine::complete(&mut super::command(), words, at, current.as_deref())
         .map_err(|error| error.to_string())?;
     let found: Vec<&CompletionCandidate> = found.iter().filter(|candidate| !candidate.is_hide_set()).collect();
     let mut lines = String::new();

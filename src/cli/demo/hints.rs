@@ -27,6 +27,10 @@ pub(super) fn print(place: &Place, display: &Display, console: &str, variables: 
     };
     let words: Vec<_> = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value.as_ref()))).collect();
     let program = program();
+    let cluster = place.options();
+    let verbs =
+        ["tree".to_owned(), format!("status {DEPLOYMENT}"), format!("wait {LIVE}"), format!("logs {DEPLOYMENT}")]
+            .map(|verb| format!("{program}{cluster} {verb}"));
     for (what, lines) in [
         ("Ask the remote project with the command line of this program", {
             let export = format!("export {}", words.join(" "));
@@ -36,6 +40,7 @@ pub(super) fn print(place: &Place, display: &Display, console: &str, variables: 
         ("List the registry, the staged connectors and the action checks", {
             ["connectors", "cst", "acheck"].map(|kind| format!("{kubectl} get {kind}")).to_vec()
         }),
+        ("Show what the operator reports, wait for it, and read the log", verbs.to_vec()),
         ("Change the Secret: one redeploy", vec![change_secret]),
         (
             "Break a value: Failed, and the report in the status says why",

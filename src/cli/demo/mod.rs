@@ -24,6 +24,7 @@ use self::display::Display;
 use self::follow::Follower;
 use self::place::Place;
 use self::steps::Demo;
+use super::cluster::Connection;
 use super::dev_server::{CommonArgs, Error as DevServerArgumentError};
 use super::run::{self, RunError};
 use crate::controllers::project_quota::ProjectLimits;
@@ -32,6 +33,17 @@ use crate::telemetry::{self, LogFormat};
 
 /// Preferred port of the dev server, as in `examples/quickstart.yaml`.
 const PORT: u16 = 8787;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Watch the main job, then try things yourself until Ctrl-C
+  connect-operator demo
+
+  # The same in the cluster of a context of the kubeconfig
+  connect-operator demo --context kind-test
+
+  # Unattended, as a test of this machine
+  connect-operator demo --exit-when-ready";
 
 /// Show the main job on this machine.
 ///
@@ -43,6 +55,7 @@ const PORT: u16 = 8787;
 /// kubernetes-sigs/controller-tools, or, if that is not possible or `CONNECT_OPERATOR_BUILD_WITH_GO` is set, builds it
 /// once with Go, which takes some minutes.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
     /// Use the cluster of this context of the kubeconfig. The demo applies the CRDs if they are missing, and leaves
     /// them; everything else is in a new namespace, which is removed at the end. No other operator may watch it.
@@ -295,6 +308,7 @@ fn operator(place: &Place) -> run::Args {
         log_filter_file: None,
         #[cfg(feature = "otlp")]
         otlp_endpoint: None,
+        connection: Connection::default(),
     }
 }
 

@@ -146,8 +146,16 @@ impl Place {
                 let command = if is_in_path("kubectl") { "kubectl".to_owned() } else { quoted(kubectl) };
                 (Some(format!("export KUBECONFIG={}", quoted(&cluster.kubeconfig_path()))), command)
             }
+            Kind::Existing { .. } => (None, format!("kubectl{}", self.options())),
+        }
+    }
+
+    /// Returns the options with which kubectl and this program select the cluster and the namespace, each after a blank.
+    pub(super) fn options(&self) -> String {
+        match &self.kind {
+            Kind::Own { .. } => String::new(),
             Kind::Existing { context } => {
-                (None, format!("kubectl --context {} --namespace {}", quoted(context.as_ref()), self.namespace))
+                format!(" --context {} --namespace {}", quoted(context.as_ref()), self.namespace)
             }
         }
     }

@@ -29,7 +29,7 @@ use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
 use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
-use super::cluster::Connection;
+use super::cluster::Place;
 use super::completion;
 use super::installs::{self, Install};
 use super::printing::print;
@@ -48,13 +48,24 @@ const HOSTS_HELP: &str = "\
 Allowed hosts for the Connect API and its authorization server, written as for `run`. Default: those of the operator's \
 Deployment; if it cannot be read, the hosts of commercetools and this machine";
 
+const EXAMPLES: &str = "\
+Examples:
+  # What applying a file would do
+  connect-operator plan --filename tax.yaml
+
+  # A folder with its folders, as a comment on a pull request; exits with 2 if something would happen
+  connect-operator plan --filename deploy --recursive --output markdown --exit-code
+
+  # The output of another program, without a cluster
+  kustomize build overlays/live | connect-operator plan --filename - --local";
+
 /// Show what applying manifests would do at the remote.
 ///
 /// For each ConnectorDeployment, shows whether the operator would create, redeploy (with the values that differ) or
 /// adopt a deployment; for each ConnectorStaged, which steps it would take and what publishing waits for; and which
 /// problems the operator would report. Projects, Secrets and ConfigMaps in the same files count as applied;
-/// everything else comes from the cluster. Nothing is written: the API server checks the manifests in dry runs, and the
-/// Connect API is only read. Secured values are never shown.
+/// everything else comes from the cluster. A manifest without a namespace belongs to --namespace. Nothing is written: the
+/// API server checks the manifests in dry runs, and the Connect API is only read. Secured values are never shown.
 ///
 /// With --local, no cluster is asked: the files are all there is. The remote is read if the files, or the environment
 /// (`CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`), have credentials. docs/plan.md says what such a plan cannot
@@ -64,7 +75,8 @@ Deployment; if it cannot be read, the hosts of commercetools and this machine";
 /// nothing would happen, and 2 that something would.
 #[derive(Clone, Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
-#[command(mut_arg("allowed_api_hosts", |it| it.long_help(HOSTS_HELP).help(HOSTS_HELP)))]
+#[command(after_long_help = EXAMPLES)]
+#[command(mut_arg("allowed_api_hosts", |it| it.long_help(HOSTS_HELP).help(HOSTS_HELP).help_heading(None)))]
 pub(super) struct Args {
     /// File or folder with manifests, or - for standard input; may be repeated.
     #[arg(long = "filename", short, value_name = "FILE", required = true, value_hint = clap::ValueHint::AnyPath)]
@@ -74,12 +86,8 @@ pub(super) struct Args {
     #[arg(long, short = 'R')]
     recursive: bool,
 
-    /// Namespace of manifests without one. Default: that of the current context; with --local, default.
-    #[arg(long, short, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
-    namespace: Option<String>,
-
     /// Do not ask the cluster: plan with the files alone, and with the remote if there are credentials.
-    #[arg(long, conflicts_with_all = ["context", "kubeconfig", "user", "groups", "field_manager"])]
+    #[arg(long, conflicts_with = "field_manager")]
     local: bool,
 
     /// Exit with 2 if something would happen at the remote and there is no problem.
@@ -96,15 +104,18 @@ pub(super) struct Args {
     field_manager: Option<String>,
 
     /// Namespace of the operator, with the key for comparing secured values and the credentials of ClusterConnectProjects.
-    /// Default: that of the current context for the key, and that of the operator that manages the project for the others.
+    /// Default: for the key that of the operator's Deployment; if it cannot be read, that of the current context. For the
+    /// credentials that of the operator that manages the project.
     #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     operator_namespace: Option<String>,
 
-    /// Secret in that namespace with the key.
-    #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
-    digest_key_secret: String,
+    /// Secret in that namespace with the key. Default: that of the operator's Deployment; if it cannot be read,
+    /// connect-operator-digest-key.
+    #[arg(long, value_name = "NAME", env = "DIGEST_KEY_SECRET")]
+    digest_key_secret: Option<String>,
 
-    /// Allow only Secrets with the label connect-operator.io/use=true, as the operator does with this flag.
+    /// Allow only Secrets with the label connect-operator.io/use=true, as an operator with this flag does. Default: as
+    /// the operator's Deployment.
     #[arg(long, env = "REQUIRE_SECRET_LABEL")]
     require_secret_label: bool,
 
@@ -112,7 +123,7 @@ pub(super) struct Args {
     reach: Reach,
 
     #[command(flatten)]
-    connection: Connection,
+    place: Place,
 }
 
 /// Why no plan can be made.
@@ -155,17 +166,19 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
         return Err(PlanError::Nothing);
     }
     let (client, namespace) = if args.local {
-        (local::client(), args.namespace.clone().unwrap_or_else(|| "default".to_owned()))
+        (local::client(), args.place.namespace.clone().unwrap_or_else(|| "default".to_owned()))
     } else {
-        args.connection.client(args.namespace.as_deref()).await.map_err(PlanError::Cluster)?
+        args.place.client().await.map_err(PlanError::Cluster)?
     };
     // Users who may not read the Deployments still get a plan.
     let operators = installs::list(&client, args.operator_namespace.as_deref()).await.unwrap_or_default();
     let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
-    let mut remotes = Remotes::new(factory(&installs, &args, &namespace)?);
-    let keys = keys(&client, &args).await?;
+    let here: Vec<&Install<'_>> = installs.iter().filter(|install| install.watches(Some(&namespace))).collect();
+    let mut remotes = Remotes::new(factory(&here, &args)?);
+    let keys = keys(&client, &args, &here).await?;
+    let labelled = here.iter().any(|install| install.has("--require-secret-label"));
     let settings = projected_cluster::Settings {
-        secrets: secret::Policy { require_label: args.require_secret_label },
+        secrets: secret::Policy { require_label: args.require_secret_label || labelled },
         local: args.local,
         namespace: &namespace,
         manager: args.field_manager.as_deref(),
@@ -199,10 +212,9 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
 }
 
 /// Returns a factory for clients that may call the hosts that the operator may call, if they can be read.
-fn factory(installs: &[Install<'_>], args: &Args, namespace: &str) -> Result<HttpFactory, PlanError> {
+fn factory(installs: &[&Install<'_>], args: &Args) -> Result<HttpFactory, PlanError> {
     if args.reach.given().is_none() {
-        let here = installs.iter().filter(|install| install.watches(Some(namespace)));
-        let hosts: Vec<&str> = here.flat_map(|install| install.values("--allowed-api-hosts")).collect();
+        let hosts: Vec<&str> = installs.iter().flat_map(|install| install.values("--allowed-api-hosts")).collect();
         if !hosts.is_empty() {
             return Ok(args.reach.factory_for(hosts)?);
         }
@@ -210,16 +222,20 @@ fn factory(installs: &[Install<'_>], args: &Args, namespace: &str) -> Result<Htt
     Ok(args.reach.factory(&[])?)
 }
 
-async fn keys(client: &Client, args: &Args) -> Result<Keys, PlanError> {
+/// Reads the digest key. `installs`: those that watch the namespace.
+async fn keys(client: &Client, args: &Args, installs: &[&Install<'_>]) -> Result<Keys, PlanError> {
     let spare = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
     if args.local {
         return Ok(Keys { known: Err(local::UNKEYED.to_owned()), spare });
     }
-    let namespace = match &args.operator_namespace {
-        Some(namespace) => namespace.clone(),
-        None => args.connection.client(None).await.map_err(PlanError::Cluster)?.1,
+    // With several it is not known which of them will work on the resources.
+    let install = if let [only] = installs { Some(only) } else { None };
+    let namespace = match args.operator_namespace.clone().or(install.map(|install| install.namespace())) {
+        Some(namespace) => namespace,
+        None => args.place.connection.client(None).await.map_err(PlanError::Cluster)?.1,
     };
-    let name = &args.digest_key_secret;
+    let of_install = install.and_then(|install| install.value("--digest-key-secret"));
+    let name = args.digest_key_secret.as_deref().or(of_install).unwrap_or(names::DIGEST_KEY_SECRET);
     let known = match digest_key::load(client, &namespace, name).await {
         Ok(Some(key)) => Ok(key),
         Ok(None) => Err(format!(

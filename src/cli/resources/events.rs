@@ -76,11 +76,11 @@ pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
         }
     }
     found.sort_by_key(last);
-    if found.is_empty() && args.output.form.is_none_or(|form| form == Form::Wide) {
+    if found.is_empty() && args.output.form().is_none_or(|form| form == Form::Wide) {
         eprintln!("No events found.");
         return Ok(());
     }
-    Ok(print(&text(found, args.output.form, Clock::system().now()).map_err(Failed::Argument)?)?)
+    Ok(print(&text(found, args.output.form(), Clock::system().now()).map_err(Failed::Argument)?)?)
 }
 
 async fn events_about(
@@ -138,7 +138,7 @@ fn text(events: Vec<Event>, form: Option<Form>, now: Timestamp) -> Result<String
             let list = json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
             if form == Form::Json { Ok(format!("{list:#}\n")) } else { yaml(&list) }
         }
-        None | Some(Form::Wide) => Ok(table(&events, form.is_some(), now)),
+        None | Some(Form::Wide | Form::Table) => Ok(table(&events, form.is_some(), now)),
     }
 }
 

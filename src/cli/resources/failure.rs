@@ -42,7 +42,8 @@ pub(in crate::cli) enum Failed {
     },
     /// The API server does not have the type.
     #[error(
-        "the cluster has no {0}: install the CustomResourceDefinitions with `connect-operator crds | kubectl apply --server-side -f -`"
+        "the cluster has no {0}: install the CustomResourceDefinitions with `{program} crds | kubectl apply --server-side -f -`",
+        program = super::program()
     )]
     NotInstalled(&'static str),
     /// The API server returned another error, or did not answer.
@@ -94,6 +95,13 @@ impl Failed {
     }
 }
 
+/// Returns the name that a typing error may have changed; `None`: none is similar.
+pub(in crate::cli) fn similar<'a>(name: &str, existing: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let errors = |other: &str| strsim::damerau_levenshtein(name, other);
+    let nearest = existing.into_iter().min_by_key(|other| errors(other));
+    nearest.filter(|nearest| errors(nearest) <= 1 + name.len() / LETTERS_PER_ERROR)
+}
+
 /// Returns what exists in place of a name: the same name of another type, a similar one, or a few of all.
 pub(super) fn hint(resource_type: ResourceType, name: &str, existing: &[(ResourceType, String)]) -> String {
     if let Some((other, _)) = existing.iter().find(|(other, it)| *other != resource_type && it == name) {
@@ -101,13 +109,11 @@ pub(super) fn hint(resource_type: ResourceType, name: &str, existing: &[(Resourc
     }
     let same: Vec<&str> =
         existing.iter().filter(|(other, _)| *other == resource_type).map(|(_, it)| it.as_str()).collect();
-    let errors = |other: &str| strsim::damerau_levenshtein(name, other);
-    let nearest = same.iter().min_by_key(|other| errors(other));
-    match nearest {
-        None if resource_type.is_cluster_scoped() => "; there is none".to_owned(),
-        None => format!("; it has no {}", resource_type.kind()),
-        Some(nearest) if errors(nearest) <= 1 + name.len() / LETTERS_PER_ERROR => format!("; did you mean {nearest}?"),
-        Some(_) => {
+    match similar(name, same.iter().copied()) {
+        None if same.is_empty() && resource_type.is_cluster_scoped() => "; there is none".to_owned(),
+        None if same.is_empty() => format!("; it has no {}", resource_type.kind()),
+        Some(similar) => format!("; did you mean {similar}?"),
+        None => {
             let more = same.len().saturating_sub(LISTED);
             let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
             format!("; it has {}{rest}", same[..same.len() - more].join(", "))

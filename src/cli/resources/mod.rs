@@ -33,8 +33,9 @@ mod wait;
 pub(super) use self::argument::project as project_argument;
 pub(super) use self::doctor::{Doctor, doctor};
 pub(super) use self::events::{Events, events};
-pub(super) use self::failure::Failed;
+pub(super) use self::failure::{Failed, similar};
 pub(super) use self::kind::ResourceType;
+pub(super) use self::output::{Form, Output};
 pub(super) use self::request::{
     Reconcile, Redeploy, Rerun, Resume, Suspend, reconcile, redeploy, rerun, resume, suspend,
 };
@@ -47,7 +48,7 @@ pub(super) use self::wait::{Wait, wait};
 use crate::names;
 
 /// Returns the program as the user called it, for commands in its output.
-fn program() -> &'static str {
+pub(super) fn program() -> &'static str {
     let called = std::env::args_os().next().map(std::path::PathBuf::from);
     let plugin = called.as_deref().and_then(|path| path.file_name()).is_some_and(|name| name == names::KUBECTL_PLUGIN);
     if plugin { "kubectl connect" } else { env!("CARGO_PKG_NAME") }

@@ -1,4 +1,4 @@
-//! The output formats of commands about resources of the cluster, as those of kubectl. Pure.
+//! The output formats of commands about resources of the cluster and records of the remote, as those of kubectl. Pure.
 
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
@@ -7,26 +7,34 @@ use super::kind::ResourceType;
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Form {
+pub(in crate::cli) enum Form {
     /// The usual output with more details.
     Wide,
-    /// Type and name of each resource.
+    /// Type and name of each resource; of a record, the key, or its id if it has no key.
     Name,
-    /// The resource, or a List of several, as JSON.
+    /// The resource, or a List of several, as JSON; the record of the API, or an array of several, without secured values.
     Json,
     /// The same as YAML.
     Yaml,
+    /// The usual output.
+    #[value(hide = true)]
+    Table,
 }
 
 /// The output option.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub(super) struct Output {
+pub(in crate::cli) struct Output {
     /// Output format. Default: text for people.
-    #[arg(long = "output", short = 'o', value_enum)]
-    pub(super) form: Option<Form>,
+    #[arg(long = "output", short = 'o', value_enum, help_heading = "Output options")]
+    form: Option<Form>,
 }
 
 impl Output {
+    /// Returns the format that was asked for; `None`: the usual output.
+    pub(in crate::cli) fn form(self) -> Option<Form> {
+        self.form.filter(|form| *form != Form::Table)
+    }
+
     /// Returns the objects in the form that was asked for; `None`: the command prints its own text.
     ///
     /// # Errors
@@ -35,14 +43,15 @@ impl Output {
         let names =
             || objects.iter().map(|(it, object)| it.full_name(object.metadata.name.as_deref().unwrap_or_default()));
         Ok(match self.form {
-            None | Some(Form::Wide) => None,
+            None | Some(Form::Wide | Form::Table) => None,
             Some(Form::Name) => Some(names().flat_map(|name| [name, "\n".to_owned()]).collect()),
             Some(Form::Json) => Some(format!("{:#}\n", one_or_list(objects)?)),
             Some(Form::Yaml) => Some(yaml(&one_or_list(objects)?)?),
         })
     }
 
-    pub(super) fn is_wide(self) -> bool {
+    /// Returns whether more details were asked for.
+    pub(in crate::cli) fn is_wide(self) -> bool {
         self.form == Some(Form::Wide)
     }
 }

@@ -205,7 +205,7 @@ async fn change(change: Change, request: &Request, wait: Option<Wait>) -> Result
     let mut changed = Vec::new();
     for object in found {
         let (object, reply) = patched(&client, change, object, &value, wait.is_some()).await?;
-        if request.output.form.is_none_or(|_| request.output.is_wide()) {
+        if request.output.form().is_none_or(|_| request.output.is_wide()) {
             print(&reply)?;
         }
         changed.push(object);

@@ -10,6 +10,9 @@ use super::failure::{Failed, hint};
 use super::kind::{Resource, ResourceType};
 use crate::crd::ConnectorDeployment;
 
+/// Heading of the options in the help.
+const HEADING: &str = "Selection options";
+
 /// An object of the cluster, with its type.
 pub(super) type Found = (ResourceType, DynamicObject);
 
@@ -22,15 +25,15 @@ pub(super) struct Selection {
     pub(super) resources: Vec<String>,
 
     /// Select resources by their labels, written as for kubectl: team=tax,tier!=test.
-    #[arg(long, short = 'l', value_name = "LABELS")]
+    #[arg(long, short = 'l', value_name = "LABELS", help_heading = HEADING)]
     selector: Option<String>,
 
     /// Select all resources of the types.
-    #[arg(long, conflicts_with = "selector")]
+    #[arg(long, conflicts_with = "selector", help_heading = HEADING)]
     all: bool,
 
     /// Look in all namespaces; with --selector or --all.
-    #[arg(long, short = 'A', conflicts_with = "namespace")]
+    #[arg(long, short = 'A', help_heading = HEADING)]
     all_namespaces: bool,
 
     #[command(flatten)]

@@ -55,7 +55,7 @@ pub(in crate::cli) struct Tree {
     resources: Vec<String>,
 
     /// Show all namespaces.
-    #[arg(long, short = 'A', conflicts_with_all = ["namespace", "resources"])]
+    #[arg(long, short = 'A', conflicts_with = "resources")]
     all_namespaces: bool,
 
     #[command(flatten)]

@@ -37,13 +37,24 @@ use crate::telemetry::otlp;
 
 use self::leadership::Leadership;
 use self::telemetry::Telemetry;
+use crate::cli::cluster::Connection;
 use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
 /// Pause between two checks for the CRDs while they are missing.
 const CRDS_AGAIN: Duration = Duration::from_secs(5);
 
+const EXAMPLES: &str = "\
+Examples:
+  # All namespaces of the cluster of a context, with a log for people
+  connect-operator run --context test --log-format text
+
+  # Two namespaces, as one of several replicas, with the rights of a service account
+  connect-operator run --watch-namespaces shop,tax --leader-elect --operator-namespace connect-operator \\
+    --as system:serviceaccount:connect-operator:connect-operator";
+
 /// Runs the controllers. Needs the CRDs of this version: `connect-operator crds | kubectl apply --server-side -f -`.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Args {
     /// Namespaces to watch, separated by commas. Default: all.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "WATCH_NAMESPACES", add = ArgValueCandidates::new(completion::namespaces))]
@@ -141,6 +152,9 @@ pub(in crate::cli) struct Args {
     #[allow(clippy::doc_markdown, reason = "it is printed verbatim")]
     #[arg(long, value_name = "URL", value_parser = otlp::base_url)]
     pub otlp_endpoint: Option<String>,
+
+    #[command(flatten)]
+    pub connection: Connection,
 }
 
 /// A deletion policy, written as in a spec.
@@ -202,9 +216,9 @@ pub(in crate::cli) enum RunError {
 pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
     let telemetry = Telemetry::start(&args).await?;
     panics::log_places();
-    let ended = match kube::Config::infer().await {
+    let ended = match args.connection.config().await {
         Ok(config) => run_with(args, config, asked_to_end()).await,
-        Err(error) => Err(RunError::Cluster(error.to_string())),
+        Err(error) => Err(RunError::Cluster(error)),
     };
     telemetry.end().await;
     ended

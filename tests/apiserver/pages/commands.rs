@@ -8,8 +8,8 @@ use connect_operator::crd;
 use serde_json::Value;
 
 use super::blocks::{self, Block};
-use super::shell::{self, Command};
 use crate::cluster::Sandbox;
+use crate::shell::{self, Command};
 
 /// Common shell programs whose arguments are not checked.
 const PLAIN: [&str; 9] = ["echo", "export", "source", "jq", "date", "grep", "cat", "git", "just"];

@@ -5,4 +5,3 @@ mod blocks;
 mod commands;
 mod manifests;
 mod run;
-mod shell;

@@ -10,8 +10,8 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::blocks::{self, Block};
-use super::shell;
 use crate::rules::{Leaping, QUIET};
+use crate::shell;
 use crate::shop::{CREDENTIALS, NAME, Shop};
 use crate::written::{Shell, section};
 

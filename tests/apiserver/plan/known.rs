@@ -126,3 +126,34 @@ async fn a_plan_works_if_everything_is_new() {
     assert_eq!(planned["staged"][0]["actions"], json!(["create"]), "{planned:#}");
     assert_eq!(planned["notes"], json!([unchecked]));
 }
+
+#[tokio::test]
+async fn the_options_of_the_operator_are_those_of_its_deployment() {
+    let shop = live().await;
+    shop.api::<Secret>().delete(KEY, &DeleteParams::default()).await.unwrap();
+    shop.put_secret("own-key", &[("key", &"\u{7}".repeat(32))]).await;
+    // The version of the Secret does not show that the value is the same.
+    shop.put_secret(SECRET, &[("token", TOKEN), ("more", "unrelated")]).await;
+    let namespace = &shop.sandbox.namespace;
+    let operator = |arguments: &[&str]| {
+        let own = [&["run", "--watch-namespaces", namespace, "--operator-namespace", namespace], arguments].concat();
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "operator", "labels": {"app.kubernetes.io/name": "connect-operator"}},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "operator", "image": "example/operator:1", "args": own}]}}},
+        })
+    };
+    for (arguments, unreadable, unlabelled) in [
+        (&[][..], true, false),
+        (&["--digest-key-secret=own-key"], false, false),
+        (&["--digest-key-secret=own-key", "--require-secret-label"], false, true),
+    ] {
+        shop.sandbox.succeed(&["apply", "--filename", "-"], &operator(arguments).to_string()).await;
+        let planned = plan(&shop, &[with_level(&shop, "debug", &json!({}))]).await;
+        let lacks = planned.output.contains("lacks the label connect-operator.io/use=true");
+        assert_eq!(lacks, unlabelled, "{arguments:?}: {}", planned.output);
+        assert_eq!(planned.output.contains("could not be compared"), unreadable, "{arguments:?}: {}", planned.output);
+    }
+}

@@ -1,6 +1,7 @@
 //! Each command as a plugin of kubectl: `kubectl connect`.
 
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use tokio::process::Command;
 
@@ -15,6 +16,9 @@ async fn every_verb_works_through_kubectl() {
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.path().join("kubectl-connect")).unwrap();
+    let manifest = folder.path().join("tax.json");
+    std::fs::write(&manifest, shop.deployment().to_string()).unwrap();
+    let manifest = manifest.to_str().unwrap();
     for (arguments, expected) in [
         (&["status", "tax"][..], "kubectl connect resume deployment/tax"),
         (&["tree"], "ConnectorDeployment/tax"),
@@ -30,6 +34,12 @@ async fn every_verb_works_through_kubectl() {
         (&["scaffold", "demo-connector", "--project", "shop"], "kind: ConnectorDeployment"),
         (&["doctor", "--operator-namespace", "default"], "problems, "),
         (&["version"], "Client:"),
+        (&["plan", "--filename", manifest, "--operator-namespace", "default"], "ConnectorDeployment"),
+        (&["connectors", "search", "--project", "shop"], "demo-connector"),
+        (&["connector", "describe", "demo-connector", "--project", "shop"], "API_TOKEN"),
+        (&["staged", "list", "--project", "shop"], "demo-staged"),
+        (&["deployments", "list", "--project", "shop"], "demo-connector"),
+        (&["action", "get", "cart/getCart", "--url", &shop.dev.url()], "cartId"),
     ] {
         if arguments[0] == "status" {
             shop.change(&serde_json::json!({"spec": {"suspend": true}})).await;
@@ -39,17 +49,26 @@ async fn every_verb_works_through_kubectl() {
             })
             .await;
         }
-        let command = Command::new(shop.sandbox.kubectl_program())
-            .arg("connect")
-            .args(arguments)
-            .args(["--namespace", &shop.sandbox.namespace])
-            .env_clear()
-            .env("PATH", folder.path())
-            .env("KUBECONFIG", shop.sandbox.kubeconfig())
-            .kill_on_drop(true)
-            .output();
-        let (code, stdout, stderr) = ended(in_time(command).await.expect("it ends").unwrap());
+        let (code, stdout, stderr) = connect(&shop, folder.path(), arguments).await;
         assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");
         assert!(stdout.contains(expected), "{arguments:?}: {stdout}{stderr}");
     }
+    let unknown = ["connectors", "get", "xyz", "--project", "shop"];
+    let (_, _, stderr) = connect(&shop, folder.path(), &unknown).await;
+    assert!(stderr.contains("try `kubectl connect connectors search`"), "the user's own words: {stderr}");
+}
+
+/// Runs `kubectl connect` in the namespace of a shop. `folder`: where kubectl finds the plugin.
+async fn connect(shop: &Shop, folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let place = ["--namespace", shop.sandbox.namespace.as_str()];
+    let command = Command::new(shop.sandbox.kubectl_program())
+        .arg("connect")
+        .args(arguments)
+        .args(if arguments[0] == "action" { &[][..] } else { &place[..] })
+        .env_clear()
+        .env("PATH", folder)
+        .env("KUBECONFIG", shop.sandbox.kubeconfig())
+        .kill_on_drop(true)
+        .output();
+    ended(in_time(command).await.expect("it ends").unwrap())
 }

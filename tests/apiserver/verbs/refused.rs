@@ -25,6 +25,23 @@ async fn an_unknown_name_suggests_what_exists() {
         ("a name everywhere", &["status", "tax", "-A"], "cannot be read by its name in all namespaces"),
         ("no such context", &["status", "tax", "--context", "nowhere"], "the cluster cannot be reached"),
         ("no such kubeconfig", &["status", "tax", "--kubeconfig", "/nowhere"], "--kubeconfig /nowhere:"),
+        ("no such context, before the verb", &["--context", "nowhere", "tree"], "the cluster cannot be reached"),
+        ("no such kubeconfig, before the verb", &["--kubeconfig", "/nowhere", "tree"], "--kubeconfig /nowhere:"),
+        ("a user without rights, before the verb", &["--as", "nobody", "status", "tax"], "the right to get"),
+        ("a group without a user", &["--as-group", "readers", "status", "tax"], "--as-group needs --as"),
+        (
+            "one namespace and all",
+            &["-n", "shop", "status", "--all", "-A"],
+            "--all-namespaces cannot be used with --namespace",
+        ),
+        ("a namespace without a project", &["connectors", "search"], "--namespace needs --project"),
+        ("a command without a cluster", &["crds"], "`crds` does not use --namespace"),
+        ("a command of all namespaces", &["-n", "shop", "run"], "`run` does not use --namespace"),
+        (
+            "a context without a cluster",
+            &["--context", "nowhere", "plan", "--local", "-f", "-"],
+            "--local cannot be used with --context",
+        ),
     ] {
         let (code, stdout, stderr) = run(sandbox, arguments).await;
         assert_eq!((code, stdout.as_str()), (Some(1), ""), "{case}: {stderr}");

@@ -17,11 +17,23 @@ async fn a_live_deployment_is_shown_with_its_project_and_its_events() {
     sandbox.apply(&with_spec(check(&shop), &after)).await.unwrap();
     let page = printed(sandbox, &["status", "tax"]).await;
     let key = format!("{namespace}_tax");
+    let context = sandbox.succeed(&["config", "current-context"], "").await.trim().to_owned();
     for expected in ["Ready:", "True (Deployed)", "demo-connector version 1", &key, "in project demo", "Nothing to do."]
     {
         assert!(page.contains(expected), "{expected}: {page}");
     }
     assert!(!page.contains("first-token"), "{page}");
+    for arguments in [
+        &["-n", &namespace, "status", "tax"][..],
+        &["status", "-n", &namespace, "tax"],
+        &["--context", "local", "-n", &namespace, "--as", "admin", "--as-group", "system:masters", "status", "tax"],
+        &["-n", &namespace, "deployments", "list", "--project", "shop"],
+        &["deployments", "-n", &namespace, "list", "--project", "shop", "-o", "wide"],
+    ] {
+        let arguments: Vec<_> = arguments.iter().map(|it| if *it == "local" { &*context } else { *it }).collect();
+        let shown = printed(sandbox, &arguments).await;
+        assert!(shown.contains(&key) && shown.contains("demo-connector"), "{arguments:?}: {shown}");
+    }
     let two = printed(sandbox, &["status", "cdep/tax", "project/shop", "--output", "wide"]).await;
     assert!(two.contains(&format!("ConnectProject {namespace}/shop")) && two.contains("NotSuspended"), "{two}");
     let object: Value = serde_json::from_str(&printed(sandbox, &["status", "tax", "-o", "json"]).await).unwrap();

@@ -63,7 +63,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Doctor {
     /// Check the resources of all namespaces.
-    #[arg(long, short = 'A', conflicts_with = "namespace")]
+    #[arg(long, short = 'A')]
     all_namespaces: bool,
 
     /// Namespace of the operator. Default: operators are searched in all namespaces.
@@ -136,7 +136,7 @@ fn crds(missing: &[String]) -> Finding {
     let some = missing.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     let more = missing.len().saturating_sub(5);
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let remedy = "connect-operator crds | kubectl apply --server-side -f -";
+    let remedy = format!("{} crds | kubectl apply --server-side -f -", super::program());
     Finding::new(Level::Problem, CHECK, format!("missing: {some}{rest}"), remedy)
 }
 

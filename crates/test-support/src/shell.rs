@@ -1,10 +1,11 @@
-//! Parses the commands in a block: as much of the shell language as pages use.
+//! Parses the commands of a script: as much of the shell language as pages and help texts use.
 
 /// A command: its program and its arguments.
-pub(super) type Command = Vec<String>;
+pub type Command = Vec<String>;
 
 /// Returns the commands of a script, including those in `$(…)` and `<(…)`. Here documents are skipped.
-pub(super) fn commands(script: &str) -> Vec<Command> {
+#[must_use]
+pub fn commands(script: &str) -> Vec<Command> {
     let script = without_here_documents(script);
     let mut reader = Reader { signs: script.chars().collect(), at: 0, found: Vec::new() };
     reader.list();
@@ -13,7 +14,8 @@ pub(super) fn commands(script: &str) -> Vec<Command> {
 }
 
 /// Returns the lines that a user types in a session: those with a prompt, and their continuations. The rest is output.
-pub(super) fn typed(session: &str) -> String {
+#[must_use]
+pub fn typed(session: &str) -> String {
     let mut typed = String::new();
     let mut goes_on = false;
     for line in session.lines() {

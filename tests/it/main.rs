@@ -22,6 +22,7 @@ mod reliability;
 mod secrecy;
 mod seen;
 mod shell;
+mod shells;
 mod sources;
 mod timeouts;
 

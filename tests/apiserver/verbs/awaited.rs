@@ -1,11 +1,18 @@
-//! `wait` for several resources and for every kind.
+//! `wait` for several resources and for every kind, and its progress on a terminal.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
 
 use super::{printed, run};
 use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
+use crate::patience::in_time;
 use crate::rules::level;
-use crate::shop::Shop;
+use crate::shop::{SECRET, Shop};
 
 #[tokio::test]
 async fn several_resources_are_awaited_together() {
@@ -34,4 +41,50 @@ async fn nothing_to_wait_for_is_a_failure() {
     let (code, stdout, stderr) = run(&sandbox, &["wait", "deployments", "--selector", "team=tax"]).await;
     assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
     assert!(stderr.contains("there is nothing to wait for"), "{stderr}");
+}
+
+/// Moves the cursor to the start of its line, and clears the line.
+const CLEAR: &str = "\r\u{1b}[K";
+
+#[tokio::test]
+async fn a_terminal_shows_the_elapsed_time_in_one_line_that_is_gone_in_the_end() {
+    let shop = Shop::open().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_reason("SecretMissing").await;
+    // `script` runs a command in a terminal, which has no size of its own.
+    let wait = "stty cols 60 rows 24; exec \"$PROGRAM\" wait tax --namespace \"$NAMESPACE\"";
+    let mut terminal = Command::new("script")
+        .args(["--quiet", "--return", "--command", wait, "/dev/null"])
+        .env_clear()
+        .envs([("PATH", "/usr/bin:/bin"), ("PROGRAM", env!("CARGO_BIN_EXE_connect-operator"))])
+        .env("NAMESPACE", &shop.sandbox.namespace)
+        .env("KUBECONFIG", shop.sandbox.kubeconfig())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut output = terminal.stdout.take().unwrap();
+    let mut shown = Vec::new();
+    let ticking = async {
+        while times(&String::from_utf8_lossy(&shown)).len() < 2 {
+            assert_ne!(output.read_buf(&mut shown).await.unwrap(), 0, "{}", String::from_utf8_lossy(&shown));
+        }
+    };
+    in_time(ticking).await.expect("the time passes");
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    in_time(output.read_to_end(&mut shown)).await.expect("it ends").unwrap();
+    assert!(terminal.wait().await.unwrap().success());
+    let shown = String::from_utf8(shown).unwrap();
+    let lines: Vec<_> = shown.lines().filter_map(|line| line.rsplit(CLEAR).next()).collect();
+    assert!(lines.iter().all(|line| line.is_empty() || line.starts_with("deployment/tax: ")), "{lines:#?}\n{shown:?}");
+    assert!(lines.iter().any(|line| line.starts_with("deployment/tax: Deployed: ")), "{lines:#?}");
+    let longest = shown.split(CLEAR).filter(|line| !line.contains('\n')).map(|line| line.chars().count()).max();
+    assert!(longest.is_some_and(|longest| longest < 60), "{longest:?}: {shown:?}");
+}
+
+/// Returns the elapsed times in the lines about the missing Secret.
+fn times(shown: &str) -> BTreeSet<&str> {
+    let lines = shown.split(CLEAR);
+    lines.filter_map(|line| Some(line.split_once(" deployment/tax: SecretMissing")?.0)).collect()
 }

@@ -20,8 +20,9 @@ const HEADING: &str = "Cluster options";
 const CONNECTION: [&str; 4] = ["context", "kubeconfig", "user", "groups"];
 
 /// The commands that use only some of the options.
-const PARTIAL: [(&str, &[&str]); 8] = [
+const PARTIAL: [(&str, &[&str]); 9] = [
     ("run", &CONNECTION),
+    ("migrate", &CONNECTION),
     ("demo", &["context"]),
     ("dev-server", &[]),
     ("action", &[]),

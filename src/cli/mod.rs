@@ -70,6 +70,7 @@ enum Command {
     Action(commands::Actions),
     Ready(ready::Args),
     Version(resources::Version),
+    Migrate(resources::Migrate),
     /// Print the CustomResourceDefinitions.
     #[command(after_long_help = crds::EXAMPLES)]
     Crds,
@@ -124,6 +125,7 @@ pub fn main() -> ExitCode {
         Command::Suspend(args) => commands(resources::suspend(args)),
         Command::Resume(args) => commands(resources::resume(args)),
         Command::Version(args) => commands(resources::version(args)),
+        Command::Migrate(args) => commands(resources::migrate(args)),
         Command::Connectors(args) => commands(commands::connectors(args)),
         Command::Staged(args) => commands(commands::staged(args)),
         Command::Deployments(args) => commands(commands::deployments(args)),

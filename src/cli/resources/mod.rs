@@ -15,6 +15,7 @@ mod failure;
 mod follow;
 mod kind;
 mod live;
+mod migrate;
 mod output;
 mod page;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub(super) use self::doctor::{Doctor, doctor};
 pub(super) use self::events::{Events, events};
 pub(super) use self::failure::{Failed, similar};
 pub(super) use self::kind::ResourceType;
+pub(super) use self::migrate::{Migrate, migrate};
 pub(super) use self::output::{Form, Output};
 pub(super) use self::request::{
     Reconcile, Redeploy, Rerun, Resume, Suspend, reconcile, redeploy, rerun, resume, suspend,

@@ -3,6 +3,7 @@
 mod awaited;
 mod changed;
 mod doctor;
+mod migrated;
 mod plugin;
 mod refused;
 mod scaffolded;

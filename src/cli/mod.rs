@@ -57,6 +57,7 @@ enum Command {
     Suspend(resources::Suspend),
     Resume(resources::Resume),
     Wait(resources::Wait),
+    Adopt(commands::Adopt),
     /// Look connectors up in the registry.
     #[command(alias = "connector")]
     Connectors(commands::Connectors),
@@ -130,6 +131,7 @@ pub fn main() -> ExitCode {
         Command::Staged(args) => commands(commands::staged(args)),
         Command::Deployments(args) => commands(commands::deployments(args)),
         Command::Action(args) => commands(commands::actions(args)),
+        Command::Adopt(args) => commands(commands::adopt(args)),
         Command::Wait(args) => commands(resources::wait(args)),
         Command::Ready(args) => commands(ready::run(args)),
         Command::Scaffold(args) => commands(commands::scaffold(args)),

@@ -61,7 +61,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
 }
 
 /// Returns the manifests, and the ids of deployments that cannot be exported.
-fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Vec<String>) {
+pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Vec<String>) {
     let mut manifests: Vec<Value> = project.manifest.iter().cloned().collect();
     let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
     for deployment in deployments {

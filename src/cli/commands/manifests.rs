@@ -10,7 +10,7 @@ use super::Failed;
 use crate::cli::printing::print;
 
 /// Where to write manifests.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Target {
     /// Folder in which each manifest becomes a file KIND-NAME.yaml. It is created if it does not exist; existing files
     /// are not overwritten. Default: standard output.

@@ -4,6 +4,7 @@
 //! values are never printed. Next: `project` for the project and its credentials, `output` for the format of results.
 
 mod action;
+mod adopt;
 mod connectors;
 mod deployments;
 mod export;
@@ -17,6 +18,7 @@ mod staged;
 mod template;
 
 pub(super) use action::{Actions, run as actions};
+pub(super) use adopt::{Adopt, run as adopt};
 #[cfg(feature = "local-cluster")]
 pub(super) use connectors::search;
 pub(super) use connectors::{Connectors, run as connectors};

@@ -10,12 +10,12 @@ use kube::Client;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use super::label;
+use super::{Failed, label};
 use crate::cli::cluster::Place;
 use crate::cli::completion;
 use crate::cli::installs::{self, OperatorNamespace};
 use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
-use crate::cli::resources::project_argument;
+use crate::cli::resources::{self, project_argument};
 use crate::controllers::connect_project;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_object::ProjectObject;
@@ -97,6 +97,20 @@ impl Project {
             (settings, known)
         };
         Ok((client(&settings, &hosts, &self.reach)?, known))
+    }
+
+    /// Returns a client of the cluster, and the namespace.
+    pub(super) async fn cluster(&self) -> Result<(Client, String), Failed> {
+        Ok(self.place.client().await.map_err(resources::Failed::Cluster)?)
+    }
+
+    /// Returns the value of --project, as a user types it.
+    pub(super) fn word(&self) -> Option<String> {
+        let reference = self.reference.as_ref()?;
+        Some(match reference.kind {
+            ProjectKind::ConnectProject => reference.name.clone(),
+            ProjectKind::ClusterConnectProject => format!("clusterproject/{}", reference.name),
+        })
     }
 
     async fn of_cluster(&self, reference: &ProjectRef) -> Result<Settings, ProjectError> {

@@ -15,7 +15,7 @@ use super::progress::{Goal, Progress};
 use super::selection::{Found, read};
 
 /// Default of `--timeout`: longer than a deployment usually takes, which is up to half an hour.
-pub(super) const TIMEOUT: &str = "40m";
+pub(in crate::cli) const TIMEOUT: &str = "40m";
 /// Pause between two updates of the elapsed time on a terminal.
 const TICK: Duration = Duration::from_secs(1);
 

@@ -35,6 +35,7 @@ pub(super) use self::argument::project as project_argument;
 pub(super) use self::doctor::{Doctor, doctor};
 pub(super) use self::events::{Events, events};
 pub(super) use self::failure::{Failed, similar};
+pub(super) use self::follow::TIMEOUT;
 pub(super) use self::kind::ResourceType;
 pub(super) use self::migrate::{Migrate, migrate};
 pub(super) use self::output::{Form, Output};
@@ -45,7 +46,7 @@ pub(super) use self::selection::deployment;
 pub(super) use self::status::{Status, status};
 pub(super) use self::tree::{Tree, tree};
 pub(super) use self::version::{Version, version};
-pub(super) use self::wait::{Wait, wait};
+pub(super) use self::wait::{Wait, await_ready, wait};
 
 use crate::names;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
+use kube::Client;
 
 use crate::cli::completion;
 use crate::crd::parse_duration;
@@ -14,7 +15,7 @@ use super::failure::Failed;
 use super::follow::{Followed, TIMEOUT, follow};
 use super::kind::ResourceType;
 use super::progress::Goal;
-use super::selection::Selection;
+use super::selection::{Selection, get};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,6 +43,21 @@ pub(in crate::cli) struct Wait {
     /// Maximum time to wait for all resources, such as 90s or 20m.
     #[arg(long, value_name = "DURATION", default_value = TIMEOUT, value_parser = parse_duration)]
     timeout: Duration,
+}
+
+/// Waits for one `ConnectorDeployment`.
+///
+/// # Errors
+/// If it does not exist, or is not ready in the end.
+pub(in crate::cli) async fn await_ready(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    timeout: Duration,
+) -> Result<(), Failed> {
+    let found = get(client, namespace, ResourceType::Deployment, name).await?;
+    let followed = Followed { goal: Goal::Ready, timeout };
+    follow(client, &Clock::system(), &[(ResourceType::Deployment, found)], &followed).await
 }
 
 /// Waits.

@@ -47,15 +47,20 @@ async fn an_existing_deployment_is_adopted_by_the_steps_of_the_page() {
     shop.make_elsewhere_under("tax", "info");
     let shell = Shell::of(&shop).await;
     let steps = of_page("docs/moving.md", &["sh"]);
-    let [export, secret, take] = &steps[..] else { panic!("three steps") };
-    shell.run(&export.place(), &export.text, 0).await;
+    let [look, observe, secret, take] = &steps[..] else { panic!("four steps") };
+    let manifests = shell.run(&look.place(), &look.text, 0).await;
+    assert!(manifests.contains("kind: ConnectorDeployment"), "{manifests}");
+    shell.run(&observe.place(), &observe.text, 0).await;
     shop.until_reason("Observed").await;
+    shell.run(&take.place(), &take.text, 1).await;
     shell.run(&secret.place(), &secret.text, 0).await;
-    let (patch, wait) = take.text.split_once('\n').expect("two commands");
-    shell.run(&take.place(), patch, 0).await;
-    shop.until_reason("Adopting").await;
-    shop.pass(QUIET).await;
-    shell.run(&take.place(), wait, 0).await;
+    let place = take.place();
+    let taken = shell.run(&place, &take.text, 0);
+    let time_passes = async {
+        shop.until_reason("Adopting").await;
+        shop.pass(QUIET).await;
+    };
+    futures::join!(taken, time_passes);
     let live = json!(shop.until_reason("Deployed").await);
     let conditions = live["status"]["conditions"].as_array().unwrap();
     assert!(

@@ -8,17 +8,22 @@ use dev_server::Options;
 
 use crate::patience::patience;
 use crate::shop::Shop;
+use crate::trouble::pace::{FINE, meanwhile, stepped};
 use crate::written::Shell;
 
 /// Runs a script in the namespace of a shop with a project and nothing else.
 async fn run(name: &str, script: &str) {
+    run_at(Clock::system(), name, script).await;
+}
+
+async fn run_at(clock: Clock, name: &str, script: &str) {
     let repositories = tempfile::tempdir().unwrap();
     let options = Options {
         deploy_duration: Duration::from_millis(200),
         repositories: Some(repositories.path().to_owned()),
         ..Options::default()
     };
-    let shop = Shop::with(options, Clock::system()).await;
+    let shop = Shop::with(options, clock).await;
     let variables = [
         ("PATIENCE", format!("{}s", patience().as_secs())),
         ("NAMESPACE", shop.sandbox.namespace.clone()),
@@ -39,8 +44,10 @@ async fn three_failures_and_their_causes() {
 }
 
 #[tokio::test]
-async fn rotate_suspend_orphan_and_observe_again() {
-    run("operate.sh", include_str!("operate.sh")).await;
+async fn rotate_suspend_orphan_and_adopt() {
+    let clock = stepped();
+    // An adoption waits until nothing has changed for a minute.
+    meanwhile(&clock, FINE, run_at(clock.clone(), "operate.sh", include_str!("operate.sh"))).await;
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-# Rotate a secret, suspend and resume, leave the deployment behind, and observe it again.
+# Rotate a secret, suspend and resume, leave the deployment behind, and take it over again.
 connect-operator scaffold demo-connector --name tax --project shop |
   sed 's/service.API_TOKEN: ""/service.API_TOKEN: my-first-token/' | kubectl apply -f -
 connect-operator wait tax --timeout "$PATIENCE"
@@ -23,7 +23,11 @@ kubectl patch cdep tax --type=merge -p '{"spec": {"deletionPolicy": "Orphan"}}'
 kubectl delete cdep tax
 connect-operator deployments get "$key" --project shop | grep 'Deployed'
 
-connect-operator deployments export "$key" --project shop --output-dir exported
-kubectl apply -f exported
+connect-operator adopt "$key" --project shop | grep 'managementPolicy: .*ObserveOnly'
+connect-operator adopt "$key" --project shop --apply --timeout "$PATIENCE" | grep 'Observed'
+if connect-operator adopt "$key" --project shop --take-over 2> held; then echo "it has no values"; exit 1; fi
+grep 'lacks service.API_TOKEN' held
 name=$(kubectl get cdep -o jsonpath='{.items[0].metadata.name}')
-connect-operator wait "$name" --timeout "$PATIENCE" | grep 'Observed'
+kubectl patch secret "$name" -p '{"stringData": {"service.API_TOKEN": "my-third-token"}}'
+connect-operator adopt "$key" --project shop --take-over --timeout "$PATIENCE" | grep ': Deployed'
+test "$(kubectl get cdep "$name" -o jsonpath='{.status.version}')" = 3

@@ -18,7 +18,7 @@ async fn every_verb_works_through_kubectl() {
     symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.path().join("kubectl-connect")).unwrap();
     let manifest = folder.path().join("tax.json");
     std::fs::write(&manifest, shop.deployment().to_string()).unwrap();
-    let manifest = manifest.to_str().unwrap();
+    let (manifest, key) = (manifest.to_str().unwrap(), format!("{}_tax", shop.sandbox.namespace));
     for (arguments, expected) in [
         (&["status", "tax"][..], "kubectl connect resume deployment/tax"),
         (&["tree"], "ConnectorDeployment/tax"),
@@ -40,6 +40,7 @@ async fn every_verb_works_through_kubectl() {
         (&["staged", "list", "--project", "shop"], "demo-staged"),
         (&["deployments", "list", "--project", "shop"], "demo-connector"),
         (&["action", "get", "cart/getCart", "--url", &shop.dev.url()], "cartId"),
+        (&["adopt", &key, "--project", "shop"], "managementPolicy: ObserveOnly"),
     ] {
         if arguments[0] == "status" {
             shop.change(&serde_json::json!({"spec": {"suspend": true}})).await;

@@ -1,0 +1,186 @@
+//! `adopt`: takes an existing deployment over, one step at a time, with what other commands do: export, apply, wait.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap_complete::engine::ArgValueCandidates;
+use connect_api::{ConnectApi as _, Selector};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+use super::export::manifests;
+use super::manifests::Target;
+use super::project::Project;
+use super::{Failed, absent};
+use crate::cli::completion;
+use crate::cli::printing::print;
+use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready, program};
+use crate::controllers::connector_deployment::intent;
+use crate::controllers::secret;
+use crate::crd::{ConnectorDeployment, parse_duration};
+use crate::names;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Look at the manifests
+  connect-operator adopt tax --project shop
+
+  # Apply them: the resource only observes the deployment
+  connect-operator adopt tax --project shop --apply
+
+  # Once the Secret has its keys, and no script changes the deployment any more
+  connect-operator adopt tax --project shop --take-over";
+
+/// Take over an existing deployment, one step at a time.
+///
+/// 1. Without an option: prints the manifests of the deployment, as `deployments export` does.
+///
+/// 2. --apply: applies them, shows what the operator reports about the deployment, and which keys the Secret lacks. The
+///    resource only observes. The values are for you to fill in, because the API never returns secured values.
+///
+/// 3. --take-over: sets `managementPolicy: Full` and `adoptionPolicy: Adopt`, and waits. Nothing is redeployed unless a visible
+///    value differs; `connect-operator plan` shows it beforehand. Stop other programs that change the deployment.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(in crate::cli) struct Adopt {
+    /// Key of the deployment.
+    #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::keys))]
+    key: String,
+
+    /// Apply the manifests, and wait until the operator has observed the deployment.
+    #[arg(long, requires = "project", conflicts_with = "take_over")]
+    apply: bool,
+
+    /// Let the ConnectorDeployment manage the deployment, and wait until it does. The Secret needs all its keys.
+    #[arg(long, requires = "project")]
+    take_over: bool,
+
+    /// Maximum time to wait, such as 90s or 20m.
+    #[arg(long, value_name = "DURATION", default_value = TIMEOUT, value_parser = parse_duration)]
+    timeout: Duration,
+
+    #[command(flatten)]
+    project: Project,
+}
+
+/// Takes the step that was asked for.
+///
+/// # Errors
+/// If the deployment or its resource does not exist, a Secret lacks a key, or the cluster refuses something.
+pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
+    if args.take_over {
+        return take_over(&args).await;
+    }
+    let (client, known) = args.project.client_and_manifest().await?;
+    let selector = Selector::Key(args.key.clone());
+    let Some(deployment) = client.deployment(&selector).await? else {
+        return Err(absent(&client, selector).await);
+    };
+    let (manifests, _) = manifests(&known, &[&deployment]);
+    if args.apply {
+        return apply(&args, &manifests).await;
+    }
+    Target::default().write(&manifests)?;
+    if let Some(word) = args.project.word() {
+        eprintln!("Next: {} adopt {} --project {word} --apply", program(), args.key);
+    }
+    Ok(())
+}
+
+async fn apply(args: &Adopt, manifests: &[Value]) -> Result<(), Failed> {
+    let (client, namespace) = args.project.cluster().await?;
+    let parameters = PatchParams::apply(names::COMMAND_FIELD_MANAGER);
+    for manifest in manifests {
+        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+        let deployment = manifest["kind"] == ResourceType::Deployment.kind();
+        let applied = if deployment {
+            let api = ResourceType::Deployment.api(client.clone(), &namespace);
+            api.patch(name, &parameters, &Patch::Apply(manifest)).await.map(drop)
+        } else {
+            let resource = kube::api::ApiResource::erase::<k8s_openapi::api::core::v1::Secret>(&());
+            let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &resource);
+            api.patch_metadata(name, &parameters, &Patch::Apply(manifest)).await.map(drop)
+        };
+        applied.map_err(resources::Failed::from)?;
+        print(&format!("{}/{name} applied\n", if deployment { "deployment" } else { "secret" }))?;
+    }
+    let object = existing(&client, &namespace, &args.key).await?;
+    await_ready(&client, &namespace, &object.name_any(), args.timeout).await?;
+    let missing = missing(&client, &namespace, &object).await?;
+    for (secret, keys) in &missing {
+        eprintln!("Next: add the values of the deployment to the Secret {secret}, which lacks {}", keys.join(", "));
+    }
+    if let Some(word) = args.project.word() {
+        let start = if missing.is_empty() { "Next" } else { "Then" };
+        eprintln!("{start}: {} adopt {} --project {word} --namespace {namespace} --take-over", program(), args.key);
+    }
+    Ok(())
+}
+
+async fn take_over(args: &Adopt) -> Result<(), Failed> {
+    let (client, namespace) = args.project.cluster().await?;
+    let object = existing(&client, &namespace, &args.key).await?;
+    let missing = missing(&client, &namespace, &object).await?;
+    if !missing.is_empty() {
+        let each = missing.iter().map(|(secret, keys)| format!("the Secret {secret} lacks {}", keys.join(", ")));
+        let all = each.collect::<Vec<_>>().join("; ");
+        return Err(Failed::Argument(format!("{all}: add the values of the deployment first")));
+    }
+    let name = object.name_any();
+    let change = json!({
+        "metadata": {"resourceVersion": object.resource_version()},
+        "spec": {"managementPolicy": "Full", "adoptionPolicy": "Adopt"},
+    });
+    let parameters =
+        PatchParams { field_manager: Some(names::COMMAND_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    let api = ResourceType::Deployment.api(client.clone(), &namespace);
+    api.patch(&name, &parameters, &Patch::Merge(change)).await.map_err(resources::Failed::from)?;
+    Ok(await_ready(&client, &namespace, &name, args.timeout).await?)
+}
+
+/// Returns the `ConnectorDeployment` of a remote key.
+async fn existing(client: &Client, namespace: &str, key: &str) -> Result<ConnectorDeployment, Failed> {
+    let all = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace).list(&ListParams::default()).await;
+    let all = all.map_err(resources::Failed::from)?;
+    all.items.into_iter().find(|object| intent::key(object) == key).ok_or_else(|| {
+        let remedy = "create it with --apply";
+        Failed::Argument(format!("no ConnectorDeployment in the namespace {namespace} has the key {key}: {remedy}"))
+    })
+}
+
+/// Returns the keys that the Secrets of a resource lack.
+async fn missing(
+    client: &Client,
+    namespace: &str,
+    object: &ConnectorDeployment,
+) -> Result<BTreeMap<String, Vec<String>>, Failed> {
+    let spec = serde_json::to_value(&object.spec).map_err(|error| Failed::Argument(error.to_string()))?;
+    let mut needed = BTreeMap::<String, Vec<String>>::new();
+    references(&spec, &mut needed);
+    for (name, keys) in &mut needed {
+        let found = secret::read(client, namespace, name).await.map_err(resources::Failed::from)?;
+        let data = found.and_then(|secret| secret.data).unwrap_or_default();
+        keys.retain(|key| !data.contains_key(key));
+    }
+    needed.retain(|_, keys| !keys.is_empty());
+    Ok(needed)
+}
+
+/// Collects the keys of each Secret that a spec names.
+fn references(spec: &Value, found: &mut BTreeMap<String, Vec<String>>) {
+    match spec {
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Object(members) => {
+            for (name, member) in members {
+                match (name.as_str(), member["name"].as_str(), member["key"].as_str()) {
+                    ("secretKeyRef", Some(secret), Some(key)) => {
+                        found.entry(secret.to_owned()).or_default().push(key.to_owned());
+                    }
+                    _ => references(member, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -165,7 +165,7 @@ async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
         "get cdep -w",
         " tree",
         " status tax",
-        " wait ",
+        " wait my-live",
         " logs tax",
         "get connectors",
         "get cst",

@@ -115,5 +115,6 @@ async fn man_shows_every_page_without_a_warning() {
     }
     let page = folder.path().join("connect-operator-wait.1");
     let shown = printed("man", &["--local-file", page.to_str().unwrap()]).await;
-    assert!(shown.contains("\n       connect-operator wait tax\n"), "an example is a line of its own: {shown}");
+    let example = shown.lines().any(|line| line.trim() == "connect-operator wait tax");
+    assert!(example, "an example is a line of its own: {shown}");
 }

@@ -94,9 +94,13 @@ mod tests {
     fn a_namespace_that_comes_later_gets_no_turn_that_has_passed() {
         let mut queue = RoundRobin::default();
         let of = |name: &str| ObjectRef::deployment(&name[..1], name);
-        ["a0", "a1", "a2", "a3", "a4", "a5"].iter().for_each(|name| queue.push(&of(name)));
+        for name in ["a0", "a1", "a2", "a3", "a4", "a5"] {
+            queue.push(&of(name));
+        }
         (0..4).for_each(|_| drop(queue.pop()));
-        ["b0", "b1", "b2"].iter().for_each(|name| queue.push(&of(name)));
+        for name in ["b0", "b1", "b2"] {
+            queue.push(&of(name));
+        }
         let order: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|object_ref| object_ref.name).collect();
         assert_eq!(order, ["b0", "a4", "b1", "a5", "b2"]);
     }

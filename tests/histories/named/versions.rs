@@ -14,6 +14,9 @@ use crate::users::RESOURCES;
 /// A part of the time after which the registry was read again, and a redeploy has ended.
 const PART: Step = Step::Pass(180);
 
+/// The same in larger parts.
+const WHILE: Step = Step::Pass(400);
+
 fn latest() -> Shape {
     Shape { latest: true, ..Shape::default() }
 }
@@ -35,9 +38,15 @@ fn rule_15_latest_follows_each_new_version_with_one_redeploy() {
     check_all(vec![
         ("a new version", following(vec![Step::Publish]), (1, 1, 1)),
         ("one after the other", following(vec![Step::Publish, Step::Publish]), (1, 2, 2)),
+        (
+            "one after the other, with reconciles a minute apart",
+            History { live: Some(latest()), ..live(vec![Step::Publish, WHILE, WHILE, Step::Publish, WHILE, WHILE]) },
+            (1, 2, 2),
+        ),
         ("two at once", History { live: Some(latest()), ..live(vec![Step::Publish, Step::Publish]) }, (1, 1, 1)),
         ("killed before the call", interrupted(DieBefore), (1, 1, 1)),
-        ("killed after the call", interrupted(DieAfter), (1, 1, 1)),
+        // Started again after the quiet period, it finds nothing that shows whose redeploy this was (rule 6).
+        ("killed after the call", interrupted(DieAfter), (1, 2, 2)),
         ("the answer is lost", interrupted(LostBack), (1, 1, 1)),
         ("it arrives after its caller gave up", interrupted(Late(25)), (1, 1, 1)),
         ("refused at first", interrupted(Invalid), (1, 1, 1)),

@@ -13,6 +13,8 @@ pub struct Cache {
     pub registered: Option<i64>,
     /// Generation for which the registry is asked past its cache, and since when.
     pub doubted: Option<(i64, Timestamp)>,
+    /// Since when the registry is read again for the declarations that a call needs.
+    pub declarations_asked: Option<Timestamp>,
     /// The version of the deployment that is verified, and since when it is settled in this version. Older lookups are
     /// not used.
     pub verified_since: Option<(i64, Timestamp)>,

@@ -39,6 +39,7 @@ fn rule_15_latest_follows_each_new_version_with_one_redeploy() {
         ("a new version", following(vec![Step::Publish]), (1, 1, 1)),
         ("one after the other", following(vec![Step::Publish, Step::Publish]), (1, 2, 2)),
         (
+            // The declarations of the connector are then older than a minute whenever the record was read.
             "one after the other, with reconciles a minute apart",
             History { live: Some(latest()), ..live(vec![Step::Publish, WHILE, WHILE, Step::Publish, WHILE, WHILE]) },
             (1, 2, 2),

@@ -24,6 +24,9 @@ const STAGED_AGAIN: Duration = Duration::from_secs(3);
 /// Maximum age of the declarations that a create or a move uses: a version that adds an application may be published at
 /// any time.
 const DECLARATIONS_AGE: Duration = Duration::from_mins(1);
+/// Maximum age of declarations that were read for this call: the record has to be read again after them, which takes long in
+/// a large project with a low rate. Without this, each of the two would wait for the other one for ever.
+const OWN_DECLARATIONS_AGE: Duration = Duration::from_mins(10);
 /// Pause before the registry is read again if it did not contain what a connector declares.
 const DECLARATIONS_AGAIN: Duration = Duration::from_mins(1);
 
@@ -134,7 +137,7 @@ impl Deployment<'_> {
 
     /// Prevents a create, and a move to another version, while a recent registry entry with every application that the
     /// connector declares is missing. The registry is read again soon, and the response enqueues the resource.
-    fn without_declarations(&self, remote: &Remote, inputs: &Inputs, target: &Target) -> Option<Obstacle> {
+    fn without_declarations(&mut self, remote: &Remote, inputs: &Inputs, target: &Target) -> Option<Obstacle> {
         let project = &inputs.wanted.remote.project_key;
         let registry_entry = inputs.registered.registry_entry.as_ref()?;
         let now = self.context.clock.now();
@@ -143,13 +146,17 @@ impl Deployment<'_> {
         let declared =
             matches!(&registry_entry.found, RegistryAnswer::There(offering) if offering.applications.is_some());
         let fresh = earlier(now, DECLARATIONS_AGE);
+        let asked = self.cache.own.declarations_asked.filter(|asked| *asked >= earlier(now, OWN_DECLARATIONS_AGE));
+        let fresh = asked.map_or(fresh, |asked| asked.min(fresh));
         if declared
             && registry_entry.current
             && (registry_entry.at >= fresh || ask(fresh).is_some_and(|registry_entry| registry_entry.current))
         {
+            self.cache.own.declarations_asked = None;
             return None;
         }
         if declared && registry_entry.current {
+            self.cache.own.declarations_asked = asked.or(Some(now));
             return Some(Obstacle::Doubt);
         }
         let absent = registry_entry.found == RegistryAnswer::Absent && registry_entry.current;

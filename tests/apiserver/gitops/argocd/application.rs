@@ -110,14 +110,11 @@ impl Setup {
     async fn prunes_the_deployment_only(&self) {
         let revision = self.argo.commit(&[(DEPLOYMENT_FILE, None)]).await;
         self.slow.shop.until_reason("Undeploying").await;
-        let waits = |object: &Value| {
-            let operation = &object["status"]["operationState"];
-            operation["phase"] == "Running" && operation["syncResult"]["revision"] == revision
-        };
-        self.argo.until("the sync lasts until the deployment is gone", waits).await;
+        self.argo.until_applied(&revision).await;
+        let pruning = |object: &Value| [sync_of(object), health_of(object)] == ["OutOfSync", "Progressing"];
+        self.argo.until("the deployment is still there", pruning).await;
         self.slow.finish();
         self.slow.assert_only_the_project_is_left().await;
-        self.argo.until_applied(&revision).await;
         self.argo.until_health("Healthy").await;
         assert_eq!(self.slow.sent(), [1, 4, 1]);
     }

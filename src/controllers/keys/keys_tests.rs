@@ -317,6 +317,30 @@ fn rule_4_the_next_reconcile_withdraws_an_announcement_without_a_write() {
 }
 
 #[test]
+fn rule_4_an_operation_in_the_status_stays_when_its_announcement_is_withdrawn() {
+    let world = World::new();
+    let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &operating()));
+    world.keys.saw(&two);
+    assert_eq!(world.keys.begin(&two, &place(), ClaimReason::Create), ClaimStatus::Owner);
+    world.keys.saw(&one);
+    assert_eq!(world.keys.claim_status(&two), ClaimStatus::Owner);
+    assert_eq!(world.keys.claim_status(&one), after("two"));
+}
+
+#[test]
+fn rule_4_what_has_begun_keeps_its_key_where_it_began_whatever_its_project_names_now() {
+    let world = World::new();
+    world.admit("shop", "elsewhere", "other");
+    let remote = owning("1")["status"]["remote"].clone();
+    let mut moved = operating();
+    merge(&mut moved, &json!({"status": {"remote": remote}, "spec": {"projectRef": {"name": "elsewhere"}}}));
+    world.keys.saw(&resource("two", 2, &moved));
+    let one = resource("one", 1, &json!({}));
+    world.keys.saw(&one);
+    assert_eq!(world.keys.claim_status(&one), after("two"), "its create may still arrive");
+}
+
+#[test]
 fn rule_4_what_a_watch_shows_again_withdraws_no_announcement() {
     let world = World::new();
     let (one, two) = (resource("one", 1, &json!({})), resource("two", 2, &json!({})));

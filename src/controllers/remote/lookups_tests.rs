@@ -66,6 +66,28 @@ fn unverified_resources_are_looked_up_with_growing_pauses_and_verified_ones_at_t
 }
 
 #[test]
+fn a_lookup_that_failed_keeps_its_backoff_whatever_reconciles_ask() {
+    let (mut lookups, lookup) = (Lookups::default(), lookup());
+    lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0));
+    assert!(observe(&mut lookups, &lookup, 0, [broken(), Found::Absent], 1), "a lookup was pending");
+    let due = lookups.next();
+    verified(&mut lookups, 2);
+    assert_eq!(lookups.next(), due, "another cadence");
+    assert_eq!(lookups.take(&object_ref(0), &lookup, at(3), INTERVAL, at(3)), None);
+    assert_eq!(lookups.next(), due, "a newer lookup is pending");
+}
+
+#[test]
+fn a_pending_lookup_begins_no_earlier_than_its_result_may_be() {
+    let (mut lookups, lookup) = (Lookups::default(), lookup());
+    lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0));
+    observe(&mut lookups, &lookup, 0, [Found::Absent, Found::Absent], 1);
+    verified(&mut lookups, 1);
+    assert_eq!(lookups.take(&object_ref(0), &lookup, at(20), INTERVAL, at(10)), None);
+    assert_eq!(lookups.next(), at(20));
+}
+
+#[test]
 fn a_failed_read_keeps_the_earlier_result_unless_a_newer_one_is_pending() {
     let (mut lookups, lookup) = (Lookups::default(), lookup());
     assert_eq!(lookups.take(&object_ref(0), &lookup, at(0), INTERVAL, at(0)), None);

@@ -31,7 +31,7 @@ const LONGEST_NOTE: usize = 1024;
 const LONGEST_NAME: usize = 253;
 /// Longest `reportingInstance` (Kubernetes API: `events.k8s.io/v1`), in bytes.
 const LONGEST_INSTANCE: usize = 128;
-/// Events that may wait, of all objects; less than 5 MB.
+/// Events that may wait, of all objects: 5 MB, or 15 MB with the longest notes.
 const WAITING: usize = 10_000;
 /// Time after its last Event at which a series ends. The API server keeps an Event for an hour unless told otherwise.
 const CONTINUES_WITHIN: Duration = Duration::from_mins(6);
@@ -49,7 +49,7 @@ pub struct NewEvent {
     pub reason: &'static str,
     /// What the operator was doing, in one word.
     pub action: &'static str,
-    /// A sentence; cut to 1024 bytes.
+    /// A sentence; what exceeds 1024 bytes is cut off.
     pub note: String,
 }
 
@@ -71,6 +71,7 @@ impl EventRecorder {
     /// Takes an Event that happened at `now`.
     pub fn take(&self, event: NewEvent, now: Timestamp) {
         let reason = event.reason;
+        let event = NewEvent { note: cut(&event.note, LONGEST_NOTE), ..event };
         if self.sender.try_send((event, now)).is_err() {
             tracing::debug!(reason, "the Event was dropped, because too many others wait");
         }
@@ -117,7 +118,6 @@ impl Publisher {
         // An Event about a cluster-scoped object is in this namespace (Kubernetes API: `events.k8s.io/v1`).
         let namespace = event.regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let api = Api::<Event>::namespaced(self.client.clone(), &namespace);
-        let event = NewEvent { note: cut(&event.note, LONGEST_NOTE), ..event };
         self.series.sweep(self.clock.now());
         if let Some(last) = self.series.continued(&event, at) {
             let series = EventSeries { count: last.count + 1, last_observed_time: MicroTime(at) };

@@ -95,6 +95,15 @@ async fn what_was_taken_is_published_in_order_also_after_the_end() {
 }
 
 #[tokio::test]
+async fn a_long_note_is_cut_before_it_waits() {
+    let (recorder, requests) = (EventRecorder::default(), Arc::default());
+    recorder.take(event("a", "Failed", &"x".repeat(5_000)), START);
+    recorder.publish(client(&requests), Clock::stepped(START), std::future::ready(())).await;
+    let sent = requests.lock().expect("a lock")[0].clone();
+    assert!(sent.len() <= "POST \"\"".len() + LONGEST_NOTE && sent.ends_with("…\""), "{sent}");
+}
+
+#[tokio::test]
 async fn events_without_room_are_dropped() {
     let (recorder, requests) = (EventRecorder::default(), Arc::default());
     for number in 0..WAITING + 5 {

@@ -219,6 +219,11 @@ fn resource(
     if missing && gone && (reason == "ConnectorVersionUnavailable" || status.id.is_some()) {
         return None;
     }
+    // Nothing is deleted that could not be created again.
+    let recreates = object.spec.removed_values == RemovedValues::Recreate;
+    if missing && recreates && reason == "ConnectorVersionUnavailable" {
+        return None;
+    }
     if status.operation.is_some() {
         return Some("an operation is in progress".to_owned());
     }
@@ -264,7 +269,6 @@ fn resource(
         "UndeployFailed" => reason == "UndeployFailed",
         _ => false,
     };
-    let recreates = object.spec.removed_values == RemovedValues::Recreate;
     let life = object.uid().and_then(|uid| checker.lives.get(&uid));
     let sent = |key: &str| life.is_some_and(|life| life.ever_sent.contains(key));
     let named = desired::named(object);

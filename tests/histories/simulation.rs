@@ -284,7 +284,7 @@ impl Simulation {
                 return;
             }
         }
-        panic!("it does not become idle");
+        self.checker.wrong("it does not become idle".to_owned());
     }
 
     async fn happen(&mut self, call: Call) {

@@ -205,6 +205,8 @@ impl Reconciler<'_> {
                 Ok(look) => look,
                 Err(error) => return Ok(Some(self.failed(asked, &error, &remote.settings().project_key))),
             };
+            // What the last read lacked is not needed any more if this one has nothing to write.
+            needed.clear();
             let plan = decide::decide(&self.owner.name, &kept, &look.seen, look.extent.whole, most);
             let gone: Vec<String> =
                 absent_before.iter().flatten().filter(|name| plan.absent.contains(*name)).cloned().collect();

@@ -119,7 +119,7 @@ impl Checker {
         *self.counts.entry(what.to_owned()).or_default() += 1;
     }
 
-    fn wrong(&mut self, text: String) {
+    pub(crate) fn wrong(&mut self, text: String) {
         self.broken.get_or_insert(text);
     }
 

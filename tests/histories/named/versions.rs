@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{check_all, live, outage};
-use crate::history::{History, Reading, Shape, Step};
+use crate::history::{Foreign, History, Reading, Shape, Step};
 use crate::interceptor::Place;
 use crate::replay::simulate;
 use crate::simulation::{Outage, Simulation};
@@ -91,4 +91,16 @@ fn rule_15_a_version_that_is_published_later_is_rolled_out_within_an_interval() 
         assert_eq!(result, Ok(()), "{case}\n{log}");
         assert_eq!(simulation.checker.counts.get("redeploys"), Some(&1), "{case}\n{log}");
     }
+}
+
+#[test]
+fn rule_15_nothing_is_deleted_that_could_not_be_created_again() {
+    let recreate = Shape { version: 1, recreate: true, ..Shape::default() };
+    let with_config = Shape { config: true, ..Shape::default() };
+    let steps = vec![Step::Publish, Step::Write(0, recreate), Step::Foreign(0, Foreign::Redeploy)];
+    check_all(vec![(
+        "a version that is not the latest",
+        History { live: Some(with_config), ..live(steps) },
+        (1, 0, 0),
+    )]);
 }

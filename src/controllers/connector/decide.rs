@@ -29,7 +29,8 @@ pub struct ObservedObject {
 pub struct Plan {
     /// Names of the objects to write, each with the index of its connector in the observation.
     pub write: Vec<(String, usize)>,
-    /// Objects of connectors that were not observed, or exceed the limit. A single observation proves nothing.
+    /// Objects of connectors that were not observed, or exceed the limit. A single observation proves nothing. An object
+    /// whose connector gets another name stays until the object with that name is there.
     pub absent: BTreeSet<String>,
 }
 
@@ -61,15 +62,21 @@ pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[ObservedObje
     if whole {
         plan.absent = kept.keys().cloned().collect();
     }
+    let mut moving = BTreeSet::new();
     for at in order {
         let name = &names[at];
+        let id = &seen[at].identity.id;
         plan.absent.remove(name);
+        if kept.get(name).is_none_or(|kept| kept.id != *id) {
+            moving.insert(id);
+        }
         let as_it_should_be =
             kept.get(name).is_some_and(|kept| kept.print.intact && kept.print.digest == seen[at].digest);
         if !as_it_should_be {
             plan.write.push((name.clone(), at));
         }
     }
+    plan.absent.retain(|name| !moving.contains(&kept[name].id));
     plan
 }
 
@@ -176,6 +183,26 @@ mod tests {
             assert_eq!(again.write.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), write, "{case}, turned");
             assert_eq!(again.absent, plan.absent, "{case}, turned");
         }
+    }
+
+    #[test]
+    fn an_object_stays_until_its_connector_has_one_with_its_new_name() {
+        let first = seen("a", "1");
+        let mut second = seen("a", "2");
+        second.identity.id = "id-of-another".into();
+        let of = |name: String, of: &ObservedObject| {
+            let print = Print { digest: of.digest.clone(), intact: true, changed_by_others: false };
+            (name, Kept { id: of.identity.id.clone(), print })
+        };
+        let usual = "shop.a".to_owned();
+        let by_id = names::by_id("shop", &second.identity);
+        // The connector that holds the usual name is not in the registry any more.
+        let mut kept = BTreeMap::from([of(usual.clone(), &first), of(by_id.clone(), &second)]);
+        let plan = decide("shop", &kept, std::slice::from_ref(&second), true, 9);
+        assert_eq!((plan.write, plan.absent), (vec![(usual.clone(), 0)], BTreeSet::new()));
+        kept.extend([of(usual, &second)]);
+        let plan = decide("shop", &kept, std::slice::from_ref(&second), true, 9);
+        assert_eq!((plan.write, plan.absent), (vec![], BTreeSet::from([by_id])));
     }
 
     #[test]

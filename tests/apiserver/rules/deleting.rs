@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use connect_api::model::DeploymentStatus;
+use connect_operator::controllers::operations::QUIET_PERIOD;
 use connect_operator::names;
 use dev_server::{DeleteBusy, Fault, FaultAnswer, Options, Variant};
 use k8s_openapi::api::core::v1::Secret;
@@ -77,6 +78,7 @@ async fn rule_22_a_busy_deployment_is_deleted_again_once_it_is_idle() {
 #[tokio::test]
 async fn rule_22_a_failed_undeploy_is_reported_and_retried_with_backoff() {
     let shop = Leaping::live().await;
+    shop.slow_down();
     let id = status(&shop.get().await).id.expect("an id");
     shop.dev.world().fail_undeploy(&id, shop.dev.now()).unwrap();
     shop.delete().await;
@@ -97,8 +99,7 @@ async fn rule_22_a_failed_undeploy_is_reported_and_retried_with_backoff() {
     assert_eq!(shop.sent()[2], 2, "the second pause is longer");
     shop.pass(Duration::from_secs(10)).await;
     shop.until_calls("deleteDeploymentById", 3).await;
-    shop.clock.step(DEPLOYING);
-    shop.until_gone().await;
+    meanwhile(&shop.clock, COARSE, shop.until_gone()).await;
 }
 
 #[tokio::test]
@@ -153,13 +154,14 @@ async fn rule_22_an_outstanding_create_is_not_never_created() {
 async fn rule_22_a_deletion_waits_for_the_quiet_period_of_an_outstanding_create_that_never_arrived() {
     let shop = Leaping::open().await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
+    let start = shop.clock.now();
     shop.apply_deployment(&json!({})).await;
     shop.until_calls("createDeployment", 1).await;
     shop.delete().await;
-    let waiting = shop.pass(Duration::from_secs(110)).await;
+    let waiting = shop.pass(QUIET_PERIOD / 2).await;
     assert_eq!(ready(&waiting), ("Unknown", "Undeploying"));
-    shop.clock.step(Duration::from_secs(15));
-    shop.until_gone().await;
+    meanwhile(&shop.clock, COARSE, shop.until_gone()).await;
+    assert!(clock::between(start, shop.clock.now()) >= QUIET_PERIOD);
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 

@@ -41,6 +41,7 @@ async fn rule_06_a_failure_that_is_read_while_a_redeploy_runs_is_the_old_one() {
     shop.apply_deployment(&level("loud")).await;
     shop.finish("DeploymentFailed").await;
     let mut history = shop.history().await;
+    shop.slow_down();
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until_reason("Redeploying").await;
     shop.pass(GATHER).await;

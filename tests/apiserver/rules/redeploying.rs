@@ -211,6 +211,7 @@ async fn rule_09_changes_while_the_remote_is_busy_become_one_redeploy_after_it()
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", super::is_accepted).await;
+    shop.slow_down();
     for change in ["debug", "warn", "error"] {
         shop.change(&json!({"spec": level(change)})).await;
         let busy = shop.pass(Duration::from_secs(1)).await;

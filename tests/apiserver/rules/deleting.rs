@@ -61,18 +61,20 @@ async fn rule_22_a_busy_deployment_is_deleted_again_once_it_is_idle() {
     let shop = Leaping::with(Options { variant, ..Options::default() }).await;
     shop.apply_deployment(&json!({})).await;
     shop.until("accepted", is_accepted).await;
-    // A slow machine gives no time for retries.
-    shop.slow_down();
+    let start = shop.clock.now();
     shop.delete().await;
     shop.until_calls("deleteDeploymentById", 1).await;
     let waiting = shop.pass(Duration::from_millis(10)).await;
     assert_eq!(ready(&waiting), ("Unknown", "Undeploying"));
     assert!(waiting.metadata.deletion_timestamp.is_some());
     shop.pass(DEPLOYING).await;
-    shop.until_so("undeploying", || shop.there() == [DeploymentStatus::Undeploying]).await;
-    meanwhile(&shop.clock, COARSE, shop.until_gone()).await;
+    shop.until_calls("deleteDeploymentById", 2).await;
+    shop.clock.step(DEPLOYING);
+    shop.until_gone().await;
     assert!(shop.there().is_empty());
-    assert!(shop.sent()[2] <= 3, "{:?}", shop.sent());
+    // The first pause after a refusal is the shortest.
+    let pauses = clock::between(start, shop.clock.now()).as_secs() / 4;
+    assert!(shop.sent()[2] <= 2 + pauses, "{:?}", shop.sent());
 }
 
 #[tokio::test]

@@ -97,7 +97,10 @@ fn nothing_is_known_before_every_namespace_was_listed() {
     quota.saw(&project("a1"), second(1));
     quota.settle();
     quota.listed();
-    assert_eq!(admission(&quota, "a1"), Admission::Unknown);
+    for name in ["a1", "b1"] {
+        assert_eq!(admission(&quota, name), Admission::Unknown);
+    }
+    quota.forget(&project("b1"));
     quota.saw(&project("a1"), second(1));
     assert_eq!(drain(&mut enqueued), "");
     quota.listed();

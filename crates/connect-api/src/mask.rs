@@ -105,9 +105,6 @@ impl Search {
 
     /// Returns whether a text contains a value that is too short to be replaced.
     fn leaves_out(&self, text: &str) -> bool {
-        if self.left_out.is_empty() {
-            return false;
-        }
         let mut plain = false;
         Reading::each(text, |reading| plain |= self.left_out.occurs(&reading.bytes));
         plain || self.left_out_encoded.occurs(&Reading::base64(text).bytes)
@@ -117,31 +114,27 @@ impl Search {
     /// overlap nor touch, otherwise the end of the second of two values would remain.
     fn places(&self, text: &str) -> Vec<Range<usize>> {
         let mut places = Places::default();
-        if !self.anywhere.is_empty() || !self.words.is_empty() {
-            Reading::each(text, |reading| {
-                let mut found = Places::default();
-                self.anywhere.longest(&reading.bytes, |range| found.add(reading.place(text, range)));
-                places.join(found);
-                let mut found = Places::default();
-                self.words.all(&reading.bytes, |range| {
-                    if reading.is_word(range.clone()) {
-                        found.add(reading.place(text, range));
-                    }
-                });
-                places.join(found);
-            });
-        }
-        if !self.encoded.is_empty() {
-            let (reading, mut found, mut run) = (Reading::base64(text), Places::default(), 0..0);
-            self.encoded.longest(&reading.bytes, |range| {
-                // A pattern has digits only, so it is within one run.
-                if range.end > run.end {
-                    run = reading.run(range);
-                    found.add(reading.place(text, run.clone()));
+        Reading::each(text, |reading| {
+            let mut found = Places::default();
+            self.anywhere.longest(&reading.bytes, |range| found.add(reading.place(text, range)));
+            places.join(found);
+            let mut found = Places::default();
+            self.words.all(&reading.bytes, |range| {
+                if reading.is_word(range.clone()) {
+                    found.add(reading.place(text, range));
                 }
             });
             places.join(found);
-        }
+        });
+        let (reading, mut found, mut run) = (Reading::base64(text), Places::default(), 0..0);
+        self.encoded.longest(&reading.bytes, |range| {
+            // A pattern has digits only, so it is within one run.
+            if range.end > run.end {
+                run = reading.run(range);
+                found.add(reading.place(text, run.clone()));
+            }
+        });
+        places.join(found);
         places.into_ranges()
     }
 

@@ -86,8 +86,9 @@ impl ConcurrencyLimiter {
             self.active += 1;
             return true;
         }
-        let ahead = self.queue().take(self.room()).take_while(|queued| *queued != object_ref).count();
-        if ahead < self.room() {
+        let is_ahead = |queued: &&ObjectRef| *queued != object_ref;
+        // Fewer are ahead than permits are free.
+        if self.room().checked_sub(1).is_some_and(|last| self.queue().take_while(is_ahead).nth(last).is_none()) {
             self.unqueue(object_ref);
             self.active += 1;
             return true;

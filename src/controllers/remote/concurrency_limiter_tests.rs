@@ -55,6 +55,53 @@ fn a_reservation_expires() {
 }
 
 #[test]
+fn an_expired_reservation_keeps_nobody_waiting() {
+    let mut limiter = full(2);
+    for number in [2, 3, 4] {
+        assert!(!limiter.enter(&object_ref(number), Purpose::Change, START));
+    }
+    for (seconds, next) in [(0, 2), (1, 3)] {
+        limiter.leave();
+        assert_eq!(limiter.admit_next(at(seconds)), [object_ref(next)]);
+    }
+    assert_eq!(limiter.next_lapse(), Some(later(START, RESERVATION)), "the first of both");
+    assert!(limiter.enter(&object_ref(4), Purpose::Change, later(START, RESERVATION)));
+    assert_eq!(limiter.next_lapse(), None, "nobody waits for the other one");
+}
+
+#[test]
+fn a_free_permit_is_for_the_head_of_the_queue() {
+    let mut limiter = full(1);
+    for number in [1, 2] {
+        assert!(!limiter.enter(&object_ref(number), Purpose::Change, START));
+    }
+    limiter.leave();
+    assert!(!limiter.enter(&object_ref(3), Purpose::Change, START), "a newcomer");
+    assert!(!limiter.enter(&object_ref(2), Purpose::Change, START), "the second");
+    assert!(limiter.enter(&object_ref(1), Purpose::Change, START));
+    limiter.leave();
+    assert_eq!(limiter.admit_next(START), [object_ref(2)], "the first is not queued any more");
+    limiter.wait(&object_ref(2), Purpose::Change);
+    assert_eq!(limiter.admit_next(START), [object_ref(3)], "it waits again, behind the next");
+}
+
+#[test]
+fn nothing_is_kept_of_objects_that_are_gone_or_have_their_turn() {
+    let mut limiter = full(1);
+    for (number, purpose) in [(1, Purpose::Report), (2, Purpose::Change), (3, Purpose::Change)] {
+        assert!(!limiter.enter(&object_ref(number), purpose, START));
+    }
+    limiter.forget(&object_ref(1));
+    limiter.leave();
+    assert_eq!(limiter.admit_next(START), [object_ref(2)]);
+    let mut left: Vec<_> = limiter.object_refs().cloned().collect();
+    left.sort();
+    assert_eq!(left, [object_ref(2), object_ref(3)], "one with a reservation and one that waits");
+    limiter.forget(&object_ref(3));
+    assert!(limiter.unreported.is_empty(), "{limiter:?}");
+}
+
+#[test]
 fn a_forgotten_object_passes_its_reservation_to_the_next() {
     let mut concurrency_limiter = full(1);
     for number in [1, 2, 3] {
@@ -174,6 +221,22 @@ fn a_namespace_that_always_has_another_object_keeps_no_other_waiting() {
         }
         namespaces.sort();
         assert_eq!(namespaces, ["busy", "default"], "turn {number}");
+    }
+}
+
+#[test]
+fn a_report_that_comes_after_many_changes_is_next() {
+    let mut limiter = full(1);
+    for number in 11..=18 {
+        assert!(!limiter.enter(&object_ref(number), Purpose::Change, START));
+    }
+    for expected in [11, 12, 13, 14, 15, 21, 16] {
+        if expected == 21 {
+            assert!(!limiter.enter(&object_ref(21), Purpose::Report, START));
+        }
+        limiter.leave();
+        assert_eq!(limiter.admit_next(START), [object_ref(expected)]);
+        assert!(limiter.enter(&object_ref(expected), Purpose::Change, START), "its permit is reserved");
     }
 }
 

@@ -169,10 +169,8 @@ impl Lookups {
         }
         entry.failures = if failed { entry.failures.saturating_add(1) } else { 0 };
         let pause = entry.cadence.pause(now);
-        entry.due = later(
-            now,
-            if failed { jitter.growing(entry.failures).min(pause.max(FIRST_PAUSE)) } else { jitter.stretch(pause) },
-        );
+        let pause = if failed { jitter.growing(entry.failures).min(pause) } else { jitter.stretch(pause) };
+        entry.due = later(now, pause);
         let changed = entry.seen.as_ref().is_none_or(|before| before.found != found);
         entry.seen = Some(LookupResult { at, found });
         entry.wanted.take().is_some() || changed

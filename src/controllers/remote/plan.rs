@@ -51,7 +51,7 @@ pub(super) struct PlanInputs {
 pub(super) struct Read {
     /// Id of the deployment.
     pub(super) id: Box<str>,
-    /// The objects that poll it.
+    /// The objects that poll it, in their order.
     pub(super) object_refs: Vec<ObjectRef>,
 }
 
@@ -153,10 +153,9 @@ fn wanted(view: &View, now: Timestamp) -> PendingRead {
         by_id.into_iter().filter(|(_, watched)| watched.due <= now || watched.soon).collect();
     chosen.sort_by(|(id, one), (other_id, other)| (one.due, id).cmp(&(other.due, other_id)));
     let changing = chosen.iter().filter(|(_, watched)| watched.changing).count();
-    let read = |(id, watched): &(&str, Watched)| {
-        let mut object_refs: Vec<ObjectRef> = watched.object_refs.iter().copied().cloned().collect();
-        object_refs.sort();
-        Read { id: (*id).into(), object_refs }
+    let read = |(id, watched): &(&str, Watched)| Read {
+        id: (*id).into(),
+        object_refs: watched.object_refs.iter().copied().cloned().collect(),
     };
     let split = chosen.partition_point(|(_, watched)| watched.due <= now);
     let (due, soon) = chosen.split_at(split);

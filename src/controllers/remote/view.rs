@@ -84,7 +84,7 @@ impl Entry {
 
     fn schedule(&mut self, now: Timestamp, jitter: &mut Jitter) {
         let by_pace = self.pace.map_or(Timestamp::MAX, |pace| pace.next(now, jitter));
-        let by_pending = self.pending.map_or(Timestamp::MAX, |pending| pending.max(now));
+        let by_pending = self.pending.unwrap_or(Timestamp::MAX);
         self.due = by_pace.min(by_pending);
     }
 
@@ -140,12 +140,10 @@ impl View {
         now: Timestamp,
     ) -> Option<PolledRecord> {
         let entry = self.entry(object_ref, id);
-        if let Some(fresh) = entry.fresh.take_if(|fresh| fresh.at >= newer_than) {
-            entry.pending = None;
+        // The times asked for only grow, so no reconcile can use an older observation.
+        if let Some(fresh) = entry.fresh.take().filter(|fresh| fresh.at >= newer_than) {
             return Some(*fresh);
         }
-        // The times asked for only grow, so no reconcile can use an older observation.
-        entry.fresh = None;
         entry.pending = Some(newer_than);
         // After a failed read the backoff stays, however often reconciles ask.
         if entry.failures == 0 {

@@ -1,8 +1,11 @@
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::*;
 use crate::controllers::remote::testing::{START, at, deployment, id, object_ref};
 
+const SECOND: Duration = Duration::from_secs(1);
 const SETTLED: PollRate = PollRate::Settled(Duration::from_mins(5));
 
 fn saw(version: i64, seconds: u64) -> PolledRecord {
@@ -32,6 +35,11 @@ impl Watching {
         Some(polled_record.found.map_or(0, |found| found.version))
     }
 
+    /// Lets a read of object 1 fail; returns what is enqueued.
+    fn fails(&mut self, now: Timestamp) -> Vec<ObjectRef> {
+        self.view.read_failed(&[object_ref(1)], &id(1), now, &mut self.jitter)
+    }
+
     fn due(&self) -> Timestamp {
         self.view.due(&object_ref(1)).expect("the object is polled")
     }
@@ -52,10 +60,15 @@ fn an_observation_without_a_change_enqueues_nothing_and_keeps_no_record() {
     }
     assert!(watching.observe(&saw(2, 40)));
     assert!(!watching.observe(&saw(2, 50)), "this change has already enqueued it");
+    assert_eq!(watching.take(50, 50), Some(2), "the newest is kept until it is taken");
     assert!(watching.observe(&PolledRecord { at: at(60), found: None }), "absence is a change");
-    assert_eq!(watching.take(60, 60), Some(0), "the newest is kept until it is taken");
+    assert_eq!(watching.take(60, 60), Some(0));
     assert!(!watching.keeps_a_record());
     assert!(!watching.observe(&PolledRecord { at: at(70), found: None }));
+    assert!(watching.observe(&saw(3, 80)));
+    assert!(!watching.observe(&saw(2, 79)), "older than what the reconcile will find");
+    assert!(watching.observe(&saw(4, 80)), "not older");
+    assert_eq!(watching.take(80, 80), Some(4));
 }
 
 #[test]
@@ -64,7 +77,7 @@ fn a_pending_read_is_served_once_by_a_request_that_left_late_enough() {
     assert!(watching.observe(&saw(1, 10)));
     assert_eq!(watching.take(11, 12), None, "too old");
     assert_eq!(watching.due(), at(12), "so it is read now");
-    assert!(!watching.observe(&saw(1, 10)), "as old as before: the reconcile could not use it");
+    assert!(!watching.observe(&saw(2, 10)), "as old as before: the reconcile could not use it");
     assert_eq!(watching.due(), at(11), "and the read is still pending");
     assert!(watching.observe(&saw(1, 12)), "unchanged, but a read was pending");
     assert_eq!(watching.take(11, 13), Some(1));
@@ -79,6 +92,8 @@ fn a_pending_read_for_a_later_time_happens_then() {
     assert_eq!(watching.take(40, 10), None);
     assert_eq!(watching.due(), at(40));
     assert!(watching.observe(&PolledRecord { at: at(40), found: None }), "the same, but a read was pending");
+    assert_eq!(watching.take(1_000, 40), None);
+    assert!(watching.due() <= at(370), "until then it is polled as before: {}", watching.due());
 }
 
 #[test]
@@ -87,8 +102,7 @@ fn failed_reads_back_off_even_if_reconciles_ask_again() {
     assert_eq!(watching.take(0, 0), None);
     let mut now = START;
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-        let enqueued = watching.view.read_failed(&[object_ref(1)], &id(1), now, &mut watching.jitter);
-        assert_eq!(enqueued.len(), usize::from(seconds == 1), "the waiting object is enqueued once");
+        assert_eq!(watching.fails(now).len(), usize::from(seconds == 1), "the waiting object is enqueued once");
         let (whole, pause) = (Duration::from_secs(seconds), between(now, watching.due()));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
         assert!(watching.view.take(&object_ref(1), &id(1), now, now).is_none());
@@ -97,18 +111,57 @@ fn failed_reads_back_off_even_if_reconciles_ask_again() {
     }
     assert!(watching.observe(&PolledRecord { at: now, found: None }));
     assert!(between(now, watching.due()) >= Duration::from_mins(5));
+    assert!(watching.view.take(&object_ref(1), &id(1), later(now, SECOND), now).is_none());
+    assert_eq!(watching.fails(now), [object_ref(1)], "another outage is reported again");
+    assert!(between(now, watching.due()) <= SECOND, "and begins with a short pause");
+}
+
+#[test]
+fn a_backoff_stays_for_another_rate_and_a_report() {
+    let mut watching = Watching::new();
+    for _ in 0..8 {
+        watching.fails(START);
+    }
+    let due = watching.due();
+    assert!(due > at(30), "{due}");
+    let Watching { view, jitter } = &mut watching;
+    view.watch(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, jitter);
+    view.report_between(&object_ref(1), &id(1), (SECOND, SECOND), START, jitter);
+    assert_eq!(watching.due(), due);
+}
+
+#[test]
+fn an_outage_enqueues_each_object_that_waits_once_and_no_other() {
+    let mut watching = Watching::new();
+    assert_eq!(watching.fails(START), [], "it does not wait");
+    assert_eq!(watching.view.take_unreported(), []);
+    assert_eq!(watching.take(0, 0), None);
+    assert_eq!(watching.view.take_unreported(), [object_ref(1)]);
+    assert_eq!(watching.view.take_unreported(), []);
+    assert_eq!(watching.fails(START), [], "it knows");
+    watching.view.forget(&object_ref(1));
+    assert_eq!(watching.view.due(&object_ref(1)), None);
 }
 
 #[test]
 fn settled_deployments_are_polled_after_the_interval_and_up_to_a_tenth_later() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
+    let (mut polls, mut reports) = (BTreeSet::new(), BTreeSet::new());
     for number in 0..200 {
         view.watch(&object_ref(number), &id(number), SETTLED, START, &mut jitter);
         let due = view.due(&object_ref(number)).expect("the object is polled");
         assert!((at(300)..=at(330)).contains(&due), "{due}");
         view.watch(&object_ref(number), &id(number), SETTLED, at(200), &mut jitter);
         assert_eq!(view.due(&object_ref(number)), Some(due), "the same rate again changes nothing");
+        polls.insert(due);
+        view.report_between(&object_ref(number), &id(number), (SECOND, Duration::from_mins(1)), START, &mut jitter);
+        let due = view.due(&object_ref(number)).expect("the object is polled");
+        assert!((at(60)..=at(66)).contains(&due), "{due}");
+        reports.insert(due);
+        view.report_between(&object_ref(number), &id(number), (SECOND, Duration::from_mins(2)), START, &mut jitter);
+        assert_eq!(view.due(&object_ref(number)), Some(due), "a later report does not delay the poll");
     }
+    assert!(polls.len() > 100 && reports.len() > 100, "they spread out");
 }
 
 #[test]
@@ -138,6 +191,7 @@ fn an_observation_reaches_all_objects_of_its_id_and_no_others() {
         [],
         "a late answer for the former id is ignored, too"
     );
+    assert_eq!(view.read_failed(&[object_ref(1)], &id(1), at(2), &mut jitter), [], "and so is a failure");
 }
 
 #[test]
@@ -182,4 +236,6 @@ fn an_object_that_asked_for_it_is_enqueued_once_without_a_change_and_gets_the_re
     assert!(watching.observe(&saw(1, 40)));
     assert_eq!(watching.take(40, 40), Some(1));
     assert!(!watching.observe(&saw(1, 130)), "once");
+    watching.view.report_between(&object_ref(1), &id(1), times, at(130), &mut watching.jitter);
+    assert!(watching.observe(&saw(2, 160)), "also together with a change");
 }

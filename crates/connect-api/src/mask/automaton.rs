@@ -71,10 +71,6 @@ impl Automaton {
         (!patterns.is_empty()).then(build).transpose().map(Self)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
     /// Returns whether any pattern occurs.
     pub(super) fn occurs(&self, bytes: &[u8]) -> bool {
         self.0.as_ref().is_some_and(|nfa| !matches!(nfa.try_find(&Input::new(bytes)), Ok(None)))

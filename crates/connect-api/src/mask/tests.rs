@@ -45,7 +45,12 @@ fn values_are_hidden_in_every_spelling() {
         ("short: the text is left out", &["abc"], "xabcx", LEFT_OUT),
         ("short, in base64", &["abc"], "eWJj YWJj", LEFT_OUT),
         ("short, not contained", &["abc"], "ab c", "ab c"),
+        ("short, also in the decoded text", &["abc"], "abc %2B", LEFT_OUT),
+        ("short, only in the text as it is", &["%2B"], "x%2Bx", LEFT_OUT),
+        ("short, of letters with several bytes", &["\u{e4}\u{f6}\u{fc}"], "x\u{e4}\u{f6}\u{fc}x", LEFT_OUT),
+        ("short, with spaces around", &["  abc  "], "xabcx", LEFT_OUT),
         ("empty", &["", " \n"], "any text", "any text"),
+        ("query of a URL behind a question", &["-"], "really?https://h/p?sig=1 now", "really?https://h/p now"),
         ("query of a URL", &["-"], "see https://h/p?sig=1 now", "see https://h/p now"),
         ("control characters", &[], "a\u{1b}[31m\nb", "a [31m b"),
     ] {
@@ -120,6 +125,9 @@ fn of_a_long_text_no_start_of_a_value_stays_where_it_was_cut() {
     let shown = masker.mask(&long);
     assert!(shown.starts_with("*** and some words") && shown.len() == LONGEST_TEXT, "{shown}");
     assert!(!masker.is_clean(&long));
+    for (length, clean) in [(LONGEST_SEARCHED, true), (LONGEST_SEARCHED + 1, false)] {
+        assert_eq!(masker.is_clean(&"x".repeat(length)), clean, "{length} bytes without a value");
+    }
 }
 
 #[test]

@@ -138,3 +138,15 @@ fn rule_29_a_resource_claims_a_key_through_a_shared_project_only_from_a_namespac
 fn theirs_ref() -> ObjectRef {
     ObjectRef::deployment("team", "one")
 }
+
+#[test]
+fn a_resource_that_is_gone_before_everything_is_listed_is_not_enqueued() {
+    let mut world = World::empty(1);
+    let one = resource("one", 1, &json!({}));
+    world.admit("shop", "shop", "demo");
+    world.keys.saw(&one);
+    assert_eq!(world.keys.claim_status(&one), ClaimStatus::Unknown);
+    world.keys.gone(&object_ref("one"));
+    world.keys.listed();
+    assert_eq!(world.enqueued(), Vec::<String>::new());
+}

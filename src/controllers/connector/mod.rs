@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::later;
+use clock::{between, later};
 use connect_api::ApiError;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::ResourceExt;
@@ -35,7 +35,7 @@ use self::decide::{Kept, Plan};
 use self::desired::{Desired, Owner, Print};
 use self::errors::RequestError;
 use self::memory::{Asked, Outcome, Trigger};
-use self::observe::RegistryRead;
+use self::observe::{LONGEST_READ, RegistryRead};
 use self::project::MirroredProject;
 use self::status::MirrorReport;
 use super::conditions::ConditionUpdate;
@@ -187,7 +187,8 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Reads the registry until nothing is left to write, and every absent connector was absent in two reads.
+    /// Reads the registry until nothing is left to write, and every absent connector was absent in two reads, but begins
+    /// no third read after [`LONGEST_READ`]: the reads hold the slot for twice as long at most.
     async fn follow(
         &self,
         asked: Asked,
@@ -196,11 +197,12 @@ impl Reconciler<'_> {
         known: &BTreeSet<String>,
     ) -> Result<Option<Duration>, RequestError> {
         let most = usize::try_from(asked.filter.effective_max_objects()).unwrap_or(usize::MAX);
-        let registry = remote.registry();
+        let (registry, began) = (remote.registry(), self.context.clock.now());
         let mut absent_before: Option<BTreeSet<String>> = None;
         let mut needed = BTreeSet::new();
         loop {
-            let looked = observe::look(registry.as_ref(), &asked.filter, &self.owner, &kept, &needed).await;
+            let clock = &self.context.clock;
+            let looked = observe::look(registry.as_ref(), clock, &asked.filter, &self.owner, &kept, &needed).await;
             let look = match looked {
                 Ok(look) => look,
                 Err(error) => return Ok(Some(self.failed(asked, &error, &remote.settings().project_key))),
@@ -224,6 +226,10 @@ impl Reconciler<'_> {
             if needed.is_empty() && !doubtful {
                 let report = status::looked(look.extent, look.seen.len(), kept.len(), most);
                 return Ok(Some(self.done(asked, report)));
+            }
+            // The rest follows in another reconcile, so that the slot is free for others meanwhile.
+            if absent_before.is_some() && between(began, self.context.clock.now()) > LONGEST_READ {
+                return Ok(Some(Duration::ZERO));
             }
             absent_before = look.extent.whole.then_some(plan.absent);
         }

@@ -4,8 +4,11 @@
 //! after another read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use clock::Clock;
 use connect_api::ApiError;
+use connect_api::error::Failure;
 use connect_api::model::{self, IntegrationType};
 use connect_api::paging::{self, Extent};
 use connect_api::registry::{ConnectorQuery, RegistryApi};
@@ -27,6 +30,9 @@ use crate::crd::{ConnectProject, Connector, RegistryMirror};
 pub(super) const LIST: &str = "list Connectors";
 /// Limit of the records that are kept for writing after one read, in bytes of JSON.
 const LARGEST_LOAD: usize = 4 << 20;
+/// Time limit of one read of the registry, because it holds one of few slots. Lists reach 101 pages far, so each may take
+/// almost 3 s; without the limit, a service may send pages of one result, each after 30 s.
+pub(super) const LONGEST_READ: Duration = Duration::from_mins(5);
 
 /// Reads the current project; `None`: it does not exist.
 ///
@@ -96,9 +102,10 @@ pub(super) struct RegistryRead {
 /// Reads the registry. `needed`: ids whose records are returned even if their objects seem to be up to date.
 ///
 /// # Errors
-/// The error of the first page that fails.
+/// The error of the first page that fails, or one after [`LONGEST_READ`].
 pub(super) async fn look(
     api: &dyn RegistryApi,
+    clock: &Clock,
     filter: &RegistryMirror,
     owner: &Owner,
     kept: &BTreeMap<String, Kept>,
@@ -121,8 +128,23 @@ pub(super) async fn look(
             records.insert(seen.len() - 1, desired);
         }
     };
-    let extent = paging::each_connector(api, &query(filter), take).await?;
+    let query = query(filter);
+    let extent = tokio::select! {
+        biased;
+        extent = paging::each_connector(api, &query, take) => extent?,
+        () = clock.sleep(LONGEST_READ) => return Err(too_slow()),
+    };
     Ok(RegistryRead { extent, seen, records })
+}
+
+fn too_slow() -> ApiError {
+    ApiError {
+        operation: "searchConnectors",
+        failure: Failure::NoAnswer,
+        message: format!("reading the registry takes longer than {} minutes", LONGEST_READ.as_secs() / 60),
+        correlation_id: None,
+        retry_after: None,
+    }
 }
 
 fn query(filter: &RegistryMirror) -> ConnectorQuery {
@@ -132,5 +154,47 @@ fn query(filter: &RegistryMirror) -> ConnectorQuery {
         creator_company: filter.creator_company.clone(),
         integration_types: filter.integration_types.iter().map(|word| IntegrationType::from(word.as_str())).collect(),
         ..ConnectorQuery::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clock::between;
+    use connect_api::api::{Answer, PageRequest};
+    use connect_api::model::Paged;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    /// A registry that sends one connector of many in each page, so long after the request.
+    struct Slow(Clock, Duration);
+
+    impl RegistryApi for Slow {
+        fn search<'a>(&'a self, _: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<model::Connector>> {
+            Box::pin(async move {
+                let Self(clock, takes) = self;
+                clock.step(*takes);
+                tokio::task::yield_now().await;
+                let results = serde_json::json!([{"id": page.offset.to_string(), "key": "tax", "version": 1}]);
+                let page =
+                    serde_json::json!({"limit": 1, "offset": page.offset, "count": 1, "total": 50, "results": results});
+                Ok(serde_json::from_value(page).expect("a page"))
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_registry_does_not_keep_its_slot() {
+        for (seconds, expected) in [(5, Ok(50)), (30, Err(Failure::NoAnswer))] {
+            let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
+            let api = Slow(clock.clone(), Duration::from_secs(seconds));
+            let owner = Owner { name: "shop".into(), uid: "1".into() };
+            let filter = serde_json::from_value(serde_json::json!({"private": false})).expect("a filter");
+            let (kept, needed) = (BTreeMap::new(), BTreeSet::new());
+            let read = look(&api, &clock, &filter, &owner, &kept, &needed).await;
+            assert_eq!(read.map(|read| read.seen.len()).map_err(|error| error.failure), expected, "{seconds} s a page");
+            let took = between(Timestamp::UNIX_EPOCH, clock.now());
+            assert!(took <= LONGEST_READ + Duration::from_secs(seconds), "{took:?}");
+        }
     }
 }

@@ -187,7 +187,8 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Reads the registry until nothing is left to write, and every absent connector was absent in two reads.
+    /// Reads the registry until nothing is left to write, and every connector that the first read lacked was looked for in
+    /// another one. What only a later read lacks waits for the interval: a registry that changes would be read for ever.
     async fn follow(
         &self,
         asked: Asked,

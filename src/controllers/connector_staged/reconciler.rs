@@ -300,7 +300,10 @@ impl RemoteKind for ConnectorStaged {
             reconciler.cache.backoff.worked();
             return if applied.key_taken { interval } else { OBSERVE_AGAIN };
         };
-        match (&applied.transient.refused, &applied.transient.pause) {
+        // What earlier responses left says nothing about this one: their pauses were over before this call.
+        let refused = applied.transient.refused.as_ref().filter(|_| done.response == Response::Refused);
+        let pause = applied.transient.pause.filter(|pause| now < pause.until);
+        match (refused, pause) {
             (Some(refused), _) => between(now, refused.until).min(interval),
             (None, Some(pause)) => between(now, pause.until),
             (None, None) => reconciler.pause(error),

@@ -61,3 +61,17 @@ fn a_create_that_was_refused_is_forgotten_also_if_the_response_of_the_api_server
     assert_eq!(result, Ok(()), "{log}");
     assert!(is_gone(&simulation), "it waits for nothing\n{log}");
 }
+
+/// The pause of the first refusal is over when the second one arrives.
+#[test]
+fn a_create_is_sent_again_with_pauses_while_its_key_is_held() {
+    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+        create_again(simulation).await?;
+        simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::Conflict });
+        until_called(simulation, "stage kit").await;
+        simulation.quiet_for_long().await
+    });
+    let log = simulation.log.join("\n");
+    assert_eq!(result, Ok(()), "{log}");
+    assert_eq!(simulation.checker.counts.get("stagings").copied(), Some(2), "{log}");
+}

@@ -273,13 +273,7 @@ impl RemoteKind for ConnectorStaged {
     ) -> (Done, decide::AppliedResponse) {
         let record = observed.record.as_ref();
         let cause = decision.persisted.operation.as_ref().filter(|operation| operation.kind != OperationKind::Delete);
-        let cause = cause.map(|operation| Cause {
-            kind: operation.kind,
-            digest: operation.digest.clone().unwrap_or_default(),
-            generation: operation.generation,
-            version: record.map(|record| record.version),
-            request: operation.request.clone(),
-        });
+        let cause = cause.map(|operation| Cause::of(operation, record.map(|record| record.version)));
         let (reads, changes) = (remote.api(), remote.staged());
         let apis = Apis { reads: &*reads, changes: &*changes };
         let done = act::send(apis, &reconciler.object.spec, call, record, &operation).await;

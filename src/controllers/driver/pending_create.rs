@@ -173,9 +173,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return Ok(());
         }
         let metadata = json!({ "annotations": { names::PENDING_CREATE: null } });
-        let stored = patch_metadata(&self.api, &*self.object, metadata).await?;
-        self.cache.pending_create = None;
-        self.wrote(stored);
+        let stored = patch_metadata(&self.api, &*self.object, metadata).await;
+        if !matches!(stored, Err(kube::Error::Api(_))) {
+            // Also without a response: if the annotation is gone, its operation must not come back from memory.
+            self.cache.pending_create = None;
+        }
+        self.wrote(stored?);
         Ok(())
     }
 }

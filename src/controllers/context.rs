@@ -75,6 +75,8 @@ pub struct Context {
     pub project_quota: ProjectQuota,
     /// The last result of each project.
     pub projects: ObjectMap<Project>,
+    /// Resource version of our last write of the status of each project, until the store shows it; empty if no response came.
+    pub project_writes: ObjectMap<String>,
     /// Copies of the credentials of each project.
     pub copies: Copies,
     /// What is kept between reconciles of a `ConnectorDeployment`.
@@ -147,6 +149,7 @@ impl Context {
             self.references.object_refs(),
             self.remotes.object_refs(),
             self.mirrors.object_refs(),
+            self.project_writes.object_refs(),
         ]);
         let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);
         let kept = kept.chain(

@@ -139,6 +139,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         permissions: NamespacePermissions::new(shares),
         project_quota: ProjectQuota::new(options.project_limits, scopes + usize::from(shares), enqueue.clone()),
         projects: ObjectMap::default(),
+        project_writes: ObjectMap::default(),
         contents: ContentCache::default(),
         log_readers: Semaphore::new(logs::AT_ONCE),
         copies: Copies::new(options.operator_namespace.clone()),

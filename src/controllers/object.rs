@@ -10,7 +10,7 @@ use std::time::Duration;
 use kube::api::Api;
 use kube::core::NamespaceResourceScope;
 use kube::runtime::controller::Action;
-use kube::{Client, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -55,15 +55,14 @@ impl<K> NamespacedObject for K where K: Object + Resource<DynamicType = (), Scop
 ///
 /// # Errors
 /// Those of the API server.
-pub async fn current<K: NamespacedObject>(
-    client: &Client,
+pub async fn current<K: Object>(
+    api: &Api<K>,
     cached: Arc<K>,
     written: &mut Option<String>,
 ) -> Result<Option<Arc<K>>, kube::Error> {
     if written.is_none() || *written == cached.resource_version() {
         return Ok(Some(cached));
     }
-    let api = Api::<K>::namespaced(client.clone(), &cached.namespace().unwrap_or_default());
     let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
     if found.meta().uid != cached.meta().uid {
         return Ok(None);

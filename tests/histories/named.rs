@@ -154,6 +154,20 @@ fn each_named_history_reaches_the_requested_state() {
             },
             (1, 2, 0),
         ),
+        (
+            "rule 16: a difference is corrected once more after the deployment was created again",
+            History {
+                live: None,
+                reading: Reading { normalise: 1, ..Reading::default() },
+                ..live(vec![
+                    Step::Write(0, Shape { level: 3, correct: true, ..shape }),
+                    Step::Pass(400),
+                    Step::Foreign(0, Foreign::Remove),
+                    Step::Pass(900),
+                ])
+            },
+            (2, 2, 2),
+        ),
         ("two operators, one change", live(vec![Step::Start(1, 0), Step::Rest, Step::Write(0, debug)]), (1, 1, 0)),
     ]);
 }

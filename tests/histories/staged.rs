@@ -1,6 +1,7 @@
-//! What users do with a ConnectorStaged, and what other clients do with its staged connector. Next: `named.rs` and
-//! `random.rs` for histories of it.
+//! What users do with a ConnectorStaged, and what other clients do with its staged connector. Next: `named.rs`,
+//! `held.rs` and `random.rs` for histories of it.
 
+mod held;
 mod named;
 pub(crate) mod random;
 

@@ -1,6 +1,6 @@
-//! The finalizer of a project: the only part of it that is written besides its status.
+//! Writes the status of a project, and its finalizer, the only other part of it that is written.
 //!
-//! Decides nothing; `mod.rs` decides when to add and remove it.
+//! Decides nothing; `mod.rs` decides what to write, and when.
 
 use std::sync::Arc;
 
@@ -8,9 +8,36 @@ use kube::ResourceExt as _;
 use kube::api::Api;
 use serde_json::json;
 
-use crate::controllers::patch::patch_metadata;
+use crate::controllers::context::Context;
+use crate::controllers::managed_kind::object_ref;
+use crate::controllers::patch::{self, patch_metadata};
 use crate::controllers::project_object::ProjectObject;
+use crate::crd::ConnectProjectStatus;
 use crate::names;
+
+/// Writes the status if it differs, and remembers that: the store may show the earlier status to the next reconcile, which
+/// would have nothing to write if it were to report the earlier status again, and nothing would enqueue another one.
+///
+/// # Errors
+/// Errors of the API server; 409 if the object was changed meanwhile.
+pub(super) async fn write_status<P: ProjectObject>(
+    context: &Context,
+    api: &Api<P>,
+    object: &P,
+    before: &ConnectProjectStatus,
+    after: &ConnectProjectStatus,
+) -> Result<Option<P>, kube::Error> {
+    let answer = patch::write_status(api, object, before, after).await;
+    let written = match &answer {
+        Ok(None) | Err(kube::Error::Api(_)) => None,
+        Ok(Some(stored)) => stored.resource_version(),
+        Err(_) => Some(String::new()),
+    };
+    if let Some(written) = written {
+        context.project_writes.insert(&object_ref(object), written);
+    }
+    answer
+}
 
 /// Adds the finalizer, if it is missing, so that the project stays while it is used.
 ///

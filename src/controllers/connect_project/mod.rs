@@ -34,7 +34,6 @@ use super::foreign_leases;
 use super::managed_kind::{self, created};
 use super::object;
 use super::object_ref::{Kind, ObjectRef};
-use super::patch::write_status;
 use super::project_object::ProjectObject;
 use super::project_quota::Admission;
 use super::reason::Reason;
@@ -56,10 +55,16 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// Reconciles one project; returns the next action and the outcome. Never fails: errors are reported in the status, or
 /// retried.
-pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = managed_kind::object_ref(&*object);
+pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = managed_kind::object_ref(&*cached);
     // Before the users are counted: one that comes during the reconcile sets it again.
     context.requeue_timers.set(&object_ref, None);
+    let object = match current(&context, &object_ref, cached).await {
+        Ok(Some(object)) => object,
+        // The watch will show that it is gone.
+        Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
+        Err(error) => return object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
+    };
     // Boxed to keep the futures around it small.
     let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref)).await {
         Err(error) => report_kubernetes_error(&*object, &context, &object_ref, refusal::ANY, error).await,
@@ -69,6 +74,20 @@ pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) 
         Ok(ended) => (Action::await_change(), ended),
         Err(error) => object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     }
+}
+
+/// Returns the project, not older than our last write; `None`: it no longer exists.
+async fn current<P: ProjectObject>(
+    context: &Context,
+    object_ref: &ObjectRef,
+    cached: Arc<P>,
+) -> Result<Option<Arc<P>>, kube::Error> {
+    let mut written = context.project_writes.get(object_ref);
+    let object = object::current(&P::api(context.client.clone(), &object_ref.namespace), cached, &mut written).await?;
+    if written.is_none() {
+        context.project_writes.forget(object_ref);
+    }
+    Ok(object)
 }
 
 async fn reconcile_project<P: ProjectObject>(
@@ -315,7 +334,7 @@ async fn patch_status<P: ProjectObject>(
     let mut after = status::summarize(&before, &facts, context.clock.now());
     after.controller = context.foreign_installs.mine();
     let condition = status::ready_condition(&facts);
-    let written = write_status(api, object, &before, &after).await?;
+    let written = act::write_status(context, api, object, &before, &after).await?;
     // The mirror waits until the status announces it. The response to an earlier write that did may have been lost.
     if after.registry.is_some() && (before.registry.is_none() || matches!(facts.mirror, Mirror::Unknown)) {
         context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
@@ -370,6 +389,7 @@ fn forget(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.remotes.release(object_ref);
     context.projects.forget(object_ref);
+    context.project_writes.forget(object_ref);
     context.project_quota.forget(object_ref);
     context.references.forget(object_ref);
     context.tracker.inventory.unused(object_ref);

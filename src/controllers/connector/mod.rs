@@ -187,8 +187,9 @@ impl Reconciler<'_> {
         }
     }
 
-    /// Reads the registry until nothing is left to write, and every absent connector was absent in two reads, but begins
-    /// no third read after [`LONGEST_READ`]: the reads hold the slot for twice as long at most.
+    /// Reads the registry until nothing is left to write, and every connector that the first read lacked was looked for in
+    /// another one. What only a later read lacks waits for the interval: a registry that changes would be read for ever.
+    /// Begins no third read after [`LONGEST_READ`]: the reads hold the slot for twice as long at most.
     async fn follow(
         &self,
         asked: Asked,

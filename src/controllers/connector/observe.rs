@@ -31,8 +31,8 @@ pub(super) const LIST: &str = "list Connectors";
 /// Limit of the records that are kept for writing after one read, in bytes of JSON.
 const LARGEST_LOAD: usize = 4 << 20;
 /// Time limit of one read of the registry, because it holds one of few slots. Lists reach 101 pages far, so each may take
-/// almost 3 s; without the limit, a service may send pages of one result, each after 30 s.
-pub(super) const LONGEST_READ: Duration = Duration::from_mins(5);
+/// almost 6 s; without the limit, a service may send pages of one result, each after 30 s.
+pub(super) const LONGEST_READ: Duration = Duration::from_mins(10);
 
 /// Reads the current project; `None`: it does not exist.
 ///
@@ -185,7 +185,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_registry_does_not_keep_its_slot() {
-        for (seconds, expected) in [(5, Ok(50)), (30, Err(Failure::NoAnswer))] {
+        for (seconds, expected) in [(10, Ok(50)), (30, Err(Failure::NoAnswer))] {
             let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
             let api = Slow(clock.clone(), Duration::from_secs(seconds));
             let owner = Owner { name: "shop".into(), uid: "1".into() };

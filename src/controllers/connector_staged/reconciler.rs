@@ -273,13 +273,7 @@ impl RemoteKind for ConnectorStaged {
     ) -> (Done, decide::AppliedResponse) {
         let record = observed.record.as_ref();
         let cause = decision.persisted.operation.as_ref().filter(|operation| operation.kind != OperationKind::Delete);
-        let cause = cause.map(|operation| Cause {
-            kind: operation.kind,
-            digest: operation.digest.clone().unwrap_or_default(),
-            generation: operation.generation,
-            version: record.map(|record| record.version),
-            request: operation.request.clone(),
-        });
+        let cause = cause.map(|operation| Cause::of(operation, record.map(|record| record.version)));
         let (reads, changes) = (remote.api(), remote.staged());
         let apis = Apis { reads: &*reads, changes: &*changes };
         let done = act::send(apis, &reconciler.object.spec, call, record, &operation).await;
@@ -300,7 +294,10 @@ impl RemoteKind for ConnectorStaged {
             reconciler.cache.backoff.worked();
             return if applied.key_taken { interval } else { OBSERVE_AGAIN };
         };
-        match (&applied.transient.refused, &applied.transient.pause) {
+        // What earlier responses left says nothing about this one: their pauses were over before this call.
+        let refused = applied.transient.refused.as_ref().filter(|_| done.response == Response::Refused);
+        let pause = applied.transient.pause.filter(|pause| now < pause.until);
+        match (refused, pause) {
             (Some(refused), _) => between(now, refused.until).min(interval),
             (None, Some(pause)) => between(now, pause.until),
             (None, None) => reconciler.pause(error),

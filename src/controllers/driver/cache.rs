@@ -22,6 +22,8 @@ pub struct LocalCache<T, O, C> {
     pub written: Option<String>,
     /// A first create that the status does not have yet.
     pub pending_create: Option<PendingCreate<O>>,
+    /// Whether this process wrote the annotation of that create, so that it counts without the annotation.
+    pub is_create_own: bool,
     /// Whether this install wrote that create: any user can write the annotation.
     pub is_create_signed: bool,
     /// The reconcile request that is being served, and since when.
@@ -45,6 +47,7 @@ impl<T: Default, O, C: Default> Default for LocalCache<T, O, C> {
             transient: T::default(),
             written: None,
             pending_create: None,
+            is_create_own: false,
             is_create_signed: false,
             asked: None,
             refusal: None,

@@ -69,7 +69,8 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     let mut cache = local_cache(K::caches(&context), &object_ref, uid);
     context.requeue_timers.set(&object_ref, None);
     let mut reason = None;
-    let outcome = match object::current(&context.client, cached, &mut cache.written).await {
+    let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
+    let outcome = match object::current(&api, cached, &mut cache.written).await {
         // Another install works on it. That install's end enqueues it.
         Ok(Some(object)) if is_ours(&*object) && foreign_leases::is_left(&context, &object_ref, &*object) => {
             Ok(Next::Gone)

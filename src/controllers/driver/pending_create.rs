@@ -101,17 +101,28 @@ fn begun(meta: &ObjectMeta) -> Option<Begun<'_>> {
     (meta.uid.as_deref() == Some(&*begun.uid)).then_some(begun)
 }
 
+/// Returns the create that counts, and whether this process wrote it. `remembered`: what this process wrote. An annotation
+/// that another process wrote counts only as long as it is there: that process removes it once its call was refused.
+fn counted<O: PartialEq>(
+    annotated: Option<PendingCreate<O>>,
+    remembered: Option<PendingCreate<O>>,
+) -> (Option<PendingCreate<O>>, bool) {
+    let own = remembered.is_some() && (annotated.is_none() || annotated == remembered);
+    (annotated.or(remembered), own)
+}
+
 impl<K: RemoteKind> Reconciler<'_, K> {
     /// Takes the status of the object as if it had the operation of the annotation. A PUT that dropped the annotation while
     /// this process was creating changes nothing.
     pub(super) fn take_pending_create(&mut self) {
         let reported = self.object.status().is_some_and(has_begun::<K>);
         let remembered = self.cache.pending_create.take().filter(|_| !reported);
+        let remembered = remembered.filter(|_| self.cache.is_create_own);
         let annotated = PendingCreate::of(&*self.object);
         if annotated.is_some() {
             self.cache.is_create_signed = is_signed(self.object.meta(), &self.context.digest_key);
         }
-        self.cache.pending_create = annotated.or(remembered);
+        (self.cache.pending_create, self.cache.is_create_own) = counted(annotated, remembered);
         if let Some(pending) = &self.cache.pending_create {
             let mut status = self.object.status().cloned().unwrap_or_default();
             K::set_begun(&mut status, Some(pending));
@@ -147,6 +158,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             let message = "the stored object lacks the finalizer or the annotation: a webhook drops them";
             return Err(kube::Error::Service(message.into()));
         }
+        (self.cache.pending_create, self.cache.is_create_own) = (Some(pending), true);
         self.wrote(stored);
         Ok(())
     }
@@ -161,9 +173,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return Ok(());
         }
         let metadata = json!({ "annotations": { names::PENDING_CREATE: null } });
-        let stored = patch_metadata(&self.api, &*self.object, metadata).await?;
-        self.cache.pending_create = None;
-        self.wrote(stored);
+        let stored = patch_metadata(&self.api, &*self.object, metadata).await;
+        if !matches!(stored, Err(kube::Error::Api(_))) {
+            // Also without a response: if the annotation is gone, its operation must not come back from memory.
+            self.cache.pending_create = None;
+        }
+        self.wrote(stored?);
         Ok(())
     }
 }
@@ -224,6 +239,20 @@ mod tests {
         ] {
             let found = PendingCreate::of(&object(annotation, &status));
             assert_eq!(found, counts.then(|| pending("1")), "{case}");
+        }
+    }
+
+    #[test]
+    fn rule_1_without_its_annotation_only_a_create_of_this_process_counts() {
+        let (ours, theirs) = (|| Some(pending("1")), || Some(pending("2")));
+        for (case, annotated, remembered, expected) in [
+            ("nothing", None, None, (None, false)),
+            ("another process is creating", theirs(), None, (theirs(), false)),
+            ("this process is creating", ours(), ours(), (ours(), true)),
+            ("a PUT dropped the annotation meanwhile", None, ours(), (ours(), true)),
+            ("another process has begun since", theirs(), ours(), (theirs(), false)),
+        ] {
+            assert_eq!(counted(annotated, remembered), expected, "{case}");
         }
     }
 

@@ -51,8 +51,8 @@ pub(crate) struct Life {
     pub(super) sent: BTreeMap<String, String>,
     /// Names of all plain values that were ever sent to the deployment.
     pub(crate) ever_sent: BTreeSet<String>,
-    /// The difference that the last operation left, and every difference after which the same values were sent once
-    /// more.
+    /// The difference that the last operation left, and every difference after which the same values were sent to the
+    /// deployment once more.
     pub(super) difference: Option<Difference>,
     pub(super) differences: BTreeSet<Difference>,
     /// `drift.policy` was `Correct` at some time; a reconcile may still act on that.

@@ -317,6 +317,8 @@ impl Checker {
         life.sent.clone_from(&values.plain);
         if create {
             life.ever_sent.clear();
+            // What an earlier deployment showed says nothing about this one.
+            (life.difference, life.differences) = (None, BTreeSet::new());
         }
         // A default exists without having been sent.
         let own = values.plain.iter().filter(|(key, value)| !Values::is_default(key, value));

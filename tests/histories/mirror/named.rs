@@ -44,6 +44,11 @@ fn a_mirror_follows_the_registry_and_restores_its_objects() {
             vec![Step::Mirror(0), Step::Pass(30), Step::Touch(0, Touch::Pretend), Step::Pass(300)],
             (first, 3),
         ),
+        (
+            "a connector that leaves and comes back, while the store shows the first status of the project",
+            vec![Step::Cut(0), Step::Registry(0, 0), Step::Pass(300), Step::Registry(0, 1), Step::Pass(300)],
+            (first + 2, 1),
+        ),
         ("the project is deleted", vec![Step::Project(0), Step::Pass(300)], (first, 3)),
     ] {
         assert_eq!(counted(steps), wanted, "{case}: written, removed");

@@ -89,13 +89,16 @@ impl Input<'_> {
         })
     }
 
+    /// Returns until when a call that was refused for this cause is not sent again.
+    pub(super) fn refused_until(&self, cause: Option<&Cause>) -> Option<Timestamp> {
+        let refused = self.transient.refused.as_ref().filter(|refused| refused.cause.as_ref() == cause)?;
+        (self.now < refused.until).then_some(refused.until)
+    }
+
     /// Returns why a call cannot be sent now: it was refused before for the same cause, or a pause is not over.
     pub(super) fn held(&self, kind: OperationKind) -> Option<Decision> {
-        let cause = self.cause(kind);
-        if let Some(refused) = self.transient.refused.as_ref().filter(|refused| refused.cause == cause)
-            && self.now < refused.until
-        {
-            return Some(self.no_op(Outcome::Refused, Some(between(self.now, refused.until))));
+        if let Some(until) = self.refused_until(self.cause(kind).as_ref()) {
+            return Some(self.no_op(Outcome::Refused, Some(between(self.now, until))));
         }
         let pause = self.transient.pause.filter(|pause| self.now < pause.until)?;
         Some(self.no_op(Outcome::Running(kind), Some(between(self.now, pause.until))))

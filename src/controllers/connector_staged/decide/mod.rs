@@ -79,6 +79,20 @@ pub struct Cause {
     pub request: Option<String>,
 }
 
+impl Cause {
+    /// What the calls of this operation are sent for; `version`: that of the connector.
+    #[must_use]
+    pub fn of(operation: &Operation, version: Option<i64>) -> Self {
+        Self {
+            kind: operation.kind,
+            digest: operation.digest.clone().unwrap_or_default(),
+            generation: operation.generation,
+            version,
+            request: operation.request.clone(),
+        }
+    }
+}
+
 /// A definite refusal.
 pub type Refused = operations::Refused<Cause>;
 

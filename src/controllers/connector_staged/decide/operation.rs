@@ -10,7 +10,7 @@ use super::super::persisted::{
     Observation, ObservedConnector, Operation, OperationKind, PersistedState, Phase, Preview, Publication,
 };
 use super::input::{moved, note_end, note_taken};
-use super::{CallKind, Decision, Input, Outcome};
+use super::{CallKind, Cause, Decision, Input, Outcome};
 use crate::controllers::operations::{Gone, LAG, LIMIT, QUIET_PERIOD, TOO_LONG, left, pace, repeat_after};
 
 /// Shortest pause before a change is sent again whose response was lost: at most 6 calls in any 10 s.
@@ -96,9 +96,12 @@ fn absent(input: &Input<'_>) -> Decision {
 }
 
 /// The call has not arrived: the same call is sent again from the same version, of which the service accepts at most
-/// one call. If something else is asked for by now, it is evaluated again.
+/// one call. If something else is asked for by now, it is evaluated again. So is a call that was refused when it was sent
+/// again, once no earlier one can arrive or be hidden: nothing of it runs any more.
 fn not_arrived(input: &Input<'_>, operation: &Operation, wanted: bool, call: CallKind) -> Decision {
-    if !wanted || operation.digest.as_ref() != Some(&input.about(operation.kind)) {
+    let cause = Cause::of(operation, operation.from_version);
+    let refused = input.refused_until(Some(&cause)).is_some() && input.age(operation) >= LAG + LIMIT;
+    if refused || !wanted || operation.digest.as_ref() != Some(&input.about(operation.kind)) {
         return input.over();
     }
     let pause = repeat_after(operation.attempt).max(CHANGE_AGAIN);

@@ -358,3 +358,32 @@ fn a_refused_call_is_not_repeated_for_the_same_cause_and_version() {
         ),
     ]);
 }
+
+#[test]
+fn a_call_that_was_refused_when_it_was_sent_again_does_not_run_any_more() {
+    let repeated = || with(Operation { from_version: Some(7), attempt: 2, ..doing(OperationKind::Publish) });
+    let refused = |digest: &str| {
+        let cause = Cause {
+            kind: OperationKind::Publish,
+            digest: digest.into(),
+            generation: 2,
+            version: Some(7),
+            request: None,
+        };
+        TransientState { refused: Some(Refused::after(None, Some(cause), begun())), ..TransientState::default() }
+    };
+    let row = |refused| Row { transient: refused, ..Row::of(repeated(), published(), met()) };
+    let same = || row(refused("private:second"));
+    let requested = || Intent { request: Some("again".into()), ..published() };
+    for (name, row, expected, runs) in [
+        ("an earlier one may still arrive", same().at(seconds(89)), "Refused", true),
+        ("none can arrive", same().at(LAG + LIMIT), "Refused", false),
+        ("a retry is requested", Row { intent: requested(), ..same() }.at(LAG + LIMIT), "publish from 7", true),
+        ("the refusal is too long ago", same().at(seconds(600)), "publish from 7 again", true),
+        ("another one was refused", row(refused("private:first")).at(LAG + LIMIT), "publish from 7 again", true),
+        ("it is not known", row(TransientState::default()).at(LAG + LIMIT), "publish from 7 again", true),
+    ] {
+        let decision = row.decide();
+        assert_eq!((outcome(&decision).as_str(), decision.persisted.operation.is_some()), (expected, runs), "{name}");
+    }
+}

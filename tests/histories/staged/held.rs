@@ -1,0 +1,77 @@
+//! Named histories of a key that the service still holds after its staged connector is gone: a create is refused,
+//! although the lookup before it has found nothing.
+
+use std::time::Duration;
+
+use dev_server::Variant;
+
+use super::{Plan, stored};
+use crate::history::Reading;
+use crate::interceptor::{Place, lock};
+use crate::replay::simulate;
+use crate::simulation::{Armed, Outage, Simulation};
+
+const PLAN: Plan =
+    Plan { tag: 0, words: 0, previewable: false, publish: 0, adopt: false, delete: true, suspend: false };
+
+/// Creates the resource, deletes it with its staged connector, and creates it again.
+async fn create_again(simulation: &mut Simulation) -> Result<(), String> {
+    let mut variant = Variant::default();
+    variant.set("key-held=30s").expect("a choice");
+    simulation.logging = true;
+    simulation.choose(variant);
+    simulation.start(0, 0);
+    simulation.plan(PLAN);
+    simulation.quiet_for_long().await?;
+    simulation.drop_plan();
+    while !is_gone(simulation) {
+        simulation.rest().await;
+        simulation.pass(Duration::from_secs(1)).await;
+    }
+    simulation.calls.clear();
+    simulation.plan(PLAN);
+    simulation.verdict()
+}
+
+fn is_gone(simulation: &Simulation) -> bool {
+    lock(&simulation.reach.cluster).get(&stored()).is_none()
+}
+
+/// Goes on until a call with this name was made.
+async fn until_called(simulation: &mut Simulation, name: &str) {
+    while !simulation.calls.iter().any(|(call, _)| call == name) {
+        assert!(simulation.micro().await, "{name} is called\n{}", simulation.log.join("\n"));
+    }
+    simulation.calls.clear();
+}
+
+/// The removal of its annotation arrives, and its response is lost.
+#[test]
+fn a_create_that_was_refused_is_forgotten_also_if_the_response_of_the_api_server_is_lost() {
+    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+        create_again(simulation).await?;
+        until_called(simulation, "stage kit").await;
+        simulation.armed.push(Armed { place: Place::Cluster, changes: true, skip: 0, trouble: Outage::LostBack });
+        until_called(simulation, "PATCH connectorstageds/kit").await;
+        simulation.drop_plan();
+        simulation.rest().await;
+        simulation.verdict()
+    });
+    let log = simulation.log.join("\n");
+    assert_eq!(result, Ok(()), "{log}");
+    assert!(is_gone(&simulation), "it waits for nothing\n{log}");
+}
+
+/// The pause of the first refusal is over when the second one arrives.
+#[test]
+fn a_create_is_sent_again_with_pauses_while_its_key_is_held() {
+    let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+        create_again(simulation).await?;
+        simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::Conflict });
+        until_called(simulation, "stage kit").await;
+        simulation.quiet_for_long().await
+    });
+    let log = simulation.log.join("\n");
+    assert_eq!(result, Ok(()), "{log}");
+    assert_eq!(simulation.checker.counts.get("stagings").copied(), Some(2), "{log}");
+}

@@ -150,29 +150,6 @@ async fn no_lines_are_shown_while_an_earlier_deployment_may_log_a_former_secret(
 }
 
 #[tokio::test]
-async fn the_lines_of_an_earlier_failure_are_removed_also_if_the_log_of_this_one_cannot_be_masked() {
-    let shop = Leaping::open().await;
-    let mut change = level("info");
-    change["failureLogLines"] = json!(2);
-    shop.apply_deployment(&change).await;
-    let id = status(&shop.finish("Deployed").await).id.expect("an id");
-    shop.change(&json!({"spec": level("loud")})).await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
-    shop.until("accepted", is_accepted).await;
-    shop.dev.world().write_log(&id, "service", &LogSeverity::Error, "the first failure", shop.dev.now()).unwrap();
-    shop.finish("RedeployFailed").await;
-    shop.until("the lines", |object| !status(object).last_log_lines.is_empty()).await;
-
-    // What ran before the first failure goes on, with secrets that the operator may not have any more.
-    let logs = shop.calls("getDeploymentLogsById");
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    shop.redeployed("RedeployFailed").await;
-    let later = shop.pass(Duration::from_mins(1)).await;
-    assert_eq!((status(&later).last_log_lines, shop.calls("getDeploymentLogsById")), (Vec::new(), logs));
-}
-
-#[tokio::test]
 async fn missing_logs_delay_nothing_and_are_reported_once() {
     for answer in ["400", "404", "410", "500"] {
         let mut variant = Variant::default();

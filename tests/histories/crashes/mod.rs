@@ -79,8 +79,8 @@ fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Seen, String> {
         simulation.cuts.extend(plan.cuts.iter().copied());
         kind.act(simulation).await;
         let mut settled = simulation.settle(plan.pause, plan.behind).await;
-        if settled.is_ok() && matches!(kind, Kind::Staged(_)) {
-            // A later poll must not start anything.
+        if settled.is_ok() && matches!(kind, Kind::Staged(_) | Kind::Recreate) {
+            // A later poll must not start anything but the create whose key was held.
             simulation.pass(POLL_PAUSE).await;
             settled = simulation.settle(plan.pause, plan.behind).await;
         }

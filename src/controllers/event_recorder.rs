@@ -81,7 +81,7 @@ impl EventRecorder {
     pub async fn publish(&self, client: Client, clock: Clock, end: impl Future<Output = ()>) {
         let mut receiver = self.receiver.lock().await;
         let mut end = pin!(end);
-        let mut publisher = Publisher { client, clock, instance: instance(), series: Series::default() };
+        let mut publisher = Publisher { client, clock, instance: instance(), series: Series::default(), named: 0 };
         loop {
             tokio::select! {
                 biased;
@@ -104,6 +104,8 @@ struct Publisher {
     clock: Clock,
     instance: String,
     series: Series,
+    /// Time in the name of the last Event, in nanoseconds since 1970.
+    named: i128,
 }
 
 impl Publisher {
@@ -132,7 +134,9 @@ impl Publisher {
                 Err(error) => return Err(error),
             }
         }
-        let name = name(event.regarding.name.as_deref().unwrap_or(names::EVENT_REPORTER), at);
+        // Two Events about one object may have the same time, and the API server would refuse the second one.
+        self.named = at.as_nanosecond().max(self.named + 1);
+        let name = name(event.regarding.name.as_deref().unwrap_or(names::EVENT_REPORTER), self.named);
         api.create(&PostParams::default(), &self.body(&event, &namespace, &name, at)).await?;
         self.series.begin(&event, name, at);
         Ok(())
@@ -162,9 +166,9 @@ impl Publisher {
     }
 }
 
-/// Returns the name of an Event: that of the object, as far as there is room, and the time.
-fn name(object: &str, at: Timestamp) -> String {
-    let time = format!(".{:x}", at.as_nanosecond());
+/// Returns the name of an Event: that of the object, as far as there is room, and the time in nanoseconds since 1970.
+fn name(object: &str, at: i128) -> String {
+    let time = format!(".{at:x}");
     let length = object.floor_char_boundary(LONGEST_NAME - time.len());
     format!("{}{time}", object[..length].trim_end_matches(['.', '-']))
 }

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex as Lock};
 
 use http::{Request, Response};
@@ -49,35 +50,43 @@ fn an_event_continues_a_series_only_if_it_repeats_the_last_one() {
 
 #[test]
 fn the_name_of_an_event_has_at_most_253_bytes() {
-    assert_eq!(name("tax", after(1)), "tax.df8475800");
+    assert_eq!(name("tax", after(1).as_nanosecond()), "tax.df8475800");
     let long = format!("{}.{}", "a".repeat(238), "b".repeat(14));
     for cut in [long.as_str(), &"c".repeat(253)] {
-        let name = name(cut, "2026-01-01T00:00:00Z".parse().expect("a time"));
+        let name = name(cut, 1_767_225_600_000_000_000);
         assert!(name.len() <= LONGEST_NAME && name.contains("c.") | name.contains("a."), "{name}");
     }
 }
 
-/// A client that records requests. The API server has lost each Event that happened three times.
+/// A client that records requests. The API server has lost each Event that happened three times, and refuses a second one
+/// of the same name.
 fn client(requests: &Arc<Lock<Vec<String>>>) -> Client {
-    let requests = Arc::clone(requests);
+    let (requests, names) = (Arc::clone(requests), Arc::<Lock<BTreeSet<String>>>::default());
     let service = tower::service_fn(move |request: Request<Body>| {
-        let requests = Arc::clone(&requests);
+        let (requests, names) = (Arc::clone(&requests), Arc::clone(&names));
         async move {
             let (parts, body) = request.into_parts();
             let body: Value = serde_json::from_slice(&body.collect_bytes().await?)?;
             let is_series = body["series"]["count"].as_i64();
             let text = is_series.map_or_else(|| format!("{}", body["note"]), |count| format!("×{count}"));
             requests.lock().expect("a lock").push(format!("{} {text}", parts.method));
-            let missing = is_series == Some(3);
-            let answer = if missing {
-                json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "message": "", "code": 404})
-            } else {
-                json!({"metadata": {}})
+            let name = body["metadata"]["name"].as_str().map(str::to_owned);
+            let refused = match name {
+                _ if is_series == Some(3) => Some((404, "NotFound")),
+                Some(name) if names.lock().expect("a lock").replace(name.clone()).is_some() => {
+                    Some((409, "AlreadyExists"))
+                }
+                _ => None,
+            };
+            let answer = match refused {
+                Some((code, reason)) => {
+                    json!({"kind": "Status", "status": "Failure", "reason": reason, "message": "", "code": code})
+                }
+                None => json!({"metadata": {}}),
             };
             let answer = serde_json::to_vec(&answer)?;
-            Ok::<_, tower::BoxError>(
-                Response::builder().status(if missing { 404 } else { 200 }).body(Body::from(answer))?,
-            )
+            let status = refused.map_or(200, |(code, _)| code);
+            Ok::<_, tower::BoxError>(Response::builder().status(status).body(Body::from(answer))?)
         }
     });
     Client::new(service, "shop")

@@ -48,8 +48,8 @@ impl Deployment<'_> {
         let inputs = &*inputs;
         let record = inputs.record();
         let before = self.status();
-        let log = logs::wanted(&self.object, &before, record, &decision.outcome, self.context.clock.now());
-        let can_be_masked = !logs::may_have_former_values(&self.persisted());
+        let log = logs::wanted(&self.object, &before, record, &decision.outcome, self.context.clock.now())
+            .filter(|_| !logs::may_have_former_values(&self.persisted()));
         let comparison = self.comparison(inputs, decision);
         let mut condition = self.ready_condition(inputs, decision);
         if matches!(decision.outcome, Outcome::Settled { .. } | Outcome::NotApplied { .. })
@@ -78,7 +78,7 @@ impl Deployment<'_> {
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };
         let again = self.cache.kubernetes_error_backoff.again(refused, again);
-        if let Some(log) = log.as_ref().filter(|_| can_be_masked) {
+        if let Some(log) = &log {
             let api = remote.api();
             Box::pin(self.show_log(&*api, inputs, decision, log, (condition, comparison))).await?;
         }

@@ -148,7 +148,7 @@ impl ConcurrencyLimiter {
     }
 
     /// Returns when the next reservation expires, if an object waits for it.
-    pub(super) fn next_lapse(&self) -> Option<Timestamp> {
+    pub(super) fn next_expiry(&self) -> Option<Timestamp> {
         self.queue().next().and_then(|_| self.reserved.values().min().copied())
     }
 

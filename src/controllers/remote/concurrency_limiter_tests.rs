@@ -47,11 +47,11 @@ fn a_reservation_expires() {
     );
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
-    assert_eq!(concurrency_limiter.next_lapse(), Some(later(START, RESERVATION)));
+    assert_eq!(concurrency_limiter.next_expiry(), Some(later(START, RESERVATION)));
     assert_eq!(concurrency_limiter.admit_next(at(1)), []);
     assert_eq!(concurrency_limiter.admit_next(later(START, RESERVATION)), [object_ref(2)], "the first one did not ask");
     assert!(concurrency_limiter.enter(&object_ref(2), Purpose::Change, at(2)));
-    assert_eq!(concurrency_limiter.next_lapse(), None);
+    assert_eq!(concurrency_limiter.next_expiry(), None);
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn an_expired_reservation_keeps_nobody_waiting() {
         limiter.leave();
         assert_eq!(limiter.admit_next(at(seconds)), [object_ref(next)]);
     }
-    assert_eq!(limiter.next_lapse(), Some(later(START, RESERVATION)), "the first of both");
+    assert_eq!(limiter.next_expiry(), Some(later(START, RESERVATION)), "the first of both");
     assert!(limiter.enter(&object_ref(4), Purpose::Change, later(START, RESERVATION)));
-    assert_eq!(limiter.next_lapse(), None, "nobody waits for the other one");
+    assert_eq!(limiter.next_expiry(), None, "nobody waits for the other one");
 }
 
 #[test]

@@ -111,8 +111,8 @@ impl RemoteState {
             return outage.until;
         }
         let count = self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE));
-        let lapse = self.concurrency_limiter.next_lapse().unwrap_or(Timestamp::MAX);
-        count.min(lapse).min(self.registry_cache.next())
+        let expiry = self.concurrency_limiter.next_expiry().unwrap_or(Timestamp::MAX);
+        count.min(expiry).min(self.registry_cache.next())
     }
 }
 

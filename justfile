@@ -22,6 +22,7 @@ nightly: deny
     STORM=full cargo test --release --test apiserver storm
     MEMORY=full cargo test --release --test apiserver tenants::memory
     GITOPS=full cargo test --release --test apiserver gitops
+    GITOPS=full cargo test --release --test node
     cargo bench --package connect-operator-benches -- --test
 
 # Check format and lints; warnings are errors.

@@ -19,6 +19,7 @@ use connect_operator::controllers::connector_deployment::status::{
 };
 use connect_operator::controllers::digest::{DigestKey, KEY_LENGTH};
 use connect_operator::controllers::driver::ObservedRecord;
+use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tags::Tags;
@@ -119,7 +120,9 @@ impl Inputs {
         persisted: &PersistedState,
         reason: Reason,
     ) -> ConnectorDeploymentStatus {
+        let object_ref = ObjectRef::deployment("shop", "tax");
         let facts = DeploymentFacts {
+            object_ref: &object_ref,
             generation: 1,
             persisted,
             condition: ConditionUpdate::new(reason, "The deployment serves version 7 of connector tax-connector"),

@@ -8,15 +8,16 @@
 //! ```
 //!
 //! The first form applies DEPLOYMENTS (100) at once. After all are Ready it measures for MINUTES (3) the activity while
-//! nothing changes, with INTERVAL (5m) as the poll interval of each resource; then it restarts the operator, and
-//! deletes all. Each remote call takes 25 ms, each deployment 2 s. It prints the figures to standard output, one on
-//! each line, and at the end all of them as one line of JSON, which `scripts/bench scale` compares with that of another
-//! run (`report.rs`); counts are exact, times depend on the machine. The second form measures ConnectProjects
-//! (`projects.rs`). It measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and
+//! nothing changes, with INTERVAL (5m) as the poll interval of each resource; then it restarts the operator, changes the
+//! Secret that all of them name, which redeploys each once, and deletes all. Each remote call takes 25 ms, each
+//! deployment 2 s. It prints the figures to standard output, one on each line, and at the end all of them as one line of
+//! JSON, which `scripts/bench scale` compares with that of another run (`report.rs`); counts are exact, times depend on
+//! the machine. The second form measures ConnectProjects (`projects.rs`). It measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and
 //! kube-apiserver can be profiled meanwhile (docs/operations/performance.md).
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clock::{Clock, between};
@@ -41,9 +42,14 @@ mod projects;
 mod report;
 mod requests;
 
+/// Numbers of calls, by operation.
+type Counts = BTreeMap<&'static str, u64>;
+
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const NAMESPACE: &str = "default";
+/// Requests that delete all resources, at most.
+const ATTEMPTS: usize = 20;
 
 #[tokio::main]
 async fn main() -> Outcome {
@@ -84,18 +90,20 @@ async fn measure(
     let options = Options { deploy_duration: Duration::from_secs(2), faults, ..Options::default() };
     let dev = DevServer::start(options, Clock::system()).await?;
     prepare(&client, &dev.url()).await?;
+    let created = note_creates(&dev);
     let mut operator = Operator::start(cluster, binary, &[])?;
 
     report.phase("until_ready");
     let requests = Requests::begin(&client).await?;
     let started = Instant::now();
-    apply(&client, deployments, interval).await?;
+    let applied = apply(&client, deployments, interval).await?;
     report.figure("seconds to apply all", rounded(started.elapsed().as_secs_f64(), 1));
     until_ready(&client, deployments).await?;
     report.figure("seconds until all are Ready", rounded(started.elapsed().as_secs_f64(), 1));
-    report.figure("calls until Ready", calls(&dev, 0));
+    until_created(&mut report, &applied, &created.lock().unwrap_or_else(PoisonError::into_inner));
+    report.figure("calls until Ready", calls(&dev, &Counts::new()));
     report.figure("most calls for one resource in 10 s", most_in_10_seconds(&dev.calls()));
-    violations(&mut report, &dev, deployments);
+    violations(&mut report, &dev, deployments, 1);
     // What follows Ready immediately (events, counts) belongs to it.
     tokio::time::sleep(Duration::from_secs(10)).await;
     requests.end(&client, &mut report, "until Ready", deployments).await?;
@@ -103,35 +111,51 @@ async fn measure(
 
     report.phase("settled");
     let requests = Requests::begin(&client).await?;
-    let before = dev.calls().len();
+    let before = dev.counts();
     tokio::time::sleep(settled).await;
-    report.figure("calls while settled", calls(&dev, before));
-    let made = dev.calls().len() - before;
-    let each_minute = ratio(made * 60, usize::try_from(settled.as_secs())?);
+    report.figure("calls while settled", calls(&dev, &before));
+    let made = dev.counts().values().sum::<u64>() - before.values().sum::<u64>();
+    let each_minute = ratio(usize::try_from(made * 60)?, usize::try_from(settled.as_secs())?);
     report.figure("calls a minute while settled", rounded(each_minute, 1));
     requests.end(&client, &mut report, "while settled", deployments).await?;
     operator.figures(&mut report, deployments)?;
 
     report.phase("restarted");
     let requests = Requests::begin(&client).await?;
-    let before = dev.calls().len();
+    let before = dev.counts();
     operator.stop().await?;
     operator = Operator::start(cluster, binary, &[])?;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    report.figure("calls after a restart", calls(&dev, before));
+    report.figure("calls after a restart", calls(&dev, &before));
     requests.end(&client, &mut report, "after a restart", deployments).await?;
     operator.figures(&mut report, deployments)?;
-    violations(&mut report, &dev, deployments);
+    violations(&mut report, &dev, deployments, 1);
+
+    report.phase("redeployed");
+    let requests = Requests::begin(&client).await?;
+    let (before, started) = (dev.counts(), Instant::now());
+    write_secret(&client, "tax", &json!({"token": "next-token-of-the-tax-service"})).await?;
+    while dev.world().all(dev.now()).iter().any(|deployment| deployment.version == 1) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    report.figure("seconds until all are redeployed", rounded(started.elapsed().as_secs_f64(), 1));
+    until_ready(&client, deployments).await?;
+    report.figure("seconds until all are Ready again", rounded(started.elapsed().as_secs_f64(), 1));
+    report.figure("calls of the redeploys", calls(&dev, &before));
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    requests.end(&client, &mut report, "of the redeploys", deployments).await?;
+    operator.figures(&mut report, deployments)?;
+    violations(&mut report, &dev, deployments, 2);
 
     report.phase("deleted");
     let requests = Requests::begin(&client).await?;
-    let before = dev.calls().len();
+    let before = dev.counts();
     let started = Instant::now();
     let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
-    api.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
+    delete_all(&api).await?;
     until_none(&api).await?;
     report.figure("seconds until all are gone", rounded(started.elapsed().as_secs_f64(), 1));
-    report.figure("calls of the deletion", calls(&dev, before));
+    report.figure("calls of the deletion", calls(&dev, &before));
     report.figure("deployments left at the remote", dev.world().all(dev.now()).len());
     requests.end(&client, &mut report, "of the deletion", deployments).await?;
     operator.figures(&mut report, deployments)?;
@@ -155,16 +179,17 @@ async fn install(client: &Client) -> Outcome {
     Ok(())
 }
 
+async fn write_secret(client: &Client, name: &str, data: &Value) -> Outcome {
+    let secrets = Api::<Secret>::namespaced(client.clone(), NAMESPACE);
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
+    secrets.patch(name, &PatchParams::apply("scale"), &Patch::Apply(secret)).await?;
+    Ok(())
+}
+
 async fn prepare(client: &Client, url: &str) -> Outcome {
     let parameters = PatchParams::apply("scale");
-    let secrets = Api::<Secret>::namespaced(client.clone(), NAMESPACE);
-    for (name, data) in [
-        ("shop-credentials", json!({"clientId": "dev-client", "clientSecret": "dev-secret"})),
-        ("tax", json!({"token": "token-of-the-tax-service"})),
-    ] {
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
-        secrets.patch(name, &parameters, &Patch::Apply(secret)).await?;
-    }
+    write_secret(client, "shop-credentials", &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await?;
+    write_secret(client, "tax", &json!({"token": "token-of-the-tax-service"})).await?;
     let project = json!({
         "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectProject", "metadata": {"name": "shop"},
         "spec": {"projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
@@ -175,7 +200,8 @@ async fn prepare(client: &Client, url: &str) -> Outcome {
     Ok(())
 }
 
-async fn apply(client: &Client, deployments: usize, interval: &str) -> Outcome {
+/// Applies the resources; returns when each was sent to the API server.
+async fn apply(client: &Client, deployments: usize, interval: &str) -> Outcome<BTreeMap<String, Instant>> {
     let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
     let apply = async |number: usize| {
         let name = format!("tax-{number:05}");
@@ -187,10 +213,37 @@ async fn apply(client: &Client, deployments: usize, interval: &str) -> Outcome {
                     "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
                     "securedConfiguration": [secured]}]},
         });
-        api.patch(&name, &PatchParams::apply("scale"), &Patch::Apply(manifest)).await.map(|_| ())
+        let at = Instant::now();
+        api.patch(&name, &PatchParams::apply("scale"), &Patch::Apply(manifest)).await.map(|_| (name, at))
     };
-    stream::iter(0..deployments).map(apply).buffer_unordered(16).try_collect::<()>().await?;
-    Ok(())
+    Ok(stream::iter(0..deployments).map(apply).buffer_unordered(16).try_collect().await?)
+}
+
+/// Notes when the dev server has answered the create of each resource, until it stops.
+fn note_creates(dev: &DevServer) -> Arc<Mutex<BTreeMap<String, Instant>>> {
+    let (created, mut answers) = (Arc::<Mutex<BTreeMap<_, _>>>::default(), dev.listen());
+    let noted = Arc::clone(&created);
+    tokio::spawn(async move {
+        while let Some(answer) = answers.recv().await {
+            let draft: Value = serde_json::from_slice(&answer.asked.body).unwrap_or_default();
+            if let (Some(key), "createDeployment") = (draft["key"].as_str(), answer.operation) {
+                let name = key.rsplit('_').next().unwrap_or(key).to_owned();
+                noted.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Instant::now());
+            }
+        }
+    });
+    created
+}
+
+/// Reports how long after it was applied the create of each resource was answered.
+fn until_created(report: &mut Report, applied: &BTreeMap<String, Instant>, created: &BTreeMap<String, Instant>) {
+    let took = applied.iter().filter_map(|(name, applied)| Some(created.get(name)?.duration_since(*applied)));
+    let mut took: Vec<_> = took.collect();
+    took.sort_unstable();
+    for (what, at) in [("half", took.len() / 2), ("99 of 100", took.len() * 99 / 100)] {
+        let seconds = took.get(at).map_or(0.0, Duration::as_secs_f64);
+        report.figure(&format!("seconds from apply to create, {what}"), rounded(seconds, 2));
+    }
 }
 
 async fn until_ready(client: &Client, deployments: usize) -> Outcome {
@@ -208,6 +261,17 @@ async fn until_ready(client: &Client, deployments: usize) -> Outcome {
     Ok(())
 }
 
+/// Deletes all resources. The API server ends a request after a minute, and has not deleted thousands by then.
+async fn delete_all(api: &Api<ConnectorDeployment>) -> Outcome {
+    for _ in 0..ATTEMPTS {
+        match api.delete_collection(&DeleteParams::default(), &ListParams::default()).await {
+            Ok(_) => return Ok(()),
+            Err(error) => eprintln!("the deletion is sent again: {error}"),
+        }
+    }
+    Err("the API server does not delete the resources".into())
+}
+
 async fn until_none(api: &Api<ConnectorDeployment>) -> Outcome {
     let one = ListParams::default().limit(1);
     while !api.list_metadata(&one).await?.items.is_empty() {
@@ -216,20 +280,21 @@ async fn until_none(api: &Api<ConnectorDeployment>) -> Outcome {
     Ok(())
 }
 
-/// Counts the calls by operation, from the given index on.
-fn calls(dev: &DevServer, from: usize) -> Value {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for call in dev.calls().iter().skip(from) {
-        *counts.entry(call.operation).or_default() += 1;
-    }
-    json!(counts)
+/// Returns the calls by operation since `before`.
+fn calls(dev: &DevServer, before: &Counts) -> Value {
+    let since = |(operation, count): (&'static str, u64)| {
+        let new = count - before.get(operation).copied().unwrap_or_default();
+        (new > 0).then_some((operation, new))
+    };
+    json!(dev.counts().into_iter().filter_map(since).collect::<Counts>())
 }
 
-/// Reports the violations: two deployments for one resource, and redeploys that nothing requested.
-fn violations(report: &mut Report, dev: &DevServer, deployments: usize) {
+/// Reports the violations: two deployments for one resource, and redeploys that nothing requested. `version`: that of each
+/// deployment after those that were requested.
+fn violations(report: &mut Report, dev: &DevServer, deployments: usize, version: i64) {
     let all = dev.world().all(dev.now());
     report.figure("duplicate creates", all.len().saturating_sub(deployments));
-    report.figure("needless redeploys", all.iter().filter(|deployment| deployment.version != 1).count());
+    report.figure("needless redeploys", all.iter().filter(|deployment| deployment.version != version).count());
     report.figure("tokens", dev.counts().get("token").copied().unwrap_or_default());
 }
 

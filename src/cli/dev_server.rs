@@ -1,5 +1,6 @@
 //! `dev-server`: serves the Connect API on this machine, until Ctrl-C.
 
+use crate::cli::printing::tell;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -227,34 +228,33 @@ async fn read(path: &Path) -> Result<String, Error> {
 /// Prints to standard error where the server listens and how to get a token. The secret of the built-in client is
 /// public; secrets of other clients are not shown.
 fn greet(address: SocketAddr, options: &Options) {
-    eprintln!("Connect API and token endpoint: http://{address}");
-    eprintln!("Console for browsers: http://{address}/");
+    tell!("Connect API and token endpoint: http://{address}");
+    tell!("Console for browsers: http://{address}/");
     let built_in = Catalogue::built_in();
     let Some(client) = built_in.clients.first() else { return };
     let is_there = options.catalogue.clients.iter().any(|other| other.id == client.id && other.secret == client.secret);
     if is_there {
         let project = built_in.projects.first().map(|project| project.key.as_str()).unwrap_or_default();
-        eprintln!("Project {project}, client id {}, client secret {}", client.id, client.secret);
-        eprintln!(
+        tell!("Project {project}, client id {}, client secret {}", client.id, client.secret);
+        tell!(
             "Token: curl -s -u {}:{} -d grant_type=client_credentials http://{address}/oauth/token",
-            client.id, client.secret
+            client.id,
+            client.secret
         );
     }
     let connectors: Vec<_> = options.catalogue.connectors.iter().map(|connector| connector.key.as_str()).collect();
-    eprintln!("Connectors: {}", connectors.join(", "));
+    tell!("Connectors: {}", connectors.join(", "));
     for (name, target) in &options.applications {
-        eprintln!("Application {name}: http://{address}/_applications/{name}, forwarded to {target}");
+        tell!("Application {name}: http://{address}/_applications/{name}, forwarded to {target}");
     }
     if let Some(home) = &options.cli_credentials {
         let home = home.display();
-        eprintln!(
+        tell!(
             "Official client: HOME={home} CTP_CLI_CONNECT_API_URL=http://{address} commercetools connect deployment list"
         );
     }
     if options.control {
-        eprintln!(
-            "Control: http://{address}/_dev/ (faults, calls, clock, variant, tokens, deployments, staged, reset)"
-        );
+        tell!("Control: http://{address}/_dev/ (faults, calls, clock, variant, tokens, deployments, staged, reset)");
     }
 }
 

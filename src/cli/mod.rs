@@ -16,6 +16,7 @@ mod ready;
 mod resources;
 pub mod run;
 
+use crate::cli::printing::tell;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
@@ -24,13 +25,20 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::telemetry::{self, LogFormat};
 
 /// What the exit code of every command means.
-const EXIT_CODES: &str = "\
+const EXAMPLES: &str = "\
+Examples:
+  # Everything on this machine, against a simulated API
+  connect-operator demo
+
+  # What runs, what is wanted, and what to do
+  connect-operator status tax --namespace shop
+
 Exit codes: 0, success; 1, failure, with the reason on standard error, also for invalid arguments; 2, `plan --exit-code` \
 found a change and no problem. A command whose reader closes the pipe (`| head -1`) ends quietly with 0.";
 
 /// Kubernetes operator for commercetools Connect.
 #[derive(Debug, Parser)]
-#[command(name = "connect-operator", version, about, propagate_version = true, after_long_help = EXIT_CODES)]
+#[command(name = "connect-operator", version, about, propagate_version = true, after_long_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -186,7 +194,7 @@ fn read_ca_file(path: Option<&Path>) -> Result<Option<Vec<u8>>, CaFileError> {
 }
 
 fn failed(error: &impl std::fmt::Display) -> ExitCode {
-    eprintln!("Error: {error}");
+    tell!("Error: {error}");
     ExitCode::FAILURE
 }
 

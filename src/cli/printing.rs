@@ -13,6 +13,15 @@ pub(super) enum Reader {
     Gone,
 }
 
+/// Writes a line to standard error. If nobody reads it, that is no error: what was done is done.
+macro_rules! tell {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr().lock(), $($words)*);
+    }};
+}
+pub(super) use tell;
+
 /// Writes to standard output and returns whether it is still read, for a command that continues.
 pub(super) fn offer(text: &str) -> io::Result<Reader> {
     offer_to(io::stdout().lock(), text)

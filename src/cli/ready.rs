@@ -16,10 +16,16 @@ use crate::crd::parse_duration;
 /// Maximum size of a response that is read, in bytes.
 const LONGEST_ANSWER: u64 = 16 * 1024;
 
+/// Pause before the operator is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+
 const EXAMPLES: &str = "\
 Examples:
   # Inside the cluster, through the Service of the chart
   connect-operator ready connect-operator.connect-operator:8081
+
+  # Right after an installation
+  connect-operator ready connect-operator.connect-operator:8081 --wait 1m
 
   # From this machine, after kubectl port-forward
   connect-operator ready localhost:8081 --timeout 2s";
@@ -38,6 +44,10 @@ pub(super) struct Args {
     /// Maximum time to wait for the response, such as 10s.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     timeout: Duration,
+
+    /// Ask again, for at most this time, until the operator is ready.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
+    wait: Duration,
 }
 
 /// Why the operator does not count as ready.
@@ -73,26 +83,37 @@ fn address(text: &str) -> Result<String, String> {
     }
 }
 
-/// Sends one request to `/readyz`.
+/// Asks until the operator is ready or the time is over.
 ///
 /// # Errors
 /// If the operator is not ready or does not respond.
 pub(super) async fn run(args: Args) -> Result<(), ReadyError> {
-    let Args { address, timeout } = args;
-    let too_late = || std::io::Error::new(std::io::ErrorKind::TimedOut, format!("no response within {timeout:?}"));
     let clock = Clock::system();
+    // A Service forwards nothing for a moment after its pods are ready, and a name can be unknown as long.
+    while let Err(reason) = ready(&args, &clock).await {
+        if clock.elapsed() + PAUSE > args.wait {
+            return Err(reason);
+        }
+        clock.sleep(PAUSE).await;
+    }
+    Ok(print(&format!("{} is ready\n", args.address))?)
+}
+
+/// Sends one request to `/readyz`.
+async fn ready(Args { address, timeout, .. }: &Args, clock: &Clock) -> Result<(), ReadyError> {
+    let too_late = || std::io::Error::new(std::io::ErrorKind::TimedOut, format!("no response within {timeout:?}"));
     let answer = tokio::select! {
-        answer = ask(&address) => answer,
-        () = clock.sleep(timeout) => Err(too_late()),
+        answer = ask(address) => answer,
+        () = clock.sleep(*timeout) => Err(too_late()),
     };
     let answer = answer.map_err(|source| ReadyError::Silent { address: address.clone(), source })?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.lines().next().unwrap_or_default();
     if status.starts_with("HTTP/1.") && status.split(' ').nth(1) == Some("200") {
-        return Ok(print(&format!("{address} is ready\n"))?);
+        return Ok(());
     }
     let answer = [status, body.trim()].join(" ");
-    Err(ReadyError::NotReady { address, answer: answer.trim().to_owned() })
+    Err(ReadyError::NotReady { address: address.clone(), answer: answer.trim().to_owned() })
 }
 
 async fn ask(address: &str) -> std::io::Result<String> {
@@ -110,45 +131,59 @@ mod tests {
     use super::*;
     use crate::patience::patience;
 
-    /// Runs the command against a server that sends `answer`; returns the result and the request.
-    async fn asked(answer: &'static str) -> (Result<(), ReadyError>, String) {
+    /// A server that answers each connection with the next of these, then no more.
+    async fn operator(answers: &'static [&'static str]) -> (String, tokio::task::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let operator = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.expect("a connection");
-            let mut request = vec![0; 1024];
-            let length = stream.read(&mut request).await.expect("a request");
-            stream.write_all(answer.as_bytes()).await.expect("the client reads it");
-            String::from_utf8_lossy(&request[..length]).into_owned()
+            let mut requests = Vec::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().await.expect("a connection");
+                let mut request = vec![0; 1024];
+                let length = stream.read(&mut request).await.expect("a request");
+                stream.write_all(answer.as_bytes()).await.expect("the client reads it");
+                requests.push(String::from_utf8_lossy(&request[..length]).into_owned());
+            }
+            requests
         });
-        let result = run(Args { address, timeout: patience() }).await;
-        (result, operator.await.expect("it ends"))
+        (address, operator)
     }
 
     #[tokio::test]
     async fn only_a_200_is_ready() {
+        const NO_CRDS: &str = "HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n";
         for (answer, expected) in [
-            ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", None),
-            ("HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n", Some("HTTP/1.1 503 Service Unavailable no CRDs")),
-            ("HTTP/1.1 404 Not Found\r\n\r\n", Some("HTTP/1.1 404 Not Found")),
-            ("2000 200", Some("is not ready")),
-            ("", Some("is not ready: ")),
+            (&["HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"], None),
+            (&[NO_CRDS], Some("HTTP/1.1 503 Service Unavailable no CRDs")),
+            (&["HTTP/1.1 404 Not Found\r\n\r\n"], Some("HTTP/1.1 404 Not Found")),
+            (&["2000 200"], Some("is not ready")),
+            (&[""], Some("is not ready: ")),
         ] {
-            let (result, question) = asked(answer).await;
-            assert!(question.starts_with("GET /readyz HTTP/1.0\r\nHost: 127.0.0.1:"), "{question}");
+            let (address, operator) = operator(answer).await;
+            let result = run(Args { address, timeout: patience(), wait: Duration::ZERO }).await;
+            let questions = operator.await.expect("it ends").concat();
+            assert!(questions.starts_with("GET /readyz HTTP/1.0\r\nHost: 127.0.0.1:"), "{questions}");
             match (result, expected) {
                 (Ok(()), None) => {}
-                (Err(error), Some(expected)) => assert!(error.to_string().contains(expected), "{answer}: {error}"),
-                (result, _) => panic!("{answer}: {result:?}"),
+                (Err(error), Some(expected)) => assert!(error.to_string().contains(expected), "{answer:?}: {error}"),
+                (result, _) => panic!("{answer:?}: {result:?}"),
             }
         }
+    }
+
+    #[tokio::test]
+    async fn an_operator_that_is_ready_within_the_time_is_ready() {
+        let later = &["HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n", "", "HTTP/1.1 200 OK\r\n\r\nok"];
+        let (address, operator) = operator(later).await;
+        run(Args { address, timeout: patience(), wait: patience() }).await.expect("ready at last");
+        assert_eq!(operator.await.expect("it ends").len(), 3);
     }
 
     #[tokio::test]
     async fn an_operator_that_does_not_respond_is_not_ready() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
-        let silent = Args { address: address.clone(), timeout: Duration::from_millis(1) };
+        let silent = Args { address: address.clone(), timeout: Duration::from_millis(1), wait: PAUSE / 2 };
         let error = run(silent.clone()).await.expect_err("it sends nothing").to_string();
         assert!(error.contains("no response within 1ms"), "{error}");
         drop(listener);

@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use clock::{between, later};
 use connect_api::ApiError;
+use connect_api::error::Failure;
 use jiff::Timestamp;
 
 use super::problem;
+
+/// Pause after a call that was held back while the circuit breaker is half open.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Generation of a resource and its newest request. A pause applies to these; a change ends it.
 pub type Asked = (i64, Option<String>);
@@ -32,8 +36,12 @@ impl Backoff {
         (now < until).then(|| between(now, until))
     }
 
-    /// Records a failed call; returns the pause before the next one.
+    /// Records a failed call; returns the pause before the next one. A call that was held back says nothing about this
+    /// resource: if it counted, a service that fails now and then would slow down resources whose calls it answers.
     pub fn failed(&mut self, asked: Asked, error: &ApiError, now: Timestamp) -> Duration {
+        if error.failure == Failure::HeldBack {
+            return error.retry_after.unwrap_or_default().max(SHORTEST_PAUSE);
+        }
         self.failures = self.failures.saturating_add(1);
         let pause = problem::pause(self.failures).max(error.retry_after.unwrap_or_default());
         self.not_before = Some(later(now, pause));
@@ -45,5 +53,38 @@ impl Backoff {
     pub fn worked(&mut self) {
         self.failures = 0;
         self.not_before = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_failure_of_its_own_makes_the_next_pause_longer() {
+        let mut backoff = Backoff::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let error = |failure, retry_after: u64| ApiError {
+            operation: "getDeploymentByKey",
+            failure,
+            message: String::new(),
+            correlation_id: None,
+            retry_after: (retry_after > 0).then(|| Duration::from_secs(retry_after)),
+        };
+        let own = Failure::Answered { status: 503, codes: Vec::new() };
+        for (failure, retry_after, pause, left) in [
+            (Failure::HeldBack, 3, 3, None),
+            (Failure::HeldBack, 0, 1, None),
+            (own.clone(), 0, 8, Some(8)),
+            (Failure::HeldBack, 5, 5, Some(8)),
+            (own.clone(), 0, 16, Some(16)),
+            (own, 60, 60, Some(60)),
+        ] {
+            let asked = (1, None);
+            let paused = backoff.failed(asked.clone(), &error(failure.clone(), retry_after), now);
+            assert_eq!(paused.as_secs(), pause, "{failure:?}");
+            assert_eq!(backoff.left(&asked, now).map(|left| left.as_secs()), left, "{failure:?}");
+        }
+        assert_eq!(backoff.left(&(2, None), now), None, "a change ends the pause");
     }
 }

@@ -83,7 +83,7 @@ pub fn conditions(
     let reason = update.reason.as_str();
     let mut conditions = vec![about(before, names::READY, update, generation, now)];
     match update.reason.state() {
-        ConditionState::Running | ConditionState::Waiting => {
+        ConditionState::Progressing | ConditionState::Waiting => {
             conditions.push(condition(names::RECONCILING, "True", reason, &update.message));
         }
         ConditionState::Stalled => conditions.push(condition(names::STALLED, "True", reason, &update.message)),
@@ -121,7 +121,7 @@ pub fn about(
 ) -> Condition {
     let status = match update.reason.state() {
         ConditionState::Ready => "True",
-        ConditionState::Running => "Unknown",
+        ConditionState::Progressing => "Unknown",
         ConditionState::Waiting | ConditionState::Stalled | ConditionState::Paused | ConditionState::Failing => "False",
     };
     condition(before, type_, status, (update.reason.as_str(), &update.message), generation, now)

@@ -28,6 +28,7 @@ use super::keys::KeyOwnership;
 use super::namespace_permissions::NamespacePermissions;
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
+use super::own_writes::OwnWrites;
 use super::project_quota::ProjectQuota;
 use super::reason::ConditionState;
 use super::references::{Named, References};
@@ -75,8 +76,8 @@ pub struct Context {
     pub project_quota: ProjectQuota,
     /// The last result of each project.
     pub projects: ObjectMap<Project>,
-    /// Resource version of our last write of the status of each project, until the store shows it; empty if no response came.
-    pub project_writes: ObjectMap<String>,
+    /// The writes of each object that the cache may not show yet.
+    pub own_writes: OwnWrites,
     /// Copies of the credentials of each project.
     pub copies: Copies,
     /// What is kept between reconciles of a `ConnectorDeployment`.
@@ -149,7 +150,7 @@ impl Context {
             self.references.object_refs(),
             self.remotes.object_refs(),
             self.mirrors.object_refs(),
-            self.project_writes.object_refs(),
+            self.own_writes.object_refs(),
         ]);
         let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);
         let kept = kept.chain(
@@ -170,7 +171,7 @@ impl Context {
     pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &'static str, condition: &ConditionUpdate) {
         let type_ = match condition.reason.state() {
             ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => EventType::Warning,
-            ConditionState::Ready | ConditionState::Running | ConditionState::Paused => EventType::Normal,
+            ConditionState::Ready | ConditionState::Progressing | ConditionState::Paused => EventType::Normal,
         };
         match type_ {
             EventType::Warning => tracing::warn!(reason = condition.reason.as_str(), "{}", condition.message),

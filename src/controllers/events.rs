@@ -62,10 +62,13 @@ pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &wa
 
 /// Handles an event of a namespace: enqueues the resources in it whose permission to use a project has changed.
 pub fn namespace<K: Resource>(context: &Context, event: &watcher::Event<K>) {
-    let was_listed = context.permissions.is_listed();
+    let (was_listed, was_refused) = (context.permissions.is_listed(), context.permissions.is_refused());
     permitted(context, context.permissions.note(event));
     if !was_listed && context.permissions.is_listed() {
         namespaces_listed(context);
+    } else if was_refused && !context.permissions.is_refused() {
+        // Resources report that the labels are not known.
+        enqueue_users_of_cluster_projects(context);
     }
 }
 
@@ -81,6 +84,10 @@ pub fn namespaces_refused(context: &Context, why: &str) {
 /// Releases what waits for the first list of namespaces.
 fn namespaces_listed(context: &Context) {
     context.keys.listed();
+    enqueue_users_of_cluster_projects(context);
+}
+
+fn enqueue_users_of_cluster_projects(context: &Context) {
     for (_, name) in context.references.named(Named::ClusterProject, None) {
         context.enqueue_users_of_project(&ObjectRef::cluster_project(&name));
     }

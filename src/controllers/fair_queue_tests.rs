@@ -9,7 +9,7 @@ fn object(name: &str) -> ObjectRef {
 
 /// Returns the objects that get a slot now.
 fn begin(queue: &mut FairQueue) -> String {
-    let begun: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|object_ref| object_ref.name).collect();
+    let begun: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|object_ref| object_ref.name.clone()).collect();
     begun.join(" ")
 }
 

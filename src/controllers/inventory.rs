@@ -33,10 +33,10 @@ impl ReportedState {
         Self { reason: conditions::reason(conditions, type_).and_then(Reason::parse), operation }
     }
 
-    /// Returns the values of the labels `state` and `reason`. A resource without a reason counts as `Running`, because
+    /// Returns the values of the labels `state` and `reason`. A resource without a reason counts as `Progressing`, because
     /// its first reconcile is due.
     fn labels(self) -> (&'static str, &'static str) {
-        self.reason.map_or(("Running", "None"), |reason| (reason.state().as_str(), reason.as_str()))
+        self.reason.map_or(("Progressing", "None"), |reason| (reason.state().as_str(), reason.as_str()))
     }
 }
 
@@ -142,12 +142,12 @@ impl AtScrape for Inventory {
         let now = self.clock.now();
         let state = self.lock();
         for kind in [Kind::Deployment, Kind::Staged] {
-            let from = (kind, Timestamp::MIN, ObjectRef { kind, namespace: String::new(), name: String::new() });
+            let from = (kind, Timestamp::MIN, ObjectRef::new(kind, "", ""));
             let oldest = state.operations.range(from..).next().filter(|(of, ..)| *of == kind);
             metrics
                 .oldest_operation(kind.as_str(), oldest.map_or_else(Default::default, |(_, at, _)| between(*at, now)));
         }
         let polls = state.polls.iter();
-        metrics.since_look(polls.map(|(project, at)| (&*project.namespace, &*project.name, between(*at, now))));
+        metrics.since_response(polls.map(|(project, at)| (&*project.namespace, &*project.name, between(*at, now))));
     }
 }

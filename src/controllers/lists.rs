@@ -147,9 +147,7 @@ mod tests {
         assert!(lists.there(&list("shop")) && !lists.there(&list("shop")), "reported once");
         assert!(!lists.refused(&list("shop")), "what was listed stays known");
         assert_eq!((lists.are_awaited(), lists.progress()), (false, (1, 2)));
-        let unlisted = |kind, namespace: &str| {
-            lists.is_unlisted(&ObjectRef { kind, namespace: namespace.to_owned(), name: "tax".to_owned() })
-        };
+        let unlisted = |kind, namespace: &str| lists.is_unlisted(&ObjectRef::new(kind, namespace, "tax"));
         let listed = |namespace: &str| lists.is_listed(&ObjectRef::deployment(namespace, "tax"));
         assert!(listed("shop") && !listed("yard") && !listed("elsewhere"));
         assert!(unlisted(Kind::Deployment, "yard"));

@@ -154,5 +154,5 @@ pub fn created<K: Resource>(object: &K) -> Timestamp {
 
 /// Returns the reference to an object.
 pub fn object_ref<K: ManagedKind>(object: &K) -> ObjectRef {
-    ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+    ObjectRef::new(K::KIND, object.meta().namespace.as_deref().unwrap_or_default(), &object.name_any())
 }

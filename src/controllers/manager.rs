@@ -48,6 +48,7 @@ use super::namespace_permissions::NamespacePermissions;
 use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
+use super::own_writes::OwnWrites;
 use super::project_quota::{ProjectLimits, ProjectQuota};
 use super::readable;
 use super::reconciled::{self, Reconciled};
@@ -139,7 +140,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         permissions: NamespacePermissions::new(shares),
         project_quota: ProjectQuota::new(options.project_limits, scopes + usize::from(shares), enqueue.clone()),
         projects: ObjectMap::default(),
-        project_writes: ObjectMap::default(),
+        own_writes: OwnWrites::default(),
         contents: ContentCache::default(),
         log_readers: Semaphore::new(logs::AT_ONCE),
         copies: Copies::new(options.operator_namespace.clone()),
@@ -379,11 +380,11 @@ impl Scope {
         move |result| {
             match result {
                 Ok((object, _)) => {
-                    free(ObjectRef { kind, namespace: object.namespace.unwrap_or_default(), name: object.name });
+                    free(ObjectRef::new(kind, &object.namespace.unwrap_or_default(), &object.name));
                 }
                 Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
                     let namespace = object.namespace.unwrap_or_default();
-                    let object_ref = ObjectRef { kind, namespace, name: object.name };
+                    let object_ref = ObjectRef::new(kind, &namespace, &object.name);
                     events::gone(&context, &object_ref);
                     free(object_ref);
                 }

@@ -33,6 +33,7 @@ pub mod object;
 pub mod object_map;
 pub mod object_ref;
 pub mod operations;
+pub mod own_writes;
 pub mod panics;
 pub mod patch;
 pub mod problem;

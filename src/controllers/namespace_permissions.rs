@@ -176,6 +176,12 @@ impl NamespacePermissions {
         }
     }
 
+    /// Returns whether the API server refuses to list the namespaces.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self.lock().state, ListState::Refused(_))
+    }
+
     /// Returns whether the namespaces were listed, or the list was refused, at least once.
     #[must_use]
     pub fn is_listed(&self) -> bool {

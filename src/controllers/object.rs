@@ -1,10 +1,9 @@
-//! Operations of a reconcile on its own object, the same for every kind: reads a copy that shows our last write, adds
-//! and removes the finalizer, writes the status, and retries what the cluster refused.
+//! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, writes the status,
+//! and retries what the cluster refused.
 //!
-//! Next: `patch.rs`, which sends the patches, and the folder of each kind, which decides.
+//! Next: `own_writes.rs`, which sends the patches, and the folder of each kind, which decides.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::Api;
@@ -17,9 +16,9 @@ use serde_json::json;
 use super::conditions::{ConditionUpdate, ready_reason};
 use super::context::{Context, Project};
 use super::driver::RemoteKind;
+use super::managed_kind::ManagedKind;
 use super::namespace_permissions::Permission;
 use super::object_ref::ObjectRef;
-use super::patch::{patch_metadata, write_status};
 use super::problem;
 use super::reason::Reason;
 use super::refusal::{self, Access};
@@ -50,59 +49,47 @@ pub trait NamespacedObject: Object + Resource<DynamicType = (), Scope = Namespac
 
 impl<K> NamespacedObject for K where K: Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> {}
 
-/// Returns the current resource; `None`: it no longer exists. Reads it from the API server only if `cached` may be
-/// older than our last write. `written`: the resource version of that write; cleared once the cache shows it.
-///
-/// # Errors
-/// Those of the API server.
-pub async fn current<K: Object>(
-    api: &Api<K>,
-    cached: Arc<K>,
-    written: &mut Option<String>,
-) -> Result<Option<Arc<K>>, kube::Error> {
-    if written.is_none() || *written == cached.resource_version() {
-        return Ok(Some(cached));
-    }
-    let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
-    if found.meta().uid != cached.meta().uid {
-        return Ok(None);
-    }
-    if found.resource_version() == cached.resource_version() {
-        *written = None;
-    }
-    Ok(Some(Arc::new(found)))
-}
-
 /// Whether the object is to be reconciled: it is not being deleted, or its deletion waits for our finalizer.
-pub fn is_ours<K: Object>(object: &K) -> bool {
+pub fn is_ours<K: Object + ManagedKind>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_none() || has_finalizer(object)
 }
 
-/// Whether it has our finalizer.
-pub fn has_finalizer<K: Object>(object: &K) -> bool {
-    object.finalizers().iter().any(|name| name == names::FINALIZER)
+/// Whether it has the finalizer of its kind.
+pub fn has_finalizer<K: Object + ManagedKind>(object: &K) -> bool {
+    object.finalizers().iter().any(|name| name == K::KIND.finalizer())
 }
 
-/// Adds the finalizer, so that the resource outlives its remote record.
+/// Adds the finalizer of its kind.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
-pub async fn add_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<K, kube::Error> {
-    patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
+pub async fn add_finalizer<K: Object + ManagedKind>(
+    context: &Context,
+    api: &Api<K>,
+    object: &K,
+) -> Result<K, kube::Error> {
+    context.own_writes.patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
 }
 
-/// Returns the finalizers of the object, and ours.
-pub fn with_finalizer<K: Object>(object: &K) -> Vec<String> {
-    object.finalizers().iter().cloned().chain([names::FINALIZER.to_owned()]).collect()
+/// Returns the finalizers of the object, and that of its kind.
+pub fn with_finalizer<K: Object + ManagedKind>(object: &K) -> Vec<String> {
+    object.finalizers().iter().cloned().chain([K::KIND.finalizer().to_owned()]).collect()
 }
 
-/// Removes the finalizer, so that the deletion of the object can proceed. An object that no longer exists is no error.
+/// Removes the finalizer of its kind, if it is there, so that the deletion of the object can proceed. An object that no longer exists is no error.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
-pub async fn remove_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<(), kube::Error> {
-    let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
-    match patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
+pub async fn remove_finalizer<K: Object + ManagedKind>(
+    context: &Context,
+    api: &Api<K>,
+    object: &K,
+) -> Result<(), kube::Error> {
+    if !has_finalizer(object) {
+        return Ok(());
+    }
+    let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != K::KIND.finalizer()).collect();
+    match context.own_writes.patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         answer => answer.map(|_| ()),
     }
@@ -113,14 +100,14 @@ pub async fn remove_finalizer<K: Object>(api: &Api<K>, object: &K) -> Result<(),
 ///
 /// # Errors
 /// Those of the API server that pass by themselves; 409 if the object changed meanwhile.
-pub async fn annotate<K: Object>(
+pub async fn annotate<K: Object + ManagedKind>(
     context: &Context,
     api: &Api<K>,
     object: &K,
     id: &str,
 ) -> Result<Option<K>, kube::Error> {
     let annotations = json!({ names::REMOTE_ID: id, names::PENDING_CREATE: null });
-    match patch_metadata(api, object, json!({ "annotations": annotations })).await {
+    match context.own_writes.patch_metadata(api, object, json!({ "annotations": annotations })).await {
         Ok(object) => Ok(Some(object)),
         Err(error) => {
             let condition = refusal::condition(Access::Write, refusal::ANNOTATIONS, error)?;
@@ -145,7 +132,9 @@ pub async fn write<K: RemoteKind>(
     condition: &ConditionUpdate,
 ) -> Result<Written<K>, kube::Error> {
     K::set_controller(&mut after, context.foreign_installs.mine());
-    let Some(stored) = write_status(api, object, before, &after).await? else { return Ok(Written::Nothing) };
+    let Some(stored) = context.own_writes.write_status(api, object, before, &after).await? else {
+        return Ok(Written::Nothing);
+    };
     if stored.status().and_then(K::operation) != K::operation(&after) {
         let message = "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
         return Ok(Written::Pruned(stored, kube::Error::Service(message.into())));

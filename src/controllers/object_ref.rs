@@ -1,8 +1,11 @@
 //! References to the resources that controllers reconcile: kind, namespace and name.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use crate::crd::{ProjectKind, ProjectRef};
+use crate::names;
 
 /// Kind of a resource that a controller reconciles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +41,13 @@ impl Kind {
         matches!(self, Self::Project | Self::ClusterProject)
     }
 
+    /// Returns the finalizer of its resources: of a project, so that it stays while it is used; of others, so that they
+    /// outlive their remote record.
+    #[must_use]
+    pub fn finalizer(self) -> &'static str {
+        if self.is_project() { names::PROJECT_FINALIZER } else { names::FINALIZER }
+    }
+
     /// Returns the name of the kind in metrics and logs; a mirror has the name of the kind that it writes.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -52,9 +62,13 @@ impl Kind {
     }
 }
 
-/// A reference to one resource of the cluster.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectRef {
+/// A reference to one resource of the cluster. Many indexes hold the same one, so a clone shares its text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef(Arc<ObjectName>);
+
+/// What an [`ObjectRef`] refers to.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName {
     /// Kind of the resource.
     pub kind: Kind,
     /// Namespace of the resource; empty for one that is cluster-scoped.
@@ -63,17 +77,31 @@ pub struct ObjectRef {
     pub name: String,
 }
 
+impl Deref for ObjectRef {
+    type Target = ObjectName;
+
+    fn deref(&self) -> &ObjectName {
+        &self.0
+    }
+}
+
 impl ObjectRef {
+    /// Returns a reference to the resource of that name; `namespace` is empty for a cluster-scoped kind.
+    #[must_use]
+    pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
+        Self(Arc::new(ObjectName { kind, namespace: namespace.to_owned(), name: name.to_owned() }))
+    }
+
     /// Returns a reference to the `ConnectProject` of that name.
     #[must_use]
     pub fn project(namespace: &str, name: &str) -> Self {
-        Self { kind: Kind::Project, namespace: namespace.to_owned(), name: name.to_owned() }
+        Self::new(Kind::Project, namespace, name)
     }
 
     /// Returns a reference to the `ClusterConnectProject` of that name.
     #[must_use]
     pub fn cluster_project(name: &str) -> Self {
-        Self { kind: Kind::ClusterProject, namespace: String::new(), name: name.to_owned() }
+        Self::new(Kind::ClusterProject, "", name)
     }
 
     /// Returns a reference to the project that a resource of this namespace names.
@@ -88,25 +116,31 @@ impl ObjectRef {
     /// Returns a reference to the `ConnectorDeployment` of that name.
     #[must_use]
     pub fn deployment(namespace: &str, name: &str) -> Self {
-        Self { kind: Kind::Deployment, namespace: namespace.to_owned(), name: name.to_owned() }
+        Self::new(Kind::Deployment, namespace, name)
     }
 
     /// Returns a reference to the `ConnectorStaged` of that name.
     #[must_use]
     pub fn staged(namespace: &str, name: &str) -> Self {
-        Self { kind: Kind::Staged, namespace: namespace.to_owned(), name: name.to_owned() }
+        Self::new(Kind::Staged, namespace, name)
     }
 
     /// Returns a reference to the `ActionCheck` of that name.
     #[must_use]
     pub fn check(namespace: &str, name: &str) -> Self {
-        Self { kind: Kind::Check, namespace: namespace.to_owned(), name: name.to_owned() }
+        Self::new(Kind::Check, namespace, name)
     }
 
     /// Returns a reference to the registry mirror of the `ConnectProject` of that name.
     #[must_use]
     pub fn mirror(namespace: &str, name: &str) -> Self {
-        Self { kind: Kind::Mirror, namespace: namespace.to_owned(), name: name.to_owned() }
+        Self::new(Kind::Mirror, namespace, name)
+    }
+}
+
+impl fmt::Debug for ObjectRef {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {self}", self.kind.as_str())
     }
 }
 

@@ -159,6 +159,12 @@ impl Pause {
         let times = before.map_or(1, |before| before.times.saturating_add(1));
         Self { until: later(now, doubled(PASSING, times, PASSING_AT_MOST)), times }
     }
+
+    /// Returns how long it lasts from now on; `None`: it is over.
+    #[must_use]
+    pub fn left(self, now: Timestamp) -> Option<Duration> {
+        (now < self.until).then(|| between(now, self.until))
+    }
 }
 
 /// A definite refusal. `C`: what the call was sent for; the same cause is not sent again before `until`.
@@ -275,6 +281,14 @@ mod tests {
     use connect_api::error::Failure;
 
     use super::*;
+
+    #[test]
+    fn a_pause_after_an_earlier_refusal_is_over() {
+        let (first, second) = (Pause::after(None, Timestamp::UNIX_EPOCH), Timestamp::UNIX_EPOCH + PASSING);
+        assert_eq!(first.left(Timestamp::UNIX_EPOCH), Some(PASSING));
+        assert_eq!(first.left(second), None);
+        assert_eq!(Pause::after(Some(first), second).left(second), Some(PASSING * 2));
+    }
 
     #[test]
     fn a_failed_call_is_classified_by_what_it_says_about_the_change() {

@@ -102,6 +102,7 @@ pub(super) async fn report<K: Object + ManagedKind>(
     }
     let Some(patch) = patch(&found, condition, context.clock.now()) else { return Ok(()) };
     let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    context.own_writes.unknown(&object_ref);
     api.patch_status(&object_ref.name, &parameters, &Patch::Merge(patch)).await?;
     context.event(object, "Reconcile", condition);
     Ok(())

@@ -31,7 +31,8 @@ fn quota(lists: usize, names: &str) -> (ProjectQuota, UnboundedReceiver<ObjectRe
 }
 
 fn drain(enqueued: &mut UnboundedReceiver<ObjectRef>) -> String {
-    let names: Vec<_> = std::iter::from_fn(|| enqueued.try_recv().ok()).map(|object_ref| object_ref.name).collect();
+    let names: Vec<_> =
+        std::iter::from_fn(|| enqueued.try_recv().ok()).map(|object_ref| object_ref.name.clone()).collect();
     names.join(" ")
 }
 

@@ -9,7 +9,7 @@ pub enum ConditionState {
     /// `Ready=True`.
     Ready,
     /// `Ready=Unknown`, `Reconciling=True`: an operation is in progress.
-    Running,
+    Progressing,
     /// `Ready=False`, `Reconciling=True`: a problem that may resolve itself.
     Waiting,
     /// `Ready=False`, `Stalled=True`: a user must act.
@@ -26,7 +26,7 @@ impl ConditionState {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
-            Self::Running => "Running",
+            Self::Progressing => "Progressing",
             Self::Waiting => "Waiting",
             Self::Stalled => "Stalled",
             Self::Paused => "Paused",
@@ -91,19 +91,19 @@ reasons! {
     Available, Ready, "The project can be used with these credentials.";
     Mirrored, Ready, "Every connector of the registry that matches `spec.registry` has a Connector object.";
     RegistryCut, Ready, "More connectors match `spec.registry` than `maxObjects` allows: the first ones by key are mirrored. Narrow the filter, or raise `maxObjects`.";
-    Creating, Running, "The deployment is being created.";
-    Redeploying, Running, "The deployment is being redeployed.";
-    Undeploying, Running, "The deployment is being undeployed.";
-    Staging, Running, "The staged connector is being created.";
-    Updating, Running, "The operator is sending changes of the spec to the staged connector, or waits until the connector is no longer busy.";
-    PreviewRequested, Running, "The operator has requested the permission to deploy this tag as a preview.";
-    Publishing, Running, "The connector is being published.";
-    InCertification, Running, "The connector waits for certification or is being certified: comments are in `status.certificationComments`. The operator still sends changes of the spec.";
-    Deleting, Running, "The staged connector is being deleted.";
-    Adopting, Running, "The operator adopts an existing deployment once it has not changed for a minute.";
-    Queued, Running, "The resource waits for its turn at the remote project, or for the first read of the remote.";
-    InUse, Running, "The project is being deleted, and stays until no ConnectorDeployment and no ConnectorStaged refers to it: delete those that the message counts, or change their `spec.projectRef`.";
-    NotChecked, Running, "The resources in `spec.verify` were not looked up since the deployment last changed, or cannot be read: the message says which. The operator retries by itself.";
+    Creating, Progressing, "The deployment is being created.";
+    Redeploying, Progressing, "The deployment is being redeployed.";
+    Undeploying, Progressing, "The deployment is being undeployed.";
+    Staging, Progressing, "The staged connector is being created.";
+    Updating, Progressing, "The operator is sending changes of the spec to the staged connector, or waits until the connector is no longer busy.";
+    PreviewRequested, Progressing, "The operator has requested the permission to deploy this tag as a preview.";
+    Publishing, Progressing, "The connector is being published.";
+    InCertification, Progressing, "The connector waits for certification or is being certified: comments are in `status.certificationComments`. The operator still sends changes of the spec.";
+    Deleting, Progressing, "The staged connector is being deleted.";
+    Adopting, Progressing, "The operator adopts an existing deployment once it has not changed for a minute.";
+    Queued, Progressing, "The resource waits for its turn at the remote project, or for the first read of the remote.";
+    InUse, Progressing, "The project is being deleted, and stays until no ConnectorDeployment and no ConnectorStaged refers to it: delete those that the message counts, or change their `spec.projectRef`.";
+    NotChecked, Progressing, "The resources in `spec.verify` were not looked up since the deployment last changed, or cannot be read: the message says which. The operator retries by itself.";
     Suspended, Paused, "A change is not sent because `suspend` is true: set it to false to send the change.";
     SecretMissing, Waiting, "A Secret, or a key in it, does not exist: create it, and the operator continues within seconds.";
     ConfigMapMissing, Waiting, "A ConfigMap, or a key in it, does not exist: create it, and the operator continues within seconds.";
@@ -148,7 +148,7 @@ reasons! {
     StagedNotReady, Waiting, "The ConnectorStaged in `connector.stagedRef` does not exist, or may not be deployed yet: the message says why. The operator then continues by itself.";
     AwaitingProof, Waiting, "The tag is not published yet, because a requirement in `spec.publishAfter` is not met: the message says which. The operator publishes it once all are met.";
     CheckPassed, Ready, "The action responded as expected.";
-    Checking, Running, "The action is being called.";
+    Checking, Progressing, "The action is being called.";
     DeploymentNotReady, Waiting, "The ConnectorDeployment in `spec.after` does not exist or is not Ready: the operator calls the action once it is.";
     FrontendUnavailable, Waiting, "The frontend cannot be reached, and nothing was sent: the operator retries every minute.";
     CheckFailing, Failing, "The response of the action is not as expected: the message says how. The operator calls it again at the interval.";

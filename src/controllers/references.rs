@@ -4,7 +4,7 @@
 //! It contains names only. Each reconcile records the references of its resource, whether their targets exist or not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::object_ref::{Kind, ObjectRef};
 use crate::crd::{ProjectKind, ProjectRef};
@@ -71,8 +71,9 @@ pub struct References(Mutex<Index>);
 
 #[derive(Debug, Default)]
 struct Index {
-    users: BTreeMap<Target, BTreeSet<ObjectRef>>,
-    uses: BTreeMap<ObjectRef, BTreeSet<Target>>,
+    users: BTreeMap<Arc<Target>, BTreeSet<ObjectRef>>,
+    /// In the order of the targets, each of which `users` has too.
+    uses: BTreeMap<ObjectRef, Box<[Arc<Target>]>>,
 }
 
 impl References {
@@ -89,13 +90,12 @@ impl References {
         };
         let uses: BTreeSet<Target> = uses.into_iter().map(target).collect();
         let mut index = self.lock();
-        if index.uses.get(object_ref) == Some(&uses) {
+        let known = index.uses.get(object_ref).into_iter().flatten();
+        if known.map(|target| &**target).eq(&uses) {
             return;
         }
         index.remove(object_ref);
-        for target in &uses {
-            index.users.entry(target.clone()).or_default().insert(object_ref.clone());
-        }
+        let uses: Box<[_]> = uses.into_iter().map(|target| index.add(target, object_ref)).collect();
         if !uses.is_empty() {
             index.uses.insert(object_ref.clone(), uses);
         }
@@ -120,6 +120,7 @@ impl References {
         let named = index
             .users
             .keys()
+            .map(|target| &**target)
             .filter(|(of, within, _)| *of == kind && namespace.is_none_or(|namespace| namespace == within));
         named.map(|(_, namespace, name)| (namespace.clone(), name.clone())).collect()
     }
@@ -129,7 +130,7 @@ impl References {
     pub fn uses(&self, object_ref: &ObjectRef, kind: Named) -> Vec<String> {
         let index = self.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
-        uses.filter(|(named, ..)| *named == kind).map(|(.., name)| name.clone()).collect()
+        uses.filter(|target| target.0 == kind).map(|target| target.2.clone()).collect()
     }
 
     /// Returns the resources that name this project.
@@ -150,10 +151,10 @@ impl References {
     pub fn projects(&self, object_ref: &ObjectRef) -> Vec<ObjectRef> {
         let index = self.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
-        let project = |(named, namespace, name): &Target| match named {
-            Named::Project => Some(ObjectRef::project(namespace, name)),
-            Named::ClusterProject => Some(ObjectRef::cluster_project(name)),
-            Named::Secret | Named::ConfigMap | Named::Deployment | Named::Staged | Named::Check => None,
+        let project = |target: &Arc<Target>| match &**target {
+            (Named::Project, namespace, name) => Some(ObjectRef::project(namespace, name)),
+            (Named::ClusterProject, _, name) => Some(ObjectRef::cluster_project(name)),
+            (Named::Secret | Named::ConfigMap | Named::Deployment | Named::Staged | Named::Check, ..) => None,
         };
         uses.filter_map(project).collect()
     }
@@ -170,6 +171,14 @@ impl References {
 }
 
 impl Index {
+    /// Adds a user of a target; returns the target as all its users share it.
+    fn add(&mut self, target: Target, object_ref: &ObjectRef) -> Arc<Target> {
+        let known = self.users.get_key_value(&target).map(|(known, _)| known.clone());
+        let target = known.unwrap_or_else(|| Arc::new(target));
+        self.users.entry(target.clone()).or_default().insert(object_ref.clone());
+        target
+    }
+
     fn remove(&mut self, object_ref: &ObjectRef) {
         for target in self.uses.remove(object_ref).unwrap_or_default() {
             if let Some(users) = self.users.get_mut(&target) {

@@ -33,18 +33,23 @@ pub enum Access {
 /// The same error, if it is transient: no response, a conflict, or a busy API server. It passes by itself.
 pub fn condition(access: Access, request: &str, error: kube::Error) -> Result<ConditionUpdate, kube::Error> {
     let kube::Error::Api(status) = &error else { return Err(error) };
-    let is_refused = match status.code {
-        // Deleted or changed meanwhile, or the API server is busy.
-        404 | 408 | 409 | 410 | 429 => false,
+    if status.code == 404 || !is_definite(access, status) {
+        return Err(error);
+    }
+    Ok(refused(request, status))
+}
+
+/// Whether the same request would be refused again, until a user changes something.
+#[must_use]
+pub fn is_definite(access: Access, status: &Status) -> bool {
+    match status.code {
+        // Changed meanwhile, or the API server is busy.
+        408 | 409 | 410 | 429 => false,
         400..=499 => true,
         // A webhook that cannot be reached.
         500 => access == Access::Write,
         _ => false,
-    };
-    if !is_refused {
-        return Err(error);
     }
-    Ok(refused(request, status))
 }
 
 /// Returns the condition for a request that was refused with this status.

@@ -4,13 +4,13 @@ use connect_api::hosts::{AllowedHosts, UrlRefused};
 
 use super::action_factory::DEFAULT_ACTION_HOSTS;
 use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
-use super::object_ref::ObjectRef;
+use super::object_ref::{ObjectName, ObjectRef};
 use crate::names;
 
 /// Returns the command that requests a redeploy of the resource.
 #[must_use]
 pub fn redeploy(object_ref: &ObjectRef) -> String {
-    let ObjectRef { kind, namespace, name } = object_ref;
+    let ObjectName { kind, namespace, name } = &**object_ref;
     format!(
         "kubectl annotate {} {name} --namespace {namespace} {}=\"$(date +%s)\" --overwrite",
         kind.as_str().to_lowercase(),

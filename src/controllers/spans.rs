@@ -6,13 +6,13 @@ use http::{Request, StatusCode};
 use tracing::Span;
 use tracing::field::Empty;
 
-use super::object_ref::ObjectRef;
+use super::object_ref::{ObjectName, ObjectRef};
 use super::tracker::ReconcileOutcome;
 
 /// Creates the span of a reconcile.
 #[must_use]
 pub fn reconcile(object_ref: &ObjectRef) -> Span {
-    let ObjectRef { namespace, name, kind } = object_ref;
+    let ObjectName { namespace, name, kind } = &**object_ref;
     let kind = kind.as_str();
     tracing::info_span!(
         target: trace::EXPORTED,

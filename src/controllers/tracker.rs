@@ -23,7 +23,7 @@ use tracing::Instrument as _;
 
 use super::inventory::Inventory;
 use super::lists::{List, Lists, SourceList};
-use super::object_ref::{Kind, ObjectRef};
+use super::object_ref::{Kind, ObjectName, ObjectRef};
 use super::reason::{ConditionState, Reason};
 use super::spans;
 use crate::metrics::{AtScrape, Metrics};
@@ -80,7 +80,7 @@ impl ReconcileOutcome {
 fn settles(reason: Reason) -> bool {
     match reason.state() {
         ConditionState::Ready | ConditionState::Stalled | ConditionState::Paused | ConditionState::Failing => true,
-        ConditionState::Running => false,
+        ConditionState::Progressing => false,
         ConditionState::Waiting => matches!(
             reason,
             Reason::SecretMissing
@@ -316,7 +316,7 @@ impl Began {
     /// Runs the reconcile, with a new trace id.
     pub async fn run<T>(self, run: impl Future<Output = (T, ReconcileOutcome)>) -> T {
         let (tracker, kind, began) = (Arc::clone(&self.tracker), self.object_ref.kind, self.at);
-        let ObjectRef { namespace, name, .. } = &self.object_ref;
+        let ObjectName { namespace, name, .. } = &*self.object_ref;
         let trace_id = trace::Id::random();
         let span = tracing::info_span!("reconcile", kind = kind.as_str(), namespace, name, %trace_id);
         let exported = spans::reconcile(&self.object_ref);

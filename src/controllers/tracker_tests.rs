@@ -291,12 +291,12 @@ async fn resources_are_counted_by_state_and_reason_until_they_are_deleted() {
     tracker.inventory.used(&foreign);
     tracker.inventory.unused(&foreign);
     let resources = "connect_operator_resources";
-    let creating = "connect_operator_resources{kind=\"ConnectorDeployment\",state=\"Running\",reason=\"Creating\"}";
+    let creating = "connect_operator_resources{kind=\"ConnectorDeployment\",state=\"Progressing\",reason=\"Creating\"}";
     let available = "connect_operator_resources{kind=\"ConnectProject\",state=\"Ready\",reason=\"Available\"} 1";
     assert_eq!(scraped(&tracker, resources), [available.to_owned(), format!("{creating} 2")]);
     clock.step(Duration::from_secs(90));
     let oldest = "connect_operator_oldest_operation_seconds{kind=\"ConnectorDeployment\"}";
-    let since = "connect_operator_project_seconds_since_look";
+    let since = "connect_operator_project_seconds_since_response";
     assert_eq!(scraped(&tracker, oldest), [format!("{oldest} 90.0")]);
     assert_eq!(scraped(&tracker, since), [format!("{since}{{namespace=\"shop\",project=\"demo\"}} 90.0")]);
     tracker.inventory.polled(&project, clock.now());

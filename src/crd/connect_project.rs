@@ -299,7 +299,7 @@ pub struct ConnectProjectStatus {
     pub scopes: Vec<String>,
     /// Time of the last successful read of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_look_at: Option<Time>,
+    pub last_response_at: Option<Time>,
     /// Number of ConnectorDeployments that refer to this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployments: Option<u32>,
@@ -328,7 +328,7 @@ impl Default for ConnectProjectStatus {
             controller: None,
             remote: None,
             scopes: Vec::new(),
-            last_look_at: None,
+            last_response_at: None,
             deployments: None,
             registry: None,
         }

@@ -80,6 +80,9 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub previewed_tag: Option<String>,
+    /// Whether that permission was refused. If the service shows later that none was requested, it is requested again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preview_refused: bool,
     /// Findings about publishing, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
@@ -135,6 +138,7 @@ impl Default for ConnectorStagedStatus {
             has_changes: None,
             published_tag: None,
             previewed_tag: None,
+            preview_refused: false,
             publishing_report: Vec::new(),
             previewable_report: Vec::new(),
             certification_comments: Vec::new(),

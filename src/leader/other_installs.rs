@@ -4,7 +4,7 @@
 //! As in an election, an install is alive according to changes observed here, never according to its clock. An install
 //! whose Lease was never read counts as alive; after the first read it does so for the duration in its Lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::LeaseSpec;
@@ -24,6 +24,8 @@ struct Install<S> {
     sight: LeaseState,
     /// The objects that this install leaves to it.
     left: BTreeMap<S, Object>,
+    /// The objects that still name it, although it works on them no more. Its Lease stays known for their next reconciles.
+    freed: BTreeSet<S>,
 }
 
 /// What is known of a Lease.
@@ -75,8 +77,10 @@ impl<S: Ord + Clone> OtherInstalls<S> {
         let install = self.installs.entry(claimed_by.clone()).or_insert_with(Install::unknown);
         if install.is_free(&object) {
             install.left.remove(subject);
+            install.freed.insert(subject.clone());
             return Availability::Free;
         }
+        install.freed.remove(subject);
         install.left.insert(subject.clone(), object);
         match &install.sight {
             LeaseState::Unread => Availability::Unknown,
@@ -95,6 +99,7 @@ impl<S: Ord + Clone> OtherInstalls<S> {
     pub fn forget(&mut self, subject: &S) {
         for install in self.installs.values_mut() {
             install.left.remove(subject);
+            install.freed.remove(subject);
         }
     }
 
@@ -120,16 +125,16 @@ impl<S: Ord + Clone> OtherInstalls<S> {
         woken.map(|(subject, _)| subject.clone()).collect()
     }
 
-    /// Returns the Leases to poll, which are those of installs to which objects are left. Drops all others.
+    /// Returns the Leases to poll, which are those of installs that objects still name. Drops all others.
     pub fn to_look_at(&mut self) -> Vec<LeaseName> {
-        self.installs.retain(|_, install| !install.left.is_empty());
+        self.installs.retain(|_, install| !(install.left.is_empty() && install.freed.is_empty()));
         self.installs.keys().cloned().collect()
     }
 }
 
 impl<S> Install<S> {
     fn unknown() -> Self {
-        Self { sight: LeaseState::Unread, left: BTreeMap::new() }
+        Self { sight: LeaseState::Unread, left: BTreeMap::new(), freed: BTreeSet::new() }
     }
 
     fn is_free(&self, object: &Object) -> bool {

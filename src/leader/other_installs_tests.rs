@@ -92,6 +92,15 @@ fn free_objects_are_enqueued_and_after_the_first_read_all_of_them() {
         "its new labels free it"
     );
     others.forget(&"cart");
+    assert_eq!(others.to_look_at(), [install()], "two objects still name it");
+    assert_eq!(
+        others.availability(&install(), &"tax", object("shop", "cart")),
+        Availability::Free,
+        "a later reconcile does not have to wait for its Lease again"
+    );
+    assert_eq!(others.saw(&install(), Ok(Some(lease(Some("a"), 4, "team=tax"))), at(5)), Vec::<&str>::new());
+    others.forget(&"tax");
+    others.forget(&"elsewhere");
     assert_eq!(others.to_look_at(), Vec::<LeaseName>::new());
     assert_eq!(others.saw(&install(), Ok(None), at(5)), Vec::<&str>::new(), "no object is left to it any more");
 }

@@ -82,7 +82,7 @@ families! {
     RECONCILE_DURATION: Histogram, "connect_operator_reconcile_duration_seconds", "seconds", ["kind"], MOMENTS,
         "Duration of a reconcile";
     REMOTE_REQUESTS: Counter, "connect_operator_remote_requests_total", "", ["operation", "code"], NONE,
-        "Requests to the Connect API and to frontends, by operation and HTTP status, or timeout, connection, broken, undecodable";
+        "Requests to the Connect API and to frontends, by operation and HTTP status, or timeout, connection, broken, undecodable, canceled";
     REMOTE_REQUEST_DURATION: Histogram, "connect_operator_remote_request_duration_seconds", "seconds", ["operation"],
         REQUEST, "Time from the start of a request to the end of its response";
     CHANGE_TO_SENT: Histogram, "connect_operator_change_to_sent_seconds", "seconds", [], MOMENTS,
@@ -93,7 +93,7 @@ families! {
         "Existing resources, by their Ready condition; kind Connector: mirrors of the registry, by RegistryMirrored";
     OLDEST_OPERATION: Gauge, "connect_operator_oldest_operation_seconds", "seconds", ["kind"], NONE,
         "Age of the oldest operation in progress, 0 without one";
-    SINCE_LOOK: Gauge, "connect_operator_project_seconds_since_look", "", ["namespace", "project"], NONE,
+    SINCE_RESPONSE: Gauge, "connect_operator_project_seconds_since_response", "", ["namespace", "project"], NONE,
         "Seconds since the last successful response of the Connect API for a ConnectProject; before the first one, since the process knows the project";
     RATE_LIMIT_WAIT: Histogram, "connect_operator_rate_limit_wait_seconds", "seconds", [], MOMENTS,
         "Time that requests waited because of spec.requestsPerSecond";

@@ -50,7 +50,7 @@ pub struct Metrics {
     sent_to_live: Histogram,
     resources: Family<Labels<3>, Gauge>,
     oldest_operation: Family<Labels<1>, Seconds>,
-    since_look: Family<Vec<(&'static str, String)>, Seconds>,
+    since_response: Family<Vec<(&'static str, String)>, Seconds>,
     rate_limit_wait: Histogram,
     throttled: Counter,
     token_requests: Family<Labels<1>, Counter>,
@@ -98,7 +98,7 @@ impl Metrics {
             sent_to_live: histogram(families::SENT_TO_LIVE),
             resources: Family::default(),
             oldest_operation: Family::default(),
-            since_look: Family::default(),
+            since_response: Family::default(),
             rate_limit_wait: histogram(families::RATE_LIMIT_WAIT),
             throttled: Counter::default(),
             token_requests: Family::default(),
@@ -125,7 +125,7 @@ impl Metrics {
         add(registry, families::SENT_TO_LIVE, &self.sent_to_live);
         add(registry, families::RESOURCES, &self.resources);
         add(registry, families::OLDEST_OPERATION, &self.oldest_operation);
-        add(registry, families::SINCE_LOOK, &self.since_look);
+        add(registry, families::SINCE_RESPONSE, &self.since_response);
         add(registry, families::RATE_LIMIT_WAIT, &self.rate_limit_wait);
         add(registry, families::THROTTLED, &self.throttled);
         add(registry, families::TOKEN_REQUESTS, &self.token_requests);
@@ -206,11 +206,11 @@ impl Metrics {
     }
 
     /// Replaces the times since the last successful read of each project, by namespace and name.
-    pub fn since_look<'p>(&self, projects: impl Iterator<Item = (&'p str, &'p str, Duration)>) {
-        self.since_look.clear();
+    pub fn since_response<'p>(&self, projects: impl Iterator<Item = (&'p str, &'p str, Duration)>) {
+        self.since_response.clear();
         for (namespace, project, since) in projects {
             let labels = vec![("namespace", namespace.to_owned()), ("project", project.to_owned())];
-            self.since_look.get_or_create(&labels).set(since.as_secs_f64());
+            self.since_response.get_or_create(&labels).set(since.as_secs_f64());
         }
     }
 

@@ -17,7 +17,7 @@ fn full() -> Arc<Metrics> {
     metrics.live(second);
     metrics.resources("ConnectProject", "Ready", "Available", 1);
     metrics.oldest_operation("ConnectorDeployment", second);
-    metrics.since_look([("shop", "demo", second)].into_iter());
+    metrics.since_response([("shop", "demo", second)].into_iter());
     metrics.watch_interrupted("Secret");
     metrics.request("queryDeployments", RequestEnd::Status(200), second);
     metrics.waited(second);
@@ -105,9 +105,9 @@ fn remote_servers_cannot_create_series() {
 #[test]
 fn projects_that_are_gone_have_no_series_and_names_cannot_break_the_page() {
     let metrics = full();
-    metrics.since_look([("a\"} 1\nevil 1", "b\\", Duration::ZERO)].into_iter());
+    metrics.since_response([("a\"} 1\nevil 1", "b\\", Duration::ZERO)].into_iter());
     let page = metrics.encode();
-    let name = "connect_operator_project_seconds_since_look";
+    let name = "connect_operator_project_seconds_since_response";
     let lines: Vec<_> = page.lines().filter(|line| line.starts_with(name) || line.starts_with("evil")).collect();
     assert_eq!(lines, [format!(r#"{name}{{namespace="a\"}} 1\nevil 1",project="b\\"}} 0.0"#)]);
 }

@@ -181,7 +181,8 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
         || async { secrets_of(own).await.into_iter().filter(|name| name.starts_with("connect-project-")).count() };
     assert_eq!(copies().await, 1);
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret"), ("scopes", "a")]).await;
-    let scoped = |project: &ConnectProject| project.status.as_ref().is_some_and(|status| status.last_look_at.is_some());
+    let scoped =
+        |project: &ConnectProject| project.status.as_ref().is_some_and(|status| status.last_response_at.is_some());
     shop.until_project("the project works", scoped).await;
     shop.sandbox.succeed(&["delete", "ctp,cst,acheck", "--all", &timeout_option()], "").await;
     assert_eq!(copies().await, 0);
@@ -266,8 +267,10 @@ async fn a_reference_resolves_only_within_its_namespace() {
     shop.sandbox.apply(&shop.project()).await.unwrap();
     let namespaces = [shop.sandbox.namespace.as_str(), poor.namespace.as_str()];
     let _operator = operator(shop.sandbox.client.clone(), "default", DigestKey::new([7; 32]), &namespaces);
-    shop.until_project("it is ready", |project| project.status.as_ref().is_some_and(|it| it.last_look_at.is_some()))
-        .await;
+    shop.until_project("it is ready", |project| {
+        project.status.as_ref().is_some_and(|it| it.last_response_at.is_some())
+    })
+    .await;
 
     let manifest = with_spec(shop.deployment(), &json!({"key": "taken-from-the-neighbour"}));
     poor.apply(&manifest).await.unwrap();

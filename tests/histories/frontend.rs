@@ -1,5 +1,6 @@
 //! The frontend whose actions are checked: what it answers now, and the calls that operators made.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::remote::error;
 
 tokio::task_local! {
     /// The reconcile of a check that calls.
-    pub(crate) static CHECKING: Checking;
+    pub(crate) static CHECKING: RefCell<Checking>;
 }
 
 /// A reconcile of a check.
@@ -26,7 +27,7 @@ tokio::task_local! {
 pub(crate) struct Checking {
     pub(crate) namespace: String,
     pub(crate) uid: String,
-    /// Resource version of the check that it was given.
+    /// Resource version of the check that it was given, or has read since.
     pub(crate) version: u64,
     pub(crate) began: Timestamp,
 }
@@ -95,7 +96,7 @@ impl ActionApi for ActionLine {
             changes: method != Method::GET,
             send_before,
         };
-        let by = CHECKING.with(Clone::clone);
+        let by = CHECKING.with(|checking| checking.borrow().clone());
         let called = move |executed, reply| Called {
             by: by.clone(),
             scheme: url.scheme().to_owned(),

@@ -3,6 +3,7 @@
 //! As in kube's controller, each object is reconciled at most once at a time, and one that is enqueued meanwhile is
 //! reconciled once more. Stopping an operator drops all of its futures and memory at the call at which it is stopped.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -257,9 +258,8 @@ impl Operator {
                     began: self.reach.clock.now(),
                 };
                 resync::note(&context.given, &*object);
-                tokio::spawn(
-                    CHECKING.scope(checking, action_check::reconcile(object, context).map(|(action, _)| action)),
-                )
+                let reconcile = action_check::reconcile(object, context).map(|(action, _)| action);
+                tokio::spawn(CHECKING.scope(RefCell::new(checking), reconcile))
             }),
             ObjectKind::Mirror => self.watches.mirrors.get(&object_ref).map(|object| {
                 resync::note(&context.given, &*object);

@@ -11,6 +11,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Key, Kind, Refusal};
+use crate::frontend::CHECKING;
 use crate::interceptor::{Failure, Interceptor, Place, What, lock};
 
 /// The cluster as one operator reaches it.
@@ -48,17 +49,31 @@ impl Service {
             send_before: None,
         };
         let since = clock.now();
+        let reads_check = head.method == Method::GET && asked.kind == Some(Kind::Check) && asked.name.is_some();
         let effect = move || -> Answered {
             let carry_out = |cluster: &mut Cluster| asked.carry_out(&head.method, cluster, &clock);
             Ok(lock(&cluster).requested_by(operator, carry_out))
         };
-        interceptor
-            .call(operator, what, since, effect, |failure| match failure {
-                Failure::Lost | Failure::NotSent => Err("the connection was lost".to_owned()),
-                Failure::Refused(status, _) => Ok(refused(&Refusal(status, "Refused"))),
-            })
-            .await
+        let answered = interceptor.call(operator, what, since, effect, |failure| match failure {
+            Failure::Lost | Failure::NotSent => Err("the connection was lost".to_owned()),
+            Failure::Refused(status, _) => Ok(refused(&Refusal(status, "Refused"))),
+        });
+        let answered = answered.await?;
+        if reads_check { now_checking(answered).await } else { Ok(answered) }
     }
+}
+
+/// Notes which version of its check a reconcile has read, and returns the answer.
+async fn now_checking(answered: Response<Body>) -> Answered {
+    let (head, body) = answered.into_parts();
+    let body = body.collect_bytes().await.map_err(|error| error.to_string())?;
+    let object: Value = serde_json::from_slice(&body).expect("JSON");
+    let version = object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
+    if let Some(version) = version {
+        // Not set for the operator's other reads.
+        let _ = CHECKING.try_with(|checking| checking.borrow_mut().version = version);
+    }
+    Ok(Response::from_parts(head, Body::from(body.to_vec())))
 }
 
 /// A parsed request.

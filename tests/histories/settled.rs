@@ -224,7 +224,9 @@ fn resource(
     if missing && recreates && reason == "ConnectorVersionUnavailable" {
         return None;
     }
-    if status.operation.is_some() {
+    // Another client has created a deployment with the key of one that was deleted to be created again.
+    let overtaken = gone && recreates && reason == "KeyTaken";
+    if status.operation.is_some() && !overtaken {
         return Some("an operation is in progress".to_owned());
     }
     let Some(id) = &status.id else {

@@ -421,10 +421,10 @@ fn names_of_our_own_stand_in_names() {
     assert_eq!(misplaced, NOWHERE);
 }
 
+/// They panic if nobody reads what they print; `cli/printing.rs` does not.
 #[test]
-fn standard_output_belongs_to_the_command_line() {
-    let exceptions = &[("cli", "results go to standard output, messages to standard error")];
-    assert_eq!(found(anywhere, &["println !", "print !", "eprintln !", "eprint !"], exceptions), NOWHERE);
+fn nothing_prints_with_the_macros_that_panic() {
+    assert_eq!(found(anywhere, &["println !", "print !", "eprintln !", "eprint !"], &[]), NOWHERE);
 }
 
 #[test]

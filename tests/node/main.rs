@@ -12,11 +12,12 @@
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod commands;
+mod flux;
 mod installed;
 mod node;
 mod shop;
 
-use test_support::patience;
+use test_support::{gitops, patience};
 
 use node::Node;
 
@@ -30,4 +31,7 @@ fn the_chart_works_on_a_real_node() {
     };
     installed::with_the_defaults(&node);
     installed::in_some_namespaces(&node);
+    if gitops::is_requested() {
+        flux::installs_the_chart_and_deploys(&node);
+    }
 }

@@ -26,6 +26,11 @@ impl Node {
         Some(Self { kubeconfig, repository: repository.to_owned(), tag: tag.to_owned() })
     }
 
+    /// Path of its kubeconfig.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// Runs `kubectl` with these arguments.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
         run(&mut self.command("kubectl", arguments))

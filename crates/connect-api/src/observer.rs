@@ -4,6 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use clock::Clock;
+
 /// Receives notifications about requests. Every method returns immediately and drops what it cannot count.
 pub trait Observer: fmt::Debug + Send + Sync {
     /// Called when a request of `operation` (contract section 5) ended. `duration` runs from the start of the request
@@ -33,6 +35,9 @@ pub enum RequestEnd {
     Broken,
     /// The status reports success, but the body does not match the contract.
     Undecodable,
+    /// The caller stopped waiting before the response was complete, because it was not needed any more or the process
+    /// ends. The service may have received the request.
+    Canceled,
 }
 
 impl RequestEnd {
@@ -45,7 +50,36 @@ impl RequestEnd {
             Self::Connection => Some("connection"),
             Self::Broken => Some("broken"),
             Self::Undecodable => Some("undecodable"),
+            Self::Canceled => Some("canceled"),
         }
+    }
+}
+
+/// A request that was started. If it is dropped, nobody waits for the response any more, and it is reported as
+/// [`RequestEnd::Canceled`]; [`Unfinished::finished`] leaves the report to the caller.
+pub(crate) struct Unfinished<'o> {
+    observer: &'o dyn Observer,
+    clock: &'o Clock,
+    operation: &'static str,
+    start: Duration,
+}
+
+impl<'o> Unfinished<'o> {
+    /// Starts now.
+    pub(crate) fn start(observer: &'o dyn Observer, clock: &'o Clock, operation: &'static str) -> Self {
+        Self { observer, clock, operation, start: clock.elapsed() }
+    }
+
+    /// The request ended, and the caller reports how.
+    pub(crate) fn finished(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        let duration = self.clock.elapsed().saturating_sub(self.start);
+        self.observer.request(self.operation, RequestEnd::Canceled, duration);
     }
 }
 

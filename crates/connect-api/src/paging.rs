@@ -153,18 +153,20 @@ impl Walk {
         // Servers may send smaller pages than requested, so the offset advances by the number received, decoded or not.
         let came = u32::try_from(page.count.max(0)).unwrap_or(u32::MAX);
         let came = came.max(u32::try_from(page.results.len()).unwrap_or(u32::MAX));
-        self.next = following(request, came, page.total);
+        let full = u32::try_from(page.limit).unwrap_or_default();
+        let full = if full == 0 { request.limit.into() } else { full.min(request.limit.into()) };
+        self.next = following(request, (came, full), page.total);
         page.results.into_iter().filter(|result| self.seen.insert(result.id().to_owned())).collect()
     }
 }
 
-/// Returns the request after `request`, for which `came` results were received. The offset always increases, so the
-/// sequence ends.
-fn following(request: PageRequest, came: u32, total: i64) -> Option<PageRequest> {
+/// Returns the request after `request`, for which `came` results were received, and `full` would have been a full page. The
+/// offset always increases, so the sequence ends.
+fn following(request: PageRequest, (came, full): (u32, u32), total: i64) -> Option<PageRequest> {
     let reached = request.offset.saturating_add(came);
     let more = match total {
         // The total is missing, although it is required: a full page may have a successor.
-        ..=0 => came >= u32::from(request.limit),
+        ..=0 => came >= full,
         total => i64::from(reached) < total,
     };
     if came == 0 || !more || request.offset >= LARGEST_OFFSET {

@@ -48,7 +48,7 @@ fn walk(answer: impl Fn(PageRequest) -> Option<Paged<Item>> + Send + Sync) -> (V
 fn pages_are_read_until_the_list_ends_however_it_changes() {
     type Pages = Vec<Option<Paged<Item>>>;
     let full = |from: u32| page(from..from + 100, 250);
-    let rows: [(&str, Pages, usize, bool, &[u32]); 13] = [
+    let rows: [(&str, Pages, usize, bool, &[u32]); 14] = [
         ("nothing", vec![Some(page([], 0))], 0, false, &[0]),
         ("one page", vec![Some(page(0..7, 7))], 7, false, &[0]),
         ("exactly two pages", vec![Some(page(0..100, 200)), Some(page(100..200, 200))], 200, false, &[0, 100]),
@@ -79,6 +79,13 @@ fn pages_are_read_until_the_list_ends_however_it_changes() {
         ),
         ("no total, full page", vec![Some(page(0..100, 0)), Some(page(100..130, 0))], 130, false, &[0, 100]),
         ("no total, short page", vec![Some(page(0..99, 0))], 99, false, &[0]),
+        (
+            "no total, pages smaller than requested",
+            vec![Some(Paged { limit: 50, ..page(0..50, 0) }), Some(Paged { limit: 50, ..page(50..60, 0) })],
+            60,
+            false,
+            &[0, 50],
+        ),
         ("an error", vec![Some(full(0)), None, Some(full(100))], 100, true, &[0, 100]),
     ];
     for (case, pages, count, error, offsets) in rows {

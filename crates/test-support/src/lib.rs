@@ -3,6 +3,8 @@
 //! - [`patience`]: how long a test waits before it fails
 //! - [`chromium`]: a browser
 //! - [`commands`]: programs that read their standard input
+//! - [`git_repository`]: a repository over HTTP
+//! - [`gitops`]: controllers of other projects
 //! - [`go_tools`], [`helm`]: programs in Go that tests call, and the rendered chart
 //! - [`reachable`]: visits all states of a model
 //! - [`shell`]: the commands of a script
@@ -10,6 +12,8 @@
 
 pub mod chromium;
 pub mod commands;
+pub mod git_repository;
+pub mod gitops;
 pub mod go_tools;
 pub mod helm;
 pub mod patience;

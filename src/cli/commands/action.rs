@@ -1,5 +1,6 @@
 //! `action`: calls a frontend action once.
 
+use crate::cli::printing::tell;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,7 +39,8 @@ Examples:
 const POST_EXAMPLES: &str = "\
 Examples:
   # Put an item into a cart
-  connect-operator action post cart/addToCart --url https://shop-example.frontastic.live --body item.json
+  connect-operator action post cart/addToCart --url https://shop-example.frontastic.live \\
+    --body item.json
 
   # The same from standard input
   echo '{\"variant\": {\"sku\": \"A1\", \"count\": 2}}' |
@@ -47,10 +49,12 @@ Examples:
 const PUT_EXAMPLES: &str = "\
 Examples:
   # Call an action that expects PUT
-  connect-operator action put account/update --url https://shop-example.frontastic.live --body account.json";
+  connect-operator action put account/update --url https://shop-example.frontastic.live \\
+    --body account.json";
 
 /// Call an action of a frontend.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = GET_EXAMPLES)]
 pub(in crate::cli) struct Actions {
     #[command(subcommand)]
     command: Command,
@@ -169,7 +173,7 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     let request = action.request(&preset, &endpoint).map_err(|bad| wrong(bad.to_string()))?;
     let client = factory.client(endpoint, call.timeout, LARGEST_ANSWER).map_err(wrong)?;
     let answer = client.send(request, None).await?;
-    eprintln!("{} after {} ms", answer.status, answer.duration.as_millis());
+    tell!("{} after {} ms", answer.status, answer.duration.as_millis());
     let mut text = String::from_utf8_lossy(&answer.body).into_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

@@ -1,5 +1,6 @@
 //! `adopt`: takes an existing deployment over, one step at a time, with what other commands do: export, apply, wait.
 
+use crate::cli::printing::tell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -83,7 +84,7 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     }
     Target::default().write(&manifests)?;
     if let Some(word) = args.project.word() {
-        eprintln!("Next: {} adopt {} --project {word} --apply", program(), args.key);
+        tell!("Next: {} adopt {} --project {word} --apply", program(), args.key);
     }
     Ok(())
 }
@@ -109,11 +110,11 @@ async fn apply(args: &Adopt, manifests: &[Value]) -> Result<(), Failed> {
     await_ready(&client, &namespace, &object.name_any(), args.timeout).await?;
     let missing = missing(&client, &namespace, &object).await?;
     for (secret, keys) in &missing {
-        eprintln!("Next: add the values of the deployment to the Secret {secret}, which lacks {}", keys.join(", "));
+        tell!("Next: add the values of the deployment to the Secret {secret}, which lacks {}", keys.join(", "));
     }
     if let Some(word) = args.project.word() {
         let start = if missing.is_empty() { "Next" } else { "Then" };
-        eprintln!("{start}: {} adopt {} --project {word} --namespace {namespace} --take-over", program(), args.key);
+        tell!("{start}: {} adopt {} --project {word} --namespace {namespace} --take-over", program(), args.key);
     }
     Ok(())
 }

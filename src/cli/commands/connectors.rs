@@ -21,7 +21,7 @@ Examples:
   # All connectors that the project may use
   connect-operator connectors search --project shop
 
-  # Connectors for taxes, with the credentials from the environment (CTP_PROJECT_KEY and others)
+  # Connectors for taxes, with credentials from the environment (CTP_PROJECT_KEY and others)
   connect-operator connectors search --type tax
 
   # The keys of the private ones
@@ -37,6 +37,7 @@ Examples:
 
 /// Look connectors up in the registry.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = GET_EXAMPLES)]
 pub(in crate::cli) struct Connectors {
     #[command(subcommand)]
     command: Command,

@@ -28,11 +28,12 @@ Examples:
   connect-operator deployments get shop_tax --project shop
 
   # The record of the API, by the id of the deployment
-  connect-operator deployments get --id 3d9a2f4e-7c51-4b8e-9a6d-1f0c5e8b2a47 --project shop --output json";
+  connect-operator deployments get --id 3d9a2f4e-7c51-4b8e-9a6d-1f0c5e8b2a47 \\
+    --project shop --output json";
 
 const LOGS_EXAMPLES: &str = "\
 Examples:
-  # The log of a deployment; `connect-operator logs` takes the name of a ConnectorDeployment instead
+  # The log of a deployment; `connect-operator logs` takes a ConnectorDeployment instead
   connect-operator deployments logs shop_tax --project shop
 
   # New entries of one application as they arrive
@@ -40,6 +41,7 @@ Examples:
 
 /// Show deployments.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = GET_EXAMPLES)]
 pub(in crate::cli) struct Deployments {
     #[command(subcommand)]
     command: Command,

@@ -101,12 +101,15 @@ pub(super) async fn follow(client: &HttpConnect, selector: &Selector, wanted: &E
     let since = wanted.since.map(|since| now.saturating_sub(since).unwrap_or(Timestamp::MIN));
     let mut request =
         LogRequest { application_name: wanted.application.clone(), start: since, ..LogRequest::default() };
+    // Only lines of the last round can come again, because each begins a little before the end of the one before.
     let mut printed = HashSet::new();
     loop {
         let started = clock.now();
+        let before = std::mem::take(&mut printed);
         let reader = read_logs(client, selector, &request, |entry| {
             let line = line(entry);
-            if wanted.follow && !printed.insert(line.clone()) { Ok(Reader::There) } else { offer(&line) }
+            let is_known = wanted.follow && (!printed.insert(line.clone()) || before.contains(&line));
+            if is_known { Ok(Reader::There) } else { offer(&line) }
         })
         .await?;
         if !wanted.follow || reader == Reader::Gone {

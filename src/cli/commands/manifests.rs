@@ -1,5 +1,6 @@
 //! Where `export` writes manifests: to standard output as one stream, or to a folder as one file each.
 
+use crate::cli::printing::tell;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -64,7 +65,7 @@ pub(super) fn with_keys<T>(
 /// Reports on standard error the records that have no key. `what`: their kind.
 pub(super) fn report_skipped(what: &str, ids: &[String]) {
     for id in ids {
-        eprintln!("skipped: the {what} with the id {id} has no key, which a manifest needs");
+        tell!("skipped: the {what} with the id {id} has no key, which a manifest needs");
     }
 }
 

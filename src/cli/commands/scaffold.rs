@@ -11,7 +11,7 @@ use crate::cli::printing::print;
 
 const EXAMPLES: &str = "\
 Examples:
-  # Write the manifests of a connector, fill in what is required, and look what applying them would do
+  # Write the manifests of a connector, fill in the required values, and plan them
   connect-operator scaffold demo-connector --project shop > tax.yaml
   connect-operator plan --filename tax.yaml
 
@@ -21,7 +21,7 @@ Examples:
   # Another name, and the credentials from the environment (CTP_PROJECT_KEY and others)
   connect-operator scaffold demo-connector --name tax
 
-  # Look at once whether the project may deploy it
+  # Check whether the project may deploy it
   connect-operator scaffold demo-connector --project shop | connect-operator plan --filename -";
 
 /// Print the manifests of a deployment of a connector.

@@ -31,6 +31,7 @@ Examples:
 
 /// Show staged connectors.
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_long_help = GET_EXAMPLES)]
 pub(in crate::cli) struct Staged {
     #[command(subcommand)]
     command: Command,

@@ -45,7 +45,7 @@ Examples:
   # Unattended, as a test of this machine
   connect-operator demo --exit-when-ready";
 
-/// Show the main job on this machine.
+/// Deploy a connector on this machine, as a demo.
 ///
 /// Starts an API server, a dev server and the operator, finds a connector, deploys it with examples/quickstart.yaml,
 /// checks actions and changes its Secret; then publishes another connector with examples/staged.yaml, deploys it,

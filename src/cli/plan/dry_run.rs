@@ -164,7 +164,7 @@ pub(super) fn apply_locally(before: Option<&Value>, body: &Value, document: &Doc
         for (key, text) in texts {
             use base64::Engine as _;
             let encoded = base64::engine::general_purpose::STANDARD.encode(text.as_str().unwrap_or_default());
-            after["data"][key] = json!(encoded);
+            merge(&mut after, &json!({ "data": { key: encoded } }));
         }
     }
     if let Some(after) = after.as_object_mut() {
@@ -225,6 +225,14 @@ fn refused(is_secret: bool, kind: &ApiResource, status: &kube::core::Status) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn string_data_takes_the_place_of_data_that_is_no_map() {
+        let text = "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: oops, stringData: {token: b}}";
+        let document = crate::cli::plan::manifests::parse("a file", text).expect("an object").remove(0);
+        let body = json!({"data": "oops", "stringData": {"token": "b"}});
+        assert_eq!(apply_locally(None, &body, &document)["data"], json!({"token": "Yg=="}));
+    }
 
     #[test]
     fn fields_that_only_the_last_applied_manifest_had_are_removed() {

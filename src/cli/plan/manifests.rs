@@ -83,9 +83,11 @@ fn read_file(file: &Path) -> Result<Vec<Document>, ManifestError> {
 
 fn files_in(folder: &Path, recursive: bool, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
+        let entry = entry?;
+        let path = entry.path();
         if path.is_dir() {
-            if recursive {
+            // Links to folders may form a circle.
+            if recursive && entry.file_type()?.is_dir() {
                 files_in(&path, recursive, files)?;
             }
         } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {

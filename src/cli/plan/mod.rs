@@ -53,7 +53,7 @@ Examples:
   # What applying a file would do
   connect-operator plan --filename tax.yaml
 
-  # A folder with its folders, as a comment on a pull request; exits with 2 if something would happen
+  # A folder, recursively, as a comment on a pull request; exits with 2 if there is a change
   connect-operator plan --filename deploy --recursive --output markdown --exit-code
 
   # The output of another program, without a cluster
@@ -67,9 +67,8 @@ Examples:
 /// everything else comes from the cluster. A manifest without a namespace belongs to --namespace. Nothing is written: the
 /// API server checks the manifests in dry runs, and the Connect API is only read. Secured values are never shown.
 ///
-/// With --local, no cluster is asked: the files are all there is. The remote is read if the files, or the environment
-/// (`CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`), have credentials. docs/plan.md says what such a plan cannot
-/// tell.
+/// With --local, the plan uses only the files, and no cluster. The remote is read if the files, or the environment
+/// (`CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET`), have credentials. docs/plan.md describes its limits.
 ///
 /// Exits with 0 if a plan was made without a problem, and with 1 if there is a problem. With --exit-code, 0 means that
 /// nothing would happen, and 2 that something would.

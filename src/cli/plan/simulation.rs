@@ -267,7 +267,7 @@ fn rest(inputs: &Inputs<'_>, decision: &Decision, stage: &Stage, outcome: &mut P
         (verdict, _) => status::ready_condition(verdict, &inputs.wanted.key, record, &[]),
     };
     match condition.reason.state() {
-        ConditionState::Ready | ConditionState::Running => {}
+        ConditionState::Ready | ConditionState::Progressing => {}
         ConditionState::Paused => outcome.notes.push(condition.message),
         ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => {
             outcome.problem = Some(condition);

@@ -207,10 +207,10 @@ fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
     let impossible = inputs.record.map(|record| desired::changes(spec, record).impossible).unwrap_or_default();
     let condition = status::ready_condition(verdict, &spec.key, inputs.record, &impossible);
     match (condition.reason.state(), verdict) {
-        (ConditionState::Running, Outcome::Certifying) if !outcome.actions.contains(&Action::Publish) => {
+        (ConditionState::Progressing, Outcome::Certifying) if !outcome.actions.contains(&Action::Publish) => {
             outcome.notes.push(format!("the differences are published after the certification: {}", condition.message));
         }
-        (ConditionState::Ready | ConditionState::Running, _) => {}
+        (ConditionState::Ready | ConditionState::Progressing, _) => {}
         (ConditionState::Paused, _) => outcome.notes.push(condition.message),
         (ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing, _) => {
             outcome.problem = Some(condition);

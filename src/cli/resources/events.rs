@@ -1,5 +1,6 @@
 //! `events`: shows the Events about resources.
 
+use crate::cli::printing::tell;
 use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use jiff::Timestamp;
@@ -77,7 +78,7 @@ pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
     }
     found.sort_by_key(last);
     if found.is_empty() && args.output.form().is_none_or(|form| form == Form::Wide) {
-        eprintln!("No events found.");
+        tell!("No events found.");
         return Ok(());
     }
     Ok(print(&text(found, args.output.form(), Clock::system().now()).map_err(Failed::Argument)?)?)

@@ -122,7 +122,7 @@ fn project(spec: &ConnectProjectSpec, status: Option<&ConnectProjectStatus>, vie
     lines.add("Wanted", format!("{} in {}, with the Secret {secret}", spec.project_key, spec.region));
     lines.add(
         "Last read",
-        status.last_look_at.as_ref().map_or(String::new(), |at| format!("{} ago", age(at.0, view.now))),
+        status.last_response_at.as_ref().map_or(String::new(), |at| format!("{} ago", age(at.0, view.now))),
     );
     lines.add("Deployments", status.deployments.map_or(String::new(), |count| count.to_string()));
     lines.add("Scopes", status.scopes.join(" "));

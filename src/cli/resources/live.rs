@@ -1,5 +1,6 @@
 //! The last line of a terminal during a wait: what is pending, and for how long. Nothing in a pipe.
 
+use crate::cli::printing::tell;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use clock::Clock;
@@ -48,7 +49,7 @@ impl<'a> Live<'a> {
     /// Prints a change of a state.
     pub(super) fn change(&self, text: &str) {
         self.clear();
-        eprintln!("{text}");
+        tell!("{text}");
     }
 
     /// Prints a result.

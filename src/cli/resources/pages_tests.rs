@@ -126,7 +126,7 @@ fn every_other_kind_has_a_page() {
         "status": {
             "observedGeneration": 3, "conditions": conditions(("True", "Available", "")), "deployments": 2,
             "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop"},
-            "lastLookAt": "2026-11-23T09:01:50Z", "scopes": ["manage_project:my-shop"],
+            "lastResponseAt": "2026-11-23T09:01:50Z", "scopes": ["manage_project:my-shop"],
             "registry": {"found": 3, "objects": 2},
         },
     }));

@@ -1,5 +1,6 @@
 //! `reconcile`, `redeploy`, `rerun`, `suspend` and `resume`: change resources, each with one conditional patch.
 
+use crate::cli::printing::tell;
 use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
@@ -243,7 +244,7 @@ async fn patched(
         match api.patch(&name, &parameters, &Patch::Merge(patch)).await {
             Ok(object) => {
                 if let Some(caveat) = change.caveat(&resource, super::program()) {
-                    eprintln!("{caveat}");
+                    tell!("{caveat}");
                 }
                 return Ok(((resource_type, object), change.reply(resource_type, &name, true)));
             }

@@ -1,5 +1,6 @@
 //! Reads the resources that the arguments of a command select.
 
+use crate::cli::printing::tell;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt as _};
 
@@ -84,7 +85,7 @@ impl Selection {
                     found.extend(list(client, place, resource_type, labels.as_deref()).await?);
                 }
                 if found.is_empty() {
-                    eprintln!("{}", none(place));
+                    tell!("{}", none(place));
                 }
             }
         }

@@ -23,7 +23,7 @@ Examples:
   # Every deployment of a team, in all namespaces
   connect-operator status --selector team=tax --all-namespaces";
 
-/// Show on one page what runs, what is wanted, why it is not, and what to do.
+/// Show running state, desired state, problems and remedies on one page.
 ///
 /// The page shows what the operator last reported: the Ready condition, the remote object, the operation in progress,
 /// requests that were not handled yet, the last report, and the next step.

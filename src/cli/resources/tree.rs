@@ -1,5 +1,6 @@
 //! `tree`: shows projects with their staged connectors, deployments and checks.
 
+use crate::cli::printing::tell;
 use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use kube::ResourceExt as _;
@@ -101,7 +102,7 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
         match read(object.clone()) {
             Ok(resource) => resources.push(resource),
             // One object hides no other.
-            Err(error) => eprintln!("skipped: {error}"),
+            Err(error) => tell!("skipped: {error}"),
         }
     }
     let mut forest = Forest::of(&resources);
@@ -115,7 +116,7 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
         return Ok(print(&text)?);
     }
     if forest.is_empty() {
-        eprintln!("{}", none(place));
+        tell!("{}", none(place));
         return Ok(());
     }
     let view = View { now: Clock::system().now(), program: super::program(), wide: args.output.is_wide() };

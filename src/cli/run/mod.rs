@@ -49,7 +49,8 @@ Examples:
   connect-operator run --context test --log-format text
 
   # Two namespaces, as one of several replicas, with the rights of a service account
-  connect-operator run --watch-namespaces shop,tax --leader-elect --operator-namespace connect-operator \\
+  connect-operator run --watch-namespaces shop,tax --leader-elect \\
+    --operator-namespace connect-operator \\
     --as system:serviceaccount:connect-operator:connect-operator";
 
 /// Runs the controllers. Needs the CRDs of this version: `connect-operator crds | kubectl apply --server-side -f -`.

@@ -20,13 +20,13 @@ use kube::runtime::controller::Action;
 
 use self::act::Prepared;
 use self::decide::{DesiredCall, Step};
+pub(super) use self::observe::spec_digest;
 use super::conditions::{self, ConditionUpdate};
 use super::context::Context;
 use super::foreign_installs::FOREIGN_AGAIN;
 use super::foreign_leases;
 use super::object::{self, AFTER_CONFLICT};
 use super::object_ref::ObjectRef;
-use super::patch::write_status;
 use super::reason::Reason;
 use super::refusal::{self, Access};
 use super::remedy::{self, HostList};
@@ -43,9 +43,15 @@ const WRITES: u32 = 10;
 
 /// Reconciles one check; returns the next action and the outcome. Never fails: errors are reported in the status, or
 /// retried.
-pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
+pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = ObjectRef::check(&cached.namespace().unwrap_or_default(), &cached.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
+    let object = match context.own_writes.current(&api, cached).await {
+        Ok(Some(object)) => object,
+        // The watch will show that it is gone.
+        Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
+        Err(error) => return object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
+    };
     if foreign_leases::is_left(&context, &object_ref, &*object) {
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
@@ -68,6 +74,7 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
 /// Removes everything in memory about a deleted check.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
+    context.own_writes.forget(object_ref);
     context.references.forget(object_ref);
 }
 
@@ -178,17 +185,13 @@ impl Reconciler<'_> {
         let started = self.context.clock.now();
         let before = self.object.status.clone().unwrap_or_default();
         let sent = self.claimed(status::about_to_send(&before, &wanted.cause, started));
-        let mut object = Arc::clone(&self.object);
-        if wanted.writes {
-            let written = write_status(&self.api, &*self.object, &before, &sent).await?;
-            object = Arc::new(written.filter(|written| is_intent(written, &sent)).ok_or_else(dropped)?);
-        }
+        let object = if wanted.writes { self.write_intent(&before, &sent).await? } else { Arc::clone(&self.object) };
         let result = act::call(prepared, started).await;
         let after = status::answered(&sent, &result, wanted.writes, self.context.clock.now());
         let written = if wanted.writes {
             self.write_answer(object, &sent, &after).await?
         } else {
-            write_status(&self.api, &*object, &before, &after).await?
+            self.context.own_writes.write_status(&self.api, &*object, &before, &after).await?
         };
         let condition = status::ready_condition(&after, wanted.writes);
         if let Some(written) = written {
@@ -199,6 +202,23 @@ impl Reconciler<'_> {
             Step::Send | Step::Lost | Step::Held => Some(Duration::ZERO),
         };
         Ok((again, ReconcileOutcome::Reported(Some(condition.reason))))
+    }
+
+    /// Persists the intent to send, and returns the object with it.
+    async fn write_intent(
+        &self,
+        before: &ActionCheckStatus,
+        sent: &ActionCheckStatus,
+    ) -> Result<Arc<ActionCheck>, kube::Error> {
+        let written = match self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await {
+            Ok(written) => written,
+            // If only the response was lost, the next reconcile could not know that nothing was sent.
+            Err(error) => match self.api.get_opt(&self.object_ref.name).await {
+                Ok(Some(stored)) if is_intent(&stored, sent) => Some(stored),
+                _ => return Err(error),
+            },
+        };
+        written.filter(|written| is_intent(written, sent)).map(Arc::new).ok_or_else(dropped)
     }
 
     /// Writes the answer to a call that is not repeated, even if labels or the spec were changed meanwhile: an answer
@@ -212,7 +232,7 @@ impl Reconciler<'_> {
         for attempt in 1.. {
             let before = object.status.clone().unwrap_or_default();
             let after = status::beside(&before, answered);
-            match write_status(&self.api, &*object, &before, &after).await {
+            match self.context.own_writes.write_status(&self.api, &*object, &before, &after).await {
                 Err(error) if attempt < WRITES => {
                     tracing::debug!(object = %self.object_ref, %error, "writing the answer again");
                     self.context.clock.sleep(AFTER_CONFLICT.saturating_mul(attempt)).await;
@@ -234,7 +254,7 @@ impl Reconciler<'_> {
         let generation = self.object.metadata.generation.unwrap_or_default();
         let about = (generation, self.object.spec.suspend);
         let after = self.claimed(status::with_condition(&before, condition, about, self.context.clock.now()));
-        if let Some(written) = write_status(&self.api, &*self.object, &before, &after).await? {
+        if let Some(written) = self.context.own_writes.write_status(&self.api, &*self.object, &before, &after).await? {
             self.event(&before, &written, condition);
         }
         Ok((None, ReconcileOutcome::Reported(Some(condition.reason))))

@@ -4,7 +4,6 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::action::ExtraHeader;
-use kube::ResourceExt;
 use kube::api::Api;
 use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
@@ -84,7 +83,7 @@ fn own_cause(object: &ActionCheck, cache: Option<&CheckedFor>) -> CheckedFor {
 }
 
 /// Returns the digest of a spec without `suspend`, which does not affect a call. It contains no value of a Secret.
-fn spec_digest(spec: &ActionCheckSpec) -> String {
+pub(in crate::controllers) fn spec_digest(spec: &ActionCheckSpec) -> String {
     let spec = ActionCheckSpec { suspend: false, ..spec.clone() };
     // Serializing fails only for maps with keys that are not strings, and a spec has none.
     let text = serde_json::to_vec(&spec).unwrap_or_default();
@@ -142,7 +141,7 @@ pub(super) async fn headers(
     let mut secrets = BTreeMap::new();
     for wanted in &spec.headers_from {
         let (name, key) = (&wanted.secret_key_ref.name, &wanted.secret_key_ref.key);
-        let missing = |what: String| Ok(Err(ConditionUpdate::new(Reason::SecretMissing, what)));
+        let field = format!("header {} of spec.headersFrom", wanted.name);
         let secret = match secrets.entry(name) {
             Entry::Occupied(read) => read.into_mut(),
             Entry::Vacant(unread) => match secret::named(&context.client, context.secrets, namespace, name).await? {
@@ -151,12 +150,12 @@ pub(super) async fn headers(
             },
         };
         let Some(secret) = secret else {
-            return Ok(Err(secret::missing(name, &format!("header {} of spec.headersFrom", wanted.name))));
+            return Ok(Err(secret::missing(name, &field)));
         };
         let bytes = secret.data.as_ref().and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());
         let value = match bytes.map(std::str::from_utf8) {
             None | Some(Ok("")) => {
-                return missing(format!("Secret {} lacks the key {key}, or it is empty", secret.name_any()));
+                return Ok(Err(secret::lacks_key(name, key, &field)));
             }
             Some(Err(_)) => {
                 let message = format!("key {key} of Secret {name} is not UTF-8");

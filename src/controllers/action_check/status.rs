@@ -154,7 +154,7 @@ mod tests {
             (Failed, true, ConditionState::Stalled),
             (Failed, false, ConditionState::Failing),
             (NotSent, true, ConditionState::Waiting),
-            (Sent, true, ConditionState::Running),
+            (Sent, true, ConditionState::Progressing),
         ] {
             let status = ActionCheckStatus { outcome: Some(outcome), ..ActionCheckStatus::default() };
             assert_eq!(ready_condition(&status, writes).reason.state(), state, "{outcome:?} {writes}");

@@ -25,12 +25,13 @@ use crate::controllers::lists::PAGE;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_object::ProjectObject;
 use crate::controllers::reason::Reason;
-use crate::controllers::refusal;
+use crate::controllers::refusal::{self, Access};
 use crate::controllers::secret;
 use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
 use crate::names;
 
-/// Pause before the next search for leftover copies after a Kubernetes API error.
+/// Pause before the next search for leftover copies. Another replica that has just lost the lease may have made one for a
+/// project that it did not see being deleted.
 const SWEEP_AGAIN: Duration = Duration::from_hours(1);
 
 type Data = BTreeMap<String, ByteString>;
@@ -103,7 +104,7 @@ fn name<P: ProjectObject>(object: &P) -> String {
 /// Writes the copy if it is not known to be up to date. The inner error is for users.
 ///
 /// # Errors
-/// When the API server cannot be reached, or the copy was changed meanwhile.
+/// When the API server cannot be reached or is busy, or the copy was changed meanwhile.
 pub(super) async fn keep<P: ProjectObject>(
     context: &Context,
     object_ref: &ObjectRef,
@@ -120,7 +121,9 @@ pub(super) async fn keep<P: ProjectObject>(
             context.copies.note(object_ref, kept);
             Ok(Ok(()))
         }
-        Err(kube::Error::Api(status)) if status.code != 409 => Ok(Err(not_kept(&context.copies, object, &status))),
+        Err(kube::Error::Api(status)) if refusal::is_definite(Access::Write, &status) => {
+            Ok(Err(not_kept(&context.copies, object, &status)))
+        }
         Err(error) => Err(error),
     }
 }
@@ -237,19 +240,18 @@ pub(super) async fn remove<P: ProjectObject>(
     Ok(())
 }
 
-/// Removes the copies of projects that were deleted while the operator did not run: now, and whenever it notices such a
-/// project. `namespaces`: the watched namespaces; empty: all. Copies of projects in other namespaces, and without
-/// `ClusterConnectProject`s those of such projects, belong to other operators. Never ends.
+/// Removes the copies of projects that were deleted while the operator did not run: now, once an hour, and whenever it
+/// notices such a project. `namespaces`: the watched namespaces; empty: all. Copies of projects in other namespaces, and
+/// without `ClusterConnectProject`s those of such projects, belong to other operators. Never ends.
 pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
     loop {
-        let swept = sweep_once(&context, &namespaces).await;
-        if let Err(error) = &swept {
+        if let Err(error) = sweep_once(&context, &namespaces).await {
             let namespace = &context.copies.namespace;
             tracing::warn!(%namespace, %error, "cannot search for copies of credentials whose project is deleted");
         }
         tokio::select! {
             () = context.copies.left.notified() => {}
-            () = context.clock.sleep(SWEEP_AGAIN), if swept.is_err() => {}
+            () = context.clock.sleep(SWEEP_AGAIN) => {}
         }
     }
 }

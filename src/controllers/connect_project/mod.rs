@@ -9,7 +9,6 @@
 //! Every other install reads the project, and keeps its finalizer, if one of its own resources names it. Whichever
 //! install finds that no resource of any install names the project removes the finalizer.
 
-mod act;
 pub mod copy;
 mod observe;
 pub mod status;
@@ -59,7 +58,8 @@ pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) 
     let object_ref = managed_kind::object_ref(&*cached);
     // Before the users are counted: one that comes during the reconcile sets it again.
     context.requeue_timers.set(&object_ref, None);
-    let object = match current(&context, &object_ref, cached).await {
+    let api = P::api(context.client.clone(), &object_ref.namespace);
+    let object = match context.own_writes.current(&api, cached).await {
         Ok(Some(object)) => object,
         // The watch will show that it is gone.
         Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
@@ -74,20 +74,6 @@ pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) 
         Ok(ended) => (Action::await_change(), ended),
         Err(error) => object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     }
-}
-
-/// Returns the project, not older than our last write; `None`: it no longer exists.
-async fn current<P: ProjectObject>(
-    context: &Context,
-    object_ref: &ObjectRef,
-    cached: Arc<P>,
-) -> Result<Option<Arc<P>>, kube::Error> {
-    let mut written = context.project_writes.get(object_ref);
-    let object = object::current(&P::api(context.client.clone(), &object_ref.namespace), cached, &mut written).await?;
-    if written.is_none() {
-        context.project_writes.forget(object_ref);
-    }
-    Ok(object)
 }
 
 async fn reconcile_project<P: ProjectObject>(
@@ -119,11 +105,11 @@ async fn reconcile_project<P: ProjectObject>(
     }
     // The finalizer comes first: from here on, resources may use the project.
     let going = object.meta().deletion_timestamp.is_some();
-    let object = if going {
+    let object = if going || object::has_finalizer(&*object) {
         object
     } else {
-        match act::add_finalizer(&api, Arc::clone(&object)).await {
-            Ok(held) => held,
+        match object::add_finalizer(context, &api, &*object).await {
+            Ok(held) => Arc::new(held),
             Err(error) => {
                 return report_kubernetes_error(&*object, context, object_ref, refusal::FINALIZERS, error).await;
             }
@@ -221,7 +207,7 @@ async fn remove_finalizer_when_unused<P: ProjectObject>(
     }
     connector::clear(context, object).await?;
     copy::remove(context, object_ref, object).await?;
-    act::remove_finalizer(api, object).await?;
+    object::remove_finalizer(context, api, object).await?;
     gone(context, object_ref);
     Ok(Use::None)
 }
@@ -334,7 +320,7 @@ async fn patch_status<P: ProjectObject>(
     let mut after = status::summarize(&before, &facts, context.clock.now());
     after.controller = context.foreign_installs.mine();
     let condition = status::ready_condition(&facts);
-    let written = act::write_status(context, api, object, &before, &after).await?;
+    let written = context.own_writes.write_status(api, object, &before, &after).await?;
     // The mirror waits until the status announces it. The response to an earlier write that did may have been lost.
     if after.registry.is_some() && (before.registry.is_none() || matches!(facts.mirror, Mirror::Unknown)) {
         context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
@@ -389,7 +375,7 @@ fn forget(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.remotes.release(object_ref);
     context.projects.forget(object_ref);
-    context.project_writes.forget(object_ref);
+    context.own_writes.forget(object_ref);
     context.project_quota.forget(object_ref);
     context.references.forget(object_ref);
     context.tracker.inventory.unused(object_ref);

@@ -12,11 +12,13 @@ use super::copy;
 use super::status::Users;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
+use crate::controllers::driver::pending_create;
 use crate::controllers::lists::PAGE;
 use crate::controllers::managed_kind;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_object::ProjectObject;
 use crate::controllers::reason::Reason;
+use crate::controllers::refusal::{Access, is_definite};
 use crate::controllers::remote::Settings;
 use crate::controllers::{secret, served_crds};
 use crate::crd::{self, ConnectProjectSpec, ConnectorDeployment, ConnectorStaged, CredentialsRef, ProjectRef};
@@ -71,7 +73,9 @@ pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P)
             Err(condition) => lost(condition.message),
         },
         Ok(None) => lost(format!("there is no copy of it: create the Secret {place}, with the same keys")),
-        Err(kube::Error::Api(status)) => lost(format!("its copy {place} cannot be read: {}", status.message)),
+        Err(kube::Error::Api(status)) if is_definite(Access::Read, &status) => {
+            lost(format!("its copy {place} cannot be read: {}", status.message))
+        }
         Err(error) => return Err(error),
     })
 }
@@ -120,7 +124,8 @@ where
         let reference = ProjectRef::deserialize(&user.data["spec"]["projectRef"]);
         let names_it = reference.map_or(true, |reference| ObjectRef::of_project(&namespace, &reference) == project);
         let status = &user.data["status"];
-        let holds = !(status["id"].is_null() && status["operation"].is_null());
+        let begun = || pending_create::is_signed(&user.metadata, &context.digest_key);
+        let holds = !(status["id"].is_null() && status["operation"].is_null()) || begun();
         names_it && (holds || !context.permissions.denies(&project, &namespace))
     };
     let mut users = 0;
@@ -162,16 +167,18 @@ pub fn settings(spec: &ConnectProjectSpec, name: &str, secret: &Secret) -> Resul
         scopes: None,
         requests_per_second: Rate::of(spec.requests_per_second),
     };
-    with_credentials(settings, &spec.credentials_secret_ref, name, secret)
+    with_credentials(settings, &spec.credentials_secret_ref, CREDENTIALS_FIELD, name, secret)
 }
 
-/// Returns `settings` with the API client of the Secret `name`, from the keys that `credentials` names.
+/// Returns `settings` with the API client of the Secret `name`, from the keys that `credentials` names. `field`: where
+/// that is in the spec.
 ///
 /// # Errors
 /// The missing part of the Secret.
 pub fn with_credentials(
     settings: Settings,
     credentials: &CredentialsRef,
+    field: &str,
     name: &str,
     secret: &Secret,
 ) -> Result<Settings, ConditionUpdate> {
@@ -184,10 +191,7 @@ pub fn with_credentials(
     };
     let needed = |key: &str| match value(key)? {
         Some(text) if !text.is_empty() => Ok(text),
-        _ => Err(ConditionUpdate::new(
-            Reason::SecretMissing,
-            format!("Secret {name} lacks the key {key}, or it is empty"),
-        )),
+        _ => Err(secret::lacks_key(name, key, field)),
     };
     Ok(Settings {
         client_id: needed(credentials.client_id_key())?,

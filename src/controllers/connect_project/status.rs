@@ -17,8 +17,8 @@ use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProjectStatus, MirrorStatus};
 use crate::names;
 
-/// `lastLookAt` is written again after this time: writing it for each successful read would be wasteful (rule 21).
-const LOOK_WORTH_WRITING: Duration = Duration::from_hours(1);
+/// `lastResponseAt` is written again after this time: writing it for each successful read would be wasteful (rule 21).
+const RESPONSE_WORTH_WRITING: Duration = Duration::from_hours(1);
 /// Maximum number of scopes that are kept, and maximum length of each.
 const SCOPES: usize = 256;
 
@@ -85,7 +85,7 @@ pub fn ready_condition(facts: &ProjectFacts) -> ConditionUpdate {
 
 /// Whether nothing is known to be wrong.
 fn works(condition: &ConditionUpdate) -> bool {
-    matches!(condition.reason.state(), ConditionState::Ready | ConditionState::Running)
+    matches!(condition.reason.state(), ConditionState::Ready | ConditionState::Progressing)
 }
 
 /// Rule 24: names the resources that the deletion waits for, and any other problem.
@@ -134,9 +134,9 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Times
         status.scopes = scopes.iter().filter(|scope| scope.len() <= SCOPES).take(SCOPES).cloned().collect();
     }
     if let Ok(Health::Good { last_poll }) = &facts.health {
-        let old = status.last_look_at.as_ref().is_none_or(|at| between(at.0, *last_poll) >= LOOK_WORTH_WRITING);
+        let old = status.last_response_at.as_ref().is_none_or(|at| between(at.0, *last_poll) >= RESPONSE_WORTH_WRITING);
         if old {
-            status.last_look_at = Some(Time(whole_seconds(*last_poll)));
+            status.last_response_at = Some(Time(whole_seconds(*last_poll)));
         }
     }
     status.conditions =

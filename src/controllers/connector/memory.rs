@@ -180,9 +180,17 @@ impl Mirrors {
         })
     }
 
-    /// Records that there was no read. Returns whether the outcome is new.
+    /// Records that there was no read; the next one is due as soon as it is possible. Returns whether the outcome is new.
     pub fn stopped(&self, object_ref: &ObjectRef, report: MirrorReport) -> bool {
-        self.change(object_ref, |mirror| mirror.record(Outcome::MirrorReport(report)))
+        self.change(object_ref, |mirror| {
+            mirror.next = None;
+            mirror.record(Outcome::MirrorReport(report))
+        })
+    }
+
+    /// Records that the registry is about to be read: until that has ended, the next reconcile reads it too.
+    pub fn reading(&self, object_ref: &ObjectRef) {
+        self.change(object_ref, |mirror| mirror.next = None);
     }
 
     /// Records that all objects are removed and none is requested. Returns whether the outcome is new.
@@ -281,6 +289,17 @@ mod tests {
         assert_eq!(mirrors.cause(&object_ref, &other, at(10)), Trigger::Read);
         assert_eq!(mirrors.cause(&ObjectRef::mirror("here", "new"), &asked(), at(10)), Trigger::Read);
         assert!(!mirrors.done(&object_ref, asked(), report(), at(700)), "the same outcome is not new");
+    }
+
+    #[test]
+    fn a_read_that_did_not_end_or_was_not_possible_is_due_at_once() {
+        let (mirrors, object_ref) = looked();
+        mirrors.reading(&object_ref);
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), Trigger::Read);
+        let (mirrors, object_ref) = looked();
+        let condition = ConditionUpdate::new(Reason::ProjectNotReady, "a message");
+        assert!(mirrors.stopped(&object_ref, MirrorReport::stopped(condition)));
+        assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), Trigger::Read);
     }
 
     #[test]

@@ -197,10 +197,12 @@ impl Reconciler<'_> {
         mut kept: BTreeMap<String, Kept>,
         known: &BTreeSet<String>,
     ) -> Result<Option<Duration>, RequestError> {
+        self.context.mirrors.reading(self.object_ref);
         let most = usize::try_from(asked.filter.effective_max_objects()).unwrap_or(usize::MAX);
         let (registry, began) = (remote.registry(), self.context.clock.now());
         let mut absent_before: Option<BTreeSet<String>> = None;
         let mut needed = BTreeSet::new();
+        let mut is_first = true;
         loop {
             let clock = &self.context.clock;
             let looked = observe::look(registry.as_ref(), clock, &asked.filter, &self.owner, &kept, &needed).await;
@@ -229,7 +231,7 @@ impl Reconciler<'_> {
                 return Ok(Some(self.done(asked, report)));
             }
             // The rest follows in another reconcile, so that the slot is free for others meanwhile.
-            if absent_before.is_some() && between(began, self.context.clock.now()) > LONGEST_READ {
+            if !std::mem::take(&mut is_first) && between(began, self.context.clock.now()) > LONGEST_READ {
                 return Ok(Some(Duration::ZERO));
             }
             absent_before = look.extent.whole.then_some(plan.absent);
@@ -344,7 +346,8 @@ impl Reconciler<'_> {
     fn done(&self, asked: Asked, report: MirrorReport) -> Duration {
         let pause = self.spread(asked.filter.effective_interval());
         let next = later(self.context.clock.now(), pause);
-        self.enqueue_project(self.context.mirrors.done(self.object_ref, asked, report, next));
+        let is_shown = self.object.reports(&report);
+        self.enqueue_project(self.context.mirrors.done(self.object_ref, asked, report, next) || !is_shown);
         pause
     }
 
@@ -360,12 +363,9 @@ impl Reconciler<'_> {
         };
         let pause = self.spread(pause).max(error.retry_after.unwrap_or_default());
         let next = later(self.context.clock.now(), pause);
-        self.enqueue_project(self.context.mirrors.failed(
-            self.object_ref,
-            asked,
-            MirrorReport::stopped(condition),
-            next,
-        ));
+        let report = MirrorReport::stopped(condition);
+        let is_shown = self.object.reports(&report);
+        self.enqueue_project(self.context.mirrors.failed(self.object_ref, asked, report, next) || !is_shown);
         pause
     }
 

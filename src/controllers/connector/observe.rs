@@ -99,7 +99,8 @@ pub(super) struct RegistryRead {
     pub(super) records: BTreeMap<usize, Desired>,
 }
 
-/// Reads the registry. `needed`: ids whose records are returned even if their objects seem to be up to date.
+/// Reads the registry. `needed`: if there are any, only the records with
+/// these ids are returned, even if their objects seem to be up to date.
 ///
 /// # Errors
 /// The error of the first page that fails, or one after [`LONGEST_READ`].
@@ -123,7 +124,9 @@ pub(super) async fn look(
         let written = is_written(names::usual(&owner.name, &desired.identity))
             || is_written(names::by_id(&owner.name, &desired.identity));
         seen.push(ObservedObject { identity: desired.identity.clone(), digest: desired.digest.clone() });
-        if load < LARGEST_LOAD && (needed.contains(&desired.identity.id) || !written) {
+        // With the others beside it, what is needed might not fit again.
+        let is_kept = if needed.is_empty() { !written } else { needed.contains(&desired.identity.id) };
+        if load < LARGEST_LOAD && is_kept {
             load += bounds::size(&desired.status);
             records.insert(seen.len() - 1, desired);
         }

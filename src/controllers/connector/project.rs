@@ -10,6 +10,8 @@ use kube::core::NamespaceResourceScope;
 use serde::Deserialize;
 
 use super::desired::Owner;
+use super::status::MirrorReport;
+use crate::controllers::conditions;
 use crate::crd::{ConnectProject, MirrorStatus, RegistryMirror};
 use crate::names;
 
@@ -46,6 +48,13 @@ pub struct MirroredStatus {
 }
 
 impl MirroredProject {
+    /// Whether its status has the reason of this report. Another replica may have written another one meanwhile.
+    pub(super) fn reports(&self, report: &MirrorReport) -> bool {
+        let shown =
+            self.status.as_ref().and_then(|status| conditions::reason(&status.conditions, names::REGISTRY_MIRRORED));
+        shown == Some(report.condition.reason.as_str())
+    }
+
     /// Returns the owner of the objects.
     #[must_use]
     pub fn owner(&self) -> Owner {

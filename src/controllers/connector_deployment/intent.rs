@@ -40,7 +40,7 @@ pub fn key(object: &ConnectorDeployment) -> String {
         return full;
     }
     let digits = hex(&Sha256::digest(full.as_bytes())[..DIGITS / 2]);
-    format!("{}{digits}", &full[..LONGEST_KEY - DIGITS])
+    format!("{}{digits}", &full[..full.floor_char_boundary(LONGEST_KEY - DIGITS)])
 }
 
 /// Returns the type of the remote deployment, as the API names it.
@@ -234,6 +234,8 @@ mod tests {
         assert_eq!(cut.len(), LONGEST_KEY);
         assert!(cut.starts_with("shop_nnn") && cut[248..].chars().all(|digit| digit.is_ascii_hexdigit()), "{cut}");
         assert_ne!(cut, key(&named("shop", &long)), "two long names have different keys");
+        // Only a manifest on a disk can have such a name.
+        assert!(key(&named("shop", &"ä".repeat(200))).starts_with("shop_ä"));
         let mut explicit = named("shop", "tax");
         explicit.spec.key = Some("mine".into());
         assert_eq!(key(&explicit), "mine");

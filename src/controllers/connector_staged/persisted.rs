@@ -16,6 +16,8 @@ pub struct PersistedState {
     pub operation: Option<Operation>,
     /// The tag for which permission for a preview was requested.
     pub previewed: Option<String>,
+    /// Whether that permission was observed as refused.
+    pub refused: bool,
     /// The tag that was published last.
     pub published: Option<String>,
     /// How the last attempt to publish ended.

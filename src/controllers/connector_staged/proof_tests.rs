@@ -48,6 +48,11 @@ fn check(patch: &Value) -> ActionCheck {
     serde_json::from_value(object).expect("it is a check")
 }
 
+/// Digest of the spec of [`check`].
+fn digest() -> String {
+    spec_digest(&check(&json!({})).spec)
+}
+
 fn merge(into: &mut Value, patch: &Value) {
     match patch {
         Value::Object(members) if into.is_object() => {
@@ -125,6 +130,16 @@ fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed()
         ),
         ("never called", json!({"status": null}), "has not passed for this tag yet"),
         ("changed since", json!({"metadata": {"generation": 6}}), "has not passed for this tag yet"),
+        (
+            "suspended and resumed since",
+            json!({"metadata": {"generation": 7}, "status": {"checkedFor": {"specDigest": digest()}}}),
+            "",
+        ),
+        (
+            "changed since its digest was stored",
+            json!({"metadata": {"generation": 7}, "spec": {"locale": "de-DE"}, "status": {"checkedFor": {"specDigest": digest()}}}),
+            "has not passed for this tag yet",
+        ),
         (
             "for other values",
             json!({"status": {"checkedFor": {"deploymentDigest": "v1:bb"}}}),

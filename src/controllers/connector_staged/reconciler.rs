@@ -249,7 +249,6 @@ impl RemoteKind for ConnectorStaged {
         reconciler.patch_status(observed, &decision.persisted, condition, record, ()).await?;
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         reconciler.cache.transient = decision.transient.clone();
-        reconciler.cache.backoff.worked();
         reconciler.cache.kubernetes_error_backoff = KubernetesErrorBackoff::default();
         // Otherwise at the next observation.
         let _ = reconciler.annotate(&decision.persisted).await?;
@@ -296,10 +295,9 @@ impl RemoteKind for ConnectorStaged {
         };
         // What earlier responses left says nothing about this one: their pauses were over before this call.
         let refused = applied.transient.refused.as_ref().filter(|_| done.response == Response::Refused);
-        let pause = applied.transient.pause.filter(|pause| now < pause.until);
-        match (refused, pause) {
+        match (refused, applied.transient.pause.and_then(|pause| pause.left(now))) {
             (Some(refused), _) => between(now, refused.until).min(interval),
-            (None, Some(pause)) => between(now, pause.until),
+            (None, Some(pause)) => pause,
             (None, None) => reconciler.pause(error),
         }
     }

@@ -22,6 +22,7 @@ pub fn persisted(status: &ConnectorStagedStatus) -> PersistedState {
         }),
         operation: status.operation.as_ref().map(operation),
         previewed: status.previewed_tag.clone(),
+        refused: status.preview_refused,
         published: status.published_tag.clone(),
         publication: status.publication.as_ref().map(|publication| Publication {
             digest: publication.digest.clone(),
@@ -39,8 +40,17 @@ pub fn persisted(status: &ConnectorStagedStatus) -> PersistedState {
 /// Writes the persisted state to a status.
 pub fn store(status: &mut ConnectorStagedStatus, persisted: &PersistedState) {
     // Destructured, so that a new field cannot be forgotten.
-    let PersistedState { id, applied, operation, previewed, published, publication, deployable, handled_request } =
-        persisted;
+    let PersistedState {
+        id,
+        applied,
+        operation,
+        previewed,
+        refused,
+        published,
+        publication,
+        deployable,
+        handled_request,
+    } = persisted;
     status.id.clone_from(id);
     status.applied = applied.as_ref().map(|Applied { generation, digest, remote, from_version, at }| StagedApplied {
         generation: *generation,
@@ -51,6 +61,7 @@ pub fn store(status: &mut ConnectorStagedStatus, persisted: &PersistedState) {
     });
     status.operation = operation.as_ref().map(stored_operation);
     status.previewed_tag.clone_from(previewed);
+    status.preview_refused = *refused;
     status.published_tag.clone_from(published);
     status.publication = publication.as_ref().map(|Publication { digest, outcome, at }| crd::Publication {
         digest: digest.clone(),

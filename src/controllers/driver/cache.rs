@@ -18,10 +18,8 @@ pub struct LocalCache<T, O, C> {
     pub uid: String,
     /// What the decision table has seen.
     pub transient: T,
-    /// Resource version of our last write. A copy from the informer that does not show it yet is not used.
-    pub written: Option<String>,
     /// A first create that the status does not have yet.
-    pub pending_create: Option<PendingCreate<O>>,
+    pub pending_create: Option<Box<PendingCreate<O>>>,
     /// Whether this process wrote the annotation of that create, so that it counts without the annotation.
     pub is_create_own: bool,
     /// Whether this install wrote that create: any user can write the annotation.
@@ -45,7 +43,6 @@ impl<T: Default, O, C: Default> Default for LocalCache<T, O, C> {
         Self {
             uid: String::new(),
             transient: T::default(),
-            written: None,
             pending_create: None,
             is_create_own: false,
             is_create_signed: false,
@@ -59,8 +56,8 @@ impl<T: Default, O, C: Default> Default for LocalCache<T, O, C> {
     }
 }
 
-/// What is kept of all resources of a kind.
-pub type LocalCaches<T, O, C> = ObjectMap<LocalCache<T, O, C>>;
+/// What is kept of all resources of a kind; boxed, because nodes of the map have free places, and this is large.
+pub type LocalCaches<T, O, C> = ObjectMap<Box<LocalCache<T, O, C>>>;
 
 /// Returns what is kept of this resource; an empty cache if that was another resource of the same name.
 #[must_use]
@@ -68,7 +65,7 @@ pub(super) fn local_cache<T: Clone + Default, O: Clone, C: Clone + Default>(
     caches: &LocalCaches<T, O, C>,
     object_ref: &ObjectRef,
     uid: &str,
-) -> LocalCache<T, O, C> {
+) -> Box<LocalCache<T, O, C>> {
     let found = caches.get(object_ref).filter(|cache| cache.uid == uid);
-    found.unwrap_or_else(|| LocalCache { uid: uid.to_owned(), ..LocalCache::default() })
+    found.unwrap_or_else(|| Box::new(LocalCache { uid: uid.to_owned(), ..LocalCache::default() }))
 }

@@ -22,7 +22,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     ) -> Result<Next, kube::Error> {
         let call = match &decision.step {
             Step::RemoveFinalizer => return self.remove_finalizer(Some(&decision.persisted)).await,
-            Step::NoOp => return K::no_op(self, remote, &mut observed, &decision).await,
+            Step::NoOp => {
+                let next = K::no_op(self, remote, &mut observed, &decision).await?;
+                // An observation that calls for nothing ends a row of failures: those of a week are none.
+                self.cache.backoff.worked();
+                return Ok(next);
+            }
             Step::Send(call) => call.clone(),
         };
         let condition = K::begun_condition(self, &observed, &decision);

@@ -70,7 +70,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     context.requeue_timers.set(&object_ref, None);
     let mut reason = None;
     let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
-    let outcome = match object::current(&api, cached, &mut cache.written).await {
+    let outcome = match context.own_writes.current(&api, cached).await {
         // Another install works on it. That install's end enqueues it.
         Ok(Some(object)) if is_ours(&*object) && foreign_leases::is_left(&context, &object_ref, &*object) => {
             Ok(Next::Gone)
@@ -101,6 +101,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
 /// Forgets everything about a resource that is gone.
 pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
+    context.own_writes.forget(object_ref);
     context.remotes.forget(object_ref);
     K::caches(context).forget(object_ref);
     let projects = context.references.projects(object_ref);
@@ -120,7 +121,7 @@ pub struct Reconciler<'a, K: RemoteKind> {
     pub(super) object: Arc<K>,
     /// Whether this process had not met the remote for the resource before.
     pub(super) first: bool,
-    pub(super) cache: LocalCache<K::Transient, K::Operation, K::Cache>,
+    pub(super) cache: Box<LocalCache<K::Transient, K::Operation, K::Cache>>,
 }
 
 impl<'a, K: RemoteKind> Reconciler<'a, K> {
@@ -128,7 +129,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         context: &'a Context,
         object_ref: &'a ObjectRef,
         object: Arc<K>,
-        cache: LocalCache<K::Transient, K::Operation, K::Cache>,
+        cache: Box<LocalCache<K::Transient, K::Operation, K::Cache>>,
     ) -> Self {
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         // As it is stored: what its annotation claims is checked (rule 4).
@@ -200,7 +201,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let purpose = if self.object.claim_request().operation { Purpose::Report } else { Purpose::Change };
         let permit = match remote.enter(self.object_ref, purpose) {
             Ok(permit) => permit,
-            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
+            Err(NotAdmitted::Queued | NotAdmitted::Paused(_)) => return Ok(Next::Again(None)),
             Err(NotAdmitted::CircuitOpen(outage)) => {
                 let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
                 return self.report_outage(&identity, condition).await;
@@ -290,7 +291,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         if has_finalizer(&*self.object) || !self.object.wants_finalizer() || self.is_deleting() {
             return Ok(());
         }
-        let object = object::add_finalizer(&self.api, &*self.object).await?;
+        let object = object::add_finalizer(self.context, &self.api, &*self.object).await?;
         self.wrote(object);
         Ok(())
     }
@@ -346,7 +347,6 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
 
     /// Takes what the API server stored as the resource from here on.
     pub(super) fn wrote(&mut self, object: K) {
-        self.cache.written = object.resource_version();
         self.context.keys.wrote(&object);
         self.object = Arc::new(object);
         self.take_pending_create();

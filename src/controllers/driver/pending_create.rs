@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::controllers::digest::DigestKey;
 use crate::controllers::object::{has_finalizer, with_finalizer};
-use crate::controllers::patch::patch_metadata;
+use crate::controllers::patch;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 
@@ -116,13 +116,14 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// this process was creating changes nothing.
     pub(super) fn take_pending_create(&mut self) {
         let reported = self.object.status().is_some_and(has_begun::<K>);
-        let remembered = self.cache.pending_create.take().filter(|_| !reported);
+        let remembered = self.cache.pending_create.take().filter(|_| !reported).map(|pending| *pending);
         let remembered = remembered.filter(|_| self.cache.is_create_own);
         let annotated = PendingCreate::of(&*self.object);
         if annotated.is_some() {
             self.cache.is_create_signed = is_signed(self.object.meta(), &self.context.digest_key);
         }
-        (self.cache.pending_create, self.cache.is_create_own) = counted(annotated, remembered);
+        let (pending, own) = counted(annotated, remembered);
+        (self.cache.pending_create, self.cache.is_create_own) = (pending.map(Box::new), own);
         if let Some(pending) = &self.cache.pending_create {
             let mut status = self.object.status().cloned().unwrap_or_default();
             K::set_begun(&mut status, Some(pending));
@@ -153,12 +154,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let text = pending.written(&self.context.digest_key).map_err(kube::Error::SerdeError)?;
         let finalizers = with_finalizer(&*self.object);
         let metadata = json!({ "finalizers": finalizers, "annotations": { names::PENDING_CREATE: text } });
-        let stored = patch_metadata(&self.api, &*self.object, metadata).await?;
+        let stored = self.context.own_writes.patch_metadata(&self.api, &*self.object, metadata).await?;
         if PendingCreate::of(&stored).as_ref() != Some(&pending) || !has_finalizer(&stored) {
             let message = "the stored object lacks the finalizer or the annotation: a webhook drops them";
             return Err(kube::Error::Service(message.into()));
         }
-        (self.cache.pending_create, self.cache.is_create_own) = (Some(pending), true);
+        (self.cache.pending_create, self.cache.is_create_own) = (Some(Box::new(pending)), true);
         self.wrote(stored);
         Ok(())
     }
@@ -173,8 +174,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return Ok(());
         }
         let metadata = json!({ "annotations": { names::PENDING_CREATE: null } });
-        let stored = patch_metadata(&self.api, &*self.object, metadata).await;
-        if !matches!(stored, Err(kube::Error::Api(_))) {
+        let stored = self.context.own_writes.patch_metadata(&self.api, &*self.object, metadata).await;
+        if stored.as_ref().map_or_else(patch::may_be_stored, |_| true) {
             // Also without a response: if the annotation is gone, its operation must not come back from memory.
             self.cache.pending_create = None;
         }

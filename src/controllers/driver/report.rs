@@ -207,7 +207,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         let deleted = persisted.and_then(K::deletion_event).map(|(reason, note)| (reason, note.to_owned()));
         let object = Arc::clone(&self.object);
-        if let Err(error) = object::remove_finalizer(&self.api, &*object).await {
+        if let Err(error) = object::remove_finalizer(self.context, &self.api, &*object).await {
             return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
         }
         let (reason, note) = deleted.unwrap_or_else(|| {

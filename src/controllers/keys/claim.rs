@@ -115,8 +115,14 @@ mod tests {
         type Change = fn(&mut Claim);
         let rows: &[(&str, Change, Change)] = &[
             ("the smaller name", |_| {}, |_| {}),
-            ("the smaller namespace", |claim| claim.object_ref.namespace = "a".into(), |_| {}),
-            ("the older, whatever its name", older, |claim| claim.object_ref.name = "a".into()),
+            (
+                "the smaller namespace",
+                |claim| claim.object_ref = ObjectRef::deployment("a", &claim.object_ref.name),
+                |_| {},
+            ),
+            ("the older, whatever its name", older, |claim| {
+                claim.object_ref = ObjectRef::deployment(&claim.object_ref.namespace, "a");
+            }),
             ("a former owner, however young", |claim| claim.annotated = Some("1".into()), older),
             (
                 "both restored: the older",

@@ -6,6 +6,7 @@ use kube::ResourceExt;
 use super::{Claim, Named, RemoteKey};
 use crate::controllers::digest::DigestKey;
 use crate::controllers::driver::{RemoteKind, pending_create};
+use crate::controllers::managed_kind;
 use crate::controllers::object::has_finalizer;
 use crate::controllers::object_ref::ObjectRef;
 use crate::crd::ProjectRef;
@@ -72,7 +73,7 @@ impl Entry {
             operation,
             announced: false,
             claim: Claim {
-                object_ref: ObjectRef { kind: K::KIND, namespace, name: object.name_any() },
+                object_ref: managed_kind::object_ref(object),
                 id,
                 operation,
                 annotated: object.annotations().get(names::REMOTE_ID).cloned(),

@@ -18,7 +18,8 @@ pub(super) struct Index {
     pub(super) unreadable: BTreeSet<ObjectRef>,
     /// Resources that asked too early: before these lists, or before the remote answered for their project.
     pub(super) early: BTreeSet<ObjectRef>,
-    pub(super) entries: BTreeMap<ObjectRef, Entry>,
+    /// Boxed, because nodes of the map have free places.
+    pub(super) entries: BTreeMap<ObjectRef, Box<Entry>>,
     /// The resources that claim each key; a key without claims has no entry.
     pub(super) places: BTreeMap<RemoteKey, BTreeSet<ObjectRef>>,
     pub(super) projects: BTreeMap<ObjectRef, Named>,
@@ -34,6 +35,16 @@ pub(super) struct Named {
     pub(super) remote: RemoteIdentity,
     /// Whether the remote has answered with the credentials of the project.
     pub(super) admits: bool,
+}
+
+/// A resource whose claim changes.
+struct Move {
+    /// The keys that it claimed before and claims now.
+    places: BTreeSet<RemoteKey>,
+    /// Whether it has another remote record.
+    other_id: bool,
+    /// Whether it still exists.
+    stays: bool,
 }
 
 /// Each change returns the resources whose claim status it may have changed.
@@ -54,13 +65,12 @@ impl Index {
         if self.unreadable.remove(object_ref) { self.known_in_part_less() } else { BTreeSet::new() }
     }
 
-    /// Returns who waited for resources that were not known, once all are.
+    /// Returns who waited for resources that were not known, once all of their kind are.
     pub(super) fn known_in_part_less(&mut self) -> BTreeSet<ObjectRef> {
-        if self.refused_lists == 0 && self.unreadable.is_empty() {
-            std::mem::take(&mut self.early)
-        } else {
-            BTreeSet::new()
-        }
+        let early = std::mem::take(&mut self.early);
+        let (early, known) = early.into_iter().partition(|early| self.is_known_in_part(early.kind));
+        self.early = early;
+        known
     }
 
     pub(super) fn put(&mut self, entry: &Entry, appears: bool) -> BTreeSet<ObjectRef> {
@@ -73,17 +83,17 @@ impl Index {
         let entry = entry.naming(self.projects.get(&entry.project).filter(|_| self.allows(entry)));
         if let Some(before) = self.entries.get_mut(&object_ref).filter(|before| before.claims_as(&entry)) {
             // Most writes concern only the status.
-            *before = entry;
+            **before = entry;
             return BTreeSet::new();
         }
-        let mut enqueued = self.replace(&object_ref, Some(entry));
+        let mut enqueued = self.replace(BTreeMap::from([(object_ref.clone(), Some(entry))]));
         enqueued.extend(self.known_more(&object_ref));
         enqueued
     }
 
     pub(super) fn remove(&mut self, object_ref: &ObjectRef) -> BTreeSet<ObjectRef> {
         self.early.remove(object_ref);
-        let mut enqueued = self.replace(object_ref, None);
+        let mut enqueued = self.replace(BTreeMap::from([(object_ref.clone(), None)]));
         enqueued.extend(self.known_more(object_ref));
         enqueued
     }
@@ -92,7 +102,7 @@ impl Index {
         match self.entries.get(object_ref) {
             Some(entry) if entry.is_announced() != announced => {
                 let entry = entry.announcing(announced);
-                self.replace(object_ref, Some(entry))
+                self.replace(BTreeMap::from([(object_ref.clone(), Some(entry))]))
             }
             _ => BTreeSet::new(),
         }
@@ -100,14 +110,16 @@ impl Index {
 
     /// Records that a project names another remote than before, or none, or is admitted there.
     pub(super) fn place_users(&mut self, project: &ObjectRef, named: Option<Named>) -> BTreeSet<ObjectRef> {
-        let mut enqueued = BTreeSet::new();
-        for user in self.users.get(project).cloned().unwrap_or_default() {
-            let entry = self.entries.get(&user);
-            let entry = entry.map(|entry| entry.naming(named.as_ref().filter(|_| self.allows(entry))));
-            enqueued.extend(self.replace(&user, entry));
-            if named.as_ref().is_some_and(|named| named.admits) && self.missing_lists == 0 && self.early.remove(&user) {
-                enqueued.insert(user);
-            }
+        let users = self.users.get(project).cloned().unwrap_or_default();
+        let changed = users.iter().filter_map(|user| {
+            let before = self.entries.get(user)?;
+            let entry = before.naming(named.as_ref().filter(|_| self.allows(before)));
+            (!before.claims_as(&entry)).then(|| (user.clone(), Some(entry)))
+        });
+        let changed = changed.collect();
+        let mut enqueued = self.replace(changed);
+        if named.as_ref().is_some_and(|named| named.admits) && self.missing_lists == 0 {
+            enqueued.extend(users.into_iter().filter(|user| self.early.remove(user)));
         }
         match named {
             Some(named) => self.projects.insert(project.clone(), named),
@@ -123,40 +135,64 @@ impl Index {
             || namespaces.is_some_and(|namespaces| namespaces.contains(&entry.claim.object_ref.namespace))
     }
 
-    pub(super) fn replace(&mut self, object_ref: &ObjectRef, entry: Option<Entry>) -> BTreeSet<ObjectRef> {
-        let before = self.entries.get(object_ref);
-        let ids = |entry: Option<&Entry>| entry.and_then(|entry| entry.claim.id.clone());
-        let other_id = ids(before) != ids(entry.as_ref());
-        let left = before.and_then(Entry::place);
-        let entered = entry.as_ref().and_then(Entry::place);
-        let places: BTreeSet<RemoteKey> = left.iter().chain(&entered).cloned().collect();
-        let first: Vec<_> = places.iter().map(|place| self.owners(place)).collect();
-        let stays = entry.is_some();
-        self.unlink(object_ref, left.as_ref());
-        if let Some(entry) = entry {
-            self.users.entry(entry.project.clone()).or_default().insert(object_ref.clone());
-            self.entries.insert(object_ref.clone(), entry);
+    /// Replaces entries; `None`: the resource is gone. The owners of each key are determined twice, however many entries of
+    /// it are replaced: a project may have thousands of resources, and any user can give all of them one key.
+    fn replace(&mut self, changes: BTreeMap<ObjectRef, Option<Entry>>) -> BTreeSet<ObjectRef> {
+        let moves = changes.iter().map(|(object_ref, entry)| {
+            let (before, after) = (self.entries.get(object_ref).map(|entry| &**entry), entry.as_ref());
+            let id = |entry: Option<&Entry>| entry.and_then(|entry| entry.claim.id.clone());
+            let places = before.and_then(Entry::place).into_iter().chain(after.and_then(Entry::place)).collect();
+            (object_ref.clone(), Move { places, other_id: id(before) != id(after), stays: after.is_some() })
+        });
+        let moves: BTreeMap<ObjectRef, Move> = moves.collect();
+        let places: BTreeSet<_> = moves.values().flat_map(|it| &it.places).collect();
+        let owners = |index: &Self| -> BTreeMap<&RemoteKey, _> {
+            places.iter().map(|place| (*place, index.owners(place))).collect()
+        };
+        let before = owners(self);
+        for (object_ref, entry) in changes {
+            self.unlink(&object_ref);
+            if let Some(entry) = entry {
+                self.link(object_ref, entry);
+            }
         }
-        if let Some(place) = entered {
-            self.places.entry(place).or_default().insert(object_ref.clone());
-        }
-        if !other_id && places.iter().map(|place| self.owners(place)).eq(first) {
-            return BTreeSet::new();
-        }
-        let existing = places.iter().filter_map(|place| self.places.get(place)).flatten();
-        let mut enqueued: BTreeSet<ObjectRef> = existing.filter(|other| *other != object_ref).cloned().collect();
-        // A resource without competing claims needs no reconcile for this.
-        if stays && !enqueued.is_empty() {
-            enqueued.insert(object_ref.clone());
-        }
-        enqueued
+        let after = owners(self);
+        self.affected(&moves, |place| before.get(place) != after.get(place))
     }
 
-    pub(super) fn unlink(&mut self, object_ref: &ObjectRef, place: Option<&RemoteKey>) {
+    /// Returns the resources whose claim status may have changed. `is_changed`: whether a key has other owners now.
+    fn affected(
+        &self,
+        moves: &BTreeMap<ObjectRef, Move>,
+        is_changed: impl Fn(&RemoteKey) -> bool,
+    ) -> BTreeSet<ObjectRef> {
+        let is_concerned = |it: &Move| it.other_id || it.places.iter().any(&is_changed);
+        let concerned: BTreeMap<_, _> = moves.iter().filter(|(_, it)| is_concerned(it)).collect();
+        let places: BTreeSet<_> = concerned.values().flat_map(|it| &it.places).collect();
+        let existing = places.into_iter().filter_map(|place| self.places.get(place)).flatten();
+        // A resource without competing claims needs no reconcile for this.
+        let competes = |object_ref: &ObjectRef, its: &Move| {
+            let mut claims = its.places.iter().filter_map(|place| self.places.get(place)).flatten();
+            its.stays && claims.any(|other| other != object_ref)
+        };
+        let is_waiting =
+            |object_ref: &&ObjectRef| concerned.get(*object_ref).is_none_or(|its| competes(object_ref, its));
+        existing.chain(concerned.keys().copied()).filter(is_waiting).cloned().collect()
+    }
+
+    fn link(&mut self, object_ref: ObjectRef, entry: Entry) {
+        self.users.entry(entry.project.clone()).or_default().insert(object_ref.clone());
+        if let Some(place) = entry.place() {
+            self.places.entry(place).or_default().insert(object_ref.clone());
+        }
+        self.entries.insert(object_ref, Box::new(entry));
+    }
+
+    fn unlink(&mut self, object_ref: &ObjectRef) {
         let Some(entry) = self.entries.remove(object_ref) else { return };
         take_out(&mut self.users, &entry.project, object_ref);
-        if let Some(place) = place {
-            take_out(&mut self.places, place, object_ref);
+        if let Some(place) = entry.place() {
+            take_out(&mut self.places, &place, object_ref);
         }
     }
 

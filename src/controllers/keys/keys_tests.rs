@@ -128,7 +128,7 @@ impl World {
     fn enqueued(&mut self) -> Vec<String> {
         let mut enqueued = BTreeSet::new();
         while let Ok(object_ref) = self.enqueued.try_recv() {
-            enqueued.insert(object_ref.name);
+            enqueued.insert(object_ref.name.clone());
         }
         enqueued.into_iter().collect()
     }
@@ -187,8 +187,15 @@ fn many_claims_on_one_key_cost_little_each() {
     resources(2).for_each(|object| world.keys.saw(&object));
     assert_eq!(ranked(), 0, "another version alone changes no claim");
     world.keys.saw(&resource("one-more", 3, &annotated(MANY)));
-    let (ranked, most) = (ranked(), 2 * 6 * (MANY + 1));
-    assert!((MANY..=most).contains(&ranked), "{ranked}");
+    let most = 2 * 6 * (MANY + 1);
+    let one_more = ranked();
+    assert!((MANY..=most).contains(&one_more), "{one_more}");
+    // The project is no longer admitted, and admitted again.
+    for admits in [false, true] {
+        world.keys.admitted(&ObjectRef::project("shop", "shop"), &place().remote, admits);
+        let all = ranked();
+        assert!((MANY..=most).contains(&all), "{all}");
+    }
 }
 
 /// One of two lists is complete, and a resource of it has asked for its claim status.
@@ -227,7 +234,7 @@ fn rule_4_nothing_is_taken_over_while_a_resource_is_not_understood_that_may_own_
         let mut world = World::new();
         let (one, other) = (resource("two", 1, &json!({})), json!({"spec": {"key": "other"}}));
         world.keys.saw(&one);
-        let unreadable = ObjectRef { kind: of_kind, ..object_ref("one") };
+        let unreadable = ObjectRef::new(of_kind, &object_ref("one").namespace, "one");
         if recorded {
             world.keys.saw(&resource("one", 2, &other));
         }
@@ -239,6 +246,9 @@ fn rule_4_nothing_is_taken_over_while_a_resource_is_not_understood_that_may_own_
         }
         assert_eq!(begin(), ClaimStatus::Unlisted, "{case}");
         world.enqueued();
+        // One of another kind stays.
+        world.keys.unreadable(&ObjectRef::new(Kind::Staged, &unreadable.namespace, &unreadable.name));
+        assert_eq!(world.keys.object_refs(Kind::Deployment), [object_ref("two"), unreadable.clone()], "{case}");
         if end {
             world.keys.saw(&resource("one", 3, &other));
         } else {

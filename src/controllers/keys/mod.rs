@@ -12,7 +12,6 @@ mod index;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use kube::ResourceExt;
 use tokio::sync::mpsc::UnboundedSender;
 
 pub use self::claim::{Claim, prior_claim, prior_claim_unseen};
@@ -125,7 +124,7 @@ impl KeyOwnership {
     /// Returns whether a resource owns a remote record, or has begun an operation.
     #[must_use]
     pub fn holds(&self, object_ref: &ObjectRef) -> bool {
-        self.lock().entries.get(object_ref).is_some_and(Entry::holds)
+        self.lock().entries.get(object_ref).is_some_and(|entry| entry.holds())
     }
 
     /// Records from a watch that a resource or project is deleted.
@@ -179,13 +178,14 @@ impl KeyOwnership {
         });
     }
 
-    /// Returns every resource or project of the kind that the watches have shown.
+    /// Returns every resource or project of the kind that the watches have shown, also one that cannot be deserialized.
     #[must_use]
     pub fn object_refs(&self, kind: Kind) -> Vec<ObjectRef> {
         let index = self.lock();
         match kind {
             Kind::Deployment | Kind::Staged => {
-                index.entries.keys().filter(|object_ref| object_ref.kind == kind).cloned().collect()
+                let all = index.entries.keys().chain(&index.unreadable);
+                all.filter(|object_ref| object_ref.kind == kind).cloned().collect()
             }
             Kind::Project | Kind::ClusterProject => {
                 index.projects.keys().filter(|object_ref| object_ref.kind == kind).cloned().collect()
@@ -198,7 +198,7 @@ impl KeyOwnership {
     /// announced with [`KeyOwnership::begin`] and did not write.
     #[must_use]
     pub fn claim_status<K: RemoteKind>(&self, object: &K) -> ClaimStatus {
-        let object_ref = object_ref(object);
+        let object_ref = managed_kind::object_ref(object);
         self.wrote(object);
         self.change(|index| index.announce(&object_ref, false));
         let mut index = self.lock();
@@ -217,7 +217,7 @@ impl KeyOwnership {
     /// reconcile begins: the check and the announcement are atomic.
     #[must_use]
     pub fn begin<K: RemoteKind>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
-        let object_ref = object_ref(object);
+        let object_ref = managed_kind::object_ref(object);
         let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {
             let existing = match what {
@@ -254,10 +254,6 @@ impl KeyOwnership {
     fn lock(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn object_ref<K: RemoteKind>(object: &K) -> ObjectRef {
-    ObjectRef { kind: K::KIND, namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ impl Scope {
         }
     }
 
-    /// Enqueues what users changed, once it is in the store.
+    /// Enqueues what users changed, once it is in the store, and records that the store shows it.
     fn enqueue_changes<K>(
         &self,
     ) -> impl FnMut(watcher::Result<watcher::Event<K>>) -> future::Ready<Option<watcher::Result<K>>> + Send + use<K>
@@ -113,6 +113,9 @@ impl Scope {
         move |event| {
             match event {
                 Ok(event) => {
+                    if let watcher::Event::Apply(object) = &event {
+                        context.own_writes.shown(object);
+                    }
                     for object_ref in changes.note(&event) {
                         context.changed(&object_ref);
                         // Count it as delivered from here on, so that the resync does not report it as missed.

@@ -17,6 +17,8 @@ use super::{Health, Outage, OutageKind};
 
 /// Pause while a user has to act at the remote; new credentials end it.
 pub(super) const UNTIL_REPAIRED: Duration = Duration::from_mins(5);
+/// Pause after one failure of a service that has worked.
+const ONE_FAILURE: Duration = Duration::from_millis(125);
 /// Refused lists in a row before the project counts as missing, unless the code of an answer states it: a gateway in
 /// between may answer anything for some seconds.
 const TIMES_NOT_THERE: u32 = 4;
@@ -180,6 +182,13 @@ impl CircuitBreaker {
             // Wait exactly as long as the service asked for. Less than a second would be a hot loop if it is repeated,
             // except for the rest of a pause that the client itself keeps.
             (_, Some(asked)) if asked >= FIRST_PAUSE || error.failure == Failure::HeldBack => (asked, true),
+            // Most likely the next call works: a service that fails now and then is used almost as fast as a sound one. Not
+            // a LIST, which is due again at once: if it alone fails, other calls would let it pass again and again.
+            (OutageKind::Unavailable, None)
+                if self.failures == 0 && self.good.is_some() && permit.scope != CallScope::List =>
+            {
+                (ONE_FAILURE, false)
+            }
             _ => (jitter.growing(self.failures + 1), false),
         };
         if first {

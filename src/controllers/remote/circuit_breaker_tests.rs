@@ -105,7 +105,44 @@ fn pauses_grow_with_each_failed_probe_up_to_a_minute_and_restart_after_a_success
     circuit_breaker.succeeded(probe);
     assert_eq!(circuit_breaker.position(now), BreakerState::Closed);
     fail(&mut circuit_breaker, &broken(), now);
-    assert!(until(&circuit_breaker) <= later(now, FIRST_PAUSE));
+    assert_eq!(until(&circuit_breaker), later(now, ONE_FAILURE), "one of few");
+    now = until(&circuit_breaker);
+    fail(&mut circuit_breaker, &broken(), now);
+    assert!(until(&circuit_breaker) > later(now, FIRST_PAUSE), "two in a row");
+}
+
+#[test]
+fn one_failure_pauses_for_a_moment_only_if_nothing_else_was_requested() {
+    for (case, worked, error, at_least) in [
+        ("a service that has worked", true, broken(), ONE_FAILURE),
+        ("a service that has not", false, broken(), FIRST_PAUSE.mul_f64(0.75)),
+        ("throttled", true, answered(429, None), FIRST_PAUSE.mul_f64(0.75)),
+        ("a short pause was requested", true, retry_after(answered(503, None), 300), FIRST_PAUSE.mul_f64(0.75)),
+    ] {
+        let mut circuit_breaker = CircuitBreaker::default();
+        if worked {
+            let permit = permit(&circuit_breaker, START, Caller::Poller);
+            circuit_breaker.succeeded(permit);
+        }
+        fail(&mut circuit_breaker, &error, START);
+        let pause = clock::between(START, until(&circuit_breaker));
+        assert!(pause >= at_least && pause <= at_least.mul_f64(1.34), "{case}: {pause:?}");
+    }
+}
+
+#[test]
+fn a_failed_list_is_not_repeated_sooner_because_other_calls_work() {
+    for error in [broken(), answered(404, None)] {
+        let (mut circuit_breaker, mut now) = (CircuitBreaker::default(), START);
+        list(&mut circuit_breaker, None, now);
+        for _ in 1..TIMES_NOT_THERE {
+            list(&mut circuit_breaker, Some(&error), now);
+            assert!(until(&circuit_breaker) >= later(now, FIRST_PAUSE.mul_f64(0.75)), "{error}");
+            now = until(&circuit_breaker);
+            let read = permit(&circuit_breaker, now, Caller::Poller);
+            circuit_breaker.succeeded(read);
+        }
+    }
 }
 
 /// A list at `now`, which is answered by that error or by a page.

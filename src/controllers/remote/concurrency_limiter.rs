@@ -93,9 +93,14 @@ impl ConcurrencyLimiter {
             self.active += 1;
             return true;
         }
+        self.queue_up(object_ref, purpose);
+        false
+    }
+
+    /// Puts the object into the queue of its purpose; if an outage begins, it has to report that.
+    pub(super) fn queue_up(&mut self, object_ref: &ObjectRef, purpose: Purpose) {
         self.wait(object_ref, purpose);
         self.unreported.insert(object_ref.clone());
-        false
     }
 
     fn queue(&self) -> impl Iterator<Item = &ObjectRef> {

@@ -66,7 +66,7 @@ fn an_expired_reservation_keeps_nobody_waiting() {
     }
     assert_eq!(limiter.next_expiry(), Some(later(START, RESERVATION)), "the first of both");
     assert!(limiter.enter(&object_ref(4), Purpose::Change, later(START, RESERVATION)));
-    assert_eq!(limiter.next_expiry(), None, "nobody waits for the other one");
+    assert_eq!(limiter.next_expiry(), None, "no object waits for the other reservation");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn order(limiter: &mut ConcurrencyLimiter, queued: &str) -> String {
         limiter.leave();
         let Some(next) = limiter.admit_next(START).pop() else { return order.join(" ") };
         assert!(limiter.enter(&next, Purpose::Change, START));
-        order.push(next.name);
+        order.push(next.name.clone());
     }
 }
 
@@ -217,7 +217,7 @@ fn a_namespace_that_always_has_another_object_keeps_no_other_waiting() {
             limiter.leave();
             let next = limiter.admit_next(START).pop().expect("one permit is free");
             assert!(limiter.enter(&next, Purpose::Change, START));
-            namespaces.push(next.namespace);
+            namespaces.push(next.namespace.clone());
         }
         namespaces.sort();
         assert_eq!(namespaces, ["busy", "default"], "turn {number}");

@@ -83,6 +83,8 @@ pub enum NotAdmitted {
     Queued,
     /// The circuit breaker is open: the remote must not be called.
     CircuitOpen(Outage),
+    /// The same, for a pause that is not worth reporting.
+    Paused(Outage),
 }
 
 /// The health of a remote.

@@ -4,10 +4,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use clock::later;
-use connect_api::ConnectApi;
 use connect_api::api::{PageRequest, Selector};
 use connect_api::routes::LARGEST_OFFSET;
 use connect_api::trace;
+use connect_api::{ApiError, ConnectApi};
 use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
@@ -24,7 +24,7 @@ const REQUESTS_PER_READ: usize = 10;
 
 /// Whether a page arrived, and where the next one begins.
 enum Paged {
-    Failed,
+    Failed(ApiError),
     Last,
     Next(u32),
 }
@@ -99,7 +99,7 @@ impl Remote {
                     let polled_record = PolledRecord { at, found: found.map(Arc::new) };
                     state.view.observe(&object_refs, &id, &polled_record, now, &mut state.jitter)
                 }
-                Err(_) => state.view.read_failed(&object_refs, &id, now, &mut state.jitter),
+                Err(error) => state.view.read_failed(&object_refs, &id, &error, now, &mut state.jitter),
             };
             state.enqueue.extend(enqueued);
         });
@@ -126,10 +126,10 @@ impl Remote {
     async fn list(self: &Arc<Self>, mut due: Vec<Read>) {
         let started = self.clock.now();
         let mut offset = 0;
-        let complete = loop {
+        let failed = loop {
             match self.read_page(offset, PAGE).await {
-                Paged::Failed => break false,
-                Paged::Last => break true,
+                Paged::Failed(error) => break Some(error),
+                Paged::Last => break None,
                 Paged::Next(next) => offset = next,
             }
         };
@@ -139,22 +139,23 @@ impl Remote {
             due.retain(|read| {
                 read.object_refs.iter().any(|object_ref| state.view.due(object_ref).is_some_and(|due| due <= started))
             });
-            if !complete {
+            if let Some(error) = &failed {
                 for Read { id, object_refs } in &due {
-                    let waiting = state.view.read_failed(object_refs, id, now, &mut state.jitter);
+                    let waiting = state.view.read_failed(object_refs, id, error, now, &mut state.jitter);
                     state.enqueue.extend(waiting);
                 }
             }
         });
-        if complete {
+        if failed.is_none() {
             self.read(due).await;
         }
     }
 
     async fn read_page(self: &Arc<Self>, offset: u32, limit: u16) -> Paged {
         let at = self.clock.now();
-        let Ok(page) = self.poller_client().deployments(PageRequest { limit, offset }).await else {
-            return Paged::Failed;
+        let page = match self.poller_client().deployments(PageRequest { limit, offset }).await {
+            Ok(page) => page,
+            Err(error) => return Paged::Failed(error),
         };
         let now = self.clock.now();
         let total = u64::try_from(page.total).unwrap_or(0);

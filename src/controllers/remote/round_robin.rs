@@ -101,7 +101,7 @@ mod tests {
         for name in ["b0", "b1", "b2"] {
             queue.push(&of(name));
         }
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|object_ref| object_ref.name).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|object_ref| object_ref.name.clone()).collect();
         assert_eq!(order, ["b0", "a4", "b1", "a5", "b2"]);
     }
 

@@ -188,6 +188,11 @@ impl Remote {
             }
             if let Some(outage) = state.circuit_breaker.outage() {
                 let outage = outage.clone();
+                // A pause that is not worth reporting is not worth two writes of each status.
+                if !matches!(state.circuit_breaker.health(), Health::Failing(_)) {
+                    state.concurrency_limiter.queue_up(object_ref, purpose);
+                    return Err(NotAdmitted::Paused(outage));
+                }
                 state.concurrency_limiter.wait(object_ref, purpose);
                 return Err(NotAdmitted::CircuitOpen(outage));
             }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{between, later};
+use connect_api::ApiError;
+use connect_api::error::Failure;
 use connect_api::model::Deployment;
 use jiff::Timestamp;
 
@@ -227,19 +229,24 @@ impl View {
         enqueued
     }
 
-    /// Records a failed read and schedules the next one with exponential backoff. Returns the objects to enqueue: each
-    /// waiting object reports the delay once.
+    /// Records a failed read and schedules the next one with exponential backoff, or, if it was held back because another
+    /// call failed, for when that is over. Returns the objects to enqueue: each waiting object reports the delay once.
     #[must_use]
     pub(super) fn read_failed(
         &mut self,
         object_refs: &[ObjectRef],
         id: &str,
+        error: &ApiError,
         now: Timestamp,
         jitter: &mut Jitter,
     ) -> Vec<ObjectRef> {
         let mut waiting = Vec::new();
         for object_ref in object_refs {
             if let Some(entry) = self.entries.get_mut(object_ref).filter(|entry| *entry.id == *id) {
+                if error.failure == Failure::HeldBack {
+                    entry.due = later(now, error.retry_after.unwrap_or_default());
+                    continue;
+                }
                 entry.failures = entry.failures.saturating_add(1);
                 entry.due = later(now, jitter.growing(entry.failures));
                 if entry.pending.is_some() && !entry.delay_reported {

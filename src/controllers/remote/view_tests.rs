@@ -37,7 +37,7 @@ impl Watching {
 
     /// Lets a read of object 1 fail; returns what is enqueued.
     fn fails(&mut self, now: Timestamp) -> Vec<ObjectRef> {
-        self.view.read_failed(&[object_ref(1)], &id(1), now, &mut self.jitter)
+        self.view.read_failed(&[object_ref(1)], &id(1), &error(Failure::NoAnswer, None), now, &mut self.jitter)
     }
 
     fn due(&self) -> Timestamp {
@@ -47,6 +47,10 @@ impl Watching {
     fn keeps_a_record(&self) -> bool {
         self.view.entries().any(|(_, entry)| entry.fresh.is_some())
     }
+}
+
+fn error(failure: Failure, retry_after: Option<Duration>) -> ApiError {
+    ApiError { operation: "getDeploymentById", failure, message: String::new(), correlation_id: None, retry_after }
 }
 
 #[test]
@@ -144,6 +148,19 @@ fn an_outage_enqueues_each_object_that_waits_once_and_no_other() {
 }
 
 #[test]
+fn a_read_that_was_held_back_is_repeated_when_that_is_over_and_delays_nothing_after_it() {
+    let mut watching = Watching::new();
+    watching.view.watch(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, &mut watching.jitter);
+    for _ in 0..5 {
+        let held_back = error(Failure::HeldBack, Some(Duration::from_secs(2)));
+        let enqueued = watching.view.read_failed(&[object_ref(1)], &id(1), &held_back, START, &mut watching.jitter);
+        assert_eq!((enqueued, watching.due()), (Vec::new(), at(2)));
+    }
+    watching.fails(START);
+    assert!(watching.due() <= at(1), "the first failure of its own");
+}
+
+#[test]
 fn settled_deployments_are_polled_after_the_interval_and_up_to_a_tenth_later() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
     let (mut polls, mut reports) = (BTreeSet::new(), BTreeSet::new());
@@ -191,7 +208,11 @@ fn an_observation_reaches_all_objects_of_its_id_and_no_others() {
         [],
         "a late answer for the former id is ignored, too"
     );
-    assert_eq!(view.read_failed(&[object_ref(1)], &id(1), at(2), &mut jitter), [], "and so is a failure");
+    assert_eq!(
+        view.read_failed(&[object_ref(1)], &id(1), &error(Failure::NoAnswer, None), at(2), &mut jitter),
+        [],
+        "and so is a failure"
+    );
 }
 
 #[test]

@@ -113,6 +113,19 @@ async fn killed_after_the_intent_is_written_it_is_never_sent_again() {
 }
 
 #[tokio::test]
+async fn a_call_whose_intent_is_stored_is_sent_although_the_response_to_that_write_is_lost() {
+    let mut shop = Shop::without_operator(quick(), Clock::system()).await;
+    let (cluster, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    cluster.begin(Which::StatusWrites, Wrong::Lost);
+    shop.start_operator_as(client);
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    cluster.until_met(1).await;
+    cluster.end();
+    until_reason(&shop, "CheckPassed").await;
+    assert_eq!(sent(&shop), 1);
+}
+
+#[tokio::test]
 async fn killed_while_the_answer_is_awaited_it_is_never_sent_again() {
     let mut shop = Shop::open().await;
     let mut silent = Silent::start().await;

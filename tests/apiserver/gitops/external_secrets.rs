@@ -8,9 +8,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
+use test_support::gitops::{folder_of, is_requested};
 use tokio::process::Command;
 
-use super::processes::{Processes, folder_of, install_definitions, is_requested, version_of};
+use super::processes::{Processes, install_definitions, version_of};
 use super::{dev_server_in, seen_by};
 use crate::cluster::Sandbox;
 use crate::go_tools;

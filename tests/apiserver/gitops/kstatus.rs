@@ -19,7 +19,10 @@ fn flux_reads_the_intended_status_of_every_state_of_every_kind() {
         let expected = match state.means {
             Means::Said(ConditionState::Ready) => "Current",
             Means::Said(
-                ConditionState::Running | ConditionState::Waiting | ConditionState::Paused | ConditionState::Failing,
+                ConditionState::Progressing
+                | ConditionState::Waiting
+                | ConditionState::Paused
+                | ConditionState::Failing,
             )
             | Means::NotSeenYet => "InProgress",
             Means::Said(ConditionState::Stalled) => "Failed",

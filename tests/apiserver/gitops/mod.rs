@@ -22,7 +22,6 @@ mod ownership;
 mod processes;
 mod promotion;
 mod release;
-mod repository;
 mod secrets;
 mod slow_shop;
 mod states;

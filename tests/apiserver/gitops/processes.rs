@@ -1,6 +1,4 @@
 //! Controllers of other projects, as processes that a test starts, and the objects that they write.
-//!
-//! Building them takes long, so these tests run with `GITOPS=full` only.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,25 +14,6 @@ use tokio::process::{Child, Command};
 use crate::cluster::Sandbox;
 use crate::go_tools;
 use crate::patience::in_time;
-
-/// Whether `GITOPS=full` requests these tests.
-pub(super) fn is_requested() -> bool {
-    match std::env::var("GITOPS").as_deref() {
-        Err(_) | Ok("" | "small") => {
-            eprintln!("skipped: GITOPS=full builds Flux, Argo CD and External Secrets, and runs this test");
-            false
-        }
-        Ok("full") => true,
-        Ok(other) => panic!("GITOPS is `{other}`: leave it out, or set it to full"),
-    }
-}
-
-/// The folder of a Go module, in the version that the tool `tool` requires.
-pub(super) fn folder_of(tool: &str, module: &str) -> PathBuf {
-    let mut command = go_tools::go(&go_tools::module(tool));
-    command.args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]);
-    String::from_utf8(go_tools::succeed(&mut command)).unwrap().trim().into()
-}
 
 /// The version of a Go module that the tool `tool` requires, without the `v`.
 pub(super) fn version_of(tool: &str, module: &str) -> String {

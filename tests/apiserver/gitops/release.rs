@@ -5,7 +5,8 @@ use std::path::Path;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 
-use super::repository::Repository;
+use test_support::git_repository::Repository;
+
 use crate::cluster::Sandbox;
 use crate::helm::CHART;
 
@@ -14,7 +15,7 @@ pub(super) const RELEASE: &str = "connect-operator";
 
 /// Commits the chart.
 pub(super) async fn commit_chart(repository: &Repository) {
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART), &repository.path(CHART));
+    repository.copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(CHART), CHART);
     repository.commit(&[]).await;
 }
 
@@ -43,17 +44,4 @@ pub(super) async fn assert_only_definitions_are_left(sandbox: &Sandbox) {
 pub(super) async fn definitions(sandbox: &Sandbox) -> usize {
     let names = sandbox.succeed(&["get", "crd", "--output", "name"], "").await;
     names.lines().filter(|name| name.ends_with(".connect-operator.io")).count()
-}
-
-/// Copies a folder with everything in it.
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

@@ -104,17 +104,7 @@ async fn hundreds_of_connectors_are_mirrored_and_fewer_once_the_limit_is_lower()
 async fn more_than_fits_in_memory_is_written_after_another_read() {
     let mut shop = Shop::open().await;
     shop.stop_operator().await;
-    let text = "d".repeat(3_000);
-    let variables: Vec<Value> = (0..19).map(|at| json!({"key": format!("KEY_{at}"), "description": text})).collect();
-    let all: Vec<Value> = (0..98)
-        .map(|number| {
-            let mut large = record(&format!("c{number:02}"), 1);
-            large["configurations"] = json!([{"applicationName": "a", "applicationType": "service",
-                "standardConfiguration": [], "securedConfiguration": variables}]);
-            large
-        })
-        .collect();
-    offer(&shop, &all);
+    offer(&shop, &large_records(0..98));
     let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client);
     let project = mirror(&shop, everything()).await;
@@ -124,6 +114,31 @@ async fn more_than_fits_in_memory_is_written_after_another_read() {
         (2, 196),
         "of 6 MB, at most 4 MB are in memory at once"
     );
+}
+
+/// A list has them in any order, and the limit of a mirror goes by key.
+#[tokio::test]
+async fn records_that_are_not_mirrored_leave_memory_for_those_that_are() {
+    let shop = Shop::open().await;
+    offer(&shop, &large_records((0..98).rev()));
+    shop.sandbox.apply(&mirroring(&shop, PROJECT, &json!({"private": false, "maxObjects": 10}))).await.unwrap();
+    let project = until_mirrored(&shop, "RegistryCut").await;
+    assert_eq!(size(&project), (Some(98), Some(10)));
+    assert_eq!(shop.calls("searchConnectors"), 2, "the first read has no room for the last records");
+}
+
+/// Records of 60 KB each, in this order.
+fn large_records(numbers: impl Iterator<Item = u32>) -> Vec<Value> {
+    let text = "d".repeat(3_000);
+    let variables: Vec<Value> = (0..19).map(|at| json!({"key": format!("KEY_{at}"), "description": text})).collect();
+    numbers
+        .map(|number| {
+            let mut large = record(&format!("c{number:02}"), 1);
+            large["configurations"] = json!([{"applicationName": "a", "applicationType": "service",
+                "standardConfiguration": [], "securedConfiguration": variables}]);
+            large
+        })
+        .collect()
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use crate::cluster::Sandbox;
 use crate::shell::{self, Command};
 
 /// Common shell programs whose arguments are not checked.
-const PLAIN: [&str; 9] = ["echo", "export", "source", "jq", "date", "grep", "cat", "git", "just"];
+const PLAIN: [&str; 10] = ["echo", "export", "source", "jq", "date", "grep", "cat", "git", "just", "sed"];
 
 /// The verbs and flags of helm on the pages, apart from the release and the chart.
 const HELM: [(&str, &[&str]); 9] = [
@@ -174,7 +174,9 @@ fn flags_of(line: &str) -> Vec<String> {
 }
 
 /// Kinds of the cluster and of other projects that pages name.
-const KINDS: [&str; 20] = [
+const KINDS: [&str; 24] = [
+    "clusterrole",
+    "clusterrolebinding",
     "configmap",
     "crd",
     "customresourcedefinition",
@@ -182,6 +184,7 @@ const KINDS: [&str; 20] = [
     "deployment",
     "event",
     "events",
+    "externalsecret",
     "lease",
     "leases",
     "namespace",
@@ -189,12 +192,13 @@ const KINDS: [&str; 20] = [
     "node",
     "pod",
     "pods",
+    "role",
+    "rolebinding",
     "rolebindings",
+    "sealedsecret",
     "secret",
     "secrets",
     "serviceaccount",
-    "externalsecret",
-    "sealedsecret",
 ];
 
 fn known_kind(kind: &str) -> Result<(), String> {

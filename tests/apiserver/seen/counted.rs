@@ -70,7 +70,7 @@ async fn the_lifecycle_of_a_deployment_is_counted_exactly() {
     assert!(gone.contains_key(&available));
 
     let since = format!(
-        "connect_operator_project_seconds_since_look{{namespace=\"{}\",project=\"{PROJECT}\"}}",
+        "connect_operator_project_seconds_since_response{{namespace=\"{}\",project=\"{PROJECT}\"}}",
         shop.sandbox.namespace
     );
     assert!(value(&gone, &since) < 60.0 && gone.contains_key(&since));
@@ -83,7 +83,15 @@ async fn the_lifecycle_of_a_deployment_is_counted_exactly() {
     };
     until(&tracker, "nothing waits", |samples| depths(samples) == [0.0; Kind::ALL.len()]).await;
     shop.stop_operator().await;
-    assert_eq!(requests(&scrape(&tracker)), calls(&shop), "each call that the remote received, and no other");
+    let counted = scrape(&tracker);
+    let canceled: f64 = counted.iter().filter(|(name, _)| name.ends_with("code=\"canceled\"}")).map(|(_, n)| n).sum();
+    let (requests, received) = (requests(&counted), calls(&shop));
+    let of = |calls: &BTreeMap<&str, f64>, operation| calls.get(operation).copied().unwrap_or_default();
+    // The remote may or may not have received a call that was canceled.
+    for operation in requests.keys().chain(received.keys()) {
+        let difference = of(&requests, operation) - of(&received, operation);
+        assert!((0.0..=canceled).contains(&difference), "{operation}: {requests:?}, the remote received {received:?}");
+    }
 }
 
 #[tokio::test]

@@ -90,6 +90,6 @@ async fn hours_without_the_remote_do_not_fail_livez() {
         assert!(health.livez().passed && health.readyz().passed, "{}{}", health.livez().text, health.readyz().text);
     }
     let since = super::scrape(&tracker);
-    let since = since.iter().find(|(name, _)| name.starts_with("connect_operator_project_seconds_since_look{"));
+    let since = since.iter().find(|(name, _)| name.starts_with("connect_operator_project_seconds_since_response{"));
     assert!(since.is_some_and(|(_, seconds)| *seconds > 7_000.0), "{since:?}");
 }

@@ -120,7 +120,7 @@ async fn every_query_of_dashboard_and_alerts_works_on_the_metrics_of_a_real_oper
     let live = until(address, "connect_operator_resources{kind=\"ConnectorDeployment\"}").await;
     assert_eq!(live[0]["metric"]["state"], "Ready", "{live:?}");
     let namespace = shop.sandbox.namespace.as_str();
-    let look = until(address, "connect_operator_project_seconds_since_look").await;
+    let look = until(address, "connect_operator_project_seconds_since_response").await;
     assert_eq!(look[0]["metric"]["namespace"], namespace, "honor_labels keeps the operator's label");
 
     until(address, &format!("kube_connectordeployment_status_ready{{namespace=\"{namespace}\"}} == 1")).await;

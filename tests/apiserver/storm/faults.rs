@@ -7,7 +7,7 @@ use futures::{StreamExt, stream};
 
 use crate::storm::checker::Report;
 use crate::storm::place::Place;
-use crate::storm::size::pick;
+use crate::storm::size::{pick, resources};
 
 /// Share of the calls that fail.
 const SHARE: f64 = 0.1;
@@ -19,7 +19,7 @@ const OPERATIONS: [&str; 5] =
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_faults_on_a_tenth_of_all_calls_everything_arrives_once() {
-    let resources = pick(20, 200);
+    let resources = resources(20, 200);
     let options = Options { deploy_duration: Duration::from_millis(1_500), faults: faults(), ..Options::default() };
     let mut place = Place::open("faults", options).await;
     place.create_taken().await;

@@ -7,11 +7,15 @@ use dev_server::{Fault, FaultAnswer, Options};
 use crate::storm::checker::Report;
 use crate::storm::life;
 use crate::storm::place::Place;
-use crate::storm::size::{self, pick};
+use crate::storm::size::{self, pick, resources};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {
-    let (kills, resources) = pick((10, 10), (200, 40));
+    let kills = pick(10, 200);
+    // As many changes in a second, however many resources there are.
+    let (usual, resources) = (pick(10, 40), resources(10, 40));
+    let pause =
+        pick(Duration::from_secs(3), Duration::from_secs(8)) * u32::try_from(resources.div_ceil(usual)).unwrap();
     // Slow calls, so that it is often killed in the middle of one. Not in a small storm: recovery from each takes
     // minutes.
     let slow = |operation| {
@@ -27,7 +31,7 @@ async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {
 
     let mut chance = size::chance("killed", "killer");
     let storm = place.operator().now().kill_repeatedly(kills, Duration::from_secs(12), &mut chance);
-    let operator = life::lives(&place, resources, pick(Duration::from_secs(3), Duration::from_secs(8)), storm).await;
+    let operator = life::lives(&place, resources, pause, storm).await;
     // Answers to changes that were in progress when the operator was killed.
     let unheard = place.dev.calls().iter().filter(|call| call.method != "GET" && call.status == 0).count() as u64;
     let done = [("kills", u64::from(kills)), ("answers that nothing received", unheard)];

@@ -20,6 +20,14 @@ pub(crate) fn pick<T>(small: T, full: T) -> T {
     if is_full() { full } else { small }
 }
 
+/// Returns the small or the full number of resources, or `STORM_RESOURCES`.
+pub(crate) fn resources(small: usize, full: usize) -> usize {
+    match std::env::var("STORM_RESOURCES") {
+        Ok(text) => text.parse().expect("STORM_RESOURCES is a whole number"),
+        Err(_) => pick(small, full),
+    }
+}
+
 /// The seed of a small storm, so that two test runs make the same choices.
 const USUAL: u64 = 1;
 

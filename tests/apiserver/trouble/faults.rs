@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use clock::between;
 use connect_api::http::Limits;
 use connect_api::model::DeploymentStatus;
 use dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
 use serde_json::json;
 
 use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until_called};
-use crate::patience::brief;
+use crate::patience::{brief, in_time};
 use crate::shop::{SECRET, Shop};
 
 /// How long the remote fails.
@@ -76,6 +77,36 @@ pub(super) async fn lifecycle_with((case, effect, answer): Row<'_>) -> Vec<Call>
     assert!(shop.dev.world().all(clock.now()).is_empty(), "{case}: nothing remains at the remote");
     shop.stop_operator().await;
     shop.dev.calls()
+}
+
+/// The create never arrives, so the operator looks for its deployment; in each round one look fails, and the next works.
+#[tokio::test]
+async fn failures_with_successes_in_between_do_not_add_up() {
+    let options = Options { seed: Some(1), ..Options::default() };
+    let shop = Shop::within(Limits::default(), options, stepped()).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped())).unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    until_called(&shop, "createDeployment", 1).await;
+    for round in 1..=7 {
+        let look = Fault::of("getDeploymentByKey", FaultAnswer::text(503, "no healthy upstream"));
+        shop.dev.fault(Fault { count: Some(1), ..look }).unwrap();
+        let started = shop.clock.now();
+        let looks = || {
+            let calls = shop.dev.calls().into_iter();
+            calls.filter(|call| call.operation == "getDeploymentByKey" && call.at >= started).collect::<Vec<_>>()
+        };
+        let recovered = async {
+            while looks().last().is_none_or(|last| last.status == 503) {
+                shop.clock.sleep(FINE).await;
+            }
+        };
+        in_time(meanwhile(&shop.clock, FINE, recovered)).await.expect("a look that works");
+        let looks = looks();
+        let failed = looks.iter().find(|call| call.status == 503).expect("one look fails");
+        let pause = between(failed.at, looks.last().expect("the one that works").at);
+        assert!(pause <= Duration::from_secs(40), "round {round}: {pause:?}\n{}", call_lines(&looks, started));
+    }
 }
 
 async fn until_redeployed(shop: &Shop, version: i64) {

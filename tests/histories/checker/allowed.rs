@@ -24,7 +24,7 @@ pub(crate) enum Allowance {
     LostKey,
     /// The connector has a later version, and `updatePolicy` is `Latest` (rule 15).
     Followed,
-    /// Adopted with other visible values (rule 13).
+    /// Adopted with other visible values, or an earlier version of the connector (rule 13).
     TakenOver,
     /// Visible values differ from what was sent, because another client changed them, or because the operator's own
     /// redeploy left other values than it sent: `Correct` redeploys once for each distinct difference (rule 16).
@@ -49,7 +49,7 @@ impl Checker {
             life.allowed.insert(Allowance::GivenUp);
         }
         if let (Some(applied), Some(operation)) = (&before.applied, &after.operation)
-            && before.operation.is_none()
+            && before.operation.as_ref().is_none_or(|earlier| earlier.digest != operation.digest)
             && key_was_lost(applied, operation)
         {
             life.allowed.insert(Allowance::LostKey);

@@ -200,7 +200,11 @@ impl Checker {
         {
             self.check_claim(&uid, id, &object, now);
         }
-        if conditions::is_ready(&status.conditions) {
+        // The write before a first create leaves the status as an earlier reconcile wrote it.
+        let is_annotated = object.annotations().contains_key(names::PENDING_CREATE);
+        let is_same = is_annotated
+            && before == ConnectorDeploymentStatus { operation: before.operation.clone(), ..status.clone() };
+        if conditions::is_ready(&status.conditions) && !is_same {
             self.count("Ready resources checked");
             self.check_ready(&uid, &object, &status, now);
         }
@@ -231,8 +235,9 @@ impl Checker {
             life.connector = self.truth.now(id).map_or(0, |state| state.connector);
             life.served = Some(life.asks.len().saturating_sub(1));
         }
+        let newer = life.asks.last().and_then(|ask| ask.version).is_some_and(|version| version > life.connector);
         // A deployment that does not look like the resource's own is adopted like any other.
-        if (!created || (life.disguised && adopted)) && differs {
+        if (!created || (life.disguised && adopted)) && (differs || newer) {
             life.allowed.insert(Allowance::TakenOver);
         }
     }

@@ -29,6 +29,7 @@ use super::staged_spec::{content, is_as_wanted, reason_for};
 use crate::cluster::{Change, Cluster, Key, Kind};
 use crate::pending::with_pending_create;
 use crate::remote::{Arrived, StagedVerb};
+use crate::simulation::LIMIT;
 
 /// A state of a staged connector, and since when.
 #[derive(Clone, Debug)]
@@ -254,7 +255,8 @@ impl Checker {
         let (object_ref, uid) = &arrived.caller;
         let key = Key::new(Kind::Staged, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
-        let since = self.since(object_ref, now);
+        // A call may arrive after its caller has given up, and began to reconcile anew.
+        let since = self.since(object_ref, now).saturating_sub(LIMIT).unwrap_or(Timestamp::MIN);
         let owned = |id: &str| self.staged.owners.get(id).is_some_and(|owners| owners.contains(uid));
         let result = match (verb, &arrived.changed) {
             (StagedVerb::Update { id, .. } | StagedVerb::Discard { id }, _) if !owned(id) => {

@@ -95,7 +95,7 @@ fn a_single_alert_is_adjusted_and_all_others_stay() {
             "threshold=1800",
             "ConnectRemoteUnreachable",
             "/expr",
-            "max by (namespace, project) (connect_operator_project_seconds_since_look) > 1800",
+            "max by (namespace, project) (connect_operator_project_seconds_since_response) > 1800",
         ),
         (
             "threshold=900",

@@ -123,6 +123,22 @@ async fn requests_without_an_answer_are_observed_too() {
     assert_eq!(recorder.recorded(), ["token Failed"], "nothing was sent to the API");
 }
 
+/// The service received it, so a count without it would be wrong.
+#[tokio::test]
+async fn a_request_whose_caller_stops_waiting_is_observed() {
+    let recorder = Arc::new(Recorder::default());
+    let remote = Remote::start(|_| answer(500, "")).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let mut settings = remote.settings();
+    settings.api_url = endpoint(&format!("http://{}", silent.local_addr().expect("bound")));
+    let api = client(settings, &recorder);
+    tokio::select! {
+        () = read(&api) => panic!("nobody answered"),
+        connected = silent.accept() => drop(connected.expect("a connection")),
+    }
+    assert_eq!(recorder.recorded(), ["token Issued", "waited", "getConnectorByKey Canceled"]);
+}
+
 #[tokio::test]
 async fn a_call_carries_the_trace_id_of_its_reconcile() {
     let remote = Remote::start(|_| answer(500, "")).await;

@@ -95,25 +95,31 @@ fn rule_18_a_failure_shows_its_report_and_an_endless_operation_is_reported() {
 #[test]
 fn rule_19_stalled_needs_a_user_and_its_message_names_the_remedy() {
     for (case, verdict, reason, state, words) in [
-        ("creating", Outcome::Running(OperationKind::Create), Reason::Creating, ConditionState::Running, "Creating"),
+        (
+            "creating",
+            Outcome::Running(OperationKind::Create),
+            Reason::Creating,
+            ConditionState::Progressing,
+            "Creating",
+        ),
         (
             "redeploying",
             Outcome::Running(OperationKind::Redeploy),
             Reason::Redeploying,
-            ConditionState::Running,
+            ConditionState::Progressing,
             "Redeploying",
         ),
         (
             "undeploying",
             Outcome::Running(OperationKind::Undeploy),
             Reason::Undeploying,
-            ConditionState::Running,
+            ConditionState::Progressing,
             "Undeploying",
         ),
-        ("gone", Outcome::Released, Reason::Undeploying, ConditionState::Running, "Undeploying"),
-        ("busy elsewhere", Outcome::Busy, Reason::Redeploying, ConditionState::Running, "Another client"),
-        ("an unknown status", settled(Phase::Other), Reason::Redeploying, ConditionState::Running, "In progress"),
-        ("taking over", Outcome::TakingOver, Reason::Adopting, ConditionState::Running, "shop_tax"),
+        ("gone", Outcome::Released, Reason::Undeploying, ConditionState::Progressing, "Undeploying"),
+        ("busy elsewhere", Outcome::Busy, Reason::Redeploying, ConditionState::Progressing, "Another client"),
+        ("an unknown status", settled(Phase::Other), Reason::Redeploying, ConditionState::Progressing, "In progress"),
+        ("taking over", Outcome::TakingOver, Reason::Adopting, ConditionState::Progressing, "shop_tax"),
         ("not visible", Outcome::Missing, Reason::ServiceUnavailable, ConditionState::Waiting, "to be sure"),
         ("key taken", Outcome::KeyTaken, Reason::KeyTaken, ConditionState::Stalled, "adoptionPolicy: Adopt"),
         (

@@ -5,6 +5,7 @@
 mod conditions;
 mod desired;
 mod intent;
+mod namespaces;
 mod resync;
 mod size;
 mod status;

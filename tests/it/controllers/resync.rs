@@ -32,13 +32,13 @@ use super::resource;
 use crate::patience::in_time;
 
 /// Returns a context whose cluster must not be called, and the channel of enqueued objects.
-fn context(clock: &Clock) -> (Arc<Context>, UnboundedReceiver<ObjectRef>) {
+pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedReceiver<ObjectRef>) {
     let asked =
         tower::service_fn(async |_: http::Request<Body>| Err::<http::Response<Body>, _>("the cluster is called"));
     let (allowed_hosts, around) = (AllowedHosts::parse([]).unwrap(), ClientContext::plain(clock.clone()));
     let options = Options {
         client: Client::new(asked, "default"),
-        scope: Scope::default(),
+        scope,
         install: None,
         concurrency: 1,
         project_limits: ProjectLimits::DEFAULT,
@@ -71,7 +71,7 @@ fn named(name: &str, generation: i64) -> ConnectorDeployment {
 #[tokio::test]
 async fn a_change_that_no_event_enqueued_is_found_within_minutes_and_nothing_else_is_enqueued() {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
-    let (context, mut enqueued) = context(&clock);
+    let (context, mut enqueued) = context(&clock, Scope::default());
     let (store, mut writer) = reflector::store();
     for name in ["as-it-was", "edited", "never-ran"] {
         let object = named(name, 1);

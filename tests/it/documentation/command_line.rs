@@ -22,8 +22,9 @@ test` rewrites it.
 const SHARED: &str = "
 ## Shared options
 
-Each command names the groups of options that it has. Every command also has `-h` and `--help`. The cluster options may stand before the
-name of the command, as with kubectl: `connect-operator -n shop status tax`.
+Each command names the groups of options that it has. Of the project options, `logs` and `plan` lack `--project`: their resources name the
+project. Every command also has `-h` and `--help`. The cluster options may stand before the name of the command, as with kubectl:
+`connect-operator -n shop status tax`.
 ";
 
 #[test]
@@ -108,8 +109,8 @@ fn same_everywhere(command: Command) -> Command {
 fn every_command_has_examples_and_its_parser_accepts_them() {
     let command = connect_operator::cli::command();
     let mut wrong = Vec::new();
-    for (name, leaf) in leaves(&command, "connect-operator") {
-        let text = leaf.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    for (name, each) in all(&command, "connect-operator") {
+        let text = each.get_after_long_help().map(ToString::to_string).unwrap_or_default();
         let Some((_, examples)) = text.split_once("Examples:\n") else {
             wrong.push(format!("{name} has no examples"));
             continue;
@@ -128,9 +129,9 @@ fn every_command_has_examples_and_its_parser_accepts_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Returns every visible command that has no commands of its own, with its full name.
-fn leaves<'a>(command: &'a Command, name: &str) -> Vec<(String, &'a Command)> {
+/// A command and those below it, by what is typed.
+fn all<'a>(command: &'a Command, name: &str) -> Vec<(String, &'a Command)> {
     let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
-    let below: Vec<_> = inner.flat_map(|inner| leaves(inner, &format!("{name} {}", inner.get_name()))).collect();
-    if below.is_empty() { vec![(name.to_owned(), command)] } else { below }
+    let below = inner.flat_map(|inner| all(inner, &format!("{name} {}", inner.get_name())));
+    std::iter::once((name.to_owned(), command)).chain(below).collect()
 }

@@ -161,7 +161,7 @@ pub(crate) fn of_kinds() -> [(&'static str, Vec<Reason>); 5] {
 
 const STATES: [ConditionState; 6] = [
     ConditionState::Ready,
-    ConditionState::Running,
+    ConditionState::Progressing,
     ConditionState::Waiting,
     ConditionState::Stalled,
     ConditionState::Paused,
@@ -231,7 +231,7 @@ fn given() -> BTreeSet<String> {
 pub(crate) fn looks(state: ConditionState) -> [&'static str; 4] {
     match state {
         ConditionState::Ready => ["in the desired state", "True", "", "Current"],
-        ConditionState::Running => ["an operation is in progress", "Unknown", "Reconciling", "InProgress"],
+        ConditionState::Progressing => ["an operation is in progress", "Unknown", "Reconciling", "InProgress"],
         ConditionState::Waiting => ["a problem that may resolve by itself", "False", "Reconciling", "InProgress"],
         ConditionState::Stalled => ["a user must act", "False", "Stalled", "Failed"],
         ConditionState::Paused => ["suspended by a user", "False", "", "InProgress"],
@@ -243,7 +243,7 @@ pub(crate) fn looks(state: ConditionState) -> [&'static str; 4] {
 fn argo_cd(state: ConditionState) -> &'static str {
     match state {
         ConditionState::Ready => "Healthy",
-        ConditionState::Running | ConditionState::Waiting => "Progressing",
+        ConditionState::Progressing | ConditionState::Waiting => "Progressing",
         ConditionState::Stalled | ConditionState::Failing => "Degraded",
         ConditionState::Paused => "Suspended",
     }

@@ -121,6 +121,8 @@ pub(super) struct Closed {
 /// For how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pause {
+    /// An eighth of a second, because calls worked before; after another failure in a row as `Growing`.
+    Moment,
     /// A second at first, up to a quarter less; doubles up to a minute.
     Growing,
     /// Exactly this long.
@@ -316,6 +318,7 @@ pub(super) fn happened_once(desk: &Desk, kind: OperationKind, case: &str) {
 fn closed(desk: &Desk, outage: &Outage) -> Closed {
     let left = between(desk.clock.now(), outage.until);
     let pause = match left.as_millis() {
+        100..=125 => Pause::Moment,
         750..=1000 => Pause::Growing,
         300_000..=330_000 => Pause::UntilRepaired,
         _ => Pause::Asked(left),

@@ -272,7 +272,7 @@ impl Desk {
     pub(super) fn closed(&self) -> Option<Outage> {
         match self.remote.enter(&self.object_ref, Purpose::Change) {
             Ok(_) | Err(NotAdmitted::Queued) => None,
-            Err(NotAdmitted::CircuitOpen(outage)) => Some(outage),
+            Err(NotAdmitted::CircuitOpen(outage) | NotAdmitted::Paused(outage)) => Some(outage),
         }
     }
 

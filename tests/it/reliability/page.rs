@@ -35,8 +35,18 @@ struct Name {
     happened: Option<bool>,
 }
 
+/// The pause after a list has no row of its own.
+fn in_one_row<'a>(met: &Met<'a>) -> Met<'a> {
+    let closed = met.cell.closed.map(|closed| match closed {
+        Closed { kind: OutageKind::Unavailable, pause: Pause::Growing } => Closed { pause: Pause::Moment, ..closed },
+        other => other,
+    });
+    Met { cell: Cell { closed, ..met.cell }, fault: met.fault, operation: met.operation }
+}
+
 fn table(all: &[Met<'_>], operations: &[Operation]) -> String {
-    let of_kind: Vec<_> = all.iter().filter(|met| operations.contains(&met.operation)).collect();
+    let of_kind = all.iter().filter(|met| operations.contains(&met.operation)).map(in_one_row).collect::<Vec<_>>();
+    let of_kind: Vec<_> = of_kind.iter().collect();
     let mut rows: Vec<(Cell, Vec<Name>)> = Vec::new();
     for met in &of_kind {
         let name = name(met, &of_kind);
@@ -150,6 +160,7 @@ fn project(closed: Option<Closed>) -> String {
         OutageKind::ProjectNotFound => "ProjectNotFound",
     };
     let pause = match pause {
+        Pause::Moment => "for an eighth of a second (1 s after a list), then for 2 s, doubling to 1 min".to_owned(),
         Pause::Growing => "for 1 s, doubling to 1 min".to_owned(),
         Pause::Asked(pause) => format!("for {}", span(pause)),
         Pause::UntilRepaired => "for 5 min, or until its credentials change".to_owned(),

@@ -18,7 +18,7 @@ use crate::client_context::ClientContext;
 use crate::error::{ApiError, Failure};
 use crate::fence::Fence;
 use crate::hosts::Endpoint;
-use crate::observer::{Observer, RequestEnd};
+use crate::observer::{Observer, RequestEnd, Unfinished};
 use clock::Clock;
 
 /// Maximum memory reserved for a body before it arrives, in bytes. A server can announce any length at no cost, so the
@@ -110,23 +110,30 @@ impl ActionClient {
             span::ended(&span, end);
             self.observer.request(operation, end, self.clock.elapsed().saturating_sub(start));
         };
-        let answered = self.client.execute(request).instrument(span.clone()).await;
-        let mut response = answered.map_err(|error| {
-            let (sent, end, why) = connection::why(&error, connect, call, || masker);
-            observe(end);
-            match sent {
-                Sent::Nothing => lost(Failure::NotSent, why),
-                Sent::Perhaps => lost(Failure::NoAnswer, why),
-            }
-        })?;
-        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
-        let (body, whole) = beginning(response, largest).instrument(span.clone()).await.map_err(|error| {
-            let broken = format!("status {}, but the body is incomplete", status.as_u16());
-            observe(if error.is_timeout() { RequestEnd::Timeout } else { RequestEnd::Broken });
-            let slow = || format!("status {}, but the body was incomplete after {call:?}", status.as_u16());
-            lost(Failure::NoAnswer, if error.is_timeout() { slow() } else { broken })
-        })?;
-        observe(RequestEnd::Status(status.as_u16()));
+        let unfinished = Unfinished::start(&*self.observer, &self.clock, operation);
+        let received = async {
+            let answered = self.client.execute(request).instrument(span.clone()).await;
+            let mut response = answered.map_err(|error| {
+                let (sent, end, why) = connection::why(&error, connect, call, || masker);
+                observe(end);
+                match sent {
+                    Sent::Nothing => lost(Failure::NotSent, why),
+                    Sent::Perhaps => lost(Failure::NoAnswer, why),
+                }
+            })?;
+            let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+            let (body, whole) = beginning(response, largest).instrument(span.clone()).await.map_err(|error| {
+                let broken = format!("status {}, but the body is incomplete", status.as_u16());
+                observe(if error.is_timeout() { RequestEnd::Timeout } else { RequestEnd::Broken });
+                let slow = || format!("status {}, but the body was incomplete after {call:?}", status.as_u16());
+                lost(Failure::NoAnswer, if error.is_timeout() { slow() } else { broken })
+            })?;
+            observe(RequestEnd::Status(status.as_u16()));
+            Ok((status, headers, body, whole))
+        };
+        let received = received.await;
+        unfinished.finished();
+        let (status, headers, body, whole) = received?;
         let duration = self.clock.elapsed().saturating_sub(start);
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(operation, status = status.as_u16(), duration_ms, "the action answered");

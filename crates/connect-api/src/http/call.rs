@@ -14,7 +14,7 @@ use super::token::Token;
 use super::wire::{Lost, Reply};
 use crate::error::{ApiError, Failure, Reaction};
 use crate::mask::Masker;
-use crate::observer::{Observer, RequestEnd};
+use crate::observer::{Observer, RequestEnd, Unfinished};
 use crate::routes::{CONNECTOR_SEARCH, CONNECTORS_STAGED, KEY_PREFIX};
 
 /// One operation, ready to be sent; an attempt does not consume it.
@@ -70,10 +70,12 @@ impl HttpConnect {
             Masker::new(own.chain(call.secrets.iter().copied()))
         };
         let start = self.clock.elapsed();
+        let unfinished = Unfinished::start(call.observer, &self.clock, call.operation);
         let outcome = self
             .wire
             .exchange(call.operation, request, call.send_before, call.largest_body, call.optional, masker)
             .await;
+        unfinished.finished();
         let duration_ms = u64::try_from(self.clock.elapsed().saturating_sub(start).as_millis()).unwrap_or(u64::MAX);
         let operation = call.operation;
         match outcome {

@@ -122,7 +122,7 @@ impl ProjectedCluster {
         for (namespace, reference) in planned.chain(staged) {
             let project = ObjectRef::of_project("", reference);
             if project.kind.is_cluster_scoped() {
-                named.insert(project.name);
+                named.insert(project.name.clone());
                 namespaces.extend(namespace);
             }
         }
@@ -210,7 +210,7 @@ impl ProjectedCluster {
         for project in own.chain(shared).chain(self.projects.values().cloned()) {
             project.note(&self.keys);
             let object_ref = project.object_ref();
-            let answered = project.status().is_some_and(|status| status.last_look_at.is_some());
+            let answered = project.status().is_some_and(|status| status.last_response_at.is_some());
             let admits = answered || self.projects.contains_key(&object_ref);
             self.keys.admitted(&object_ref, &project.spec().identity(), admits);
             if object_ref.kind.is_cluster_scoped() {

@@ -136,7 +136,7 @@ fn unobserved(check: &'static str, what: &str, resource: &Resource, program: &st
 fn level(reason: Reason) -> Level {
     match reason.state() {
         // An operation in progress is no trouble.
-        ConditionState::Ready | ConditionState::Running => Level::Ok,
+        ConditionState::Ready | ConditionState::Progressing => Level::Ok,
         ConditionState::Waiting | ConditionState::Paused => Level::Warning,
         ConditionState::Stalled | ConditionState::Failing => Level::Problem,
     }

@@ -27,7 +27,9 @@ pub(super) fn decide(input: &Input<'_>) -> Decision {
 /// Rule 20: observes and reports, but sends and claims nothing.
 pub(super) fn observe(input: &Input<'_>) -> Decision {
     match input.observation {
-        Observation::Absent { .. } => input.no_op(Outcome::NothingToObserve, None),
+        // Its deployment is gone, and the key belongs to another one.
+        Observation::Absent { key_held_by: Some(_) } => input.no_op(Outcome::KeyTaken, None),
+        Observation::Absent { key_held_by: None } => input.no_op(Outcome::NothingToObserve, None),
         Observation::Present(observed) if observed.phase.is_busy() => {
             let (since, age) = input.busy();
             let mut decision = input.no_op(Outcome::Observed(observed.phase), Some(pace(age)));

@@ -104,13 +104,13 @@ impl Input<'_> {
         {
             return Some(self.no_op(Outcome::Refused, Some(between(self.now, refused.until))));
         }
-        let pause = transient.pause.filter(|pause| self.now < pause.until)?;
+        let pause = transient.pause?.left(self.now)?;
         let outcome = match (cause, &self.persisted.operation) {
             (None, _) => Outcome::Running(OperationKind::Undeploy),
             (Some(_), Some(operation)) => Outcome::Running(operation.kind),
             (Some(_), None) => Outcome::Changing,
         };
-        Some(self.no_op(outcome, Some(between(self.now, pause.until))))
+        Some(self.no_op(outcome, Some(pause)))
     }
 
     /// Returns what is asked for now.

@@ -208,8 +208,9 @@ impl Deployment<'_> {
             let asked = done.error.as_ref().and_then(|error| error.retry_after);
             return LOST_AGAIN.max(asked.unwrap_or_default());
         }
-        match (applied.transient.pause, &done.error) {
-            (Some(pause), _) => between(self.context.clock.now(), pause.until),
+        let pause = applied.transient.pause.and_then(|pause| pause.left(self.context.clock.now()));
+        match (pause, &done.error) {
+            (Some(pause), _) => pause,
             (None, Some(error)) => self.pause(error),
             (None, None) => Duration::from_secs(5),
         }

@@ -295,6 +295,7 @@ impl RemoteKind for ConnectorDeployment {
         match reconciler.obstacle(remote, inputs, &decision) {
             Obstacle::None => {}
             Obstacle::Doubt => return Ok(Decided::Ended(Next::Again(None))),
+            Obstacle::Changed => return Ok(Decided::Ended(Next::Again(Some(Duration::ZERO)))),
             // Decides again as if the values were not known, since they may not be sent.
             Obstacle::Report(condition) => {
                 decision = decide(&reconciler.cache.transient, None);

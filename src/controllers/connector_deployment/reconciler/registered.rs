@@ -36,6 +36,8 @@ pub(super) enum Obstacle {
     None,
     /// A cached registry entry: the registry is read once more, and the response enqueues the resource.
     Doubt,
+    /// The registry has something else than this reconcile began with: it begins again.
+    Changed,
     /// Something that a user has to correct.
     Report(ConditionUpdate),
 }
@@ -139,29 +141,30 @@ impl Deployment<'_> {
     /// connector declares is missing. The registry is read again soon, and the response enqueues the resource.
     fn without_declarations(&mut self, remote: &Remote, inputs: &Inputs, target: &Target) -> Option<Obstacle> {
         let project = &inputs.wanted.remote.project_key;
-        let registry_entry = inputs.registered.registry_entry.as_ref()?;
+        let known = inputs.registered.registry_entry.as_ref()?;
         let now = self.context.clock.now();
         let interval = self.object.spec.effective_interval();
         let ask = |newer_than| remote.registry_entry(self.object_ref, &target.name, interval, newer_than);
-        let declared =
-            matches!(&registry_entry.found, RegistryAnswer::There(offering) if offering.applications.is_some());
+        let declared = matches!(&known.found, RegistryAnswer::There(offering) if offering.applications.is_some());
         let fresh = earlier(now, DECLARATIONS_AGE);
         let asked = self.cache.own.declarations_asked.filter(|asked| *asked >= earlier(now, OWN_DECLARATIONS_AGE));
         let fresh = asked.map_or(fresh, |asked| asked.min(fresh));
-        if declared
-            && registry_entry.current
-            && (registry_entry.at >= fresh || ask(fresh).is_some_and(|registry_entry| registry_entry.current))
-        {
+        // Another resource's read may have ended since this reconcile began.
+        let latest = if declared && known.current && known.at < fresh { ask(fresh) } else { Some(known.clone()) };
+        let Some(latest) = latest else {
+            self.cache.own.declarations_asked = asked.or(Some(now));
+            return Some(Obstacle::Doubt);
+        };
+        if latest.current && latest.found != known.found {
+            return Some(Obstacle::Changed);
+        }
+        if declared && latest.current {
             self.cache.own.declarations_asked = None;
             return None;
         }
-        if declared && registry_entry.current {
-            self.cache.own.declarations_asked = asked.or(Some(now));
-            return Some(Obstacle::Doubt);
-        }
-        let absent = registry_entry.found == RegistryAnswer::Absent && registry_entry.current;
+        let absent = latest.found == RegistryAnswer::Absent && latest.current;
         if !absent {
-            ask(later(registry_entry.at, DECLARATIONS_AGAIN));
+            ask(later(latest.at, DECLARATIONS_AGAIN));
         }
         // The registry cache enqueues the resource once the connector exists.
         Some(Obstacle::Report(undeclared(absent, project)))

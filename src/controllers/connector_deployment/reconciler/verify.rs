@@ -94,7 +94,13 @@ impl Deployment<'_> {
             let Some(found) = found else {
                 return Ok(Err(secret::missing(&reference.name, "spec.verify.credentialsRef")));
             };
-            match connect_project::with_credentials(settings, reference, &reference.name, &found) {
+            match connect_project::with_credentials(
+                settings,
+                reference,
+                "spec.verify.credentialsRef",
+                &reference.name,
+                &found,
+            ) {
                 Ok(own) => settings = own,
                 Err(condition) => return Ok(Err(condition)),
             }

@@ -55,6 +55,7 @@ pub(super) fn take_over(input: &Input<'_>, observed: &ObservedConnector) -> Pers
         applied: Some(Applied { generation: input.intent.generation, at: input.now, ..Applied::default() }),
         operation: None,
         previewed: None,
+        refused: false,
         published: published.then(|| input.intent.tag.clone()),
         publication: None,
         deployable: None,
@@ -64,7 +65,7 @@ pub(super) fn take_over(input: &Input<'_>, observed: &ObservedConnector) -> Pers
 
 fn present(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     if has_other_tag(input, observed) {
-        return input.re_evaluate(PersistedState { previewed: None, ..input.persisted.clone() });
+        return input.re_evaluate(PersistedState { previewed: None, refused: false, ..input.persisted.clone() });
     }
     if observed.is_busy() {
         return input.busy();
@@ -89,9 +90,7 @@ fn at_rest(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
         let deployable = Deployable { source: observed.source.clone(), version: observed.version };
         return input.re_evaluate(PersistedState { deployable: Some(deployable), ..input.persisted.clone() });
     }
-    if input.intent.previewable
-        && let Some(decision) = preview(input, observed)
-    {
+    if let Some(decision) = preview(input, observed) {
         return decision;
     }
     if input.intent.publish.is_some()
@@ -124,8 +123,15 @@ fn has_other_tag(input: &Input<'_>, observed: &ObservedConnector) -> bool {
 /// Whether the tag can be deployed. Permission is for one tag: one that was requested for an earlier tag may still
 /// show.
 fn may_be_deployed(input: &Input<'_>, observed: &ObservedConnector) -> bool {
-    let asked = !input.intent.previewable || input.persisted.previewed.as_ref() == Some(&input.intent.tag);
-    asked && observed.repository_met && observed.preview == Preview::Granted
+    observed.repository_met && observed.preview == Preview::Granted && input.is_previewed(observed)
+}
+
+impl Input<'_> {
+    /// Whether the step *preview* is done, or not desired.
+    pub(super) fn is_previewed(&self, observed: &ObservedConnector) -> bool {
+        let tried = self.persisted.previewed.as_ref() == Some(&self.intent.tag);
+        !self.intent.previewable || (tried && observed.preview == Preview::Granted)
+    }
 }
 
 /// Whether there is a new retry request.
@@ -138,21 +144,23 @@ fn update(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     begin(input, input.persisted.clone(), OperationKind::Update, observed, call)
 }
 
-/// The step *preview*. `None`: permission is granted.
+/// The step *preview*. `None`: permission is granted, or not desired.
 fn preview(input: &Input<'_>, observed: &ObservedConnector) -> Option<Decision> {
-    let tried = input.persisted.previewed.as_ref() == Some(&input.intent.tag);
-    if tried && observed.preview == Preview::Granted {
+    if input.is_previewed(observed) {
         return None;
     }
-    // Permission was granted, and another client removed it, such as by another tag and back.
+    let tried = input.persisted.previewed.as_ref() == Some(&input.intent.tag);
+    // Permission was granted or refused, and another client removed that, such as by another tag and back.
     let granted = input.persisted.deployable.as_ref().is_some_and(|deployable| deployable.source == observed.source);
-    let lost = observed.preview == Preview::NeverAsked && granted;
+    let lost = observed.preview == Preview::NeverAsked && (granted || input.persisted.refused);
     if tried && !lost && !asked(input) {
-        return Some(input.no_op(Outcome::PreviewRefused, None));
+        let mut decision = input.no_op(Outcome::PreviewRefused, None);
+        decision.persisted.refused |= observed.preview == Preview::Refused;
+        return Some(decision);
     }
     let call = CallKind::Preview { id: observed.id.clone(), version: observed.version };
     // Requested once more, but not again and again: the next response tells since which version it can be deployed.
-    let persisted = PersistedState { deployable: None, previewed: None, ..input.persisted.clone() };
+    let persisted = PersistedState { deployable: None, previewed: None, refused: false, ..input.persisted.clone() };
     Some(begin(input, persisted, OperationKind::Preview, observed, call))
 }
 

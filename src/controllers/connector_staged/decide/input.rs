@@ -100,8 +100,8 @@ impl Input<'_> {
         if let Some(until) = self.refused_until(self.cause(kind).as_ref()) {
             return Some(self.no_op(Outcome::Refused, Some(between(self.now, until))));
         }
-        let pause = self.transient.pause.filter(|pause| self.now < pause.until)?;
-        Some(self.no_op(Outcome::Running(kind), Some(between(self.now, pause.until))))
+        let pause = self.transient.pause?.left(self.now)?;
+        Some(self.no_op(Outcome::Running(kind), Some(pause)))
     }
 
     /// Returns the time since the call of this operation was about to be sent.

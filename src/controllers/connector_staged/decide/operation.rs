@@ -149,7 +149,9 @@ fn preview(input: &Input<'_>, operation: &Operation, observed: &ObservedConnecto
         Preview::Pending if operation.accepted => at_work(input, operation),
         Preview::Pending | Preview::Other => running(input, operation, pace(input.age(operation))),
         Preview::Granted | Preview::Refused | Preview::NeverAsked => {
-            if moved == Ordering::Greater && !operation.accepted {
+            // The answer was removed before it was observed: another client has set the tag again.
+            let forgotten = observed.preview == Preview::NeverAsked && operation.seen_busy;
+            if moved == Ordering::Greater && (!operation.accepted || forgotten) {
                 return input.over();
             }
             let call = CallKind::Preview { id: observed.id.clone(), version: observed.version };
@@ -178,14 +180,8 @@ fn publish(input: &Input<'_>, operation: &Operation, observed: &ObservedConnecto
                 certification: input.intent.publish.unwrap_or_default(),
             };
             let shows = operation.from_phase != Some(phase) || (observed.listed && !observed.changed);
-            ended(
-                input,
-                operation,
-                observed,
-                (shows, input.intent.publish.is_some() && input.intent.proven),
-                call,
-                settled,
-            )
+            let wanted = input.intent.publish.is_some() && input.intent.proven && input.is_previewed(observed);
+            ended(input, operation, observed, (shows, wanted), call, settled)
         }
     }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use connect_operator::controllers::reason::ConditionState;
 use connect_operator::crd;
 use serde_json::{Value, json};
+use test_support::gitops::is_requested;
 
 use super::TOOL;
-use crate::gitops::processes::is_requested;
 use crate::gitops::states::{self, Means};
 use crate::gitops::{self, Verdict};
 use crate::go_tools;
@@ -39,7 +39,7 @@ fn every_state_is_as_intended(argo_cd: impl Fn(&[Value]) -> Vec<Verdict>) {
     for (state, verdict) in states.iter().zip(&verdicts) {
         let expected = match state.means {
             Means::Said(ConditionState::Ready) => "Healthy",
-            Means::Said(ConditionState::Running | ConditionState::Waiting)
+            Means::Said(ConditionState::Progressing | ConditionState::Waiting)
             | Means::NotSeenYet
             | Means::BeingDeleted => "Progressing",
             Means::Said(ConditionState::Stalled | ConditionState::Failing) => "Degraded",

@@ -16,11 +16,12 @@ use connect_operator::crd;
 use kube::Api;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
+use test_support::git_repository::{BRANCH, Repository};
+use test_support::gitops::{folder_of, is_requested};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-use super::processes::{Processes, folder_of, install_definitions, is_requested, version_of};
-use super::repository::{BRANCH, Repository};
+use super::processes::{Processes, install_definitions, version_of};
 use crate::cluster::Sandbox;
 use crate::manifests::{documents, with_spec};
 use crate::patience::in_time;

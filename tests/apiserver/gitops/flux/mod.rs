@@ -4,22 +4,19 @@
 mod kustomization;
 mod operator_chart;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
-use tokio::process::Command;
+use test_support::git_repository::{BRANCH, Repository};
+use test_support::gitops::{FLUX, flux, flux_definitions, flux_module, flux_program, is_requested};
 
-use super::processes::{Processes, folder_of, install_definitions, is_requested, version_of};
-use super::repository::{BRANCH, Repository};
+use super::processes::{Processes, install_definitions, version_of};
 use super::slow_shop::condition;
 use crate::cluster::Sandbox;
-use crate::go_tools;
 use crate::seen::free_address;
 
-/// The controllers, which are the names of their modules too.
-const CONTROLLERS: [&str; 3] = ["source-controller", "kustomize-controller", "helm-controller"];
 /// The annotation that requests a reconcile, as `flux reconcile` does.
 const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 /// Name of the object of each kind.
@@ -37,21 +34,19 @@ struct Flux {
 impl Flux {
     /// Builds and starts the controllers, after their CRDs are installed.
     async fn start(sandbox: &Sandbox) -> Self {
-        let programs = tokio::task::spawn_blocking(|| CONTROLLERS.map(program)).await.unwrap();
-        for controller in CONTROLLERS {
-            let definitions = tokio::task::spawn_blocking(|| definitions(controller)).await.unwrap();
+        // Builds what is missing.
+        let _programs = tokio::task::spawn_blocking(|| FLUX.map(flux_program)).await.unwrap();
+        for controller in FLUX {
+            let definitions = tokio::task::spawn_blocking(|| flux_definitions(controller)).await.unwrap();
             install_definitions(sandbox, "--filename", &definitions).await;
         }
-        let (mut processes, artifacts) = (Processes::new(), free_address().to_string());
-        for (controller, program) in CONTROLLERS.into_iter().zip(programs) {
-            let mut command = command(sandbox, &program);
-            if controller == "source-controller" {
-                let folder = processes.folder().join("artifacts");
-                std::fs::create_dir(&folder).unwrap();
-                command.arg("--storage-path").arg(folder);
-                command.args(["--storage-addr", &artifacts, "--storage-adv-addr", &artifacts]);
-            }
-            processes.start(controller, command);
+        let (mut processes, address) = (Processes::new(), free_address().to_string());
+        let (kubeconfig, namespace) = (sandbox.kubeconfig(), sandbox.namespace.clone());
+        let folder = processes.folder().join("artifacts");
+        std::fs::create_dir(&folder).unwrap();
+        for controller in FLUX {
+            let command = flux(controller, &kubeconfig, &namespace, (&folder, &address));
+            processes.start(controller, command.into());
         }
         let repository = Repository::serve().await;
         Self { sandbox: sandbox.clone(), repository, processes }
@@ -114,30 +109,6 @@ impl Flux {
     }
 }
 
-fn program(controller: &str) -> PathBuf {
-    go_tools::built(&format!("flux/{controller}"), &module(controller))
-}
-
-fn module(controller: &str) -> String {
-    format!("github.com/fluxcd/{controller}")
-}
-
-/// The folder with the CRDs of a controller, in the version of its program.
-fn definitions(controller: &str) -> PathBuf {
-    folder_of(&format!("flux/{controller}"), &module(controller)).join("config/crd/bases")
-}
-
-/// A controller that watches the namespace of the sandbox only, as the administrator.
-fn command(sandbox: &Sandbox, program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command
-        .env("KUBECONFIG", sandbox.kubeconfig())
-        .env("RUNTIME_NAMESPACE", &sandbox.namespace)
-        .args(["--watch-all-namespaces=false", "--enable-leader-election=false", "--events-addr="])
-        .args(["--metrics-addr=0", "--health-addr=0"]);
-    command
-}
-
 fn resource(kind: &str) -> ApiResource {
     let (group, version) = match kind {
         "GitRepository" => ("source", "v1"),
@@ -151,8 +122,8 @@ fn resource(kind: &str) -> ApiResource {
 #[test]
 fn the_page_has_the_versions_of_the_controllers() {
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/gitops.md")).unwrap();
-    for controller in CONTROLLERS {
-        let version = version_of(&format!("flux/{controller}"), &module(controller));
+    for controller in FLUX {
+        let version = version_of(&format!("flux/{controller}"), &flux_module(controller));
         assert!(page.contains(&format!("{controller} {version}")), "docs/gitops.md: {controller} {version}");
     }
 }

@@ -60,6 +60,9 @@ impl StagedRecords {
                     .iter()
                     .filter(|((of, content, kind, _), _)| of == id && *content == row.content && kind != certification);
                 let otherwise = otherwise.map(|(_, version)| *version).max().filter(|_| failed);
+                // Another resource published it, and then another client without certification.
+                let uncertified = *certification && before.is_some_and(|record| record.private);
+                let by_another = |version: i64| !life.written.contains_key(&("Publish".to_owned(), Some(version)));
                 let visit = (id.to_owned(), row.content, *certification, request);
                 match self.published.insert(visit, version) {
                     None => Ok("publishes"),
@@ -67,6 +70,7 @@ impl StagedRecords {
                     Some(first) if !life.answered.contains(&first) && shows_nothing(at(first), before) => {
                         Ok("publishes whose answer was lost before")
                     }
+                    Some(first) if uncertified && by_another(first) => Ok("publishes after one without certification"),
                     Some(_) => Err(format!("{after:?} was published twice")),
                 }
             }

@@ -6,7 +6,7 @@ use clock::later;
 
 use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, cause, check, does, gathered, wanted};
 use crate::controllers::connector_deployment::decide::{Deletion, Outcome, Pause, Refused, TransientState};
-use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
+use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, Phase};
 
 const REDEPLOY: OperationKind = OperationKind::Redeploy;
 const GATHERS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Changing);
@@ -211,6 +211,11 @@ fn rule_20_an_only_observed_deployment_is_reported_and_nothing_else() {
         ("failed", |scene| _ = scene.sees(Phase::Failed), condition(Outcome::Observed(Phase::Failed))),
         ("busy", |scene| _ = scene.sees(Phase::Deploying), condition(Outcome::Observed(Phase::Deploying))),
         ("absent", |scene| scene.observation = ABSENT, condition(Outcome::NothingToObserve)),
+        (
+            "replaced by another client",
+            |scene| scene.observation = Observation::Absent { key_held_by: Some("another".into()) },
+            condition(Outcome::KeyTaken),
+        ),
         (
             "other values, a request, and never applied",
             |scene| {

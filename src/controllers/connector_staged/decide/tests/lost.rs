@@ -56,6 +56,7 @@ fn a_create_whose_response_was_lost_is_found_or_sent_again() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
     use OperationKind::{Preview as Asks, Publish, Update};
     let same = |observed: ObservedConnector| ObservedConnector { version: 6, ..observed };
@@ -114,6 +115,11 @@ fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
         ),
         ("preview, another client changed it", of(Asks, previewable(), met()), "preview from 7"),
         ("publish, not arrived", of(Publish, published(), same(met())), "publish from 6 again"),
+        (
+            "publish, and a preview is desired first by now",
+            of(Publish, Intent { previewable: true, ..published() }, same(met())),
+            "preview from 6",
+        ),
         (
             "publish, not arrived and no longer proven",
             of(Publish, Intent { proven: false, ..published() }, same(met())),
@@ -237,6 +243,10 @@ fn an_accepted_operation_ends_with_the_observation_after_it() {
             "{name}: it is not known whose request was processed"
         );
     }
+    let worked = Row::of(with(Operation { accepted: true, ..doing(Asks) }), previewable(), pending()).decide();
+    let forgotten = Row::of(worked.persisted, previewable(), met()).at(seconds(30)).decide();
+    let again = forgotten.persisted.operation.expect("another request");
+    assert_eq!((again.kind, again.accepted), (Asks, false), "the answer was removed before it was observed");
     let done =
         of(Publish, true, published(), ObservedConnector { phase: Phase::Published, listed: true, ..met() }).decide();
     assert_eq!(done.persisted.published.as_deref(), Some("2"));

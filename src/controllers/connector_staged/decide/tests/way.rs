@@ -92,6 +92,11 @@ fn a_tag_passes_its_steps_in_order() {
             ),
             "preview from 7",
         ),
+        (
+            "refused once, and forgotten by the service",
+            Row::of(PersistedState { refused: true, ..asked() }, previewable(), met()),
+            "preview from 7",
+        ),
         ("not before the preview", Row::of(ours(), both(), met()), "preview from 7"),
         (
             "not without the preview",
@@ -163,6 +168,11 @@ fn a_tag_passes_its_steps_in_order() {
     ] {
         assert_eq!(row.decide().persisted.previewed, None, "{name}: permission is requested again");
     }
+    let refused = ObservedConnector { preview: Preview::Refused, ..met() };
+    let seen = Row::of(asked(), previewable(), refused).decide();
+    assert!(seen.persisted.refused, "a refusal is remembered");
+    let again = Row::of(seen.persisted, previewable(), met()).decide();
+    assert!(!again.persisted.refused, "permission is requested once more, and not again and again");
     let update = Row::of(asked(), previewable(), of_the_first_tag()).decide();
     assert_eq!(update.persisted.previewed, None, "permission is for one tag");
     let renamed = Row::of(asked(), previewable(), ObservedConnector { met: false, ..granted() }).decide();

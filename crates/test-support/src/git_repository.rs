@@ -1,5 +1,6 @@
 //! A Git repository that is served over HTTP, as Flux and Argo CD fetch it: the two requests of a fetch, answered by
 //! `git upload-pack`.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,12 @@ use tokio::process::Command;
 use tokio::task::JoinHandle;
 
 /// Its branch.
-pub(super) const BRANCH: &str = "main";
+pub const BRANCH: &str = "main";
 /// The first line of the response that lists the references, as a packet, and the packet that ends this section.
 const SERVICE: &[u8] = b"001e# service=git-upload-pack\n0000";
 
 /// A repository with one branch.
-pub(super) struct Repository {
+pub struct Repository {
     folder: TempDir,
     address: SocketAddr,
     server: JoinHandle<()>,
@@ -30,7 +31,10 @@ pub(super) struct Repository {
 
 impl Repository {
     /// Creates an empty repository and serves it.
-    pub(super) async fn serve() -> Self {
+    ///
+    /// # Panics
+    /// If git does not run.
+    pub async fn serve() -> Self {
         let folder = tempfile::tempdir().unwrap();
         git(folder.path(), &["init", "--quiet", "--initial-branch", BRANCH], b"").await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -44,18 +48,31 @@ impl Repository {
     }
 
     /// Its URL.
-    pub(super) fn url(&self) -> String {
+    #[must_use]
+    pub fn url(&self) -> String {
         format!("http://{}/repository.git", self.address)
     }
 
     /// Path of a file in the work tree.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// Copies a folder with everything in it into the work tree.
+    ///
+    /// # Panics
+    /// If a file cannot be read or written.
+    pub fn copy(&self, from: &Path, to: &str) {
+        copy(from, &self.path(to));
     }
 
     /// Writes these files, removes those without content, and commits the whole work tree. Returns the hash of the
     /// commit.
-    pub(super) async fn commit(&self, files: &[(&str, Option<&str>)]) -> String {
+    ///
+    /// # Panics
+    /// If a file cannot be written, or git fails.
+    pub async fn commit(&self, files: &[(&str, Option<&str>)]) -> String {
         for (name, content) in files {
             let path = self.path(name);
             match content {
@@ -78,6 +95,18 @@ impl Repository {
 impl Drop for Repository {
     fn drop(&mut self) {
         self.server.abort();
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
 

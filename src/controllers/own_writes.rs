@@ -1,0 +1,169 @@
+//! Writes of the objects that the operator reconciles, and which of them the cache does not show yet: a decision from a copy
+//! that is older than our last write would repeat it, or find nothing to correct and stay wrong.
+//!
+//! The next version is read from the API server only in that case, so a reconcile usually reads nothing.
+
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use kube::api::Api;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::managed_kind::{ManagedKind, object_ref};
+use super::object::Object;
+use super::object_map::ObjectMap;
+use super::object_ref::ObjectRef;
+use super::patch;
+
+/// The last write of each object, until the cache shows it.
+#[derive(Debug, Default)]
+pub struct OwnWrites(ObjectMap<Entry>);
+
+/// What is known of the writes of one object.
+#[derive(Debug, Default)]
+struct Entry {
+    /// The last write that the cache does not show yet.
+    last: Option<Written>,
+    /// Whether a write is in progress.
+    is_writing: bool,
+    /// The version that the cache has shown last while a write is in progress: the event of a write may come before its
+    /// response.
+    shown: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Written {
+    /// It has this resource version.
+    As(String),
+    /// Its resource version is not known, because no response came.
+    Unknown,
+}
+
+impl OwnWrites {
+    /// Returns the object, not older than our last write; `None`: it no longer exists. `cached`: the copy of the watch.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    pub async fn current<K: Object + ManagedKind>(
+        &self,
+        api: &Api<K>,
+        cached: Arc<K>,
+    ) -> Result<Option<Arc<K>>, kube::Error> {
+        self.shown(&*cached);
+        let object_ref = object_ref(&*cached);
+        if self.0.with(|entries| entries.get(&object_ref).is_none_or(|entry| entry.last.is_none())) {
+            return Ok(Some(cached));
+        }
+        let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
+        if found.meta().uid != cached.meta().uid {
+            return Ok(None);
+        }
+        if found.resource_version() == cached.resource_version() {
+            self.forget(&object_ref);
+        }
+        Ok(Some(Arc::new(found)))
+    }
+
+    /// Records that the cache shows this version of an object.
+    pub fn shown<K: ManagedKind>(&self, object: &K) {
+        let Some(version) = object.resource_version() else { return };
+        self.0.with(|entries| {
+            let object_ref = object_ref(object);
+            let Some(entry) = entries.get_mut(&object_ref) else { return };
+            if entry.last == Some(Written::As(version.clone())) {
+                entry.last = None;
+                if !entry.is_writing {
+                    entries.remove(&object_ref);
+                    return;
+                }
+            }
+            entry.shown = Some(version);
+        });
+    }
+
+    /// Writes a status as [`patch::write_status`] does; one that is stored already costs nothing.
+    ///
+    /// # Errors
+    /// Those of the API server; 409 if the object was changed meanwhile.
+    pub async fn write_status<K: Object + ManagedKind, S: Serialize>(
+        &self,
+        api: &Api<K>,
+        object: &K,
+        before: &S,
+        after: &S,
+    ) -> Result<Option<K>, kube::Error> {
+        let Some(status) = patch::status_patch(before, after)? else { return Ok(None) };
+        self.noted(object, patch::patch_status(api, object, status)).await.map(Some)
+    }
+
+    /// Writes metadata with [`patch::patch_metadata`].
+    ///
+    /// # Errors
+    /// Those of the API server; 409 if the object was changed meanwhile.
+    pub async fn patch_metadata<K: Object + ManagedKind>(
+        &self,
+        api: &Api<K>,
+        object: &K,
+        metadata: Value,
+    ) -> Result<K, kube::Error> {
+        self.noted(object, patch::patch_metadata(api, object, metadata)).await
+    }
+
+    async fn noted<K: ManagedKind>(
+        &self,
+        object: &K,
+        write: impl Future<Output = Result<K, kube::Error>>,
+    ) -> Result<K, kube::Error> {
+        self.begin(object);
+        let answer = write.await;
+        self.end(object, answer.as_ref().map(ResourceExt::resource_version));
+        answer
+    }
+
+    fn begin<K: ManagedKind>(&self, object: &K) {
+        self.0.with(|entries| {
+            let entry = entries.entry(object_ref(object)).or_default();
+            (entry.is_writing, entry.shown) = (true, None);
+        });
+    }
+
+    /// Records the answer to a write: the version that is stored now.
+    fn end<K: ManagedKind>(&self, object: &K, answer: Result<Option<String>, &kube::Error>) {
+        let object_ref = object_ref(object);
+        self.0.with(|entries| {
+            let Some(entry) = entries.get_mut(&object_ref) else { return };
+            entry.is_writing = false;
+            match answer {
+                Ok(Some(version)) => {
+                    entry.last = (entry.shown.as_ref() != Some(&version)).then_some(Written::As(version));
+                }
+                Err(error) if patch::may_be_stored(error) => entry.last = Some(Written::Unknown),
+                Ok(None) | Err(_) => {}
+            }
+            if entry.last.is_none() {
+                entries.remove(&object_ref);
+            }
+        });
+    }
+
+    /// Notes that an object is written in another way.
+    pub fn unknown(&self, object_ref: &ObjectRef) {
+        let _ = self.0.insert(object_ref, Entry { last: Some(Written::Unknown), ..Entry::default() });
+    }
+
+    /// Forgets the writes of an object that is gone.
+    pub fn forget(&self, object_ref: &ObjectRef) {
+        self.0.forget(object_ref);
+    }
+
+    /// Returns the objects with a write that the cache may not show yet.
+    #[must_use]
+    pub fn object_refs(&self) -> Vec<ObjectRef> {
+        self.0.object_refs()
+    }
+}
+
+#[cfg(test)]
+#[path = "own_writes_tests.rs"]
+mod tests;

@@ -1,8 +1,8 @@
 //! State that the controllers share for one remote project.
 //!
 //! A reconcile never polls and never waits for a read: it takes a fresh [`PolledRecord`] out of the view, or registers
-//! a pending read and ends. One task for each remote, the poller, reads what is pending or due, few deployments by id
-//! and many by LIST, and sends the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
+//! a pending read and ends. The tasks of each remote read what is pending or due, deployments by the poller, few by id
+//! and many by LIST, and send the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
 //!
 //! - `settings`: how to reach the remote, and the factory of its clients;
 //! - `registry` ([`Remotes`]), `claims`: which projects share which remote, and with which credentials;
@@ -10,10 +10,11 @@
 //! - `circuit_breaker`: whether calls go out at all, after failures and inside `Retry-After`;
 //! - `concurrency_limiter`: how many reconciles use the remote at once, and which one is next;
 //! - `view`, `fingerprint`: what is polled and what was observed; `plan`: what to read next (all pure);
-//! - `registry_cache`: the registry entries of the connectors that resources name (pure);
+//! - `registry_cache`: the registry entries of the connectors that resources name (pure); `registry_reader`: the task that
+//!   reads them;
 //! - `permissions`: which rights the token lacks, and which objects wait for a token that has them;
 //! - `lookups`, `verifier`: what is looked up in the HTTP API, and the task that reads it;
-//! - `poller`: executes what `plan` returns;
+//! - `poller`: executes what `plan` returns; `tasks`: runs it and the other two, side by side;
 //! - `guarded_client`: the client that every caller gets; it asks the circuit breaker before each call and reports to
 //!   it after.
 
@@ -29,10 +30,12 @@ mod plan;
 mod poller;
 mod registry;
 mod registry_cache;
+mod registry_reader;
 mod rights;
 mod round_robin;
 mod settings;
 mod state;
+mod tasks;
 #[cfg(test)]
 mod testing;
 mod verifier;
@@ -49,9 +52,9 @@ use connect_api::model::Deployment;
 pub use concurrency_limiter::Purpose;
 pub(super) use jitter::Jitter;
 pub use lookups::{Cadence, Found, Lookup, LookupResult};
-pub use poller::ask;
 pub use registry::Remotes;
 pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};
+pub use registry_reader::ask;
 pub use settings::{ConnectFactory, Connection, Settings};
 pub use state::{ConcurrencyPermit, Login, Remote};
 

@@ -14,7 +14,6 @@ use connect_api::routes::LARGEST_OFFSET;
 use jiff::Timestamp;
 
 use super::circuit_breaker::BreakerState;
-use super::registry_cache::{RegistryCache, RegistryKey};
 use super::view::View;
 use crate::controllers::object_ref::ObjectRef;
 
@@ -26,8 +25,6 @@ const FEW: usize = 3;
 const READS_PER_PAGE: usize = 10;
 /// At most as many of these as the rate allows in this part of a second.
 const PART_OF_A_SECOND: usize = 4;
-/// Connectors read in one round.
-const REGISTRY_READS_AT_ONCE: usize = 8;
 /// How old the number of deployments may become; reading it also checks that the credentials still work.
 pub(super) const COUNT_AGE: Duration = Duration::from_mins(10);
 
@@ -40,8 +37,6 @@ pub(super) struct PlanInputs {
     pub(super) circuit_breaker: BreakerState,
     /// Number of deployments in the project, and when it was read.
     pub(super) counted: Option<(u64, Timestamp)>,
-    /// Whether the poller read connectors last.
-    pub(super) registry_read: bool,
     /// Rate of the requests.
     pub(super) rate: Rate,
 }
@@ -64,14 +59,12 @@ pub(super) enum Plan {
     Count,
     /// These deployments, by id.
     Read(Vec<Read>),
-    /// These connectors, which reconciles wait for or whose interval is over.
-    RegistryCache(Vec<RegistryKey>),
     /// All pages. These reads are due, and happen by id for what is on no page: only a GET proves absence.
     List(Vec<Read>),
 }
 
 /// Decides what to read next.
-pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: PlanInputs) -> Plan {
+pub(super) fn plan(view: &View, facts: PlanInputs) -> Plan {
     let failures = match facts.circuit_breaker {
         BreakerState::Open(until) => return Plan::Rest(until),
         BreakerState::HalfOpenForList => return Plan::Count,
@@ -85,13 +78,6 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: PlanInput
         due.truncate(usize::from(failures % 2 == 1));
         return if due.is_empty() { Plan::Count } else { Plan::Read(due) };
     }
-    // Connectors come first, because a reconcile needs them before it observes its deployment. They are read a few at a
-    // time, and not twice in a row while deployments are due: a slow registry must not delay polls.
-    let mut connectors = registry_cache.due(facts.now);
-    if !connectors.is_empty() && (due.is_empty() || !facts.registry_read) {
-        connectors.truncate(REGISTRY_READS_AT_ONCE);
-        return Plan::RegistryCache(connectors);
-    }
     let count_due = facts.counted.map_or(facts.now, |(_, at)| later(at, COUNT_AGE));
     let few = facts.counted.map_or(FEW, |(total, _)| pages(total.max(watched)));
     let settled = due.len() + soon.len() - changing;
@@ -104,7 +90,7 @@ pub(super) fn plan(view: &View, registry_cache: &RegistryCache, facts: PlanInput
         return Plan::Count;
     }
     if due.is_empty() {
-        return Plan::Rest(next.min(count_due).min(registry_cache.next()));
+        return Plan::Rest(next.min(count_due));
     }
     due.append(&mut soon);
     Plan::Read(due)

@@ -1,5 +1,3 @@
-use connect_api::Selector;
-
 use super::*;
 use crate::controllers::remote::jitter::Jitter;
 use crate::controllers::remote::testing::{START, at, id, object_ref};
@@ -28,7 +26,6 @@ fn shape(plan: &Plan) -> String {
         Plan::Rest(until) => format!("rest until {}", until.as_second()),
         Plan::Count => "count".into(),
         Plan::Read(reads) => format!("read {}", reads.len()),
-        Plan::RegistryCache(names) => format!("connectors {}", names.len()),
         Plan::List(due) => format!("list for {}", due.len()),
     }
 }
@@ -63,11 +60,7 @@ fn few_are_read_by_id_and_many_by_list() {
         ("half open, nothing due", &[(4, 100)], BreakerState::HalfOpen(1), Some(100), 0, "count"),
     ] {
         let counted = total.map(|total| (total, START));
-        let plan = plan(
-            &watched(groups),
-            &RegistryCache::default(),
-            PlanInputs { now: at(now), circuit_breaker, counted, registry_read: false, rate: SLOW },
-        );
+        let plan = plan(&watched(groups), PlanInputs { now: at(now), circuit_breaker, counted, rate: SLOW });
         assert_eq!(shape(&plan), expected, "{case}");
     }
 }
@@ -117,10 +110,9 @@ fn what_changes_is_read_by_id_as_the_rate_allows() {
             now: at(5),
             circuit_breaker: BreakerState::Closed,
             counted: Some((total, START)),
-            registry_read: false,
             rate: Rate::per_second(rate),
         };
-        assert_eq!(shape(&plan(&view, &RegistryCache::default(), facts)), expected, "{case}");
+        assert_eq!(shape(&plan(&view, facts)), expected, "{case}");
     }
 }
 
@@ -130,55 +122,11 @@ fn one_read_serves_all_objects_of_an_id_and_the_longest_waiting_come_first() {
     for (number, watched, seconds) in [(3, 1, 5), (1, 1, 9), (2, 2, 1)] {
         assert!(view.take(&object_ref(number), &id(watched), at(seconds), START).is_none());
     }
-    let facts = PlanInputs {
-        now: at(9),
-        circuit_breaker: BreakerState::Closed,
-        counted: Some((1_000, START)),
-        registry_read: false,
-        rate: SLOW,
-    };
+    let facts =
+        PlanInputs { now: at(9), circuit_breaker: BreakerState::Closed, counted: Some((1_000, START)), rate: SLOW };
     let read = |number, object_refs: &[usize]| Read {
         id: id(number).into(),
         object_refs: object_refs.iter().map(|number| object_ref(*number)).collect(),
     };
-    assert_eq!(plan(&view, &RegistryCache::default(), facts), Plan::Read(vec![read(2, &[2]), read(1, &[1, 3])]));
-}
-
-#[test]
-fn connectors_come_before_polls_but_not_while_the_circuit_breaker_is_open() {
-    let name = RegistryKey { selector: Selector::Key("tax".into()), staged: false };
-    let mut registry_cache = RegistryCache::default();
-    assert!(registry_cache.take(&object_ref(0), &name, Duration::from_mins(5), START, at(3)).is_none());
-    for (case, groups, circuit_breaker, registry_read, now, expected) in [
-        ("due", &[(4, 0)][..], BreakerState::Closed, false, 3, "connectors 1"),
-        ("not twice while polls are due", &[(4, 0)], BreakerState::Closed, true, 3, "list for 4"),
-        ("twice while no poll is due", &[(4, 9)], BreakerState::Closed, true, 3, "connectors 1"),
-        ("not yet", &[(4, 9)], BreakerState::Closed, false, 2, "rest until 3"),
-        ("open", &[(4, 0)], BreakerState::Open(at(9)), false, 3, "rest until 9"),
-        ("half open", &[(4, 0)], BreakerState::HalfOpen(1), false, 3, "read 1"),
-    ] {
-        let facts =
-            PlanInputs { now: at(now), circuit_breaker, counted: Some((100, START)), registry_read, rate: SLOW };
-        assert_eq!(shape(&plan(&watched(groups), &registry_cache, facts)), expected, "{case}");
-    }
-}
-
-#[test]
-fn a_round_reads_a_few_connectors_the_longest_waiting_first() {
-    let mut registry_cache = RegistryCache::default();
-    let name = |number: usize| RegistryKey { selector: Selector::Key(format!("connector-{number:02}")), staged: false };
-    for (number, seconds) in (0..20).zip((21..=40).rev()) {
-        let wanted =
-            registry_cache.take(&object_ref(number), &name(number), Duration::from_mins(5), START, at(seconds));
-        assert!(wanted.is_none());
-    }
-    let facts = PlanInputs {
-        now: at(60),
-        circuit_breaker: BreakerState::Closed,
-        counted: Some((100, START)),
-        registry_read: false,
-        rate: SLOW,
-    };
-    let first: Vec<_> = (12..20).rev().map(name).collect();
-    assert_eq!(plan(&View::default(), &registry_cache, facts), Plan::RegistryCache(first));
+    assert_eq!(plan(&view, facts), Plan::Read(vec![read(2, &[2]), read(1, &[1, 3])]));
 }

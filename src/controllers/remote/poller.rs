@@ -1,19 +1,16 @@
-//! The poller, the one task of a remote that reads: executes what [`super::plan`] returns, round by round.
+//! The poller, the task of a remote that reads deployments: executes what [`super::plan`] returns, round by round.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use clock::later;
 use connect_api::api::{PageRequest, Selector};
 use connect_api::routes::LARGEST_OFFSET;
-use connect_api::trace;
 use connect_api::{ApiError, ConnectApi};
-use futures::{FutureExt, StreamExt, stream};
+use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
 use super::plan::{PAGE, Plan, Read};
-use super::{PolledRecord, RegistryAnswer, RegistryConnector, RegistryKey, Remote};
+use super::{PolledRecord, Remote};
 use crate::controllers::spans;
 
 /// Minimum and maximum number of reads by id in flight at once.
@@ -30,36 +27,6 @@ enum Paged {
 }
 
 impl Remote {
-    /// Polls for ever. A panic ends its round, not the polling.
-    pub(super) async fn poll(self: Arc<Self>) {
-        loop {
-            let until = match AssertUnwindSafe(self.watched_round()).catch_unwind().await {
-                Ok(Some(until)) => until,
-                Ok(None) => continue,
-                Err(_) => {
-                    self.tracker.panicked("remote");
-                    tracing::error!("polling a remote project panicked, which is a bug; it continues after a pause");
-                    let now = self.clock.now();
-                    self.change(|state| later(now, state.jitter.growing(u32::MAX)))
-                }
-            };
-            tokio::select! {
-                // In order, so that the same events have the same effect each time a test runs.
-                biased;
-                () = self.clock.sleep_until(until) => {}
-                () = self.notify.notified() => {}
-            }
-        }
-    }
-
-    /// Runs one round under a trace id of its own; a round that hangs is reported.
-    async fn watched_round(self: &Arc<Self>) -> Option<Timestamp> {
-        let (project, trace_id) = (self.project_key(), trace::Id::random());
-        let span = tracing::info_span!("poll", project, %trace_id);
-        let round = trace::within(trace_id, self.round()).instrument(span);
-        self.tracker.watched(|| format!("a poll of project {project}"), round).await
-    }
-
     /// Executes one plan; returns until when there is nothing to do, if so.
     pub(super) async fn round(self: &Arc<Self>) -> Option<Timestamp> {
         let plan = self.plan();
@@ -77,7 +44,6 @@ impl Remote {
                 self.read_page(0, 1).await;
             }
             Plan::Read(reads) => self.read(reads).await,
-            Plan::RegistryCache(names) => self.read_registry(names).await,
             Plan::List(due) => self.list(due).await,
         }
     }
@@ -101,23 +67,6 @@ impl Remote {
                 }
                 Err(error) => state.view.read_failed(&object_refs, &id, &error, now, &mut state.jitter),
             };
-            state.enqueue.extend(enqueued);
-        });
-    }
-
-    async fn read_registry(self: &Arc<Self>, names: Vec<RegistryKey>) {
-        let guarded_client = self.poller_client();
-        stream::iter(names)
-            .for_each_concurrent(READS_AT_ONCE.0, |name| self.read_registry_entry(&guarded_client, name))
-            .await;
-    }
-
-    async fn read_registry_entry(&self, guarded_client: &impl ConnectApi, name: RegistryKey) {
-        let at = self.clock.now();
-        let found = ask(guarded_client, &name).await;
-        let now = self.clock.now();
-        self.change(|state| {
-            let enqueued = state.registry_cache.observe(&name, at, found, now, &mut state.jitter);
             state.enqueue.extend(enqueued);
         });
     }
@@ -173,23 +122,6 @@ impl Remote {
         // Without a total, the first page that is not full is the last one.
         let last = if total > 0 { u64::from(next) >= total } else { page.count < i64::from(step) };
         if last || next > LARGEST_OFFSET { Paged::Last } else { Paged::Next(next) }
-    }
-}
-
-/// Reads a connector from the registry.
-pub async fn ask(api: &impl ConnectApi, name: &RegistryKey) -> RegistryAnswer {
-    let there = |offering| RegistryAnswer::There(Arc::new(offering));
-    let answer = if name.staged {
-        api.staged(&name.selector).await.map(|found| found.map(RegistryConnector::from))
-    } else {
-        api.connector(&name.selector).await.map(|found| found.map(RegistryConnector::from))
-    };
-    match answer {
-        Ok(found) => found.map_or(RegistryAnswer::Absent, there),
-        Err(error) => {
-            tracing::debug!(%error, "a connector cannot be read");
-            RegistryAnswer::Unreadable
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
-use clock::between;
+use clock::{between, later};
 use connect_api::ErrorCode;
 use connect_api::error::Failure;
+use futures::FutureExt;
 
 use super::*;
 use crate::controllers::object_ref::ObjectRef;
@@ -342,7 +343,7 @@ async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
 async fn polling_goes_on_after_a_panic_of_the_client() {
     let bench = Bench::new(10, 16);
     bench.service.world().mood = Mood::Panics;
-    let poller = tokio::spawn(Arc::clone(&bench.remote).poll());
+    let poller = tokio::spawn(Arc::clone(&bench.remote).run());
     until(|| !bench.service.calls().is_empty()).await;
     bench.service.world().mood = Mood::Works;
     until(|| {

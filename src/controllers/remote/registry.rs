@@ -30,7 +30,7 @@ pub struct Remotes {
 
 #[derive(Default)]
 struct Registry {
-    remotes: Vec<(Arc<Remote>, Poller)>,
+    remotes: Vec<(Arc<Remote>, Tasks)>,
     by_project: HashMap<ObjectRef, Arc<Remote>>,
     /// Clients of HTTP APIs in use, each with its address and settings: one for each address and set of credentials.
     commerce: Vec<(String, Settings, Weak<dyn CommerceApi>)>,
@@ -47,10 +47,10 @@ impl Registry {
     }
 }
 
-/// The task of a remote; removing it from the registry ends it.
-struct Poller(AbortHandle);
+/// The tasks of a remote; removing them from the registry ends them.
+struct Tasks(AbortHandle);
 
-impl Drop for Poller {
+impl Drop for Tasks {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -75,7 +75,7 @@ impl Remotes {
     /// Claims the remote of `project`: opens, joins or updates it. Call it in every reconcile of the project; unchanged
     /// settings change nothing. A project that is the only one to claim its remote keeps it when its credentials
     /// change: it gets a new client, the circuit breaker closes, and polling goes on. If others share the remote, they
-    /// keep it with their settings. Needs a tokio runtime, for the poller.
+    /// keep it with their settings. Needs a tokio runtime, for its tasks.
     ///
     /// # Errors
     /// The sentence of [`ConnectFactory::connect`]; nothing has changed then.
@@ -113,7 +113,7 @@ impl Remotes {
         Some(remote)
     }
 
-    /// Gives up the claim of `project`; the last one ends the poller. Everything kept for resources of the project's
+    /// Gives up the claim of `project`; the last one ends its tasks. Everything kept for resources of the project's
     /// namespace is removed, and they are enqueued.
     pub fn release(&self, project: &ObjectRef) {
         let mut registry = self.lock();
@@ -181,9 +181,8 @@ impl Remotes {
         );
         let remote = Arc::new(remote);
         remote.join(project, settings, None);
-        let tasks = futures::future::join(Arc::clone(&remote).poll(), Arc::clone(&remote).verify());
-        let poller = Poller(tokio::spawn(tasks).abort_handle());
-        registry.remotes.push((Arc::clone(&remote), poller));
+        let tasks = Tasks(tokio::spawn(Arc::clone(&remote).run()).abort_handle());
+        registry.remotes.push((Arc::clone(&remote), tasks));
         remote
     }
 

@@ -185,6 +185,13 @@ impl RegistryCache {
         enqueued
     }
 
+    /// Reads a connector so much later, because the request was not sent.
+    pub(super) fn postpone(&mut self, name: &RegistryKey, pause: Duration, now: Timestamp) {
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.due = later(now, pause);
+        }
+    }
+
     /// Returns all objects that wait for an answer.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &ObjectRef> {
         self.entries.values().flat_map(|entry| entry.waiting.keys())

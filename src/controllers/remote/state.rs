@@ -45,6 +45,8 @@ pub struct Remote {
     pub(super) clock: Clock,
     /// Notified when the poller must plan again.
     pub(super) notify: Notify,
+    /// Notified when a connector is to be read earlier than planned.
+    pub(super) registry_notify: Notify,
     /// Notified when a lookup is pending.
     pub(super) lookup_notify: Notify,
     enqueue: UnboundedSender<ObjectRef>,
@@ -74,8 +76,8 @@ pub(super) struct RemoteState {
     pub(super) closed: bool,
     /// Until when the poller rests; `None` while it works.
     resting_until: Option<Timestamp>,
-    /// Whether the poller read connectors last.
-    registry_read: bool,
+    /// Until when the registry reader rests; `None` while it works.
+    pub(super) registry_resting_until: Option<Timestamp>,
 }
 
 /// The part of the state whose changes enqueue the claiming projects.
@@ -105,14 +107,14 @@ impl RemoteState {
         }
     }
 
-    /// Returns when the poller must act because of the circuit breaker, the queue, a connector or the age of the count.
+    /// Returns when the poller must act because of the circuit breaker, the queue or the age of the count.
     fn next_due(&self) -> Timestamp {
         if let Some(outage) = self.circuit_breaker.outage() {
             return outage.until;
         }
         let count = self.counted.map_or(Timestamp::MIN, |(_, at)| later(at, COUNT_AGE));
         let expiry = self.concurrency_limiter.next_expiry().unwrap_or(Timestamp::MAX);
-        count.min(expiry).min(self.registry_cache.next())
+        count.min(expiry)
     }
 }
 
@@ -141,13 +143,14 @@ impl Remote {
             claims: BTreeMap::new(),
             closed: false,
             resting_until: None,
-            registry_read: false,
+            registry_resting_until: None,
         };
         let serial = OPENED.fetch_add(1, Ordering::Relaxed);
         Self {
             serial,
             clock,
             notify: Notify::new(),
+            registry_notify: Notify::new(),
             lookup_notify: Notify::new(),
             enqueue,
             tracker,
@@ -321,16 +324,13 @@ impl Remote {
         self.change(|state| {
             let mut plan = plan(
                 &state.view,
-                &state.registry_cache,
                 PlanInputs {
                     now,
                     circuit_breaker: state.circuit_breaker.position(now),
                     counted: state.counted,
-                    registry_read: state.registry_read,
                     rate: state.settings.requests_per_second,
                 },
             );
-            state.registry_read = matches!(plan, Plan::RegistryCache(_));
             if let Plan::Rest(until) = &mut plan {
                 *until = state.next_due().min(*until);
                 state.resting_until = Some(*until);
@@ -343,7 +343,7 @@ impl Remote {
         self.guarded_client(Caller::Poller)
     }
 
-    fn guarded_client(self: &Arc<Self>, caller: Caller) -> GuardedClient {
+    pub(super) fn guarded_client(self: &Arc<Self>, caller: Caller) -> GuardedClient {
         let state = self.lock();
         GuardedClient {
             remote: Arc::clone(self),
@@ -405,8 +405,7 @@ impl Remote {
         self.change_for(Some(object_ref), change)
     }
 
-    /// Changes the state, then enqueues the affected objects, and notifies the poller if it must act earlier than
-    /// planned.
+    /// Changes the state, then enqueues the affected objects, and notifies the tasks that must act earlier than planned.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut RemoteState) -> T) -> T {
         self.change_for(None, change)
     }
@@ -440,6 +439,11 @@ impl Remote {
         if state.resting_until.is_some_and(|until| first < until) {
             state.resting_until = None;
             self.notify.notify_one();
+        }
+        let registry_due = state.registry_due(now);
+        if state.registry_resting_until.is_some_and(|until| registry_due < until) {
+            state.registry_resting_until = None;
+            self.registry_notify.notify_one();
         }
         for object_ref in mem::take(&mut state.enqueue) {
             // The receiver is gone only when the operator shuts down.

@@ -101,6 +101,7 @@ pub(super) enum Mood {
     ListFails(ApiError),
     GetFails(String, ApiError),
     Hangs,
+    RegistryHangs,
     Panics,
 }
 
@@ -158,7 +159,7 @@ impl Service {
         let answer = match (&world.mood, call) {
             (Mood::Fails(error), _) | (Mood::ListFails(error), Call::Page { .. }) => Err(error.clone()),
             (Mood::GetFails(id, error), Call::Get(asked)) if *id == asked => Err(error.clone()),
-            (Mood::Hangs, _) => return Box::pin(std::future::pending()),
+            (Mood::Hangs, _) | (Mood::RegistryHangs, Call::Connector(_)) => return Box::pin(std::future::pending()),
             (Mood::Panics, _) => return Box::pin(async { panic!("this client panics") }),
             _ => Ok(good(&world)),
         };
@@ -305,7 +306,7 @@ pub(super) async fn until(mut so: impl FnMut() -> bool) {
     panic!("the condition never holds");
 }
 
-/// A remote without its task: the test runs the rounds of the poller.
+/// A remote without its tasks: the test runs the rounds of the poller and of the registry reader.
 pub(super) struct Bench {
     pub(super) clock: Clock,
     pub(super) service: Arc<Service>,
@@ -330,17 +331,18 @@ impl Bench {
         Self { clock, service, remote: Arc::new(remote), enqueued }
     }
 
-    /// Lets the poller work until it rests; returns until when.
+    /// Lets poller and registry reader work until both rest; returns until when.
     pub(super) async fn settle(&self) -> Timestamp {
         for _ in 0..1_000 {
-            if let Some(until) = self.remote.round().await {
-                return until;
+            let (registry, polls) = (self.remote.read_registry().await, self.remote.round().await);
+            if let (Some(registry), Some(polls)) = (registry, polls) {
+                return registry.min(polls);
             }
         }
-        panic!("the poller does not rest");
+        panic!("the tasks do not rest");
     }
 
-    /// Lets time pass, with all rounds of the poller in between.
+    /// Lets time pass, with all rounds in between.
     pub(super) async fn pass(&self, duration: Duration) {
         let end = later(self.clock.now(), duration);
         loop {

@@ -3,14 +3,11 @@
 //! It has clients of its own and does not use the circuit breaker: no failure of these reads delays calls of the
 //! Connect API.
 
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
-use clock::later;
 use connect_api::error::Failure;
-use connect_api::{ApiError, ErrorCode, commerce, trace};
-use futures::{FutureExt, StreamExt, stream};
+use connect_api::{ApiError, ErrorCode, commerce};
+use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
@@ -68,36 +65,6 @@ impl Remote {
     /// Ends the lookups for an object.
     pub fn forget_lookup(&self, object_ref: &ObjectRef) {
         self.change(|state| state.lookups.forget(object_ref));
-    }
-
-    /// Looks up for ever. A panic ends its round, not the task.
-    pub(super) async fn verify(self: Arc<Self>) {
-        loop {
-            let until = match AssertUnwindSafe(self.watched_lookups()).catch_unwind().await {
-                Ok(Some(until)) => until,
-                Ok(None) => continue,
-                Err(_) => {
-                    self.tracker.panicked("remote");
-                    tracing::error!("the lookup of resources panicked, which is a bug; it continues after a pause");
-                    let now = self.clock.now();
-                    self.change(|state| later(now, state.jitter.growing(u32::MAX)))
-                }
-            };
-            tokio::select! {
-                // In order, so that the same events have the same effect each time a test runs.
-                biased;
-                () = self.clock.sleep_until(until) => {}
-                () = self.lookup_notify.notified() => {}
-            }
-        }
-    }
-
-    /// Runs one round under a trace id of its own; a round that hangs is reported.
-    async fn watched_lookups(&self) -> Option<Timestamp> {
-        let (project, trace_id) = (self.project_key(), trace::Id::random());
-        let span = tracing::info_span!("lookup", project, %trace_id);
-        let round = trace::within(trace_id, self.lookups()).instrument(span);
-        self.tracker.watched(|| format!("a lookup in project {project}"), round).await
     }
 
     /// Looks up what is due; returns until when there is nothing to do, if so.

@@ -89,7 +89,10 @@ async fn a_collector_receives_each_reconcile_and_each_of_its_calls() {
     assert_eq!((attribute(patch, "http.response.status_code"), patch.is_client), ("200", true));
     for span in spans.iter().filter(|span| span.parent.is_empty()) {
         let name = span.name.split(' ').next().unwrap_or_default();
-        assert!(["reconcile", "poll", "lookup"].contains(&name), "a trace begins with work of the operator: {span:?}");
+        assert!(
+            ["reconcile", "poll", "registry", "lookup"].contains(&name),
+            "a trace begins with work of the operator: {span:?}"
+        );
     }
     for body in collector.bytes() {
         assert!(!String::from_utf8_lossy(&body).contains("canary"), "secrets stay here");

@@ -1,0 +1,65 @@
+//! The three tasks of a remote: the poller, the registry reader and the verifier. None of them waits for a call of another
+//! one.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use clock::later;
+use connect_api::trace;
+use futures::{FutureExt, future};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+use tracing::Instrument as _;
+
+use super::Remote;
+
+impl Remote {
+    /// Runs the tasks for ever.
+    pub(super) async fn run(self: Arc<Self>) {
+        let poller = self.repeat("poll", &self.notify, || self.round());
+        let registry_reader = self.repeat("registry", &self.registry_notify, || self.read_registry());
+        let verifier = self.repeat("lookup", &self.lookup_notify, || self.lookups());
+        future::join3(poller, registry_reader, verifier).await;
+    }
+
+    /// Runs rounds for ever, and rests until the time that a round returns or until notified. A panic ends its round, not
+    /// the task.
+    async fn repeat<F>(self: &Arc<Self>, task: &'static str, notify: &Notify, round: impl Fn() -> F)
+    where
+        F: Future<Output = Option<Timestamp>>,
+    {
+        loop {
+            let until = match AssertUnwindSafe(self.watched(task, round())).catch_unwind().await {
+                Ok(Some(until)) => until,
+                Ok(None) => continue,
+                Err(_) => {
+                    self.tracker.panicked("remote");
+                    tracing::error!(
+                        task,
+                        "a task of a remote project panicked, which is a bug; it continues after a pause"
+                    );
+                    let now = self.clock.now();
+                    self.change(|state| later(now, state.jitter.growing(u32::MAX)))
+                }
+            };
+            tokio::select! {
+                // In order, so that the same events have the same effect each time a test runs.
+                biased;
+                () = self.clock.sleep_until(until) => {}
+                () = notify.notified() => {}
+            }
+        }
+    }
+
+    /// Runs one round under a trace id of its own; a round that hangs is reported.
+    async fn watched(
+        self: &Arc<Self>,
+        task: &'static str,
+        round: impl Future<Output = Option<Timestamp>>,
+    ) -> Option<Timestamp> {
+        let (project, trace_id) = (self.project_key(), trace::Id::random());
+        let span = tracing::info_span!("round", task, project, %trace_id);
+        let round = trace::within(trace_id, round).instrument(span);
+        self.tracker.watched(|| format!("a round of the task `{task}` of project {project}"), round).await
+    }
+}

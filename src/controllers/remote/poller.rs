@@ -1,6 +1,7 @@
 //! The poller, the task of a remote that reads deployments: executes what [`super::plan`] returns, round by round.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use connect_api::api::{PageRequest, Selector};
 use connect_api::routes::LARGEST_OFFSET;
@@ -9,8 +10,11 @@ use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use super::plan::{PAGE, Plan, Read};
-use super::{PolledRecord, Remote};
+use super::circuit_breaker::Caller;
+use super::guarded_client::GuardedClient;
+use super::plan::{PAGE, Plan, PlanInputs, Read, plan};
+use super::{PollRate, PolledRecord, Remote};
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::spans;
 
 /// Minimum and maximum number of reads by id in flight at once.
@@ -27,6 +31,59 @@ enum Paged {
 }
 
 impl Remote {
+    /// Takes an observation of `id` by a request that left at `newer_than` or later. If there is none, registers a
+    /// pending read (for `newer_than`, if that is in the future), and `object_ref` is enqueued once the read is done.
+    #[must_use]
+    pub fn polled_record(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
+        let now = self.clock.now();
+        self.change_for(Some(object_ref), |state| {
+            if state.closed {
+                state.enqueue.push(object_ref.clone());
+            }
+            state.view.take(object_ref, id, newer_than, now)
+        })
+    }
+
+    /// Polls `id` at this rate from now on, until [`Remote::forget`]. Only an observation that differs from the one
+    /// before enqueues `object_ref`. Each object has one id: another one replaces it.
+    pub fn watch(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {
+        let now = self.clock.now();
+        self.change_for(Some(object_ref), |state| state.view.watch(object_ref, id, pace, now, &mut state.jitter));
+    }
+
+    /// An observation of `id` between these times from now enqueues `object_ref` even if it does not differ.
+    pub fn report_between(&self, object_ref: &ObjectRef, id: &str, times: (Duration, Duration)) {
+        let now = self.clock.now();
+        self.change_for(Some(object_ref), |state| {
+            state.view.report_between(object_ref, id, times, now, &mut state.jitter);
+        });
+    }
+
+    /// Decides what to read next. If there is nothing, the poller counts as resting from here on.
+    fn plan(&self) -> Plan {
+        let now = self.clock.now();
+        self.change(|state| {
+            let mut plan = plan(
+                &state.view,
+                PlanInputs {
+                    now,
+                    circuit_breaker: state.circuit_breaker.position(now),
+                    counted: state.counted,
+                    rate: state.settings.requests_per_second,
+                },
+            );
+            if let Plan::Rest(until) = &mut plan {
+                *until = state.next_due().min(*until);
+                state.resting_until = Some(*until);
+            }
+            plan
+        })
+    }
+
+    fn poller_client(self: &Arc<Self>) -> GuardedClient {
+        self.guarded_client(Caller::Poller)
+    }
+
     /// Executes one plan; returns until when there is nothing to do, if so.
     pub(super) async fn round(self: &Arc<Self>) -> Option<Timestamp> {
         let plan = self.plan();

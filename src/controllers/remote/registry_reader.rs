@@ -2,6 +2,7 @@
 //! registry that does not answer delays no poll.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use connect_api::error::Failure;
 use connect_api::{ApiError, ConnectApi};
@@ -12,7 +13,8 @@ use tracing::Instrument as _;
 use super::circuit_breaker::{BreakerState, Caller};
 use super::jitter::FIRST_PAUSE;
 use super::state::RemoteState;
-use super::{RegistryAnswer, RegistryConnector, RegistryKey, Remote};
+use super::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey, Remote};
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::spans;
 
 /// Connectors read at once. A round ends with the slowest of them, so it has no more: what is needed next waits for one
@@ -30,6 +32,31 @@ impl RemoteState {
 }
 
 impl Remote {
+    /// Takes the registry entry of a connector if it was read at `newer_than` or later. From now on the connector is
+    /// read at this interval, or more often, and a change enqueues `object_ref`. If there is no such entry, a read is
+    /// pending, and its answer enqueues `object_ref`. Each object has one connector: another one replaces it.
+    #[must_use]
+    pub fn registry_entry(
+        &self,
+        object_ref: &ObjectRef,
+        name: &RegistryKey,
+        interval: Duration,
+        newer_than: Timestamp,
+    ) -> Option<RegistryEntry> {
+        let now = self.clock.now();
+        self.change(|state| {
+            if state.closed {
+                state.enqueue.push(object_ref.clone());
+            }
+            state.registry_cache.take(object_ref, name, interval, newer_than, now)
+        })
+    }
+
+    /// Ends the object's interest in a connector.
+    pub fn forget_registry_entry(&self, object_ref: &ObjectRef) {
+        self.change(|state| state.registry_cache.forget(object_ref));
+    }
+
     /// Reads some of the connectors that are due; returns until when there are none, if so.
     pub(super) async fn read_registry(self: &Arc<Self>) -> Option<Timestamp> {
         let now = self.clock.now();

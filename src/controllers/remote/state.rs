@@ -1,10 +1,9 @@
-//! One remote project: the lock around its state, and the calls of its users.
+//! One remote project: the lock around its state, and what follows each change of it.
 
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use clock::{Clock, between, later};
 use connect_api::error::Failure;
@@ -20,12 +19,10 @@ use super::guarded_client::GuardedClient;
 use super::jitter::Jitter;
 use super::lookups::Lookups;
 use super::permissions::Permissions;
-use super::plan::{COUNT_AGE, Plan, PlanInputs, plan};
+use super::plan::COUNT_AGE;
 use super::registry_cache::RegistryCache;
 use super::view::View;
-use super::{
-    Connection, Health, NotAdmitted, Outage, OutageKind, PollRate, PolledRecord, RegistryEntry, RegistryKey, Settings,
-};
+use super::{Connection, Health, NotAdmitted, Outage, OutageKind, Settings};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::tracker::ReconcileTracker;
 
@@ -75,7 +72,7 @@ pub(super) struct RemoteState {
     /// No project claims it any more.
     pub(super) closed: bool,
     /// Until when the poller rests; `None` while it works.
-    resting_until: Option<Timestamp>,
+    pub(super) resting_until: Option<Timestamp>,
     /// Until when the registry reader rests; `None` while it works.
     pub(super) registry_resting_until: Option<Timestamp>,
 }
@@ -108,7 +105,7 @@ impl RemoteState {
     }
 
     /// Returns when the poller must act because of the circuit breaker, the queue or the age of the count.
-    fn next_due(&self) -> Timestamp {
+    pub(super) fn next_due(&self) -> Timestamp {
         if let Some(outage) = self.circuit_breaker.outage() {
             return outage.until;
         }
@@ -229,57 +226,6 @@ impl Remote {
         self.lock().circuit_breaker.health()
     }
 
-    /// Takes an observation of `id` by a request that left at `newer_than` or later. If there is none, registers a
-    /// pending read (for `newer_than`, if that is in the future), and `object_ref` is enqueued once the read is done.
-    #[must_use]
-    pub fn polled_record(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
-        let now = self.clock.now();
-        self.schedule(object_ref, |state| {
-            if state.closed {
-                state.enqueue.push(object_ref.clone());
-            }
-            state.view.take(object_ref, id, newer_than, now)
-        })
-    }
-
-    /// Takes the registry entry of a connector if it was read at `newer_than` or later. From now on the connector is
-    /// read at this interval, or more often, and a change enqueues `object_ref`. If there is no such entry, a read is
-    /// pending, and its answer enqueues `object_ref`. Each object has one connector: another one replaces it.
-    #[must_use]
-    pub fn registry_entry(
-        &self,
-        object_ref: &ObjectRef,
-        name: &RegistryKey,
-        interval: Duration,
-        newer_than: Timestamp,
-    ) -> Option<RegistryEntry> {
-        let now = self.clock.now();
-        self.change(|state| {
-            if state.closed {
-                state.enqueue.push(object_ref.clone());
-            }
-            state.registry_cache.take(object_ref, name, interval, newer_than, now)
-        })
-    }
-
-    /// Ends the object's interest in a connector.
-    pub fn forget_registry_entry(&self, object_ref: &ObjectRef) {
-        self.change(|state| state.registry_cache.forget(object_ref));
-    }
-
-    /// Polls `id` at this rate from now on, until [`Remote::forget`]. Only an observation that differs from the one
-    /// before enqueues `object_ref`. Each object has one id: another one replaces it.
-    pub fn watch(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {
-        let now = self.clock.now();
-        self.schedule(object_ref, |state| state.view.watch(object_ref, id, pace, now, &mut state.jitter));
-    }
-
-    /// An observation of `id` between these times from now enqueues `object_ref` even if it does not differ.
-    pub fn report_between(&self, object_ref: &ObjectRef, id: &str, times: (Duration, Duration)) {
-        let now = self.clock.now();
-        self.schedule(object_ref, |state| state.view.report_between(object_ref, id, times, now, &mut state.jitter));
-    }
-
     /// Removes all that is kept for `object_ref`: polls, pending reads and its place in the queue.
     pub fn forget(&self, object_ref: &ObjectRef) {
         self.change(|state| {
@@ -316,31 +262,6 @@ impl Remote {
     #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
         self.lock().client.scopes()
-    }
-
-    /// Decides what to read next. If there is nothing, the poller counts as resting from here on.
-    pub(super) fn plan(&self) -> Plan {
-        let now = self.clock.now();
-        self.change(|state| {
-            let mut plan = plan(
-                &state.view,
-                PlanInputs {
-                    now,
-                    circuit_breaker: state.circuit_breaker.position(now),
-                    counted: state.counted,
-                    rate: state.settings.requests_per_second,
-                },
-            );
-            if let Plan::Rest(until) = &mut plan {
-                *until = state.next_due().min(*until);
-                state.resting_until = Some(*until);
-            }
-            plan
-        })
-    }
-
-    pub(super) fn poller_client(self: &Arc<Self>) -> GuardedClient {
-        self.guarded_client(Caller::Poller)
     }
 
     pub(super) fn guarded_client(self: &Arc<Self>, caller: Caller) -> GuardedClient {
@@ -400,17 +321,17 @@ impl Remote {
         });
     }
 
-    /// Changes when `object_ref` is polled.
-    fn schedule<T>(&self, object_ref: &ObjectRef, change: impl FnOnce(&mut RemoteState) -> T) -> T {
-        self.change_for(Some(object_ref), change)
-    }
-
     /// Changes the state, then enqueues the affected objects, and notifies the tasks that must act earlier than planned.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut RemoteState) -> T) -> T {
         self.change_for(None, change)
     }
 
-    fn change_for<T>(&self, object_ref: Option<&ObjectRef>, change: impl FnOnce(&mut RemoteState) -> T) -> T {
+    /// The same; `object_ref` is the object whose polls it changes, if any.
+    pub(super) fn change_for<T>(
+        &self,
+        object_ref: Option<&ObjectRef>,
+        change: impl FnOnce(&mut RemoteState) -> T,
+    ) -> T {
         let mut state = self.lock();
         let before = state.face();
         let result = change(&mut state);

@@ -12,10 +12,9 @@ test:
 storm:
     STORM=full cargo test --release --test apiserver storm
 
-# The long versions, in one sitting: a dry run of a release, the book, random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, the memory of the operator with a hostile namespace, the controllers of Flux, Argo CD and External Secrets, each benchmark once.
-nightly: deny
+# The long versions, in one sitting: the book, a dry run of a release, random histories of both kinds with a seed of today, the whole crash matrix, every world of both operation tables, the full storm, the memory of the operator with a hostile namespace, the controllers of Flux, Argo CD and External Secrets, each benchmark once.
+nightly: deny book
     scripts/release --dry-run
-    mdbook build
     HISTORIES=10000 HISTORIES_SEED=$(date +%Y%m%d) cargo test --release --test histories whatever_happens -- --nocapture --test-threads 1
     CRASHES=full cargo test --release --test histories wherever -- --nocapture
     EXPLORE=full cargo test --release --lib explore -- --nocapture --test-threads 2
@@ -49,9 +48,7 @@ recording:
 
 # Build the pages of docs/ as a book, into target/book (cargo install mdbook --locked: 3 to 5 minutes, once).
 book:
-    mdbook build
-    rm -rf target/book/examples
-    cp -r examples target/book/examples
+    scripts/book
 
 # Compare the benchmarks of the working tree with those of another commit, side by side (Python 3; some minutes, of which most is compiling).
 bench base="HEAD":

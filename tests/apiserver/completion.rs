@@ -60,3 +60,14 @@ async fn names_of_the_cluster_are_completed() {
         assert!(shown.lines().any(|line| line == expected), "{case}: {shown}");
     }
 }
+
+#[tokio::test]
+async fn keys_of_connectors_come_from_the_registry_of_the_project_while_its_namespace_names_none() {
+    let shop = Shop::open().await;
+    let namespace = shop.sandbox.namespace.as_str();
+    for (project, expected) in [(PROJECT, "demo-connector"), ("other", "")] {
+        let words = ["scaffold", "--project", project, "--namespace", namespace, "demo-conn"];
+        let shown = completed(&shop.sandbox, &words).await;
+        assert_eq!(shown.trim_end(), expected, "{project}");
+    }
+}

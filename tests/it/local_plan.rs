@@ -119,12 +119,17 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
             (2, "create"),
             "does not know the cluster",
         ),
-        ("without the Secret of a value", vec![login(), shop.project(), info()], (2, "create"), "not among the files"),
+        (
+            "without the Secret of a value",
+            vec![login(), shop.project(), info()],
+            (2, "create"),
+            "Secret token is not among",
+        ),
         (
             "without a ConfigMap",
             vec![login(), shop.project(), token(), from_map.clone()],
             (2, "create"),
-            "ConfigMap levels",
+            "ConfigMap levels is not among the files",
         ),
         (
             "a misspelt key",
@@ -156,6 +161,7 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
         let (code, what, text) = outcome(&shop.plan(&manifests, &[]).await);
         assert_eq!((code, what.as_str()), expected, "{case}: {text}");
         assert!(text.contains(words), "{case}: {text}");
+        assert!(!text.contains("in this namespace"), "{case}: there is no namespace without a cluster: {text}");
     }
 
     // The environment has credentials in place of the files, for its own project only.

@@ -1,5 +1,6 @@
 //! `connectors`: shows published connectors and the variables that they declare.
 
+use clap::{Args as _, FromArgMatches as _};
 use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{Connector, ConnectorApiClient, DeclaredApplication, DeclaredGlobal, IntegrationType};
 use connect_api::registry::ConnectorQuery;
@@ -124,6 +125,19 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Returns the keys of the first connectors that a project may use. `options`: those that select the project, as on the
+/// command line.
+///
+/// # Errors
+/// If no project is selected, or the API cannot be called.
+pub(in crate::cli) async fn keys(options: &[String], most: usize) -> Result<Vec<String>, Failed> {
+    let command = Project::augment_args(clap::Command::new("keys").no_binary_name(true));
+    let project = command.try_get_matches_from(options).and_then(|matches| Project::from_arg_matches(&matches));
+    let client = project.map_err(|error| Failed::Argument(error.to_string()))?.client().await?;
+    let found = first(paging::connectors(&client, &ConnectorQuery::default()), Some(most)).await?;
+    Ok(found.into_iter().filter_map(|connector| connector.key).collect())
 }
 
 /// Returns the table of the results for `text`, with these variables instead of the environment of the process.

@@ -1,8 +1,7 @@
-//! Completion candidates from the cluster. The user waits for them after a key press, so the timeout is short; without
-//! a cluster or the permission to list, there are no candidates and no message.
+//! Completion candidates from the cluster, and keys of connectors from the registry. The user waits for them after a key
+//! press, so the timeout is short; without a cluster or the permission to list, there are no candidates and no message.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
@@ -13,6 +12,7 @@ use kube::config::Kubeconfig;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
 use crate::cli::cluster::{Connection, Place};
+use crate::cli::commands::connector_keys;
 use crate::cli::resources::ResourceType;
 use crate::crd::{Connector, ConnectorDeployment, ConnectorStaged};
 
@@ -20,6 +20,18 @@ use crate::crd::{Connector, ConnectorDeployment, ConnectorStaged};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum number of candidates: nobody reads more.
 const MOST: u32 = 500;
+/// The options that select a project at the remote and how it is called, each with its names.
+const PROJECT: [&[&str]; 9] = [
+    &["--project"],
+    &["--operator-namespace"],
+    &["--allowed-api-hosts"],
+    &["--ca-file"],
+    &["-n", "--namespace"],
+    &["--context"],
+    &["--kubeconfig"],
+    &["--as"],
+    &["--as-group"],
+];
 
 /// Returns the namespaces.
 pub(in crate::cli) fn namespaces() -> Vec<CompletionCandidate> {
@@ -35,7 +47,7 @@ pub(in crate::cli) fn projects() -> Vec<CompletionCandidate> {
 
 /// Returns the contexts of the kubeconfig.
 pub(in crate::cli) fn contexts() -> Vec<CompletionCandidate> {
-    let place = place_among(std::env::args_os().skip(1));
+    let place = place_among(&words());
     let read = place.connection.kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
     let contexts = read.map(|kubeconfig| kubeconfig.contexts).unwrap_or_default();
     contexts.into_iter().map(|context| CompletionCandidate::new(context.name)).collect()
@@ -68,9 +80,10 @@ pub(in crate::cli) fn keys() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the keys of the connectors that the selected namespace mirrors, names in a deployment, or stages.
+/// Returns the keys of the connectors that the selected namespace mirrors, names in a deployment, or stages. If there are
+/// none, those of the registry, which the command itself would call next.
 pub(in crate::cli) fn connectors() -> Vec<CompletionCandidate> {
-    asked(async |client, namespace| {
+    let known = asked(async |client, namespace| {
         let mirrored = Api::<Connector>::namespaced(client.clone(), &namespace);
         let deployed = Api::<ConnectorDeployment>::namespaced(client.clone(), &namespace);
         let most = most();
@@ -81,7 +94,11 @@ pub(in crate::cli) fn connectors() -> Vec<CompletionCandidate> {
         let deployed = deployed.into_iter().flat_map(|list| list.items).filter_map(|object| object.spec.connector.key);
         let keys: BTreeSet<String> = mirrored.chain(deployed).chain(staged.into_iter().flatten()).collect();
         Ok(keys.into_iter().collect())
-    })
+    });
+    if !known.is_empty() {
+        return known;
+    }
+    within(async { connector_keys(&project_among(&words()), MOST as usize).await.ok() })
 }
 
 /// Returns the keys of the staged connectors that the `ConnectorStaged`s of the selected namespace manage.
@@ -107,15 +124,19 @@ where
 
 /// Returns what the cluster answers within [`PATIENCE`].
 fn asked(question: impl AsyncFnOnce(Client, String) -> Result<Vec<String>, kube::Error>) -> Vec<CompletionCandidate> {
+    within(async {
+        let (client, namespace) = place_among(&words()).client().await.ok()?;
+        question(client, namespace).await.ok()
+    })
+}
+
+/// Returns what a lookup finds within [`PATIENCE`].
+fn within(lookup: impl Future<Output = Option<Vec<String>>>) -> Vec<CompletionCandidate> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     let clock = Clock::system();
     let found = runtime.block_on(async {
-        let answer = async {
-            let (client, namespace) = place_among(std::env::args_os().skip(1)).client().await.ok()?;
-            question(client, namespace).await.ok()
-        };
         tokio::select! {
-            found = answer => found,
+            found = lookup => found,
             () = clock.sleep(PATIENCE) => None,
         }
     });
@@ -124,18 +145,31 @@ fn asked(question: impl AsyncFnOnce(Client, String) -> Result<Vec<String>, kube:
     found.unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Returns the cluster and namespace that the words on the command line so far select.
-fn place_among(words: impl Iterator<Item = OsString>) -> Place {
-    let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
-    let value = |names: &[&str]| {
-        let after = words.windows(2).filter(|pair| names.contains(&pair[0].as_str())).map(|pair| pair[1].clone());
-        let within = words.iter().filter_map(|word| {
-            let (name, value) = word.split_once('=')?;
-            names.contains(&name).then(|| value.to_owned())
-        });
-        let joined = words.iter().filter_map(|word| names.iter().find_map(|name| joined(word, name)));
-        after.chain(within).chain(joined).find(|value| !value.is_empty() && !value.starts_with('-'))
-    };
+/// Returns the words on the command line so far.
+fn words() -> Vec<String> {
+    std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect()
+}
+
+/// Returns the options among the words that select a project, each as `--NAME=VALUE`.
+fn project_among(words: &[String]) -> Vec<String> {
+    let options = PROJECT.iter().filter_map(|names| Some(format!("{}={}", names.last()?, value(words, names)?)));
+    options.collect()
+}
+
+/// Returns the value of the option with these names.
+fn value(words: &[String], names: &[&str]) -> Option<String> {
+    let after = words.windows(2).filter(|pair| names.contains(&pair[0].as_str())).map(|pair| pair[1].clone());
+    let within = words.iter().filter_map(|word| {
+        let (name, value) = word.split_once('=')?;
+        names.contains(&name).then(|| value.to_owned())
+    });
+    let joined = words.iter().filter_map(|word| names.iter().find_map(|name| joined(word, name)));
+    after.chain(within).chain(joined).find(|value| !value.is_empty() && !value.starts_with('-'))
+}
+
+/// Returns the cluster and namespace that the words select.
+fn place_among(words: &[String]) -> Place {
+    let value = |names: &[&str]| value(words, names);
     let connection = Connection {
         context: value(&["--context"]),
         kubeconfig: value(&["--kubeconfig"]).map(Into::into),
@@ -166,9 +200,26 @@ mod tests {
             ("in one word", "wait --namespace=shop --context=test", Some("shop"), Some("test")),
             ("flag without a value", "wait --namespace --timeout 5s", None, None),
         ] {
-            let place = place_among(words.split(' ').map(OsString::from));
+            let place = place_among(&words.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>());
             let found = (place.namespace.as_deref(), place.connection.context.as_deref());
             assert_eq!(found, (namespace, context), "{case}");
+        }
+    }
+
+    #[test]
+    fn the_options_of_a_project_are_read_from_the_words() {
+        for (case, words, expected) in [
+            ("none", "scaffold dem", &[][..]),
+            ("a project", "scaffold dem --project shop -n team", &["--project=shop", "--namespace=team"]),
+            (
+                "hosts",
+                "scaffold --allowed-api-hosts=a,b --ca-file ca.pem",
+                &["--allowed-api-hosts=a,b", "--ca-file=ca.pem"],
+            ),
+            ("another option", "connectors get --output json dem", &[]),
+        ] {
+            let words: Vec<String> = words.split(' ').map(ToOwned::to_owned).collect();
+            assert_eq!(project_among(&words), expected, "{case}");
         }
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn without_absent(
         Err(unready)
             if is_local && matches!(unready.condition.reason, Reason::SecretMissing | Reason::ConfigMapMissing) =>
         {
-            let note = format!("values that are not among the files are not known: {}", unready.condition.message);
+            let note = format!("not every value is known: {}", unready.among_files);
             (Ok(*unready.names), Some(note))
         }
         values => (values, None),

@@ -9,8 +9,11 @@ use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 
+use crate::cli::printing::print;
+
 use super::failure::Failed;
 use super::live::Live;
+use super::output::Output;
 use super::progress::{Goal, Progress};
 use super::selection::{Found, read};
 
@@ -26,6 +29,8 @@ pub(super) struct Followed<'a> {
     pub(super) goal: Goal<'a>,
     /// Maximum time for all resources.
     pub(super) timeout: Duration,
+    /// How to print the resources that reached the goal.
+    pub(super) output: Output,
 }
 
 /// A resource that has not reached its goal.
@@ -38,7 +43,7 @@ struct Pending {
 type Seen = Result<Option<DynamicObject>, watcher::Error>;
 
 /// Follows the resources, and prints each change of their states to standard error, and each that reached its goal to
-/// standard output.
+/// standard output: with an output format, all of these objects in the end.
 ///
 /// # Errors
 /// The resources that did not reach their goal, each with its report.
@@ -54,7 +59,7 @@ pub(super) async fn follow(
         names.into_iter().map(|name| Some(Pending { name, state: state() })).collect();
     let mut changes = select_all(resources.iter().enumerate().map(|(at, found)| changes(client, at, found)));
     let live = Live::start(clock);
-    let mut failed = Vec::new();
+    let (mut ready, mut failed) = (vec![None; resources.len()], Vec::new());
     let mut over = std::pin::pin!(clock.sleep(followed.timeout));
     while pending.iter().any(Option::is_some) {
         live.show(pending.iter().flatten().map(|it| (it.name.as_str(), it.state.as_str())));
@@ -71,7 +76,11 @@ pub(super) async fn follow(
             },
         };
         let Some(it) = pending[at].as_mut() else { continue };
+        let object = seen.as_ref().ok().and_then(Clone::clone);
         match outcome(&resources[at], seen, followed.goal)? {
+            Some(Progress::Ready(_)) if followed.output.is_of_objects() => {
+                ready[at] = object.map(|object| (resources[at].0, object));
+            }
             Some(Progress::Ready(text)) => live.result(&format!("{}: {text}\n", it.name))?,
             Some(Progress::Failed(text)) => failed.push(format!("{}: {text}", it.name)),
             Some(Progress::Running(text)) => {
@@ -86,7 +95,18 @@ pub(super) async fn follow(
         pending[at] = None;
     }
     live.clear();
+    let ready: Vec<Found> = ready.into_iter().flatten().collect();
+    print_objects(&ready, followed.output)?;
     if failed.is_empty() { Ok(()) } else { Err(Failed::Unfinished(failed.join("\n"))) }
+}
+
+/// Prints the objects in the format that was asked for; nothing if there are none.
+fn print_objects(objects: &[Found], output: Output) -> Result<(), Failed> {
+    if objects.is_empty() {
+        return Ok(());
+    }
+    let text = output.objects(objects).map_err(Failed::Argument)?;
+    Ok(print(&text.unwrap_or_default())?)
 }
 
 /// Returns what a change means; `None`: nothing, because the watch was interrupted and is retried after a backoff.

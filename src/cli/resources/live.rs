@@ -1,4 +1,4 @@
-//! The last line of a terminal during a wait: what is pending, and for how long. Nothing in a pipe.
+//! The last line of a terminal during a long command: what is pending, and for how long. Nothing in a pipe.
 
 use crate::cli::printing::tell;
 use std::io::{self, IsTerminal as _, Write as _};

@@ -50,6 +50,11 @@ impl Output {
         })
     }
 
+    /// Returns whether names or objects were asked for, in place of a text for people.
+    pub(super) fn is_of_objects(self) -> bool {
+        matches!(self.form, Some(Form::Name | Form::Json | Form::Yaml))
+    }
+
     /// Returns whether more details were asked for.
     pub(in crate::cli) fn is_wide(self) -> bool {
         self.form == Some(Form::Wide)

@@ -206,19 +206,20 @@ async fn change(change: Change, request: &Request, wait: Option<Wait>) -> Result
     let mut changed = Vec::new();
     for object in found {
         let (object, reply) = patched(&client, change, object, &value, wait.is_some()).await?;
-        if request.output.form().is_none_or(|_| request.output.is_wide()) {
+        if !request.output.is_of_objects() {
             print(&reply)?;
         }
         changed.push(object);
     }
-    if let Some(text) = request.output.objects(&changed).map_err(Failed::Argument)? {
-        print(&text)?;
-    }
     if let Some(wait) = wait {
-        let followed = Followed { goal: Goal::Handled { change, value: &value }, timeout: wait.timeout };
-        follow(&client, &clock, &changed, &followed).await?;
+        let goal = Goal::Handled { change, value: &value };
+        let followed = Followed { goal, timeout: wait.timeout, output: request.output };
+        follow(&client, &clock, &changed, &followed).await
+    } else if let Some(text) = request.output.objects(&changed).map_err(Failed::Argument)? {
+        Ok(print(&text)?)
+    } else {
+        Ok(())
     }
-    Ok(())
 }
 
 /// Sends the patch; reads the object again if it was changed meanwhile. Returns the object, and what is printed.

@@ -14,6 +14,7 @@ use crate::crd::parse_duration;
 use super::failure::Failed;
 use super::follow::{Followed, TIMEOUT, follow};
 use super::kind::ResourceType;
+use super::output::Output;
 use super::progress::Goal;
 use super::selection::{Selection, get};
 
@@ -26,13 +27,16 @@ Examples:
   connect-operator wait staged/kit check/add-to-cart --timeout 60m
 
   # Every deployment of a team
-  connect-operator wait deployments --selector team=tax";
+  connect-operator wait deployments --selector team=tax
+
+  # The resource itself, once it is ready
+  connect-operator wait tax --output yaml";
 
 /// Wait until resources are ready.
 ///
 /// Prints each resource once it is ready, and exits with 0 when all are. Exits with 1 once all are ready or need a user
 /// to act, with the report of each that does; and with 1 after the timeout. Changes go to standard error; a terminal
-/// also shows the elapsed time.
+/// also shows the elapsed time. With --output, prints names or objects of all that are ready in the end.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 #[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&ResourceType::DEPLOYMENTS_FIRST)))))]
@@ -43,6 +47,9 @@ pub(in crate::cli) struct Wait {
     /// Maximum time to wait for all resources, such as 90s or 20m.
     #[arg(long, value_name = "DURATION", default_value = TIMEOUT, value_parser = parse_duration)]
     timeout: Duration,
+
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Waits for one `ConnectorDeployment`.
@@ -56,7 +63,7 @@ pub(in crate::cli) async fn await_ready(
     timeout: Duration,
 ) -> Result<(), Failed> {
     let found = get(client, namespace, ResourceType::Deployment, name).await?;
-    let followed = Followed { goal: Goal::Ready, timeout };
+    let followed = Followed { goal: Goal::Ready, timeout, output: Output::default() };
     follow(client, &Clock::system(), &[(ResourceType::Deployment, found)], &followed).await
 }
 
@@ -69,5 +76,6 @@ pub(in crate::cli) async fn wait(args: Wait) -> Result<(), Failed> {
     if found.is_empty() {
         return Err(Failed::Unfinished("there is nothing to wait for".to_owned()));
     }
-    follow(&client, &Clock::system(), &found, &Followed { goal: Goal::Ready, timeout: args.timeout }).await
+    let followed = Followed { goal: Goal::Ready, timeout: args.timeout, output: args.output };
+    follow(&client, &Clock::system(), &found, &followed).await
 }

@@ -75,6 +75,8 @@ pub struct Unready {
     pub condition: ConditionUpdate,
     /// Every value by its name, so that the names can be checked; missing values are empty. Never sent.
     pub names: Box<Desired>,
+    /// The message of the condition for a plan that knows files, and no namespace.
+    pub among_files: String,
 }
 
 impl Unready {
@@ -86,11 +88,12 @@ impl Unready {
 }
 
 fn besides(condition: ConditionUpdate, problems: &[String]) -> ConditionUpdate {
-    if problems.is_empty() {
-        return condition;
-    }
-    let message = format!("{}. Also: {}", condition.message, problems.join("; "));
+    let message = also(condition.message, problems);
     ConditionUpdate::new(condition.reason, message)
+}
+
+fn also(message: String, problems: &[String]) -> String {
+    if problems.is_empty() { message } else { format!("{message}. Also: {}", problems.join("; ")) }
 }
 
 /// Returns the values that this resource sent, as far as they are known, and that the deployment may still have.
@@ -361,12 +364,13 @@ impl<'a> Gather<'a> {
         let problems: Vec<_> =
             self.unusable.into_values().map(|condition| condition.message).chain(self.invalid).collect();
         let names = Box::new(self.desired);
+        let among_files = also(self.missing.among_files(), &problems);
         let condition = if let Some((_, missing)) = missing {
             besides(ConditionUpdate::new(reason, missing), &problems)
         } else {
             ConditionUpdate::new(reason, problems.join("; "))
         };
-        Err(Unready { condition, names })
+        Err(Unready { condition, names, among_files })
     }
 }
 

@@ -40,16 +40,26 @@ impl Missing {
     pub(super) fn report(&self) -> Option<(Reason, String)> {
         let secret = self.0.keys().any(|place| place.kind == Named::Secret);
         let reason = if secret { Reason::SecretMissing } else { Reason::ConfigMapMissing };
-        let each: Vec<String> = self.0.iter().map(|(place, fields)| sentence(place, fields)).collect();
-        (!each.is_empty()).then(|| (reason, each.join("; ")))
+        (!self.0.is_empty()).then(|| (reason, self.sentences("does not exist in this namespace")))
+    }
+
+    /// Returns the message for a plan that knows files, and no namespace.
+    pub(super) fn among_files(&self) -> String {
+        self.sentences("is not among the files")
+    }
+
+    /// `absent`: the words about an object that does not exist.
+    fn sentences(&self, absent: &str) -> String {
+        let each: Vec<String> = self.0.iter().map(|(place, fields)| sentence(place, fields, absent)).collect();
+        each.join("; ")
     }
 }
 
-fn sentence(place: &Place, fields: &BTreeSet<String>) -> String {
+fn sentence(place: &Place, fields: &BTreeSet<String>, absent: &str) -> String {
     let Place { kind, object, key } = place;
     let kind = kind.as_str();
     let what = match key {
-        None => format!("{kind} {object} does not exist in this namespace"),
+        None => format!("{kind} {object} {absent}"),
         Some(key) => format!("{kind} {object} has no key {key}"),
     };
     let listed: Vec<&str> = fields.iter().take(FIELDS).map(String::as_str).collect();
@@ -110,6 +120,15 @@ mod tests {
             let expected = expected.map(|(reason, message)| (reason, message.to_owned()));
             assert_eq!(missing.report(), expected, "{case}");
         }
+    }
+
+    #[test]
+    fn a_plan_of_files_names_no_namespace() {
+        let mut missing = Missing::default();
+        missing.object(Named::ConfigMap, "c", "A");
+        missing.key(Named::Secret, "s", "k", "B");
+        let expected = "Secret s has no key k (needed by B); ConfigMap c is not among the files (needed by A)";
+        assert_eq!(missing.among_files(), expected);
     }
 
     #[test]

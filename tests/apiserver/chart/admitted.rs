@@ -9,7 +9,7 @@ use crate::helm::{self, identity};
 /// The sets of values whose rendered manifests are committed.
 const SETS: [&str; 3] = ["default", "one-namespace", "everything"];
 /// Kinds of the Prometheus Operator, whose CRDs this API server does not have.
-const ELSEWHERE: [&str; 2] = ["ServiceMonitor", "PrometheusRule"];
+const ELSEWHERE: [&str; 3] = ["ServiceMonitor", "PodMonitor", "PrometheusRule"];
 
 /// A sandbox with the namespaces that the manifests name, one of them with the enforced standard.
 async fn place() -> Sandbox {

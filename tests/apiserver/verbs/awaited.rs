@@ -24,6 +24,15 @@ async fn several_resources_are_awaited_together() {
     lines.sort_unstable();
     assert_eq!(lines, ["check/add-to-cart", "deployment/tax", "project/shop"], "{printed}");
 
+    let names = super::printed(sandbox, &["wait", "project/shop", "tax", "--output", "name"]).await;
+    assert_eq!(names, "connectproject.connect-operator.io/shop\nconnectordeployment.connect-operator.io/tax\n");
+    let object = super::printed(sandbox, &["wait", "tax", "--output", "json"]).await;
+    let object: serde_json::Value = serde_json::from_str(&object).expect("nothing but the object is printed");
+    assert_eq!(object["metadata"]["name"], "tax");
+    let again = ["reconcile", "tax", "--wait", "--output", "json"];
+    let object: serde_json::Value = serde_json::from_str(&super::printed(sandbox, &again).await).expect("an object");
+    assert_eq!(object["metadata"]["name"], "tax");
+
     // One that needs a user to act does not hide that another is ready, and the other way round.
     let mut wrong = with_spec(shop.deployment(), &level("loud"));
     wrong["metadata"]["name"] = "wrong".into();
@@ -44,26 +53,15 @@ async fn nothing_to_wait_for_is_a_failure() {
 }
 
 /// Moves the cursor to the start of its line, and clears the line.
-const CLEAR: &str = "\r\u{1b}[K";
+pub(super) const CLEAR: &str = "\r\u{1b}[K";
 
 #[tokio::test]
 async fn a_terminal_shows_the_elapsed_time_in_one_line_that_is_gone_in_the_end() {
     let shop = Shop::open().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     shop.until_reason("SecretMissing").await;
-    // `script` runs a command in a terminal, which has no size of its own.
-    let wait = "stty cols 60 rows 24; exec \"$PROGRAM\" wait tax --namespace \"$NAMESPACE\"";
-    let mut terminal = Command::new("script")
-        .args(["--quiet", "--return", "--command", wait, "/dev/null"])
-        .env_clear()
-        .envs([("PATH", "/usr/bin:/bin"), ("PROGRAM", env!("CARGO_BIN_EXE_connect-operator"))])
-        .env("NAMESPACE", &shop.sandbox.namespace)
-        .env("KUBECONFIG", shop.sandbox.kubeconfig())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
+    let wait = format!("wait tax --namespace {}", shop.sandbox.namespace);
+    let mut terminal = in_terminal(&wait, &shop.sandbox).spawn().unwrap();
     let mut output = terminal.stdout.take().unwrap();
     let mut shown = Vec::new();
     let ticking = async {
@@ -81,6 +79,22 @@ async fn a_terminal_shows_the_elapsed_time_in_one_line_that_is_gone_in_the_end()
     assert!(lines.iter().any(|line| line.starts_with("deployment/tax: Deployed: ")), "{lines:#?}");
     let longest = shown.split(CLEAR).filter(|line| !line.contains('\n')).map(|line| line.chars().count()).max();
     assert!(longest.is_some_and(|longest| longest < 60), "{longest:?}: {shown:?}");
+}
+
+/// Returns a command that runs the program in a terminal of 60 columns.
+pub(super) fn in_terminal(arguments: &str, sandbox: &Sandbox) -> Command {
+    // `script` runs a command in a terminal, which has no size of its own.
+    let line = format!("stty cols 60 rows 24; exec \"$PROGRAM\" {arguments}");
+    let mut command = Command::new("script");
+    command
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .env_clear()
+        .envs([("PATH", "/usr/bin:/bin"), ("PROGRAM", env!("CARGO_BIN_EXE_connect-operator"))])
+        .env("KUBECONFIG", sandbox.kubeconfig())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    command
 }
 
 /// Returns the elapsed times in the lines about the missing Secret.

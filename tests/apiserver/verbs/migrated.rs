@@ -7,6 +7,7 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
+use super::awaited::{CLEAR, in_terminal};
 use super::ended;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
@@ -73,7 +74,8 @@ async fn stored_objects_are_rewritten_and_the_former_version_can_be_dropped() {
 
     sandbox.install(vec![with_versions(&[names::VERSION, "v1beta1"])]).await;
     let before = versions(&sandbox).await;
-    let (code, stdout, _) = migrate(&sandbox, &["--dry-run"]).await;
+    let (code, stdout, stderr) = migrate(&sandbox, &["--dry-run"]).await;
+    assert_eq!(stderr, format!("{CRD}: 100 of {OBJECTS} objects\n"), "a pipe gets plain lines");
     let planned =
         format!("{CRD}: {OBJECTS} objects would be rewritten as v1beta1; stored versions: v1alpha1, v1beta1\n");
     assert_eq!((code, stdout), (Some(0), planned));
@@ -84,7 +86,7 @@ async fn stored_objects_are_rewritten_and_the_former_version_can_be_dropped() {
     assert!(stderr.contains("the right to list customresourcedefinitions"), "{stderr}");
 
     let (code, stdout, stderr) = migrate(&sandbox, &[]).await;
-    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert_eq!((code, stderr), (Some(0), format!("{CRD}: 100 of {OBJECTS} objects\n")));
     assert!(stdout.starts_with(&format!("{CRD}: {OBJECTS} objects rewritten as v1beta1, 0 changed")), "{stdout}");
     assert_eq!(stored(&sandbox).await, ["v1beta1"]);
     let after = versions(&sandbox).await;
@@ -94,4 +96,21 @@ async fn stored_objects_are_rewritten_and_the_former_version_can_be_dropped() {
     );
     // The API server accepts that only because no object needs the former version.
     sandbox.install(vec![with_versions(&["v1beta1"])]).await;
+
+    sandbox.install(vec![with_versions(&["v1beta1", "v1beta2"])]).await;
+    a_terminal_counts_in_one_line_that_is_gone_in_the_end(&sandbox).await;
+}
+
+async fn a_terminal_counts_in_one_line_that_is_gone_in_the_end(sandbox: &Sandbox) {
+    let mut terminal = in_terminal("migrate", sandbox);
+    let shown = in_time(terminal.output()).await.expect("it ends").unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let counted = |number: usize| shown.contains(&format!(" {CRD}: {number} of "));
+    assert!((1..=OBJECTS).all(counted), "{shown:?}");
+    let lines: Vec<_> =
+        shown.lines().filter_map(|line| line.rsplit(CLEAR).next()).filter(|it| !it.is_empty()).collect();
+    assert!(
+        matches!(lines[..], [line] if line.starts_with(&format!("{CRD}: {OBJECTS} objects rewritten"))),
+        "{lines:#?}"
+    );
 }

@@ -75,6 +75,7 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("fullnameOverride=blue", "--lease-name=blue"),
         ("caBundle.secretName=ours", "--ca-file=/etc/connect-operator/ca/ca.crt"),
         ("secrets.requireLabel=true", "--require-secret-label"),
+        ("clusterProjects.enabled=true", "--cluster-projects"),
         ("extraArgs={--concurrency=1}", "--concurrency=1"),
         ("replicaCount=1", "--leader-elect"),
         ("replicaCount=1", "--operator-namespace=connect-operator"),
@@ -89,12 +90,26 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("replicaCount=1", "--selector"),
         ("replicaCount=1", "--ca-file"),
         ("replicaCount=1", "--require-secret-label"),
+        ("clusterProjects.enabled=false", "--cluster-projects"),
         ("replicaCount=1,leaderElection.enabled=false", "--leader-elect"),
         ("metrics.enabled=false", "--metrics-listen"),
         ("replicaCount=1", "--otlp-endpoint"),
     ] {
         let arguments = container(set)["args"].to_string();
         assert!(!arguments.contains(absent), "{set}: {arguments}");
+    }
+}
+
+#[test]
+fn the_program_accepts_the_arguments_of_each_set() {
+    for set in SETS {
+        let manifests = helm::manifests(&["--values", &format!("{FOLDER}/{set}.values.yaml")]);
+        let deployment = manifests.iter().find(|it| it["kind"] == "Deployment").expect(set);
+        let arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"].clone();
+        let arguments: Vec<String> = serde_json::from_value(arguments).unwrap();
+        let words = ["connect-operator".to_owned()].into_iter().chain(arguments);
+        let parsed = connect_operator::cli::command().try_get_matches_from(words);
+        assert!(parsed.is_ok(), "{set}: {parsed:?}");
     }
 }
 

@@ -7,6 +7,7 @@ mod book;
 mod command_line;
 mod commands;
 mod dev_server;
+mod diagrams;
 mod links;
 mod metrics;
 pub(crate) mod reasons;

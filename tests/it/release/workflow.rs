@@ -47,7 +47,7 @@ fn contributing_lists_the_commands_of_the_nightly_run() {
     let block = section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
     let listed: Vec<_> = block.lines().collect();
     assert_eq!(listed, commands(&justfile, "nightly"));
-    for needed in ["scripts/release --dry-run", "mdbook build"] {
+    for needed in ["scripts/release --dry-run", "scripts/book"] {
         assert!(listed.contains(&needed), "{needed}");
     }
 }

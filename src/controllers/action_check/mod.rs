@@ -222,15 +222,12 @@ impl Reconciler<'_> {
         before: &ActionCheckStatus,
         sent: &ActionCheckStatus,
     ) -> Result<Arc<ActionCheck>, kube::Error> {
-        let written = match self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await {
-            Ok(written) => written,
+        let (stored, error) = match self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await {
+            Ok(written) => (written, dropped()),
             // If only the response was lost, the next reconcile could not know that nothing was sent.
-            Err(error) => match self.api.get_opt(&self.object_ref.name).await {
-                Ok(Some(stored)) if is_intent(&stored, sent) => Some(stored),
-                _ => return Err(error),
-            },
+            Err(error) => (self.api.get_opt(&self.object_ref.name).await.unwrap_or_default(), error),
         };
-        written.filter(|written| is_intent(written, sent)).map(Arc::new).ok_or_else(dropped)
+        stored.filter(|stored| is_intent(stored, sent)).map(Arc::new).ok_or(error)
     }
 
     /// Writes the answer to a call that is not repeated, even if labels or the spec were changed meanwhile: an answer

@@ -43,12 +43,12 @@ pub(super) fn print(place: &Place, display: &Display, console: &str, variables: 
         ("Show what the operator reports, wait for it, and read the log", verbs.to_vec()),
         ("Change the Secret: one redeploy", vec![change_secret]),
         (
-            "Break a value: Failed, and the report in the status says why",
+            "Break a value: Failed, and the report in the status has the cause",
             vec![log_level("loud"), format!("{kubectl} describe cdep {DEPLOYMENT}")],
         ),
         ("Repair it", vec![log_level("info")]),
         (
-            "Publish a tag whose build fails: the status of the connector says why, the deployment keeps serving",
+            "Publish a tag whose build fails: the status of the connector has the cause, the deployment keeps serving",
             vec![
                 tag("1.2.0-not-published"),
                 format!("{kubectl} describe cst {STAGED}"),

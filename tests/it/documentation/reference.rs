@@ -59,7 +59,7 @@ fn page(crd: &CustomResourceDefinition) -> String {
         write!(
             page,
             "\n## Rules\n\nChecked by the API server at each write; those that name `oldSelf` at each change.\n\n\
-             | Where | What must be true | What is said if it is not |\n|---|---|---|\n{rules}"
+             | Where | What must be true | Message if it is not |\n|---|---|---|\n{rules}"
         )
         .unwrap();
     }

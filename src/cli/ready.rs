@@ -149,9 +149,10 @@ mod tests {
         (address, operator)
     }
 
+    const NO_CRDS: &str = "HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n";
+
     #[tokio::test]
     async fn only_a_200_is_ready() {
-        const NO_CRDS: &str = "HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n";
         for (answer, expected) in [
             (&["HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"], None),
             (&[NO_CRDS], Some("HTTP/1.1 503 Service Unavailable no CRDs")),
@@ -173,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_operator_that_is_ready_within_the_time_is_ready() {
-        let later = &["HTTP/1.1 503 Service Unavailable\r\n\r\nno CRDs\n", "", "HTTP/1.1 200 OK\r\n\r\nok"];
+        let later = &[NO_CRDS, "", "HTTP/1.1 200 OK\r\n\r\nok"];
         let (address, operator) = operator(later).await;
         run(Args { address, timeout: patience(), wait: patience() }).await.expect("ready at last");
         assert_eq!(operator.await.expect("it ends").len(), 3);

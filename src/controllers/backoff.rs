@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clock::{between, later};
 use connect_api::ApiError;
-use connect_api::error::Failure;
 use jiff::Timestamp;
 
 use super::problem;
@@ -39,7 +38,7 @@ impl Backoff {
     /// Records a failed call; returns the pause before the next one. A call that was held back says nothing about this
     /// resource: if it counted, a service that fails now and then would slow down resources whose calls it answers.
     pub fn failed(&mut self, asked: Asked, error: &ApiError, now: Timestamp) -> Duration {
-        if error.failure == Failure::HeldBack {
+        if error.is_held_back() {
             return error.retry_after.unwrap_or_default().max(SHORTEST_PAUSE);
         }
         self.failures = self.failures.saturating_add(1);
@@ -58,6 +57,8 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
+    use connect_api::error::Failure;
+
     use super::*;
 
     #[test]

@@ -56,4 +56,5 @@ pub mod spans;
 pub mod staged_connectors;
 pub mod tags;
 pub mod tracker;
+pub mod unwritten;
 pub mod values;

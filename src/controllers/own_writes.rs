@@ -82,7 +82,8 @@ impl OwnWrites {
         });
     }
 
-    /// Writes a status as [`patch::write_status`] does; one that is stored already costs nothing.
+    /// Writes `after` into the status of `object`, if it differs from `before`, and only if the object is still the version
+    /// that was read. Returns the object as the API server stored it; `None` if the status is unchanged (rule 21).
     ///
     /// # Errors
     /// Those of the API server; 409 if the object was changed meanwhile.

@@ -36,21 +36,7 @@ pub fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
-/// Writes `after` into the status of `object`, if it differs from `before`, and only if the object is still the version
-/// that was read. Returns the object as the API server stored it; `None` if the status is unchanged (rule 21).
-///
-/// # Errors
-/// Those of the API server; 409 if the object was changed meanwhile.
-pub async fn write_status<K, S>(api: &Api<K>, object: &K, before: &S, after: &S) -> Result<Option<K>, kube::Error>
-where
-    K: Resource + Clone + DeserializeOwned + Debug,
-    S: Serialize,
-{
-    let Some(status) = status_patch(before, after)? else { return Ok(None) };
-    patch_status(api, object, status).await.map(Some)
-}
-
-/// Returns the patch that turns one status into another; `None` if they are equal.
+/// Returns the patch that turns one status into another; `None` if they are equal, so that nothing is written (rule 21).
 ///
 /// # Errors
 /// That a status cannot be serialized.

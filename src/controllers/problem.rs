@@ -130,7 +130,7 @@ pub fn condition_of_call(
 ) -> Option<ConditionUpdate> {
     // Busy, another version and an existing key need no action of a user.
     let passing = matches!(error.reaction(), Reaction::Wait | Reaction::Refetch) || key_exists;
-    (!passing || error.failure == Failure::HeldBack).then(|| condition_of(error, rights, project))
+    (!passing || error.is_held_back()).then(|| condition_of(error, rights, project))
 }
 
 /// Returns the condition for a remote that cannot be used. `project`: its key.

@@ -1,7 +1,6 @@
 //! What a refused request to the API server means for a resource: a condition that users can read.
 //!
-//! Pure. Refused writes of a status are not handled here, because no user could read them there: they are logged and
-//! counted.
+//! Pure. A refused write of the status itself is an Event (`unwritten.rs`), because no user could read it in the status.
 
 use std::time::Duration;
 
@@ -32,11 +31,14 @@ pub enum Access {
 /// # Errors
 /// The same error, if it is transient: no response, a conflict, or a busy API server. It passes by itself.
 pub fn condition(access: Access, request: &str, error: kube::Error) -> Result<ConditionUpdate, kube::Error> {
-    let kube::Error::Api(status) = &error else { return Err(error) };
-    if status.code == 404 || !is_definite(access, status) {
-        return Err(error);
-    }
-    Ok(refused(request, status))
+    definite(access, &error).map(|status| refused(request, status)).ok_or(error)
+}
+
+/// Returns the answer to a request that would be refused again, until a user changes something.
+#[must_use]
+pub fn definite(access: Access, error: &kube::Error) -> Option<&Status> {
+    let kube::Error::Api(status) = error else { return None };
+    (status.code != 404 && is_definite(access, status)).then_some(&**status)
 }
 
 /// Whether the same request would be refused again, until a user changes something.
@@ -55,9 +57,14 @@ pub fn is_definite(access: Access, status: &Status) -> bool {
 /// Returns the condition for a request that was refused with this status.
 pub fn refused(request: &str, status: &Status) -> ConditionUpdate {
     tracing::warn!(request, reason = status.message, "the cluster refused");
+    ConditionUpdate::new(Reason::KubernetesError, cut(&message(request, status), LONGEST_MESSAGE))
+}
+
+/// Returns the sentence about a request that was refused with this status.
+#[must_use]
+pub fn message(request: &str, status: &Status) -> String {
     let why = if status.message.is_empty() { &status.reason } else { &status.message };
-    let message = format!("The Kubernetes API server refused to {request}: {why}");
-    ConditionUpdate::new(Reason::KubernetesError, cut(&message, LONGEST_MESSAGE))
+    format!("The Kubernetes API server refused to {request}: {why}")
 }
 
 /// Whether waiting does not help: the right to read is missing, or the namespace or kind does not exist. An API server

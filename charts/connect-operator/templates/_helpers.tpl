@@ -182,7 +182,7 @@ port: metrics
 path: /metrics
 interval: {{ .interval }}
 scrapeTimeout: {{ .scrapeTimeout }}
-# Labels `namespace` and so on of a metric are those of the resource it tells of.
+# Labels `namespace` and so on of a metric are those of the resource it describes.
 honorLabels: true
 {{- with .relabelings }}
 relabelings:

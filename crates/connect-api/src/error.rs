@@ -237,6 +237,13 @@ impl ApiError {
         }
     }
 
+    /// Returns whether the call was held back on this side. That says nothing about this call: another one failed, or the
+    /// service asked for a pause.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        self.failure == Failure::HeldBack
+    }
+
     /// Returns the first listed code, or the first code of the response if none is listed.
     #[must_use]
     pub fn code(&self) -> Option<&ErrorCode> {

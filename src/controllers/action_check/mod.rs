@@ -31,6 +31,7 @@ use super::reason::Reason;
 use super::refusal::{self, Access};
 use super::remedy::{self, HostList};
 use super::tracker::ReconcileOutcome;
+use super::unwritten::Unwritten;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
 /// Stack of a thread that compiles or evaluates assertions, in bytes: several times what the deepest ones were measured
@@ -56,7 +57,8 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
-    let run = Reconciler { api, object, context: &context, object_ref: &object_ref };
+    let unwritten = Unwritten::default();
+    let run = Reconciler { api, object, context: &context, object_ref: &object_ref, unwritten };
     // Boxed to keep the futures around it small.
     let next = match Box::pin(run.reconcile()).await {
         Err(error) => run.report_kubernetes_error(error).await,
@@ -67,7 +69,10 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
             context.requeue_timers.set(&object_ref, [again, run.foreign()].into_iter().flatten().min());
             (Action::await_change(), ended)
         }
-        Err(error) => object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
+        Err(error) => {
+            run.unwritten.report(&context, &*run.object, "Check");
+            object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR)
+        }
     }
 }
 
@@ -86,6 +91,7 @@ struct Reconciler<'a> {
     object: Arc<ActionCheck>,
     context: &'a Context,
     object_ref: &'a ObjectRef,
+    unwritten: Unwritten,
 }
 
 impl Reconciler<'_> {
@@ -185,16 +191,22 @@ impl Reconciler<'_> {
         let started = self.context.clock.now();
         let before = self.object.status.clone().unwrap_or_default();
         let sent = self.claimed(status::about_to_send(&before, &wanted.cause, started));
-        let object = if wanted.writes { self.write_intent(&before, &sent).await? } else { Arc::clone(&self.object) };
+        let object = if wanted.writes {
+            let condition = status::ready_condition(&sent, true);
+            let written = self.write_intent(&before, &sent).await;
+            written.inspect_err(|error| self.unwritten.note(&condition, error))?
+        } else {
+            Arc::clone(&self.object)
+        };
         let result = act::call(prepared, started).await;
         let after = status::answered(&sent, &result, wanted.writes, self.context.clock.now());
         let written = if wanted.writes {
-            self.write_answer(object, &sent, &after).await?
+            self.write_answer(object, &sent, &after).await
         } else {
-            self.context.own_writes.write_status(&self.api, &*object, &before, &after).await?
+            self.context.own_writes.write_status(&self.api, &*object, &before, &after).await
         };
         let condition = status::ready_condition(&after, wanted.writes);
-        if let Some(written) = written {
+        if let Some(written) = written.inspect_err(|error| self.unwritten.note(&condition, error))? {
             self.event(&before, &written, &condition);
         }
         let again = match decide::decide(&after, wanted, self.context.clock.now()) {
@@ -210,15 +222,12 @@ impl Reconciler<'_> {
         before: &ActionCheckStatus,
         sent: &ActionCheckStatus,
     ) -> Result<Arc<ActionCheck>, kube::Error> {
-        let written = match self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await {
-            Ok(written) => written,
+        let (stored, error) = match self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await {
+            Ok(written) => (written, dropped()),
             // If only the response was lost, the next reconcile could not know that nothing was sent.
-            Err(error) => match self.api.get_opt(&self.object_ref.name).await {
-                Ok(Some(stored)) if is_intent(&stored, sent) => Some(stored),
-                _ => return Err(error),
-            },
+            Err(error) => (self.api.get_opt(&self.object_ref.name).await.unwrap_or_default(), error),
         };
-        written.filter(|written| is_intent(written, sent)).map(Arc::new).ok_or_else(dropped)
+        stored.filter(|stored| is_intent(stored, sent)).map(Arc::new).ok_or(error)
     }
 
     /// Writes the answer to a call that is not repeated, even if labels or the spec were changed meanwhile: an answer
@@ -254,7 +263,8 @@ impl Reconciler<'_> {
         let generation = self.object.metadata.generation.unwrap_or_default();
         let about = (generation, self.object.spec.suspend);
         let after = self.claimed(status::with_condition(&before, condition, about, self.context.clock.now()));
-        if let Some(written) = self.context.own_writes.write_status(&self.api, &*self.object, &before, &after).await? {
+        let written = self.context.own_writes.write_status(&self.api, &*self.object, &before, &after).await;
+        if let Some(written) = written.inspect_err(|error| self.unwritten.note(condition, error))? {
             self.event(&before, &written, condition);
         }
         Ok((None, ReconcileOutcome::Reported(Some(condition.reason))))

@@ -37,9 +37,10 @@ use super::project_object::ProjectObject;
 use super::project_quota::Admission;
 use super::reason::Reason;
 use super::references::Named;
-use super::refusal;
+use super::refusal::{self, FINALIZERS};
 use super::remote::{Remote, Settings};
 use super::tracker::ReconcileOutcome;
+use super::unwritten::Unwritten;
 use crate::crd::ConnectProjectStatus;
 use crate::names;
 
@@ -65,14 +66,18 @@ pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) 
         Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
         Err(error) => return object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     };
+    let unwritten = Unwritten::default();
     // Boxed to keep the futures around it small.
-    let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref)).await {
-        Err(error) => report_kubernetes_error(&*object, &context, &object_ref, refusal::ANY, error).await,
+    let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref, &unwritten)).await {
+        Err(error) => report_kubernetes_error(&*object, &context, &object_ref, &unwritten, refusal::ANY, error).await,
         ended => ended,
     };
     match ended {
         Ok(ended) => (Action::await_change(), ended),
-        Err(error) => object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
+        Err(error) => {
+            unwritten.report(&context, &*object, "Reconcile");
+            object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR)
+        }
     }
 }
 
@@ -80,6 +85,7 @@ async fn reconcile_project<P: ProjectObject>(
     object: Arc<P>,
     context: &Context,
     object_ref: &ObjectRef,
+    unwritten: &Unwritten,
 ) -> Result<ReconcileOutcome, kube::Error> {
     let api = P::api(context.client.clone(), &object_ref.namespace);
     let manages =
@@ -111,7 +117,7 @@ async fn reconcile_project<P: ProjectObject>(
         match object::add_finalizer(context, &api, &*object).await {
             Ok(held) => Arc::new(held),
             Err(error) => {
-                return report_kubernetes_error(&*object, context, object_ref, refusal::FINALIZERS, error).await;
+                return report_kubernetes_error(&*object, context, object_ref, unwritten, FINALIZERS, error).await;
             }
         }
     };
@@ -133,7 +139,8 @@ async fn reconcile_project<P: ProjectObject>(
             .is_err_and(|condition| condition.reason == Reason::KubernetesError)
             .then_some(REFUSED_AGAIN),
     ];
-    let reason = if manages { Some(patch_status(&api, &*object, context, users, access).await?) } else { None };
+    let reason =
+        if manages { Some(patch_status(&api, &*object, context, unwritten, users, access).await?) } else { None };
     if let Some(pause) = again.into_iter().flatten().min() {
         context.requeue_timers.set_within(object_ref, pause);
     }
@@ -146,6 +153,7 @@ async fn report_kubernetes_error<P: ProjectObject>(
     object: &P,
     context: &Context,
     object_ref: &ObjectRef,
+    unwritten: &Unwritten,
     request: &str,
     error: kube::Error,
 ) -> Result<ReconcileOutcome, kube::Error> {
@@ -155,10 +163,10 @@ async fn report_kubernetes_error<P: ProjectObject>(
     let condition = refusal::condition(refusal::Access::Write, request, error)?;
     publish_failure(object, context, object_ref, &condition);
     let api = P::api(context.client.clone(), &object_ref.namespace);
+    let users = Use::Known(known_users(context, object_ref));
     let access = Access { remote: Err(condition), unkept: None, gone: false };
     // Boxed to keep the common path's future small: this is rare.
-    let reason =
-        Box::pin(patch_status(&api, object, context, Use::Known(known_users(context, object_ref)), access)).await?;
+    let reason = Box::pin(patch_status(&api, object, context, unwritten, users, access)).await?;
     context.requeue_timers.set_within(object_ref, REFUSED_AGAIN);
     Ok(ReconcileOutcome::Reported(Some(reason)))
 }
@@ -295,6 +303,7 @@ async fn patch_status<P: ProjectObject>(
     api: &Api<P>,
     object: &P,
     context: &Context,
+    unwritten: &Unwritten,
     users: Use,
     access: Access,
 ) -> Result<Reason, kube::Error> {
@@ -320,7 +329,8 @@ async fn patch_status<P: ProjectObject>(
     let mut after = status::summarize(&before, &facts, context.clock.now());
     after.controller = context.foreign_installs.mine();
     let condition = status::ready_condition(&facts);
-    let written = context.own_writes.write_status(api, object, &before, &after).await?;
+    let written = context.own_writes.write_status(api, object, &before, &after).await;
+    let written = written.inspect_err(|error| unwritten.note(&condition, error))?;
     // The mirror waits until the status announces it. The response to an earlier write that did may have been lost.
     if after.registry.is_some() && (before.registry.is_none() || matches!(facts.mirror, Mirror::Unknown)) {
         context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));

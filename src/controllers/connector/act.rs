@@ -7,12 +7,14 @@ use serde_json::json;
 use super::desired::{self, Desired, Owner};
 use super::errors::{OfRequest as _, RequestError};
 use super::observe;
-use crate::controllers::patch::write_status;
+use crate::controllers::patch::{patch_status, status_patch};
 use crate::crd::Connector;
 use crate::names;
 
 /// Maximum attempts of a write that conflicts with a newer version of the object.
 const ATTEMPTS: u32 = 5;
+/// Verb of the request that writes a status.
+const STATUS: &str = "patch the status of";
 
 /// The result of a write.
 pub(super) struct Written {
@@ -64,10 +66,12 @@ async fn attempt_to_write(
     }
     let changed_by_others = desired::print(&object).changed_by_others;
     let object = bring_in_line(api, object, desired).await.writing("patch", name)?;
-    let before = object.status.clone();
-    let written = write_status(api, &object, &before, &Some(desired.status.clone())).await;
-    let written = written.writing("patch the status of", name)?;
-    Ok(Some(Written { object: written.unwrap_or(object), made, changed_by_others }))
+    let status = status_patch(&object.status.as_ref(), &Some(&desired.status)).writing(STATUS, name)?;
+    let object = match status {
+        Some(status) => patch_status(api, &object, status).await.writing(STATUS, name)?,
+        None => object,
+    };
+    Ok(Some(Written { object, made, changed_by_others }))
 }
 
 async fn create(api: &Api<Connector>, name: &str, desired: &Desired) -> Result<Connector, kube::Error> {

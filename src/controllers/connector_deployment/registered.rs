@@ -197,7 +197,7 @@ pub fn needs_declarations(call: &CallKind) -> bool {
 }
 
 /// Returns the condition while a call that needs the declarations cannot be sent. `absent`: the registry has no such
-/// connector; otherwise it cannot be read, or does not say what the connector declares.
+/// connector; otherwise it cannot be read, or does not report what the connector declares.
 #[must_use]
 pub fn undeclared(absent: bool, project: &str) -> ConditionUpdate {
     if absent {
@@ -205,7 +205,7 @@ pub fn undeclared(absent: bool, project: &str) -> ConditionUpdate {
         return ConditionUpdate::new(Reason::ConnectorNotFound, message);
     }
     let message = format!(
-        "Nothing is sent: the registry does not say which applications the connector declares, and the request has to \
+        "Nothing is sent: the registry does not report which applications the connector declares, and the request has to \
          name each of them. The registry is read again until it does. The API client needs {}",
         scopes::explain(&[Right::ViewConnectors], project)
     );

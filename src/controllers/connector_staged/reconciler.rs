@@ -290,7 +290,6 @@ impl RemoteKind for ConnectorStaged {
     ) -> Duration {
         let (now, interval) = (reconciler.context.clock.now(), reconciler.object.interval());
         let Some(error) = &done.error else {
-            reconciler.cache.backoff.worked();
             return if applied.key_taken { interval } else { OBSERVE_AGAIN };
         };
         // What earlier responses left says nothing about this one: their pauses were over before this call.

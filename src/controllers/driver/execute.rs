@@ -46,8 +46,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if let Some(note) = &note {
             tracing::info!(reason = reason.as_str(), "{note}");
         }
-        // What begins or ends a record is reported with its outcome.
         let accepted = matches!(result.response, Response::Accepted(_));
+        if accepted {
+            self.cache.backoff.worked();
+        }
+        // What begins or ends a record is reported with its outcome.
         let note = note.filter(|_| !(accepted && (K::creates(&call.kind) || K::deletes(&call.kind))));
         // The status comes first: it has what a restart needs.
         let next = self.apply(remote, &observed, &call.kind, result, applied).await;

@@ -55,6 +55,7 @@ use super::references::Named;
 use super::refusal;
 use super::remote::{Login, NotAdmitted, Purpose, Remote};
 use super::tracker::ReconcileOutcome;
+use super::unwritten::Unwritten;
 use crate::names;
 
 /// Pause before a project that is missing or cannot be read is looked up again; its appearance enqueues earlier.
@@ -82,6 +83,9 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
                 Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
                 outcome => outcome,
             };
+            if outcome.is_err() {
+                reconciler.unwritten.report(&context, &*reconciler.object, "Reconcile");
+            }
             reason = reconciler.reason();
             cache = reconciler.cache;
             outcome
@@ -121,6 +125,7 @@ pub struct Reconciler<'a, K: RemoteKind> {
     pub(super) object: Arc<K>,
     /// Whether this process had not met the remote for the resource before.
     pub(super) first: bool,
+    unwritten: Unwritten,
     pub(super) cache: Box<LocalCache<K::Transient, K::Operation, K::Cache>>,
 }
 
@@ -135,7 +140,8 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         // As it is stored: what its annotation claims is checked (rule 4).
         context.keys.wrote(&*object);
         let first = cache.login.is_none();
-        let mut reconciler = Self { context, object_ref, api, object, first, cache };
+        let unwritten = Unwritten::default();
+        let mut reconciler = Self { context, object_ref, api, object, first, unwritten, cache };
         reconciler.take_pending_create();
         reconciler
     }

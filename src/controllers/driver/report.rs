@@ -98,7 +98,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(Next::Again(again))
     }
 
-    /// Reports that the API server refused a request. What cannot be written either is in the log.
+    /// Reports that the API server refused a request.
     ///
     /// # Errors
     /// The same error, if it passes by itself, or if the condition cannot be written.
@@ -143,6 +143,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     }
 
     async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+        let written = self.store(status, condition).await;
+        written.inspect_err(|error| self.unwritten.note(condition, error))
+    }
+
+    async fn store(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
         if has_begun::<K>(&status) {
             self.add_finalizer().await?;
         } else {

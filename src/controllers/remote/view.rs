@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use clock::{between, later};
 use connect_api::ApiError;
-use connect_api::error::Failure;
 use connect_api::model::Deployment;
 use jiff::Timestamp;
 
@@ -243,7 +242,7 @@ impl View {
         let mut waiting = Vec::new();
         for object_ref in object_refs {
             if let Some(entry) = self.entries.get_mut(object_ref).filter(|entry| *entry.id == *id) {
-                if error.failure == Failure::HeldBack {
+                if error.is_held_back() {
                     entry.due = later(now, error.retry_after.unwrap_or_default());
                     continue;
                 }

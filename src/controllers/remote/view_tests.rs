@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use connect_api::error::Failure;
 use serde_json::json;
 
 use super::*;

@@ -8,21 +8,24 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::events::v1::Event;
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::cluster::{left, until_live};
 use super::pace::{FINE, meanwhile, stepped};
+use super::until_reported_with;
 
 use crate::manifests::with_spec;
 use crate::patience::{brief, in_time};
-use crate::shop::{SECRET, Shop};
+use crate::shop::{NAME, SECRET, Shop};
 use crate::tls_listener::{self, TlsListener};
 
 /// How the webhook handles writes of a resource and its status.
@@ -45,8 +48,8 @@ struct Webhook {
 }
 
 impl Webhook {
-    /// Starts a webhook, and registers it for every status in the namespace of `shop`, with this timeout in seconds.
-    async fn register(shop: &Shop, answers_within: u64) -> Self {
+    /// Starts a webhook, and registers it for these resources in the namespace of `shop`, with this timeout in seconds.
+    async fn register(shop: &Shop, resources: &[&str], answers_within: u64) -> Self {
         let webhook = Self { policy: Arc::new(Mutex::new(Policy::Allow)), asked: watch::Sender::new(0) };
         let (acceptor, pem) = tls_listener::acceptor(&[b"http/1.1"]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -63,7 +66,7 @@ impl Webhook {
                     "operations": ["UPDATE"],
                     "apiGroups": ["connect-operator.io"],
                     "apiVersions": ["*"],
-                    "resources": ["connectordeployments", "connectordeployments/status"],
+                    "resources": resources,
                 }],
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
                 "sideEffects": "None",
@@ -90,6 +93,11 @@ impl Webhook {
                 break;
             }
         }
+    }
+
+    async fn remove(self, shop: &Shop) {
+        let api: Api<MutatingWebhookConfiguration> = Api::all(shop.sandbox.client.clone());
+        api.delete(&shop.sandbox.namespace, &DeleteParams::default()).await.unwrap();
     }
 
     /// Applies this policy from now on.
@@ -142,7 +150,7 @@ async fn nothing_is_sent_while_a_webhook_prevents_storing_the_operation() {
         shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
         // Only the silent webhook makes the API server wait for that long; 30 s is the maximum.
         let within = if matches!(policy, Policy::Silent) { brief().as_secs().clamp(1, 30) } else { 30 };
-        let webhook = Webhook::register(&shop, within).await;
+        let webhook = Webhook::register(&shop, &["connectordeployments", "connectordeployments/status"], within).await;
         webhook.begin(policy);
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         meanwhile(&shop.clock, FINE, webhook.until_asked(3)).await;
@@ -151,8 +159,71 @@ async fn nothing_is_sent_while_a_webhook_prevents_storing_the_operation() {
         until_live(&shop).await;
         left(&shop, &format!("{policy:?}"), 0);
         shop.stop_operator().await;
-        let api: Api<MutatingWebhookConfiguration> = Api::all(shop.sandbox.client.clone());
-        api.delete(&shop.sandbox.namespace, &DeleteParams::default()).await.unwrap();
+        webhook.remove(&shop).await;
     });
     futures::future::join_all(rows).await;
+}
+
+/// Returns the `KubernetesError` Events: their object, note, type and count.
+async fn refusals(shop: &Shop) -> Vec<(String, String, String, i32)> {
+    let events = shop.api::<Event>().list(&ListParams::default()).await.unwrap().items;
+    let refusal = |event: Event| {
+        let regarding = event.regarding.unwrap_or_default();
+        let object = format!("{} {}", regarding.kind.unwrap_or_default(), regarding.name.unwrap_or_default());
+        let count = event.series.map_or(1, |series| series.count);
+        (object, event.note.unwrap_or_default(), event.type_.unwrap_or_default(), count)
+    };
+    let all = events.into_iter().filter(|event| event.reason.as_deref() == Some("KubernetesError"));
+    all.map(refusal).collect()
+}
+
+#[tokio::test]
+async fn a_status_that_a_webhook_denies_is_reported_by_one_event() {
+    let shop = Shop::with(super::cluster::options(), stepped()).await;
+    let statuses = ["connectordeployments/status", "connectprojects/status", "actionchecks/status"];
+    let webhook = Webhook::register(&shop, &statuses, 30).await;
+    webhook.begin(Policy::Deny);
+    let mut project = with_spec(shop.project(), &json!({"credentialsSecretRef": {"name": "none"}}));
+    project["metadata"]["name"] = json!("other");
+    let deployment = with_spec(shop.deployment(), &json!({"projectRef": {"name": "none"}}));
+    let check = json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ActionCheck", "metadata": {"name": "cart"},
+        "spec": {"frontend": {"url": shop.dev.url()}, "action": {"namespace": "cart", "name": "getCart"}, "method": "GET",
+            "locale": "en-GB", "extensionVersion": "1.4.0", "after": {"deploymentRef": {"name": NAME}}},
+    });
+    for manifest in [&project, &deployment, &check] {
+        shop.sandbox.apply(manifest).await.unwrap();
+    }
+    let lacking = [
+        ("ConnectProject other", "SecretMissing"),
+        ("ConnectorDeployment tax", "ProjectMissing"),
+        ("ActionCheck cart", "DeploymentNotReady"),
+    ];
+    let repeated = async {
+        let is_reported = |events: &[(String, String, String, i32)], (object, _): &(&str, &str)| {
+            events.iter().any(|(regarding, .., count)| regarding == object && *count > 2)
+        };
+        loop {
+            let events = refusals(&shop).await;
+            if lacking.iter().all(|row| is_reported(&events, row)) {
+                break events;
+            }
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    let Ok(events) = in_time(meanwhile(&shop.clock, FINE, repeated)).await else {
+        panic!("Events about each object, of several reconciles: {:?}", refusals(&shop).await)
+    };
+    for (object, reason) in lacking {
+        let notes: Vec<_> = events.iter().filter(|(regarding, ..)| regarding == object).collect();
+        let [(_, note, type_, _)] = notes[..] else { panic!("one Event about {object}: {notes:?}") };
+        assert_eq!(type_, "Warning", "{object}");
+        let denied = "no status today, as the test wants it. The status would report ";
+        assert!(note.contains(&format!("{denied}{reason}: ")), "{object}: {note}");
+    }
+    webhook.begin(Policy::Allow);
+    until_reported_with::<ConnectProject>(&shop, "other", "SecretMissing", &[]).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ProjectMissing", &[]).await;
+    until_reported_with::<ActionCheck>(&shop, "cart", "DeploymentNotReady", &[]).await;
+    webhook.remove(&shop).await;
 }

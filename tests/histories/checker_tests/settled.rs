@@ -91,6 +91,36 @@ fn the_checker_reports_a_removal_that_is_lost() {
 }
 
 #[test]
+fn the_checker_reports_values_of_every_source_that_are_not_sent() {
+    let whole = Shape { whole: true, ..Shape::default() };
+    check_all(vec![
+        (
+            "a global value that is new",
+            Shape::default(),
+            |simulation| observe(simulation, Shape { shop: 1, ..Shape::default() }),
+            "is Ready",
+        ),
+        (
+            "a global value that has changed",
+            Shape { shop: 1, ..Shape::default() },
+            |simulation| observe(simulation, Shape { shop: 2, ..Shape::default() }),
+            "is Ready",
+        ),
+        (
+            "a global value, and the resource is not Ready",
+            Shape { shop: 1, ..Shape::default() },
+            |simulation| {
+                simulation.forge_status(&json!({"conditions": null}));
+                observe(simulation, Shape { shop: 2, ..Shape::default() });
+            },
+            "and the remote has State",
+        ),
+        ("a value of a whole ConfigMap", whole, |simulation| simulation.config(2), "and the remote has State"),
+        ("a value of a whole Secret", whole, |simulation| simulation.secret(2), "and the remote has State"),
+    ]);
+}
+
+#[test]
 fn the_checker_reports_versions_that_are_not_followed_once() {
     let latest = Shape { latest: true, ..Shape::default() };
     check_all(vec![

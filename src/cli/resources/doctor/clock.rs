@@ -15,7 +15,7 @@ const TOLERATED: Duration = Duration::from_secs(30);
 pub(super) fn finding(server: Option<Timestamp>, (before, after): (Timestamp, Timestamp)) -> Finding {
     let Some(server) = server else {
         let remedy = "A proxy in front of the API server may remove the header Date.";
-        return Finding::new(Level::Warning, CHECK, "the API server does not tell the time".to_owned(), remedy);
+        return Finding::new(Level::Warning, CHECK, "the API server does not report its time".to_owned(), remedy);
     };
     // The server's time lies anywhere within its second.
     let (ahead, behind) = (server.as_second() - after.as_second(), before.as_second() - server.as_second() - 1);
@@ -42,7 +42,7 @@ mod tests {
             ("half a minute", Some(30), (0, 0), "agree"),
             ("this machine is behind", Some(32), (0, 1), "31 s behind"),
             ("this machine is ahead", Some(0), (32, 33), "31 s ahead"),
-            ("unknown", None, (0, 0), "does not tell"),
+            ("unknown", None, (0, 0), "does not report"),
         ] {
             let found = finding(server.map(time), (time(before), time(after)));
             assert!(found.message.contains(expected), "{case}: {}", found.message);

@@ -31,7 +31,7 @@ fn project(resource: &Resource, resources: &[Resource], program: &str) -> Findin
     let level = level(reason);
     if level != Level::Ok {
         let message = format!("{name}: {reason}: {}", ready.message);
-        return Finding::new(level, PROJECT, message, reason.sentence().replace('`', ""));
+        return Finding::new(level, PROJECT, message, remedy(reason, resource));
     }
     let Some((spec, status)) = resource.as_project() else { return Finding::ok(PROJECT, name) };
     let key = &spec.project_key;
@@ -55,6 +55,19 @@ fn project(resource: &Resource, resources: &[Resource], program: &str) -> Findin
     let scopes = scopes.join(", and ");
     let remedy = format!("Create an API client with {scopes}, and put it into the Secret {secret}{place}.");
     Finding::new(Level::Problem, PROJECT, message, remedy)
+}
+
+/// Returns what to do about a project with this reason. `docs/runbooks/ConnectRemoteUnreachable.md` has the same remedy.
+fn remedy(reason: Reason, project: &Resource) -> String {
+    let sentence = reason.sentence().replace('`', "");
+    let Some((spec, _)) = project.as_project().filter(|_| reason == Reason::ServiceUnavailable) else {
+        return sentence;
+    };
+    let (api, auth) = (spec.effective_api_url(), spec.effective_auth_url());
+    format!(
+        "{sentence}\nCheck for a NetworkPolicy, proxy or firewall between the operator and {api} and {auth}, and for a \
+         missing CA certificate (--ca-file). Otherwise read the status page of commercetools."
+    )
 }
 
 /// Returns the rights that the resources of a project need, each once.
@@ -176,10 +189,10 @@ mod tests {
             ),
             (
                 "unreachable",
-                with(("False", "Unreachable", "Reconciling"), &[]),
+                with(("False", "ServiceUnavailable", "Reconciling"), &[]),
                 None,
                 Level::Warning,
-                "Unreachable: because",
+                "ServiceUnavailable: because",
             ),
             ("unknown scopes", with(available, &[]), Some(&full), Level::Ok, "are not known"),
             ("all scopes", with(available, &["manage_project:my-shop"]), Some(&kit), Level::Ok, "has the scopes"),
@@ -212,6 +225,24 @@ mod tests {
             assert_eq!(found.level, level, "{case}: {}", found.message);
             assert!(found.message.contains(expected), "{case}: {}", found.message);
             assert!(found.message.contains("shop/shop"), "{case}: {}", found.message);
+        }
+    }
+
+    #[test]
+    fn a_project_that_is_not_available_has_a_remedy_of_its_reason() {
+        let hosts = "between the operator and https://connect.europe-west1.gcp.commercetools.com and \
+                     https://auth.europe-west1.gcp.commercetools.com, and for a missing CA certificate (--ca-file)";
+        for (reason, remedy) in [
+            ("ServiceUnavailable", hosts),
+            ("Throttled", "the operator continues after it"),
+            ("CredentialsRejected", "correct the Secret"),
+            ("SecretMissing", "create it"),
+            ("Later", "Use this program in the version of the operator"),
+        ] {
+            let found = projects(&[with(("False", reason, ""), &[])], "connect-operator");
+            let found = found[0].remedy.clone().unwrap_or_default();
+            assert!(found.contains(remedy), "{reason}: {found}");
+            assert_eq!(found.contains("NetworkPolicy"), reason == "ServiceUnavailable", "{reason}: {found}");
         }
     }
 

@@ -67,7 +67,7 @@ pub(super) const WATCHED: [Need; 7] = [
     ),
     need("", &["secrets", "configmaps"], &["get", "list", "watch"], Level::Problem, "to read credentials and values"),
     need("events.k8s.io", &["events"], &["create", "patch"], Level::Warning, "to report Events"),
-    need("", &["namespaces"], &["get"], Level::Warning, "to tell a namespace that is being deleted"),
+    need("", &["namespaces"], &["get"], Level::Warning, "to detect a namespace that is being deleted"),
 ];
 
 /// What an operator needs in its own namespace.

@@ -188,7 +188,6 @@ impl Deployment<'_> {
         let accepted =
             applied.persisted.operation.as_ref().is_some_and(|operation| operation.state == OperationState::Accepted);
         if accepted {
-            self.cache.backoff.worked();
             let now = self.context.clock.now();
             // The poller enqueues the resource after every change. A deployment that does not change at all needs one
             // reconcile of its own.

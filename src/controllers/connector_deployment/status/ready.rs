@@ -120,7 +120,7 @@ fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report:
                     "The service only deploys version {latest} of the connector, its latest, and not version {wanted}: \
                      set connector.version to {latest}"
                 ),
-                None => format!("The registry does not say whether version {wanted} of the connector is its latest"),
+                None => format!("The registry does not report whether version {wanted} of the connector is its latest"),
             },
         ),
         Outcome::VersionMismatch { wanted, running } => ConditionUpdate::new(

@@ -1,0 +1,70 @@
+//! A condition that the API server refuses to store. No user can read it in the status, so an Event reports it.
+
+use std::sync::OnceLock;
+
+use kube::runtime::events::EventType;
+
+use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
+use super::context::Context;
+use super::object::Object;
+use super::reason::Reason;
+use super::refusal::{self, Access};
+
+/// The first refused write of a status in one reconcile.
+#[derive(Debug, Default)]
+pub struct Unwritten(OnceLock<String>);
+
+impl Unwritten {
+    /// Records a condition that was not written, if the API server refused it and would refuse it again. The first one of
+    /// a reconcile counts: later ones report no more than that refusal.
+    pub fn note(&self, condition: &ConditionUpdate, error: &kube::Error) {
+        let Some(status) = refusal::definite(Access::Write, error) else { return };
+        // So that there is room for what the status lacks.
+        let refused = cut(&refusal::message("patch the status of this resource", status), LONGEST_MESSAGE / 2);
+        let ConditionUpdate { reason, message, .. } = condition;
+        let _ = self.0.set(format!("{refused}. The status would report {reason}: {message}"));
+    }
+
+    /// Publishes an Event about it. Call it once the reconcile has failed: otherwise the status reports the refusal.
+    pub fn report<K: Object>(&self, context: &Context, object: &K, action: &'static str) {
+        if let Some(note) = self.0.get() {
+            context.report(object, EventType::Warning, Reason::KubernetesError.into(), action, note);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn the_first_refused_condition_of_a_reconcile_is_reported_with_the_refusal() {
+        let answered = |code, why: &str| kube::Error::Api(Box::new(Status::failure(why, "").with_code(code)));
+        let missing = ConditionUpdate::new(Reason::SecretMissing, "Secret tax is missing");
+        let later = ConditionUpdate::new(Reason::KubernetesError, "refused");
+        let expected = |why: &str| {
+            format!(
+                "The Kubernetes API server refused to patch the status of this resource: {why}. The status would \
+                 report SecretMissing: Secret tax is missing"
+            )
+        };
+        for (case, error, expected) in [
+            ("a webhook", answered(403, "no status today"), Some(expected("no status today"))),
+            ("a webhook that does not respond", answered(500, "no response"), Some(expected("no response"))),
+            ("changed meanwhile", answered(409, "changed"), None),
+            ("deleted meanwhile", answered(404, "not found"), None),
+            ("no response", kube::Error::Service("connection reset".into()), None),
+        ] {
+            let unwritten = Unwritten::default();
+            unwritten.note(&missing, &error);
+            unwritten.note(&later, &error);
+            assert_eq!(unwritten.0.get(), expected.as_ref(), "{case}");
+        }
+        let unwritten = Unwritten::default();
+        unwritten.note(&missing, &answered(422, &"x".repeat(LONGEST_MESSAGE)));
+        let note = unwritten.0.into_inner().unwrap_or_default();
+        assert!(note.len() <= LONGEST_MESSAGE && note.ends_with("Secret tax is missing"), "{note}");
+    }
+}

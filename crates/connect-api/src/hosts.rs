@@ -112,7 +112,8 @@ pub struct Endpoint {
 
 impl AllowedHosts {
     /// The hosts of the service in any region: the Connect API and its authorization service (contract section 1), and
-    /// the HTTP API, which the operator reads for `spec.verify`.
+    /// the HTTP API, which the operator reads for `spec.verify`. One list holds for all three URLs of a project: who runs a gateway
+    /// in front of them names it once, and all hosts of the default list have the same owner.
     pub const DEFAULT: &'static str = "connect.*.commercetools.com,auth.*.commercetools.com,api.*.commercetools.com";
 
     /// Parses a list of patterns.

@@ -97,8 +97,21 @@ fn a_lease_is_taken_once_it_was_observed_unchanged_for_its_duration() {
 }
 
 #[test]
+fn a_released_lease_names_no_holder_and_may_be_taken_at_once() {
+    let held = held_by("me", 0);
+    let expected = LeaseSpec {
+        holder_identity: None,
+        lease_duration_seconds: Some(1),
+        renew_time: Some(MicroTime(at(5))),
+        ..held.clone()
+    };
+    assert_eq!(given_up(&held, at(5)), expected);
+}
+
+#[test]
 fn a_waiting_candidate_returns_how_long_to_wait() {
     let mut me = Candidate::new("me".to_owned(), LEASE);
+    assert_eq!(me.identity(), "me");
     let found = held_by("other", 0);
     for (second, left) in [(100, 15), (101, 14), (114, 1)] {
         let wait = Step::Wait { holder: "other".to_owned(), left: seconds(left) };

@@ -79,13 +79,19 @@ mod tests {
             (own.clone(), 0, 8, Some(8)),
             (Failure::HeldBack, 5, 5, Some(8)),
             (own.clone(), 0, 16, Some(16)),
-            (own, 60, 60, Some(60)),
+            (own.clone(), 60, 60, Some(60)),
         ] {
             let asked = (1, None);
             let paused = backoff.failed(asked.clone(), &error(failure.clone(), retry_after), now);
             assert_eq!(paused.as_secs(), pause, "{failure:?}");
             assert_eq!(backoff.left(&asked, now).map(|left| left.as_secs()), left, "{failure:?}");
         }
+        let over = later(now, Duration::from_mins(1));
+        assert_eq!(backoff.left(&(1, None), over), None, "the pause is over");
         assert_eq!(backoff.left(&(2, None), now), None, "a change ends the pause");
+        backoff.worked();
+        assert_eq!(backoff.failed((2, None), &error(own, 0), now).as_secs(), 8, "the first failure after a success");
+        backoff.worked();
+        assert_eq!(backoff.left(&(2, None), now), None, "a success ends the pause");
     }
 }

@@ -293,8 +293,9 @@ mod tests {
             assert_eq!(names(permissions.note(&event)), changed, "{case}");
             assert_eq!(word(&permissions, "shop"), expected, "{case}");
         }
-        assert_eq!(word(&permissions, "named"), "granted");
-        permissions.forget(&ObjectRef::cluster_project("demo"));
+        let project = ObjectRef::cluster_project("demo");
+        assert_eq!(permissions.namespaces(&project), BTreeSet::from(["named".to_owned(), "shop".to_owned()]));
+        permissions.forget(&project);
         assert_eq!(word(&permissions, "shop"), "unknown");
     }
 
@@ -326,9 +327,32 @@ mod tests {
         assert_eq!(word(&off, "named"), "denied");
         let refused = NamespacePermissions::new(true);
         let _ = refused.saw_project("demo", &by_label);
+        assert!(!refused.is_listed() && !refused.is_refused());
         refused.refused("namespaces is forbidden");
         assert_eq!((word(&refused, "shop"), word(&refused, "named")), ("denied", "granted"));
-        assert!(refused.is_listed());
+        assert!(refused.is_listed() && refused.is_refused());
+    }
+
+    #[test]
+    fn rule_29_only_a_denial_that_depends_on_labels_names_a_refused_list() {
+        let by_name = json!({"names": ["named"]});
+        let by_label = json!({"selector": {"matchLabels": {"team": "tax"}}});
+        for (case, allowed_namespaces, is_refused, words) in [
+            ("by name, before the list", &by_name, false, "does not include this namespace"),
+            ("by name, without the list", &by_name, true, "does not include this namespace"),
+            ("by label, without the list", &by_label, true, "refuses to list namespaces (forbidden)"),
+        ] {
+            let permissions = NamespacePermissions::new(true);
+            let _ = permissions.saw_project("demo", &allowed(allowed_namespaces.clone()));
+            if is_refused {
+                permissions.refused("forbidden");
+            }
+            let permission = permissions.permission(&ObjectRef::cluster_project("demo"), "shop");
+            assert!(
+                matches!(&permission, Permission::Denied(why) if why.message.contains(words)),
+                "{case}: {permission:?}"
+            );
+        }
     }
 
     #[test]

@@ -43,6 +43,8 @@ fn object(version: &str, uid: &str) -> ConnectorDeployment {
 fn client(server: &Arc<Mutex<ApiServer>>) -> Client {
     let server = Arc::clone(server);
     let service = tower::service_fn(move |request: Request<Body>| {
+        let managed = format!("fieldManager={}", crate::names::FIELD_MANAGER);
+        assert!(request.method() == Method::GET || request.uri().query().is_some_and(|query| query.contains(&managed)));
         let answer = server.lock().expect("a lock").answer(request.method());
         async move {
             let (code, body) = answer.ok_or("connection reset")?;
@@ -150,4 +152,15 @@ async fn a_status_that_is_stored_already_is_neither_written_nor_kept() {
     let written = writes.write_status(&api, &object("1", "a"), &same, &same).await.expect("an answer");
     assert!(written.is_none());
     assert!(writes.object_refs().is_empty());
+}
+
+#[tokio::test]
+async fn an_object_that_was_written_in_another_way_is_read_again() {
+    let server = ApiServer { stored: Some(object("2", "a")), write: Write::Stored, reads: 0 };
+    let server = Arc::new(Mutex::new(server));
+    let api = Api::<ConnectorDeployment>::namespaced(client(&server), "shop");
+    let writes = OwnWrites::default();
+    writes.unknown(&object_ref(&object("1", "a")));
+    let current = writes.current(&api, Arc::new(object("1", "a"))).await.expect("an answer");
+    assert_eq!(current.and_then(|object| object.resource_version()).as_deref(), Some("2"));
 }

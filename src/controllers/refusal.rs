@@ -128,6 +128,19 @@ mod tests {
     }
 
     #[test]
+    fn only_a_missing_right_or_object_cannot_be_seen() {
+        for (error, hidden) in [
+            (answered(403), true),
+            (answered(404), true),
+            (answered(401), false),
+            (answered(503), false),
+            (kube::Error::Service("connection reset".into()), false),
+        ] {
+            assert_eq!(cannot_be_seen(&error), hidden, "{error:?}");
+        }
+    }
+
+    #[test]
     fn pauses_grow_until_nothing_is_refused() {
         let mut kubernetes_error_backoff = KubernetesErrorBackoff::default();
         let again = |kubernetes_error_backoff: &mut KubernetesErrorBackoff| {

@@ -44,6 +44,7 @@ fn word(step: &Step) -> (&'static str, i32) {
 fn a_lease_is_taken_once_it_was_observed_unchanged_for_its_duration() {
     let short = LeaseSpec { lease_duration_seconds: Some(4), ..held_by("other", 0) };
     let silent = LeaseSpec { lease_duration_seconds: None, ..held_by("other", 0) };
+    let zero = LeaseSpec { lease_duration_seconds: Some(0), ..held_by("other", 0) };
     let given = given_up(&held_by("other", 0), at(5));
     let nobody = LeaseSpec { holder_identity: Some(String::new()), ..held_by("other", 0) };
     let long_ago = held_by("other", -1_000_000);
@@ -74,6 +75,7 @@ fn a_lease_is_taken_once_it_was_observed_unchanged_for_its_duration() {
         ),
         ("a shorter duration in the record", vec![(0, Some(short.clone())), (4, Some(short))], ("write", 4)),
         ("no duration in the record", vec![(0, Some(silent.clone())), (15, Some(silent))], ("write", 4)),
+        ("a duration of 0 in the record, which counts as none", vec![(0, Some(zero))], ("wait", -1)),
         ("released", vec![(0, Some(given))], ("write", 4)),
         ("an empty holder", vec![(0, Some(nobody))], ("write", 4)),
         ("held by us, after a lost response", vec![(0, Some(held_by("me", 0)))], ("write", 3)),
@@ -97,8 +99,21 @@ fn a_lease_is_taken_once_it_was_observed_unchanged_for_its_duration() {
 }
 
 #[test]
+fn a_released_lease_names_no_holder_and_may_be_taken_at_once() {
+    let held = held_by("me", 0);
+    let expected = LeaseSpec {
+        holder_identity: None,
+        lease_duration_seconds: Some(1),
+        renew_time: Some(MicroTime(at(5))),
+        ..held.clone()
+    };
+    assert_eq!(given_up(&held, at(5)), expected);
+}
+
+#[test]
 fn a_waiting_candidate_returns_how_long_to_wait() {
     let mut me = Candidate::new("me".to_owned(), LEASE);
+    assert_eq!(me.identity(), "me");
     let found = held_by("other", 0);
     for (second, left) in [(100, 15), (101, 14), (114, 1)] {
         let wait = Step::Wait { holder: "other".to_owned(), left: seconds(left) };

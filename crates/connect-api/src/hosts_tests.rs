@@ -16,6 +16,7 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
         "connect.plain",
         "http://[::1]:80",
         "https://[::2]:*",
+        "[::3]",
         "Bücher.example",
     ]);
     let not_allowed =
@@ -60,6 +61,7 @@ fn only_listed_hosts_are_called_and_only_literal_ones_may_be_plain_or_odd() {
         ("literal name, other port", "https://connect.internal", port("connect.internal", "connect.internal")),
         ("bracketed address", "http://[::1]:80", Ok(Reach::Any)),
         ("bracketed address, other port", "http://[::1]:81", plain("[::1]", "http://[::1]:81")),
+        ("bracketed address, without a port", "https://[::3]", Ok(Reach::Any)),
         ("metadata service", "http://169.254.169.254/", not_allowed("169.254.169.254", "http://169.254.169.254")),
         ("international name", "https://b\u{fc}cher.example", Ok(Reach::Any)),
         ("with a hyphen in front", "https://evil-commercetools.com", refused("evil-commercetools.com")),
@@ -138,6 +140,7 @@ fn a_refusal_names_the_pattern_that_allows_the_url() {
         let refused = hosts(&[]).endpoint(url).expect_err("nothing is listed");
         let UrlRefused::NotAllowed { pattern, .. } = &refused else { panic!("{refused}") };
         assert!(refused.to_string().contains(&format!("add `{pattern}` to the list")), "{refused}");
+        assert_eq!(refused.pattern(), Some(pattern.as_str()), "{url}");
         assert!(hosts(&[pattern]).endpoint(url).is_ok(), "{url}: {pattern}");
     }
 }
@@ -161,6 +164,7 @@ fn patterns_that_name_no_host_are_refused() {
         "host:x",
         "host:65536",
         "host:**",
+        "host:1:2",
         "a/b",
         "http://a/b",
         "u@h",
@@ -183,7 +187,24 @@ fn paths_are_joined_without_double_slashes_and_never_leave_the_base() {
         ("http://localhost", "//deployments", None),
     ] {
         let endpoint = allowed.endpoint(base).expect("the base is allowed");
+        assert_eq!(endpoint.to_string(), base.trim_end_matches('/'));
         assert_eq!(endpoint.at(path).as_ref().map(Url::as_str), expected, "{base} {path}");
+    }
+}
+
+#[test]
+fn only_hosts_of_this_machine_are_local() {
+    for (host, is_local) in [
+        ("localhost", true),
+        ("a.localhost", true),
+        ("localhost.example", false),
+        ("127.0.0.2", true),
+        ("10.0.0.1", false),
+        ("[::1]", true),
+        ("[::2]", false),
+    ] {
+        let endpoint = hosts(&[host]).endpoint(&format!("https://{host}")).expect("it is listed");
+        assert_eq!(endpoint.is_local(), is_local, "{host}");
     }
 }
 
@@ -197,6 +218,11 @@ fn addresses_that_are_not_public_are_known_in_every_disguise() {
         ("2600:1901::1", true),
         ("172.32.0.1", true),
         ("100.128.0.1", true),
+        ("8.0.0.1", true),
+        ("8.88.99.1", true),
+        ("192.1.0.1", true),
+        ("192.88.1.1", true),
+        ("198.20.0.1", true),
         ("100.100.100.200", false),
         ("192.0.0.192", false),
         ("192.0.2.1", false),
@@ -225,6 +251,7 @@ fn addresses_that_are_not_public_are_known_in_every_disguise() {
         ("255.255.255.255", false),
         ("224.0.0.1", false),
         ("198.18.0.1", false),
+        ("198.19.0.1", false),
         ("::", false),
         ("::1", false),
         ("fe80::1", false),
@@ -232,6 +259,7 @@ fn addresses_that_are_not_public_are_known_in_every_disguise() {
         ("fec0::1", false),
         ("ff02::1", false),
         ("::ffff:127.0.0.1", false),
+        ("::ffff:192.88.99.1", false),
         ("::127.0.0.1", false),
         ("64:ff9b::a00:1", false),
         ("2002:7f00:1::", false),

@@ -58,6 +58,7 @@ fn missing_applications_are_found_whether_or_not_the_record_lists_them() {
     ] {
         let found = missing(&record(status, declared, listed));
         assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{case}");
+        assert!(message(&found).contains(&format!("declares: {}. ", expected.join(", "))), "{case}");
     }
 }
 
@@ -93,6 +94,14 @@ fn each_call_names_the_applications_that_it_has_to_name() {
             declared(&["a", "b"]),
             Some(&whole),
             values(&["a"]),
+            &["a", "b"],
+        ),
+        (
+            "whatever the connector and the spec name",
+            redeploy(false),
+            declared(&["a"]),
+            Some(&whole),
+            values(&["c"]),
             &["a", "b"],
         ),
         (

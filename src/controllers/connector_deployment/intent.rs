@@ -152,12 +152,6 @@ pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> ConditionUpdat
     ConditionUpdate::new(Reason::StagedNotReady, format!("ConnectorStaged {name}: {why}"))
 }
 
-/// Whether the object is being deleted.
-#[must_use]
-pub fn is_deleting(object: &ConnectorDeployment) -> bool {
-    object.metadata.deletion_timestamp.is_some()
-}
-
 /// Returns what happens to the remote deployment when the object is deleted. `install`: the default policy of this
 /// install.
 #[must_use]

@@ -87,6 +87,8 @@ fn an_extension_must_call_a_host_of_the_deployment() {
             "{case}: {}",
             condition.message
         );
+        let without_url = url.is_none() || application == Some("events");
+        assert_eq!(condition.message.contains("has no URL"), without_url, "{case}: {}", condition.message);
     }
 }
 
@@ -130,6 +132,26 @@ fn a_subscription_must_send_to_a_topic_of_the_deployment() {
         let condition = condition.expect("it could be read");
         assert_eq!(condition.reason, expected, "{case}: {}", condition.message);
         assert!(!condition.message.contains("canary"), "{case}: {}", condition.message);
+    }
+}
+
+#[test]
+fn a_topic_is_shown_as_it_is_written() {
+    for text in [PUB_SUB, ARN, "orders-2"] {
+        assert_eq!(Topic::read(text).to_string(), text);
+    }
+}
+
+#[test]
+fn only_warnings_and_errors_of_a_report_are_findings() {
+    for (kinds, expected) in
+        [(&[][..], false), (&["Information"], false), (&["Information", "Warning"], true), (&["Error"], true)]
+    {
+        let entries: Vec<_> = kinds.iter().map(|kind| json!({"type": kind, "title": "t"})).collect();
+        let mut record = record(None, None);
+        let details = json!({"build": {"report": {"entries": entries}}});
+        record.details = serde_json::from_value(details).expect("it is details");
+        assert_eq!(has_findings(&record), expected, "{kinds:?}");
     }
 }
 

@@ -108,6 +108,7 @@ fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
         ("the tag before", json!({"status": {"connector": {"tag": "1"}}}), "does not run tag 2 yet, but 1"),
         ("a service that shows no tag", json!({"status": {"connector": {"tag": null}}}), "but an unknown one"),
         ("another id", json!({"status": {"connector": {"id": "two"}}}), "does not run tag 2 yet"),
+        ("the first version with this tag", json!({"status": {"connector": {"version": 6}}}), ""),
         ("the same tag in an earlier version", json!({"status": {"connector": {"version": 5}}}), "an earlier version"),
     ] {
         let objects = Objects { deployment: Some(deployment(&patch)), checks: Vec::new() };
@@ -152,6 +153,11 @@ fn a_check_proves_a_tag_only_if_it_passed_for_what_its_deployment_has_deployed()
         ),
         ("under way", json!({"status": {"outcome": "Sent"}}), "has not passed for this tag yet"),
         ("failed", json!({"status": {"outcome": "Failed"}}), "did not pass for this tag"),
+        (
+            "failed for other values",
+            json!({"status": {"outcome": "Failed", "checkedFor": {"deploymentDigest": "v1:bb"}}}),
+            "has not passed for this tag yet",
+        ),
         ("being deleted", json!({"metadata": {"deletionTimestamp": AT}}), "has not passed for this tag yet"),
     ] {
         let objects = Objects { deployment: Some(deployment(&json!({}))), checks: vec![Some(check(&patch))] };

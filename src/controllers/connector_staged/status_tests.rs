@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::controllers::connector_staged::decide::{Input, Intent, TransientState, decide};
-use crate::controllers::connector_staged::persisted::Observation;
+use crate::controllers::connector_staged::persisted::{Deployable, Observation};
 use crate::controllers::connector_staged::{intent, observe};
 use crate::crd::ConnectorStaged;
 
@@ -76,5 +76,129 @@ fn errors_in_a_report_are_not_a_failure_unless_the_status_says_so() {
         });
         let condition = ready_condition(decision.outcome, "kit", Some(&record), &[]);
         assert_eq!(format!("{}: {}", condition.reason, condition.message), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_tag_can_be_deployed_once_it_is_there_and_permission_was_granted() {
+    let seen = |previewable: &str, tag: &str| {
+        let mut object = object();
+        object.spec.repository.tag = tag.to_owned();
+        observe::held_against(&object.spec, &record("Draft", previewable, false))
+    };
+    let source = seen("true", "1").source;
+    for (case, seen, asks, source, expected) in [
+        ("granted", seen("true", "1"), true, Some(&*source), Ok(5)),
+        ("granted, and not recorded yet", seen("true", "1"), true, None, Err("is being requested")),
+        ("granted for other sources", seen("true", "1"), true, Some("another"), Err("is being requested")),
+        ("pending", seen("pending", "1"), true, Some(&*source), Err("is being requested")),
+        ("refused", seen("false", "1"), true, Some(&*source), Err("was refused")),
+        ("not requested yet", seen("none", "1"), true, Some(&*source), Err("was not granted yet")),
+        ("not to be requested", seen("none", "1"), false, Some(&*source), Err("set previewable: true there")),
+        ("another tag", seen("true", "2"), true, Some(&*source), Err("its tag is not yet 2")),
+    ] {
+        let mut spec = object().spec;
+        spec.previewable = asks;
+        spec.repository.tag = if expected == Err("its tag is not yet 2") { "2".to_owned() } else { "1".to_owned() };
+        let known = source.map(|source| Deployable { source: source.to_owned(), version: 5 });
+        let persisted = PersistedState { deployable: known, ..PersistedState::default() };
+        let found = deployable(&persisted, Some(&seen), &spec);
+        assert_eq!(found.as_ref().ok(), expected.as_ref().ok(), "{case}");
+        let why = found.err().unwrap_or_default();
+        assert!(why.contains(expected.err().unwrap_or_default()), "{case}: {why}");
+    }
+    let missing = deployable(&PersistedState::default(), None, &object().spec);
+    assert!(missing.is_err_and(|why| why.contains("does not exist")));
+}
+
+#[test]
+fn the_status_shows_the_record_as_long_as_it_exists() {
+    let mut record = record("Draft", "true", false);
+    record.configurations = serde_json::from_value(json!([{
+        "applicationName": "service", "applicationType": "service",
+        "standardConfiguration": [{"key": "LEVEL", "description": ""}],
+        "securedConfiguration": [{"key": "TOKEN", "description": "", "required": true}],
+    }]))
+    .expect("applications");
+    let comment =
+        |day: u8| json!({"userId": "shop", "datetime": format!("2026-11-0{day}"), "comment": day.to_string()});
+    record.certification_info =
+        serde_json::from_value(json!({"comments": [comment(1), comment(3), comment(2)]})).expect("comments");
+    let certifying = ready_condition(Outcome::Certifying, "kit", Some(&record), &[]);
+    assert_eq!(certifying.message, "Draft; the newest comment: 3");
+
+    let persisted = PersistedState { id: Some("one".into()), ..PersistedState::default() };
+    let facts = |record| StagedFacts {
+        generation: 4,
+        persisted: &persisted,
+        condition: ready_condition(Outcome::Settled(Rest::Staged), "kit", None, &[]),
+        suspended: true,
+        key: "kit",
+        remote: None,
+        record,
+        handled_reconcile: Some("now".to_owned()),
+    };
+    let after = |before: &ConnectorStagedStatus, record| summarize(before, &facts(record), Timestamp::UNIX_EPOCH);
+    let shown = after(&ConnectorStagedStatus::default(), ObservedRecord::Present(&record));
+    let status = serde_json::to_value(&shown).expect("it is JSON");
+    assert_eq!(
+        (&status["observedGeneration"], &status["id"], &status["key"], &status["handledReconcileRequest"]),
+        (&json!(4), &json!("one"), &json!("kit"), &json!("now"))
+    );
+    assert_eq!(
+        (&status["version"], &status["connectorStatus"], &status["previewable"], &status["hasChanges"]),
+        (&json!(7), &json!("Draft"), &json!("Granted"), &json!(true))
+    );
+    let applications = json!([{
+        "applicationName": "service", "applicationType": "service",
+        "standardConfiguration": [{"key": "LEVEL", "required": false}],
+        "securedConfiguration": [{"key": "TOKEN", "required": true}],
+    }]);
+    assert_eq!(status["configurations"], applications);
+    let comments: Vec<_> = shown.certification_comments.iter().map(|comment| comment.comment.as_str()).collect();
+    assert_eq!((comments, shown.publishing_report.len()), (vec!["3", "2", "1"], 3));
+    assert!(conditions::is_true(&shown.conditions, crate::names::SUSPENDED));
+
+    assert_eq!(after(&shown, ObservedRecord::NotRead), shown);
+    let gone = after(&shown, ObservedRecord::Absent);
+    let nothing = after(&ConnectorStagedStatus::default(), ObservedRecord::NotRead);
+    assert_eq!(gone, nothing);
+}
+
+#[test]
+fn the_remote_is_fixed_once_it_may_have_the_connector() {
+    let remote = |key: &str| RemoteIdentity { api_url: "https://connect.test".into(), project_key: key.into() };
+    for (case, before, id, expected) in [
+        ("not known before", None, None, "new"),
+        ("nothing was created", Some("old"), None, "new"),
+        ("something exists", Some("old"), Some("one"), "old"),
+        ("something exists, and it is not known where", None, Some("one"), "new"),
+    ] {
+        let persisted = PersistedState { id: id.map(str::to_owned), ..PersistedState::default() };
+        let facts = StagedFacts {
+            generation: 1,
+            persisted: &persisted,
+            condition: ready_condition(Outcome::Missing, "kit", None, &[]),
+            suspended: false,
+            key: "kit",
+            remote: Some(remote("new")),
+            record: ObservedRecord::NotRead,
+            handled_reconcile: None,
+        };
+        let before = ConnectorStagedStatus { remote: before.map(remote), ..ConnectorStagedStatus::default() };
+        let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH);
+        assert_eq!(status.remote, Some(remote(expected)), "{case}");
+    }
+}
+
+#[test]
+fn the_event_of_an_operation_is_that_of_its_call() {
+    for (outcome, expected) in [
+        (Outcome::Running(OperationKind::Update), false),
+        (Outcome::Released, false),
+        (Outcome::Busy, true),
+        (Outcome::KeyTaken, true),
+    ] {
+        assert_eq!(ready_condition(outcome, "kit", None, &[]).event, expected, "{outcome:?}");
     }
 }

@@ -71,6 +71,8 @@ fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
     assert_eq!(registry_cache.take(&object_ref(0), &other, INTERVAL, START, START), None);
     assert_eq!(observe(&mut registry_cache, registry_entry(0, 1), 0), [object_ref(1)]);
     assert_eq!(registry_cache.due(START), std::slice::from_ref(&other));
+    assert_eq!(registry_cache.waiting().collect::<Vec<_>>(), [&object_ref(0)]);
+    assert_eq!(registry_cache.object_refs().collect::<Vec<_>>(), [&object_ref(0), &object_ref(1)]);
     registry_cache.forget(&object_ref(1));
     assert!(observe(&mut registry_cache, registry_entry(1, 2), 1).is_empty());
     assert_eq!(registry_cache.dismiss(|dismissed| *dismissed == object_ref(0)), [object_ref(0)]);
@@ -78,6 +80,19 @@ fn an_object_that_names_another_connector_or_is_gone_is_not_kept() {
         (registry_cache.next(), registry_cache.object_refs().count(), registry_cache.waiting().count()),
         (Timestamp::MAX, 0, 0)
     );
+}
+
+#[test]
+fn a_staged_connector_differs_from_a_published_one_by_whether_it_is_previewable() {
+    let record = serde_json::json!({
+        "id": "1", "key": "tax", "version": 3, "name": "Tax", "creator": {"email": "dev@example.com"}, "status": "Draft",
+        "repository": {"url": "https://example.com/tax.git", "tag": "2"}, "isPreviewable": "true",
+        "supportedRegions": ["a.b"], "configurations": [], "globalConfiguration": {}, "apiClient": {"scopes": ["x"]},
+    });
+    let published = RegistryConnector::from(serde_json::from_value::<Connector>(record.clone()).expect("a connector"));
+    let staged = RegistryConnector::from(serde_json::from_value::<ConnectorStaged>(record).expect("a connector"));
+    assert_eq!((published.tag.as_str(), published.version), ("2", 3));
+    assert_eq!(staged, RegistryConnector { previewable: Some(IsPreviewable::Yes), ..published });
 }
 
 #[test]

@@ -147,7 +147,7 @@ mod tests {
             Json::read(br#"{"a": [1, -2, 0.5, true, null, "x", "\u00fc"], "b": {}, "a": 7}"#).expect("it is JSON");
         assert_eq!((json.len(), json.member("a")), (3, Some(&Json::Number(7.into()))));
         assert_eq!(json.children().next().map(Json::len), Some(7));
-        assert!(json.member("b").is_some_and(Json::is_empty) && json.member("c").is_none());
+        assert!(json.member("b").is_some_and(Json::is_empty) && json.member("c").is_none() && !json.is_empty());
         for wrong in [&b"<html>"[..], b"", b"{\"a\": 1} 2", b"\xff", &b"[".repeat(200)] {
             assert_eq!(Json::read(wrong), None);
         }

@@ -96,6 +96,7 @@ mod tests {
 
     #[test]
     fn patterns_have_bounds_and_common_ones_are_within_them() {
+        let longest = "a".repeat(256);
         for (pattern, text, part, whole) in [
             ("^[A-Z]{2}-\\d{4}$", "AB-1234", true, true),
             ("\\w+@\\w+\\.\\w+", "mail: a@b.ch", true, false),
@@ -103,6 +104,7 @@ mod tests {
             ("\\p{Lu}", "Ä", true, true),
             ("a|ab", "ab", true, true),
             ("a.b", "a\rb", false, false),
+            (longest.as_str(), longest.as_str(), true, true),
         ] {
             for (is_whole, expected) in [(false, part), (true, whole)] {
                 let compiled = Compiler::default().compile(pattern, is_whole).expect(pattern);

@@ -279,7 +279,7 @@ fn slice(length: usize, start: Option<i64>, end: Option<i64>, step: i64) -> impl
         (bound(start, 0), bound(end, length))
     } else {
         let bound = |index: Option<i64>, default: i64| index.map_or(default, from_start).clamp(-1, length - 1);
-        (bound(start, length - 1), bound(end, -1))
+        (bound(start, length), bound(end, -1))
     };
     let mut next = Some(first).filter(|_| step != 0);
     std::iter::from_fn(move || {

@@ -58,6 +58,7 @@ fn paths_select_what_the_rfc_says() {
         ("$.a[5:1:-2]", json!([6, 2])),
         ("$.a[::-4]", json!([{"b": "kilo"}, 6, 5])),
         ("$.a[-2:]", json!([{"b": {}}, {"b": "kilo"}])),
+        ("$.a[99:5:-3]", json!([{"b": "kilo"}, {"b": "j"}])),
         ("$.a[0:5:0]", json!([])),
         ("$.a[9007199254740991:]", json!([])),
         ("$['o','e'].p", json!([1])),
@@ -65,6 +66,7 @@ fn paths_select_what_the_rfc_says() {
         ("$[?count(@.*) > 4].t.u", json!([6])),
         ("$[?length(@) == 1]", json!(["f"])),
         ("$.o[?value(@..u) == 6]", json!([{"u": 6}])),
+        ("$[?value(@.*) == 1]", json!([])),
         ("$.a[?!@.b]", json!([3, 5, 1, 2, 4, 6])),
         ("$.a[?@.b != 'j' && @.b <= 'k']", json!([{"b": "k"}])),
     ] {
@@ -74,9 +76,48 @@ fn paths_select_what_the_rfc_says() {
 
 #[test]
 fn lists_and_objects_are_compared_as_a_whole() {
-    let list = json!({"list": [[1, {"a": 1, "b": 2}], [1.0, {"b": 2, "a": 1}], [1, {"a": 1}], 18_446_744_073_709_551_615_u64]});
+    let list = json!({"list": [[1, {"a": 1, "b": 2}], [1.0, {"b": 2, "a": 1}], [1, {"a": 1}], [1, {"a": 1, "b": 3}], 18_446_744_073_709_551_615_u64]});
     assert_eq!(selected("$.list[?@ == $.list[0]]", &list).len(), 2, "numbers by value, members in any order");
     assert_eq!(selected("$.list[?@ > 9007199254740991]", &list).len(), 1);
+}
+
+#[test]
+fn values_of_each_type_are_compared() {
+    let values =
+        json!({"v": [true, false, null, 1, 1.5, "a", "b", 9_007_199_254_740_992_u64, 9_007_199_254_740_993_u64]});
+    for (path, expected) in [
+        ("$.v[?@ == true]", json!([true])),
+        ("$.v[?@ < true]", json!([])),
+        ("$.v[?@ < 1.5]", json!([1])),
+        ("$.v[?@ < 'b']", json!(["a"])),
+        ("$.v[?@ > 'a']", json!(["b"])),
+        ("$.v[?@ > 1.5 && @ < $.v[8]]", json!([9_007_199_254_740_992_u64])),
+        ("$.v[?@ == $.v[7]]", json!([9_007_199_254_740_992_u64])),
+    ] {
+        assert_eq!(Value::from(selected(path, &values)), expected, "{path}");
+    }
+}
+
+/// The exact number of steps does not matter, but it must grow with what is read, and no faster.
+#[test]
+fn a_filter_costs_in_proportion_to_what_it_reads() {
+    let text = "a".repeat(64_000);
+    let object = |members: usize| (0..members).map(|at| (format!("m{at}"), json!(at))).collect::<Value>();
+    for (path, value, steps) in [
+        ("$[?@ == $[1]]", json!([text, text]), 2_000),
+        ("$[?@ < $[1]]", json!([text, text]), 2_000),
+        ("$[?length(@) == 1]", json!([text, text]), 2_000),
+        ("$[?@.m0 == 1]", json!([object(8_000), object(8_000)]), 2_000),
+        ("$[?@ == $[1]]", json!([object(400), object(400)]), 83_000),
+    ] {
+        let text = value.to_string();
+        let json = Json::read(text.as_bytes()).expect("it is JSON");
+        let read = Path::read(path, &mut Compiler::default()).expect(path);
+        for (budget, expected) in [(steps / 4 * 3, Err(Stop::TooMuch)), (steps / 4 * 5, Ok(()))] {
+            let done = select(&read, &json, &mut Budget::of(budget), &mut |_, _| Ok(()));
+            assert_eq!(done, expected, "{path} with {budget} steps");
+        }
+    }
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

@@ -47,6 +47,7 @@ fn assertions_apply_to_what_their_paths_select() {
         (json!({"jsonPath": "$.other", "equals": null}), false),
         (json!({"jsonPath": "$.lineItems[*].count", "matches": "^[0-9]+$"}), true),
         (json!({"jsonPath": "$.lineItems[*].sku", "equals": "A1"}), false),
+        (json!({"jsonPath": "$.lineItems[*].sku", "equals": "B2"}), false),
         (json!({"jsonPath": "$.lineItems[?@.sku == 'B2'].count", "equals": 2}), true),
         (json!({"jsonPath": "$.lineItems[?@.count < 1]", "exists": false}), true),
         (json!({"jsonPath": "$.lineItems[?length(@.tags) > 1].sku", "equals": "B2"}), true),
@@ -106,15 +107,18 @@ fn invalid_assertions_are_rejected_when_compiled() {
     let many: Vec<_> = (0..9).map(|_| json!({"jsonPath": "$[?match(@, 'a')]", "matches": "b"})).collect();
     let body = |path: &str| json!({"body": [{"jsonPath": path, "exists": true}]});
     let long = format!("$.{}", "a".repeat(511));
-    let deep = format!("$[?{}@.a{}]", "(".repeat(8), ")".repeat(8));
+    let nested = |depth: usize| format!("[?{}@.a{}]", "(".repeat(depth - 1), ")".repeat(depth - 1));
     for (case, expected, words) in [
         ("no path", body("$."), "expect.body[0].jsonPath: it is no JSONPath"),
         ("kubectl's form", body("{.status}"), "no JSONPath"),
         ("long", body(&long), "longer than 512"),
-        ("deep", body(&deep), "8 deep"),
+        ("deep", body(&format!("${}", nested(9))), "8 deep"),
+        ("deep, after a string", body(&format!("$['a']{}", nested(9))), "8 deep"),
+        ("deep, after a string with an escaped character", body(&format!("$['\\na']{}", nested(9))), "8 deep"),
         ("a function of the crate", body("$[?in(@.a, $.b)]"), "in() is no function"),
         ("a pattern of the answer", body("$[?match(@.a, @.b)]"), "written out"),
         ("a wrong pattern", body("$[?match(@.a, '(')]"), "no regular expression"),
+        ("a wrong pattern in a query", body("$[?@[?match(@.a, '(')]]"), "no regular expression"),
         ("a length that is no condition", body("$[?length(@.a)]"), "must be compared"),
         ("a length of many", body("$[?length(@.*) > 1]"), "one value"),
         ("a comparison of truths", body("$[?match(@.a, 'a') == true]"), "no JSONPath"),
@@ -132,6 +136,16 @@ fn invalid_assertions_are_rejected_when_compiled() {
         let expected = expectation(expected);
         let error = compile(&expected).expect_err(case);
         assert!(error.contains(words), "{case}: {error}");
+    }
+    for path in [
+        format!("$.{}", "a".repeat(510)),
+        format!("${}", nested(8)),
+        format!("${}", "[0]".repeat(9)),
+        format!("$['{}']", "(".repeat(9)),
+        format!("$[\"'{}\"]", "(".repeat(9)),
+        format!("$['\\'{}']", "(".repeat(9)),
+    ] {
+        assert!(compile(&expectation(body(&path))).is_ok(), "{path}");
     }
 }
 

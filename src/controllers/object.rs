@@ -29,7 +29,7 @@ use crate::names;
 /// Requeue delay after a write that met a newer version of the resource (409).
 pub const AFTER_CONFLICT: Duration = Duration::from_millis(200);
 /// Requeue delay after any other error of the API server.
-const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
+pub const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
 
 /// What follows a reconcile.
 pub enum Next {
@@ -227,15 +227,21 @@ pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> Rec
     }
 }
 
-/// Ends a reconcile: sets the requeue timer. `None`: the resource no longer exists.
-pub fn conclude(context: &Context, object_ref: &ObjectRef, outcome: Result<Next, kube::Error>) -> Option<Action> {
+/// Ends a reconcile: sets the requeue timer. `pause`: the requeue delay after an error that is not a conflict. `None`: the
+/// resource no longer exists.
+pub fn conclude(
+    context: &Context,
+    object_ref: &ObjectRef,
+    outcome: Result<Next, kube::Error>,
+    pause: Duration,
+) -> Option<Action> {
     match outcome {
         Ok(Next::Gone) => None,
         Ok(Next::Again(pause)) => {
             context.requeue_timers.set(object_ref, pause);
             Some(Action::await_change())
         }
-        Err(error) => Some(refused(context, object_ref, &error, AFTER_CLUSTER_ERROR).0),
+        Err(error) => Some(refused(context, object_ref, &error, pause).0),
     }
 }
 

@@ -14,6 +14,8 @@ use super::reason::Reason;
 pub const ANY: &str = "serve a request of the operator about this resource";
 /// Adds or removes a finalizer.
 pub const FINALIZERS: &str = "patch the finalizers of this resource";
+/// Writes the status.
+pub const STATUS: &str = "patch the status of this resource";
 /// Stores the id of the remote record.
 pub const ANNOTATIONS: &str = "patch the annotations of this resource";
 
@@ -87,7 +89,13 @@ impl KubernetesErrorBackoff {
             return again;
         }
         self.0 = self.0.saturating_add(1);
-        Some(problem::pause(self.0).min(again.unwrap_or(Duration::MAX)))
+        Some(self.pause().min(again.unwrap_or(Duration::MAX)))
+    }
+
+    /// Returns the requeue delay after so many of them.
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        problem::pause(self.0)
     }
 }
 

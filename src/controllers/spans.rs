@@ -36,7 +36,7 @@ pub fn reconciled(span: &Span, ended: ReconcileOutcome) {
     }
 }
 
-/// Creates the span of a round of reads of a remote project; `name` says what is read.
+/// Creates the span of a round of reads of a remote project; `name`: what is read.
 #[must_use]
 pub fn round(name: &'static str, project: &str) -> Span {
     tracing::info_span!(

@@ -15,21 +15,26 @@ use super::refusal::{self, Access};
 pub struct Unwritten(OnceLock<String>);
 
 impl Unwritten {
-    /// Records a condition that was not written, if the API server refused it and would refuse it again. The first one of
-    /// a reconcile counts: later ones report no more than that refusal.
-    pub fn note(&self, condition: &ConditionUpdate, error: &kube::Error) {
+    /// Records a condition that was not written, if the API server refused `request` and would refuse it again. The first
+    /// one of a reconcile counts: later ones report no more than that refusal.
+    pub fn note(&self, request: &str, condition: &ConditionUpdate, error: &kube::Error) {
         let Some(status) = refusal::definite(Access::Write, error) else { return };
         // So that there is room for what the status lacks.
-        let refused = cut(&refusal::message("patch the status of this resource", status), LONGEST_MESSAGE / 2);
+        let refused = cut(&refusal::message(request, status), LONGEST_MESSAGE / 2);
         let ConditionUpdate { reason, message, .. } = condition;
         let _ = self.0.set(format!("{refused}. The status would report {reason}: {message}"));
     }
 
-    /// Publishes an Event about it. Call it once the reconcile has failed: otherwise the status reports the refusal.
-    pub fn report<K: Object>(&self, context: &Context, object: &K, action: &'static str) {
-        if let Some(note) = self.0.get() {
-            context.report(object, EventType::Warning, Reason::KubernetesError.into(), action, note);
-        }
+    /// Publishes an Event about it once the reconcile has failed with `error`: otherwise the status reports the refusal.
+    /// Returns whether the API server refuses every write. After a conflict, or if it is busy, the status may be stored.
+    pub fn report<K: Object>(&self, context: &Context, object: &K, action: &'static str, error: &kube::Error) -> bool {
+        let Some(note) = self.noted(error) else { return false };
+        context.report(object, EventType::Warning, Reason::KubernetesError.into(), action, note);
+        true
+    }
+
+    fn noted(&self, error: &kube::Error) -> Option<&str> {
+        self.0.get().map(String::as_str).filter(|_| refusal::definite(Access::Write, error).is_some())
     }
 }
 
@@ -38,6 +43,7 @@ mod tests {
     use kube::core::Status;
 
     use super::*;
+    use crate::controllers::refusal::STATUS;
 
     #[test]
     fn the_first_refused_condition_of_a_reconcile_is_reported_with_the_refusal() {
@@ -58,12 +64,16 @@ mod tests {
             ("no response", kube::Error::Service("connection reset".into()), None),
         ] {
             let unwritten = Unwritten::default();
-            unwritten.note(&missing, &error);
-            unwritten.note(&later, &error);
-            assert_eq!(unwritten.0.get(), expected.as_ref(), "{case}");
+            unwritten.note(STATUS, &missing, &error);
+            unwritten.note(STATUS, &later, &error);
+            assert_eq!(unwritten.noted(&error), expected.as_deref(), "{case}");
+            for (case, error) in [("stored although it failed", answered(409, "changed")), ("busy", answered(429, ""))]
+            {
+                assert_eq!(unwritten.noted(&error), None, "{case}");
+            }
         }
         let unwritten = Unwritten::default();
-        unwritten.note(&missing, &answered(422, &"x".repeat(LONGEST_MESSAGE)));
+        unwritten.note(STATUS, &missing, &answered(422, &"x".repeat(LONGEST_MESSAGE)));
         let note = unwritten.0.into_inner().unwrap_or_default();
         assert!(note.len() <= LONGEST_MESSAGE && note.ends_with("Secret tax is missing"), "{note}");
     }

@@ -237,8 +237,8 @@ impl ApiError {
         }
     }
 
-    /// Returns whether the call was held back on this side. That says nothing about this call: another one failed, or the
-    /// service asked for a pause.
+    /// Returns whether the call was held back on this side. That says nothing about how this call would be answered: another
+    /// one failed, or the service asked for a pause.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
         self.failure == Failure::HeldBack

@@ -28,7 +28,7 @@ use super::foreign_leases;
 use super::object::{self, AFTER_CONFLICT};
 use super::object_ref::ObjectRef;
 use super::reason::Reason;
-use super::refusal::{self, Access};
+use super::refusal::{self, Access, STATUS};
 use super::remedy::{self, HostList};
 use super::tracker::ReconcileOutcome;
 use super::unwritten::Unwritten;
@@ -70,8 +70,9 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
             (Action::await_change(), ended)
         }
         Err(error) => {
-            run.unwritten.report(&context, &*run.object, "Check");
-            object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR)
+            let refuses = run.unwritten.report(&context, &*run.object, "Check", &error);
+            let pause = if refuses { decide::NOT_SENT_AGAIN } else { AFTER_CLUSTER_ERROR };
+            object::refused(&context, &object_ref, &error, pause)
         }
     }
 }
@@ -194,7 +195,7 @@ impl Reconciler<'_> {
         let object = if wanted.writes {
             let condition = status::ready_condition(&sent, true);
             let written = self.write_intent(&before, &sent).await;
-            written.inspect_err(|error| self.unwritten.note(&condition, error))?
+            written.inspect_err(|error| self.unwritten.note(STATUS, &condition, error))?
         } else {
             Arc::clone(&self.object)
         };
@@ -206,7 +207,7 @@ impl Reconciler<'_> {
             self.context.own_writes.write_status(&self.api, &*object, &before, &after).await
         };
         let condition = status::ready_condition(&after, wanted.writes);
-        if let Some(written) = written.inspect_err(|error| self.unwritten.note(&condition, error))? {
+        if let Some(written) = written.inspect_err(|error| self.unwritten.note(STATUS, &condition, error))? {
             self.event(&before, &written, &condition);
         }
         let again = match decide::decide(&after, wanted, self.context.clock.now()) {
@@ -222,12 +223,16 @@ impl Reconciler<'_> {
         before: &ActionCheckStatus,
         sent: &ActionCheckStatus,
     ) -> Result<Arc<ActionCheck>, kube::Error> {
-        let (stored, error) = match self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await {
-            Ok(written) => (written, dropped()),
+        let written = self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await;
+        let stored = match &written {
+            Ok(written) => written.clone(),
             // If only the response was lost, the next reconcile could not know that nothing was sent.
-            Err(error) => (self.api.get_opt(&self.object_ref.name).await.unwrap_or_default(), error),
+            Err(_) => self.api.get_opt(&self.object_ref.name).await.unwrap_or_default(),
         };
-        stored.filter(|stored| is_intent(stored, sent)).map(Arc::new).ok_or(error)
+        match stored.filter(|stored| is_intent(stored, sent)) {
+            Some(stored) => Ok(Arc::new(stored)),
+            None => Err(written.err().unwrap_or_else(dropped)),
+        }
     }
 
     /// Writes the answer to a call that is not repeated, even if labels or the spec were changed meanwhile: an answer
@@ -264,7 +269,7 @@ impl Reconciler<'_> {
         let about = (generation, self.object.spec.suspend);
         let after = self.claimed(status::with_condition(&before, condition, about, self.context.clock.now()));
         let written = self.context.own_writes.write_status(&self.api, &*self.object, &before, &after).await;
-        if let Some(written) = written.inspect_err(|error| self.unwritten.note(condition, error))? {
+        if let Some(written) = written.inspect_err(|error| self.unwritten.note(STATUS, condition, error))? {
             self.event(&before, &written, condition);
         }
         Ok((None, ReconcileOutcome::Reported(Some(condition.reason))))

@@ -37,7 +37,7 @@ use super::project_object::ProjectObject;
 use super::project_quota::Admission;
 use super::reason::Reason;
 use super::references::Named;
-use super::refusal::{self, FINALIZERS};
+use super::refusal::{self, FINALIZERS, STATUS};
 use super::remote::{Remote, Settings};
 use super::tracker::ReconcileOutcome;
 use super::unwritten::Unwritten;
@@ -75,8 +75,9 @@ pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) 
     match ended {
         Ok(ended) => (Action::await_change(), ended),
         Err(error) => {
-            unwritten.report(&context, &*object, "Reconcile");
-            object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR)
+            let refuses = unwritten.report(&context, &*object, "Reconcile", &error);
+            let pause = if refuses { REFUSED_AGAIN } else { AFTER_CLUSTER_ERROR };
+            object::refused(&context, &object_ref, &error, pause)
         }
     }
 }
@@ -330,7 +331,7 @@ async fn patch_status<P: ProjectObject>(
     after.controller = context.foreign_installs.mine();
     let condition = status::ready_condition(&facts);
     let written = context.own_writes.write_status(api, object, &before, &after).await;
-    let written = written.inspect_err(|error| unwritten.note(&condition, error))?;
+    let written = written.inspect_err(|error| unwritten.note(STATUS, &condition, error))?;
     // The mirror waits until the status announces it. The response to an earlier write that did may have been lost.
     if after.registry.is_some() && (before.registry.is_none() || matches!(facts.mirror, Mirror::Unknown)) {
         context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));

@@ -69,7 +69,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     let uid = cached.meta().uid.as_deref().unwrap_or_default();
     let mut cache = local_cache(K::caches(&context), &object_ref, uid);
     context.requeue_timers.set(&object_ref, None);
-    let mut reason = None;
+    let (mut reason, mut pause) = (None, object::AFTER_CLUSTER_ERROR);
     let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
     let outcome = match context.own_writes.current(&api, cached).await {
         // Another install works on it. That install's end enqueues it.
@@ -83,8 +83,10 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
                 Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
                 outcome => outcome,
             };
-            if outcome.is_err() {
-                reconciler.unwritten.report(&context, &*reconciler.object, "Reconcile");
+            if let Err(error) = &outcome
+                && reconciler.unwritten.report(&context, &*reconciler.object, "Reconcile", error)
+            {
+                pause = reconciler.cache.kubernetes_error_backoff.pause();
             }
             reason = reconciler.reason();
             cache = reconciler.cache;
@@ -94,7 +96,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
         Err(error) => Err(error),
     };
     let ended = object::ended(&outcome, reason);
-    let Some(action) = object::conclude(&context, &object_ref, outcome) else {
+    let Some(action) = object::conclude(&context, &object_ref, outcome, pause) else {
         gone::<K>(&context, &object_ref);
         return (Action::await_change(), ended);
     };

@@ -11,7 +11,7 @@ use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::event_reason::EventReason;
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::object::{self, Next, has_finalizer};
-use crate::controllers::refusal::{self, Access};
+use crate::controllers::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
 use crate::names;
 
 use super::pending_create::has_begun;
@@ -143,25 +143,35 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     }
 
     async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
-        let written = self.store(status, condition).await;
-        written.inspect_err(|error| self.unwritten.note(condition, error))
+        self.store(status, condition).await.map_err(|(request, error)| {
+            self.unwritten.note(request, condition, &error);
+            error
+        })
     }
 
-    async fn store(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+    /// Writes the status, and before it the metadata that must not lack beside it. An error comes with its request.
+    async fn store(
+        &mut self,
+        status: K::Status,
+        condition: &ConditionUpdate,
+    ) -> Result<(), (&'static str, kube::Error)> {
         if has_begun::<K>(&status) {
-            self.add_finalizer().await?;
+            self.add_finalizer().await.map_err(|error| (FINALIZERS, error))?;
         } else {
-            self.remove_pending_create().await?;
+            self.remove_pending_create().await.map_err(|error| (ANNOTATIONS, error))?;
         }
         let before = self.stored_status();
         if let Some(id) = K::record_id(&before).filter(|_| K::record_id(&status).is_none()) {
             // Reads that were wrong about its absence may find the record again.
-            self.keep_id(id).await?;
+            self.keep_id(id).await.map_err(|error| (ANNOTATIONS, error))?;
         }
-        let written = object::write(self.context, &self.api, &*self.object, &before, status, condition).await?;
-        written.hand_to(|object| {
-            self.wrote(object);
-        })
+        let written = object::write(self.context, &self.api, &*self.object, &before, status, condition).await;
+        let written = written.and_then(|written| {
+            written.hand_to(|object| {
+                self.wrote(object);
+            })
+        });
+        written.map_err(|error| (STATUS, error))
     }
 
     /// Rule 3: keeps the id where a restored backup has it, once the outcome is [`ANNOTATED_AFTER`] old. The first reconcile of
@@ -205,7 +215,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             && !annotations.contains_key(names::PENDING_CREATE)
     }
 
-    /// Removes the finalizer, and says in an Event what became of the record.
+    /// Removes the finalizer, and reports in an Event what became of the record.
     pub(super) async fn remove_finalizer(&mut self, persisted: Option<&K::Persisted>) -> Result<Next, kube::Error> {
         if !has_finalizer(&*self.object) {
             return Ok(Next::Gone);

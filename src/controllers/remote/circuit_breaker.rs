@@ -28,7 +28,7 @@ const WORTH_REPORTING: Duration = Duration::from_secs(10);
 /// Who makes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// The reconcile of a controller.
+    /// The reconcile of a controller, and the registry reader on behalf of some.
     Reconcile,
     /// The poller, which also finds out whether the remote works again.
     Poller,
@@ -134,10 +134,12 @@ impl CircuitBreaker {
 
     /// Records a successful answer.
     pub(super) fn succeeded(&mut self, permit: Permit) {
-        if permit.client != self.client {
+        // What is optional may work although the rest does not.
+        let optional = matches!(permit.scope, CallScope::Extra | CallScope::Logs);
+        if permit.client != self.client || (optional && self.outage.is_some()) {
             return;
         }
-        // Any success shows that the service is up. The other outages end only with a call that was sent after they
+        // Any other success shows that the service is up. The other outages end only with a call that was sent after they
         // began: it shows that throttling is over or that credentials work again. A missing project needs a LIST.
         let opens = self.outage.as_ref().is_none_or(|outage| match outage.kind {
             OutageKind::Unavailable => true,
@@ -232,6 +234,8 @@ enum CallEffect {
 fn effect(error: &ApiError, scope: CallScope) -> CallEffect {
     let effect_on_remote = effect_on_remote(error, scope);
     let lonely = match scope {
+        // The client itself pauses, whatever it is asked for.
+        CallScope::Extra | CallScope::Logs if error.is_held_back() => false,
         CallScope::Extra => effect_on_remote != CallEffect::Answered,
         CallScope::Logs => true,
         CallScope::List | CallScope::Read | CallScope::Other => false,

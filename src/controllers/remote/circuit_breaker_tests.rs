@@ -86,6 +86,7 @@ fn an_error_concerns_the_remote_or_the_caller() {
         ("logs do not come", failure(Failure::NoAnswer), Logs, CallEffect::Nothing),
         ("logs are throttled", answered(429, None), Logs, CallEffect::Nothing),
         ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Read, outage(Throttled)),
+        ("the registry, too", retry_after(failure(Failure::HeldBack), 5_000), Extra, outage(Throttled)),
     ] {
         assert_eq!(effect(&error, scope), expected, "{case}");
     }
@@ -335,4 +336,15 @@ fn health_reports_lasting_outages() {
     circuit_breaker.succeeded(good);
     fail(&mut circuit_breaker, &retry_after(answered(429, None), 10_000), at(1));
     assert!(matches!(circuit_breaker.health(), Health::Failing(outage) if outage.kind == OutageKind::Throttled));
+}
+
+#[test]
+fn what_is_optional_does_not_end_an_outage_of_the_rest() {
+    for scope in [CallScope::Extra, CallScope::Logs] {
+        let mut circuit_breaker = CircuitBreaker::default();
+        let optional = circuit_breaker.admit(START, Caller::Poller, scope, 0).expect("it is closed");
+        fail(&mut circuit_breaker, &broken(), START);
+        circuit_breaker.succeeded(optional);
+        assert!(circuit_breaker.outage().is_some(), "{scope:?}");
+    }
 }

@@ -158,15 +158,16 @@ impl Remote {
     }
 
     async fn read_page(self: &Arc<Self>, offset: u32, limit: u16) -> Paged {
-        let at = self.clock.now();
-        let page = match self.poller_client().deployments(PageRequest { limit, offset }).await {
+        let (guarded_client, at) = (self.poller_client(), self.clock.now());
+        let page = match guarded_client.deployments(PageRequest { limit, offset }).await {
             Ok(page) => page,
             Err(error) => return Paged::Failed(error),
         };
         let now = self.clock.now();
         let total = u64::try_from(page.total).unwrap_or(0);
         self.change(|state| {
-            if offset == 0 {
+            // It also proves that the credentials work: those with which it was read.
+            if offset == 0 && state.circuit_breaker.client() == guarded_client.number {
                 state.counted = Some((total, at));
             }
             let enqueued = state.view.observe_page(&page.results, at, now, &mut state.jitter);

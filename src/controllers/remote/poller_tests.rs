@@ -340,6 +340,20 @@ async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
 }
 
 #[tokio::test]
+async fn a_count_with_former_credentials_does_not_count() {
+    let bench = Bench::new(10, 16);
+    let mut round = Box::pin(bench.remote.round());
+    assert_eq!(round.as_mut().now_or_never(), None, "the answer is under way");
+    let project = ObjectRef::project("default", "shop");
+    assert!(bench.remote.join(&project, &settings("other", 10), Some(bench.service.clone())));
+    assert_eq!(round.await, None);
+    assert!(!bench.remote.has_answered());
+    bench.settle().await;
+    assert!(bench.remote.has_answered());
+    assert_eq!(bench.service.calls(), [COUNT, COUNT]);
+}
+
+#[tokio::test]
 async fn polling_goes_on_after_a_panic_of_the_client() {
     let bench = Bench::new(10, 16);
     bench.service.world().mood = Mood::Panics;

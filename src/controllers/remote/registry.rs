@@ -59,7 +59,7 @@ impl Drop for Tasks {
 impl Remotes {
     /// Creates an empty set. `enqueue` gets every object to reconcile again; `concurrency` is the number of permits of
     /// each remote, `jitter_seed` the seed of its jitter; `tracker` is notified of successful answers, and watches for
-    /// polls that hang.
+    /// rounds that hang.
     #[must_use]
     pub fn new(
         clock: Clock,

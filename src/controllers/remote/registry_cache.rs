@@ -121,7 +121,7 @@ pub(super) struct RegistryCache {
 }
 
 impl RegistryCache {
-    /// Takes the entry if it was read at `newer_than` or later; otherwise a read is pending, and [`RegistryCache::see`]
+    /// Takes the entry if it was read at `newer_than` or later; otherwise a read is pending, and [`RegistryCache::observe`]
     /// returns the object once it is done.
     pub(super) fn take(
         &mut self,
@@ -147,10 +147,10 @@ impl RegistryCache {
         None
     }
 
-    /// Returns the connectors to read now, the longest waiting first.
+    /// Returns the connectors to read now: first those that an object waits for, and the longest due first.
     pub(super) fn due(&self, now: Timestamp) -> Vec<RegistryKey> {
         let mut due: Vec<_> = self.entries.iter().filter(|(_, entry)| entry.due <= now).collect();
-        due.sort_by_key(|(_, entry)| entry.due);
+        due.sort_by_key(|(_, entry)| (entry.waiting.is_empty(), entry.due));
         due.into_iter().map(|(name, _)| name.clone()).collect()
     }
 

@@ -132,3 +132,13 @@ fn an_entry_that_becomes_unreadable_stays_but_is_not_current() {
     assert!(observe(&mut registry_cache, registry_entry(320, 1), 321).is_empty(), "no change");
     assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, at(9), at(322)), Some(registry_entry(320, 1)));
 }
+
+#[test]
+fn what_an_object_waits_for_is_read_before_what_is_only_due() {
+    let mut registry_cache = RegistryCache::default();
+    let other = RegistryKey { selector: Selector::Key("other".into()), staged: false };
+    assert_eq!(registry_cache.take(&object_ref(0), &tax(), INTERVAL, START, START), None);
+    observe(&mut registry_cache, registry_entry(0, 1), 0);
+    assert_eq!(registry_cache.take(&object_ref(1), &other, INTERVAL, START, at(350)), None);
+    assert_eq!(registry_cache.due(at(360)), [other, tax()]);
+}

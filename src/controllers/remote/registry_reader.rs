@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use connect_api::error::Failure;
 use connect_api::{ApiError, ConnectApi};
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
@@ -17,8 +16,8 @@ use super::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey, Remot
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::spans;
 
-/// Connectors read at once. A round ends with the slowest of them, so it has no more: what is needed next waits for one
-/// call at most.
+/// Connectors read at once. A round ends with the slowest of them, so it has no more. At a low rate, a list of many pages
+/// takes turns with them.
 const READS_AT_ONCE: usize = 4;
 
 impl RemoteState {
@@ -82,21 +81,23 @@ impl Remote {
     }
 
     async fn read_connector(self: &Arc<Self>, name: RegistryKey) {
-        let (login, at) = (self.login(), self.clock.now());
-        let answer = connector(&self.guarded_client(Caller::Reconcile), &name).await;
+        let (guarded_client, at) = (self.guarded_client(Caller::Reconcile), self.clock.now());
+        let answer = connector(&guarded_client, &name).await;
         let now = self.clock.now();
-        // With other credentials it has to be read again.
-        if self.login() != login {
-            return;
-        }
-        self.change(|state| match answer {
-            // It was not sent, so it is no answer.
-            Err(ApiError { failure: Failure::HeldBack, retry_after, .. }) => {
-                state.registry_cache.postpone(&name, retry_after.unwrap_or(FIRST_PAUSE), now);
+        self.change(|state| {
+            // With other credentials it has to be read again.
+            if state.circuit_breaker.client() != guarded_client.number {
+                return;
             }
-            answer => {
-                let enqueued = state.registry_cache.observe(&name, at, found(answer), now, &mut state.jitter);
-                state.enqueue.extend(enqueued);
+            match answer {
+                // Nothing was asked, so it is no answer.
+                Err(error) if error.is_held_back() => {
+                    state.registry_cache.postpone(&name, error.retry_after.unwrap_or(FIRST_PAUSE), now);
+                }
+                answer => {
+                    let enqueued = state.registry_cache.observe(&name, at, found(answer), now, &mut state.jitter);
+                    state.enqueue.extend(enqueued);
+                }
             }
         });
     }

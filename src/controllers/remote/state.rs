@@ -71,9 +71,9 @@ pub(super) struct RemoteState {
     pub(super) claims: BTreeMap<ObjectRef, Settings>,
     /// No project claims it any more.
     pub(super) closed: bool,
-    /// Until when the poller rests; `None` while it works.
+    /// Until when the poller rests; `None` once it is notified.
     pub(super) resting_until: Option<Timestamp>,
-    /// Until when the registry reader rests; `None` while it works.
+    /// Until when the registry reader rests; `None` once it is notified.
     pub(super) registry_resting_until: Option<Timestamp>,
 }
 

@@ -4,7 +4,7 @@ use connect_api::Selector;
 use connect_operator::controllers::conditions::ConditionUpdate;
 use connect_operator::controllers::connector_deployment::decide::Deletion;
 use connect_operator::controllers::connector_deployment::intent::{
-    Target, deletion, desired_identity, intent, kind, target,
+    Target, deletion, desired_identity, ignored, intent, kind, target,
 };
 use connect_operator::controllers::connector_deployment::persisted::ConnectorName;
 use connect_operator::controllers::context::Project;
@@ -186,6 +186,9 @@ fn each_field_of_the_spec_arrives_in_the_intent() {
     let by_id = of(json!({"connector": {"id": "one", "version": 4, "updatePolicy": "Latest"}}));
     assert_eq!(by_id.identity.connector, ConnectorName::Id("one".into()));
     assert_eq!((by_id.version.wanted, by_id.version.follow), (Some(4), true));
+    let drift = json!({"drift": {"ignore": [{"applicationName": "service", "key": "A"}, {"key": "B"}]}});
+    let expected = [("", "B"), ("service", "A")].map(|(application, key)| (application.to_owned(), key.to_owned()));
+    assert_eq!(ignored(&resource(&drift)), expected.into());
 }
 
 #[test]

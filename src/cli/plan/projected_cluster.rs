@@ -20,6 +20,7 @@ use self::projects::Shared;
 use super::dry_run::{self, Checked, WouldBe};
 use super::local;
 use super::manifests::Document;
+use crate::cli::resources::similar;
 use crate::controllers::connector_staged::observe;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::driver::RemoteKind;
@@ -145,10 +146,12 @@ pub(super) async fn projected_cluster(
         unchecked: BTreeMap::new(),
         keys: KeyOwnership::new(0, enqueue, None),
     };
-    let mut others = BTreeSet::new();
     for document in documents {
         let Some(kind) = kind(document) else {
-            others.extend(sentence(document));
+            if let Some(message) = unknown_kind(document) {
+                let place = document.namespace.as_deref().unwrap_or(settings.namespace);
+                projected_cluster.refuse(place, document, &message);
+            }
             continue;
         };
         let scoped = document.kind == "ClusterConnectProject";
@@ -170,7 +173,6 @@ pub(super) async fn projected_cluster(
     }
     let unchecked = std::mem::take(&mut projected_cluster.unchecked).into_iter();
     projected_cluster.notes.extend(unchecked.map(|(why, objects)| format!("{}: {why}", objects.join(", "))));
-    projected_cluster.notes.extend(others);
     projected_cluster.notes.extend(settings.local.then(|| local::NOTE.to_owned()));
     projected_cluster.add_users().await?;
     projected_cluster.read_shared().await?;
@@ -204,10 +206,16 @@ fn kind(document: &Document) -> Option<ApiResource> {
     }
 }
 
-/// Returns a note for an object of our API group that plan does not cover.
-fn sentence(document: &Document) -> Option<String> {
-    let Document { group, kind, name, .. } = document;
-    (group == names::GROUP).then(|| format!("{kind} {name}: plan does not cover {kind} yet"))
+/// Returns what is wrong with an object of our API group whose kind does not exist, as the API server would report it. A
+/// `Connector` is an object that the operator makes: applying it changes nothing that lasts.
+fn unknown_kind(document: &Document) -> Option<String> {
+    let Document { group, kind, .. } = document;
+    if group != names::GROUP || kind == "Connector" {
+        return None;
+    }
+    let kinds = ["ConnectProject", "ClusterConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"];
+    let hint = similar(kind, kinds).map(|kind| format!("; did you mean {kind}?")).unwrap_or_default();
+    Some(format!("{group} has no kind {kind}{hint}"))
 }
 
 impl ProjectedCluster {

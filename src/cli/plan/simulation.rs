@@ -200,7 +200,8 @@ fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Pr
     let found = inputs.registered.registry_entry.as_ref().map(|registry_entry| &registry_entry.found);
     let declared = inputs.registered.offering().is_some_and(|offering| offering.applications.is_some());
     if let Some(found) = found.filter(|_| registered::needs_declarations(call) && !declared) {
-        outcome.problem = Some(registered::undeclared(*found == RegistryAnswer::Absent, project));
+        outcome.problem =
+            Some(registered::undeclared(&inputs.target.name.selector, *found == RegistryAnswer::Absent, project));
         return;
     }
     let running = match call {

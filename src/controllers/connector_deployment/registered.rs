@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use connect_api::Selector;
 use connect_api::model::{DeclaredApplication, Deployment};
 use connect_api::scopes::{self, Right};
 
@@ -196,12 +197,17 @@ pub fn needs_declarations(call: &CallKind) -> bool {
     call.creates() || matches!(call, CallKind::Redeploy { update_connector: true, .. })
 }
 
-/// Returns the condition while a call that needs the declarations cannot be sent. `absent`: the registry has no such
-/// connector; otherwise it cannot be read, or does not report what the connector declares.
+/// Returns the condition while a call that needs the declarations of `connector` cannot be sent. `absent`: the registry has
+/// no such connector; otherwise it cannot be read, or does not report what the connector declares.
 #[must_use]
-pub fn undeclared(absent: bool, project: &str) -> ConditionUpdate {
+pub fn undeclared(connector: &Selector, absent: bool, project: &str) -> ConditionUpdate {
     if absent {
-        let message = "The registry has no such connector for this project: correct spec.connector";
+        let (part, name) = match connector {
+            Selector::Id(id) => ("id", id),
+            Selector::Key(key) => ("key", key),
+        };
+        let message =
+            format!("The registry has no connector with the {part} {name} for this project: correct spec.connector");
         return ConditionUpdate::new(Reason::ConnectorNotFound, message);
     }
     let message = format!(

@@ -43,7 +43,7 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
             "no such connector",
             renamed(&json!({"connector": {"key": "nope"}})),
             "ConnectorNotFound",
-            "no such connector",
+            "no connector with the key nope",
         ),
         (
             "no scope for its API client",
@@ -105,10 +105,13 @@ async fn a_manifest_that_the_api_server_rejects_is_one_short_line() {
     let moved = with_spec(shop.deployment(), &json!({"connector": {"key": "demo-us-only"}}));
     let wrong =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "stringData": {"token": [NEXT]}});
+    let mut misspelt = shop.deployment();
+    misspelt["kind"] = json!("ConnectorDeploymnet");
     let mut number = shop.deployment();
     number["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!(8080);
     for (case, manifest, words) in [
         ("an unknown field", unknown, "spec.conector: unknown field"),
+        ("an unknown kind", misspelt, "no kind ConnectorDeploymnet; did you mean ConnectorDeployment?"),
         ("a number that is not quoted", number, "value: expected string, got 8080: put it in quotes"),
         ("what cannot change", moved, "connector.key"),
         ("a Secret that is none", wrong, "are not shown"),

@@ -167,7 +167,7 @@ impl Deployment<'_> {
             ask(later(latest.at, DECLARATIONS_AGAIN));
         }
         // The registry cache enqueues the resource once the connector exists.
-        Some(Obstacle::Report(undeclared(absent, project)))
+        Some(Obstacle::Report(undeclared(&target.name.selector, absent, project)))
     }
 
     /// Reads the registry once more, bypassing the cache, before a problem is reported to a user: once for each

@@ -116,8 +116,8 @@ fn limit_of(process: &Child) -> u64 {
     line.split_whitespace().next().and_then(|bytes| bytes.parse::<u64>().ok()).expect("in bytes") / 1024
 }
 
-fn annotations() -> Value {
-    json!({"example.com/notes": "n".repeat(ANNOTATIONS)})
+fn annotations(size: usize) -> Value {
+    json!({"example.com/notes": "n".repeat(size)})
 }
 
 /// A deployment about as large as etcd accepts.
@@ -134,7 +134,9 @@ fn deployment(shop: &Shop, number: usize, wide: bool) -> Value {
     let spec = json!({"configurations": applications, "failureLogLines": 20,
         "globalConfiguration": {"securedConfigurationFrom": [{"secretRef": {"name": "large"}}]}});
     let mut manifest = with_spec(shop.deployment(), &spec);
-    manifest["metadata"] = json!({"name": format!("large-{number:02}"), "annotations": annotations()});
+    // Room for the annotation that the operator writes before a create: it has a digest of each value.
+    let size = if wide { ANNOTATIONS / 2 } else { ANNOTATIONS };
+    manifest["metadata"] = json!({"name": format!("large-{number:02}"), "annotations": annotations(size)});
     manifest
 }
 
@@ -151,7 +153,7 @@ fn hostile_check(shop: &Shop, remote: &HostileRemote, number: usize) -> Value {
     let body = format!(r#"{{"text": "{}"}}"#, "x".repeat(16_384 - 12));
     let spec = json!({"frontend": {"url": remote.url}, "body": body, "expect": {"body": assertions}});
     let mut manifest = with_spec(check(shop), &spec);
-    manifest["metadata"] = json!({"name": format!("hostile-{number:02}"), "annotations": annotations()});
+    manifest["metadata"] = json!({"name": format!("hostile-{number:02}"), "annotations": annotations(ANNOTATIONS)});
     manifest
 }
 
@@ -173,7 +175,7 @@ async fn fill(shop: &Shop, hostile: &Sandbox, remote: &HostileRemote, deployment
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": CREDENTIALS}, "stringData": credentials});
     hostile.succeed(&["create", "--filename", "-"], &credentials.to_string()).await;
     let mut project = with_spec(shop.project(), &json!({"apiUrl": remote.url, "authUrl": remote.url}));
-    project["metadata"]["annotations"] = annotations();
+    project["metadata"]["annotations"] = annotations(ANNOTATIONS);
     let manifests = (0..deployments.all())
         .map(|number| deployment(shop, number, number >= deployments.long))
         .chain((0..CHECKS).map(|number| hostile_check(shop, remote, number)))

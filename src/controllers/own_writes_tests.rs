@@ -76,6 +76,16 @@ impl ApiServer {
     }
 }
 
+/// An API server that stores this object and handles writes in this way, its API, and nothing written yet.
+fn beginning(
+    stored: ConnectorDeployment,
+    write: Write,
+) -> (Arc<Mutex<ApiServer>>, Api<ConnectorDeployment>, OwnWrites) {
+    let server = Arc::new(Mutex::new(ApiServer { stored: Some(stored), write, reads: 0 }));
+    let api = Api::namespaced(client(&server), "shop");
+    (server, api, OwnWrites::default())
+}
+
 #[tokio::test]
 async fn a_copy_that_may_be_older_than_the_last_write_is_read_again() {
     for (case, write, cached, reads, version) in [
@@ -87,10 +97,7 @@ async fn a_copy_that_may_be_older_than_the_last_write_is_read_again() {
         ("nothing was stored in time", Write::TimedOut, "1", [1, 1], "1"),
         ("refused", Write::Conflict, "1", [0, 0], "1"),
     ] {
-        let server = ApiServer { stored: Some(object("1", "a")), write, reads: 0 };
-        let server = Arc::new(Mutex::new(server));
-        let api = Api::<ConnectorDeployment>::namespaced(client(&server), "shop");
-        let writes = OwnWrites::default();
+        let (server, api, writes) = beginning(object("1", "a"), write);
         let _ = writes.write_status(&api, &object("1", "a"), &json!({}), &json!({"id": "1"})).await;
         for reads in reads {
             let current = writes.current(&api, Arc::new(object(cached, "a"))).await.expect("an answer");
@@ -106,10 +113,7 @@ async fn a_write_that_the_cache_has_shown_causes_no_read() {
     for (case, before, after) in
         [("after the response", None, Some("2")), ("before the response", Some("2"), None), ("never", None, None)]
     {
-        let server = ApiServer { stored: Some(object("1", "a")), write: Write::Stored, reads: 0 };
-        let server = Arc::new(Mutex::new(server));
-        let api = Api::<ConnectorDeployment>::namespaced(client(&server), "shop");
-        let writes = OwnWrites::default();
+        let (server, api, writes) = beginning(object("1", "a"), Write::Stored);
         writes.begin(&object("1", "a"));
         let show = |version: Option<&str>| version.into_iter().for_each(|version| writes.shown(&object(version, "a")));
         show(before);
@@ -131,10 +135,7 @@ async fn an_object_that_is_gone_or_has_a_successor_is_not_there() {
         ("a successor that the cache does not show", Some(object("3", "b")), false),
         ("the same", Some(object("3", "a")), true),
     ] {
-        let server = ApiServer { stored: Some(object("1", "a")), write: Write::Stored, reads: 0 };
-        let server = Arc::new(Mutex::new(server));
-        let api = Api::<ConnectorDeployment>::namespaced(client(&server), "shop");
-        let writes = OwnWrites::default();
+        let (server, api, writes) = beginning(object("1", "a"), Write::Stored);
         writes.patch_metadata(&api, &object("1", "a"), json!({})).await.expect("an answer");
         server.lock().expect("a lock").stored = stored;
         let current = writes.current(&api, Arc::new(object("1", "a"))).await.expect("an answer");
@@ -144,10 +145,7 @@ async fn an_object_that_is_gone_or_has_a_successor_is_not_there() {
 
 #[tokio::test]
 async fn a_status_that_is_stored_already_is_neither_written_nor_kept() {
-    let server = ApiServer { stored: Some(object("1", "a")), write: Write::Stored, reads: 0 };
-    let server = Arc::new(Mutex::new(server));
-    let api = Api::<ConnectorDeployment>::namespaced(client(&server), "shop");
-    let writes = OwnWrites::default();
+    let (_, api, writes) = beginning(object("1", "a"), Write::Stored);
     let same = json!({"id": "1"});
     let written = writes.write_status(&api, &object("1", "a"), &same, &same).await.expect("an answer");
     assert!(written.is_none());
@@ -156,10 +154,7 @@ async fn a_status_that_is_stored_already_is_neither_written_nor_kept() {
 
 #[tokio::test]
 async fn an_object_that_was_written_in_another_way_is_read_again() {
-    let server = ApiServer { stored: Some(object("2", "a")), write: Write::Stored, reads: 0 };
-    let server = Arc::new(Mutex::new(server));
-    let api = Api::<ConnectorDeployment>::namespaced(client(&server), "shop");
-    let writes = OwnWrites::default();
+    let (_, api, writes) = beginning(object("2", "a"), Write::Stored);
     writes.unknown(&object_ref(&object("1", "a")));
     let current = writes.current(&api, Arc::new(object("1", "a"))).await.expect("an answer");
     assert_eq!(current.and_then(|object| object.resource_version()).as_deref(), Some("2"));

@@ -20,7 +20,7 @@ use self::projects::Shared;
 use super::dry_run::{self, Checked, WouldBe};
 use super::local;
 use super::manifests::Document;
-use crate::cli::resources::similar;
+use crate::cli::resources::{ResourceType, similar};
 use crate::controllers::connector_staged::observe;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::driver::RemoteKind;
@@ -213,8 +213,9 @@ fn unknown_kind(document: &Document) -> Option<String> {
     if group != names::GROUP || kind == "Connector" {
         return None;
     }
-    let kinds = ["ConnectProject", "ClusterConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"];
-    let hint = similar(kind, kinds).map(|kind| format!("; did you mean {kind}?")).unwrap_or_default();
+    let hint = similar(kind, ResourceType::ALL.map(ResourceType::kind))
+        .map(|kind| format!("; did you mean {kind}?"))
+        .unwrap_or_default();
     Some(format!("{group} has no kind {kind}{hint}"))
 }
 

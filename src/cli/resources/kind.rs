@@ -31,7 +31,7 @@ pub(in crate::cli) enum ResourceType {
 
 impl ResourceType {
     /// Every type, in the order in which one depends on the other.
-    pub(super) const ALL: [Self; 5] =
+    pub(in crate::cli) const ALL: [Self; 5] =
         [Self::ClusterProject, Self::Project, Self::Staged, Self::Deployment, Self::Check];
 
     /// Every type, for commands for which a bare name is a `ConnectorDeployment`.

@@ -357,15 +357,9 @@ impl Remote {
         }
         let due = object_ref.and_then(|object_ref| state.view.due(object_ref));
         let first = due.map_or(state.next_due(), |due| due.min(state.next_due()));
-        if state.resting_until.is_some_and(|until| first < until) {
-            state.resting_until = None;
-            self.notify.notify_one();
-        }
+        wake(&mut state.resting_until, first, &self.notify);
         let registry_due = state.registry_due(now);
-        if state.registry_resting_until.is_some_and(|until| registry_due < until) {
-            state.registry_resting_until = None;
-            self.registry_notify.notify_one();
-        }
+        wake(&mut state.registry_resting_until, registry_due, &self.registry_notify);
         for object_ref in mem::take(&mut state.enqueue) {
             // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);
@@ -376,6 +370,13 @@ impl Remote {
     /// Locks the state. A panic elsewhere leaves nothing half-done that matters: missing observations are read again.
     fn lock(&self) -> MutexGuard<'_, RemoteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notifies a task that rests longer than until `due`.
+fn wake(resting_until: &mut Option<Timestamp>, due: Timestamp, task: &Notify) {
+    if resting_until.take_if(|until| due < *until).is_some() {
+        task.notify_one();
     }
 }
 

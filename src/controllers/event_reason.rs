@@ -40,6 +40,8 @@ event_reasons! {
     LogsUnavailable,
     /// Keys of a Secret or ConfigMap were not sent.
     KeysNotDeclared,
+    /// The value of a key of a Secret or ConfigMap ends with a line break, which is sent with it.
+    ValueEndsWithLineBreak,
     /// A remote record took the place of another one.
     Replaced,
     /// The remote deployment of a deleted object is gone.

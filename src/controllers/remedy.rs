@@ -7,6 +7,9 @@ use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
 use super::object_ref::{ObjectName, ObjectRef};
 use crate::names;
 
+/// Maximum length of the sources that a message names, in bytes, so that the report itself has room.
+const LONGEST_SOURCES: usize = 300;
+
 /// Returns the command that requests a redeploy of the resource.
 #[must_use]
 pub fn redeploy(object_ref: &ObjectRef) -> String {
@@ -18,14 +21,25 @@ pub fn redeploy(object_ref: &ObjectRef) -> String {
     )
 }
 
-/// Appends the command that requests a redeploy to the message of a failed deployment. The rest of the message is cut
-/// so that the command fits.
+/// Appends to the message of a failed deployment where the values come from that it names, and the command that requests a
+/// redeploy. The rest of the message is cut so that these fit. `sources`: see
+/// [`sources_of`](super::connector_deployment::value_from::sources_of).
 #[must_use]
-pub fn of_failure(condition: ConditionUpdate, object_ref: &ObjectRef) -> ConditionUpdate {
+pub fn of_failure(condition: ConditionUpdate, object_ref: &ObjectRef, sources: &[String]) -> ConditionUpdate {
     if !condition.reason.is_failed() {
         return condition;
     }
-    let remedy = format!(". To deploy the same values again: {}", redeploy(object_ref));
+    let mut left = LONGEST_SOURCES;
+    let fitting = sources.iter().map(|source| format!(". {source}")).take_while(|source| {
+        let fits = source.len() <= left;
+        left = left.saturating_sub(source.len());
+        fits
+    });
+    let sources: String = fitting.collect();
+    let remedy = format!(
+        "{sources}. Change the value that causes it, which redeploys by itself; or, to deploy the same values again: {}",
+        redeploy(object_ref)
+    );
     let finding = condition.message.trim_end_matches('.');
     let finding = cut(finding, LONGEST_MESSAGE.saturating_sub(remedy.len()));
     ConditionUpdate::new(condition.reason, format!("{finding}{remedy}"))
@@ -48,8 +62,12 @@ pub fn of_host(field: &str, refused: &UrlRefused, list: HostList) -> String {
         HostList::Api => ("--allowed-api-hosts", "allowedApiHosts", AllowedHosts::DEFAULT),
         HostList::Action => ("--allowed-action-hosts", "allowedActionHosts", DEFAULT_ACTION_HOSTS),
     };
+    // The running list is not shown: it may name hosts that are no business of the tenants.
     let remedy = refused.pattern().map(|pattern| {
-        format!(". The default hosts and this one are {flag} '{default},{pattern}'; in the chart, {value} has the list")
+        format!(
+            ". If the operator has the default list, start it with {flag} '{default},{pattern}' ({value} of the chart); if \
+             it has another one, add to that"
+        )
     });
     format!("{field}: {refused}{}", remedy.unwrap_or_default())
 }
@@ -77,7 +95,7 @@ mod tests {
             assert_eq!(message.contains("--allowed"), suggested.is_some(), "{case}: {message}");
             assert!(message.contains(suggested.unwrap_or_default()), "{case}: {message}");
             let host = url.trim_start_matches("https://");
-            assert!(message.contains(&format!(",{host}'; in the chart")) || suggested.is_none(), "{case}: {message}");
+            assert!(message.contains(&format!(",{host}' (allowed")) || suggested.is_none(), "{case}: {message}");
         }
     }
     use crate::controllers::reason::Reason;
@@ -95,10 +113,18 @@ mod tests {
             ("live", Reason::Deployed, "Deployed", false),
             ("nothing was sent", Reason::ConfigurationInvalid, "no such key", false),
         ] {
-            let update = of_failure(ConditionUpdate::new(reason, message), &ObjectRef::deployment("shop", "tax"));
+            let sources = ["TOKEN is key token of Secret tax".to_owned(), "x".repeat(LONGEST_SOURCES)];
+            let before = ConditionUpdate::new(reason, message);
+            let update = of_failure(before, &ObjectRef::deployment("shop", "tax"), &sources);
             assert_eq!(update.reason, reason, "{case}");
             assert!(update.message.len() <= LONGEST_MESSAGE, "{case}");
             assert_eq!(update.message.ends_with(COMMAND), suggests, "{case}: {}", update.message);
+            assert_eq!(
+                update.message.contains(". TOKEN is key token of Secret tax. Change"),
+                suggests,
+                "{case}: {}",
+                update.message
+            );
             assert!(!update.message.contains(".."), "{case}: {}", update.message);
             assert_eq!(update.message == message, !suggests, "{case}");
         }

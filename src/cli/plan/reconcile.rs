@@ -13,12 +13,13 @@ use crate::controllers::connector_deployment::desired::{self, Contents, Desired}
 use crate::controllers::connector_deployment::observe::RecordRead;
 use crate::controllers::connector_deployment::persisted::PersistedState;
 use crate::controllers::connector_deployment::registered::Registered;
-use crate::controllers::connector_deployment::{intent, status_conversion};
+use crate::controllers::connector_deployment::{intent, status_conversion, value_from};
 use crate::controllers::connector_staged;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::driver::identity_changed;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::problem;
+use crate::controllers::tags::Item;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 
 /// Plans one reconcile of a staged connector, and those that follow it.
@@ -137,7 +138,7 @@ pub(super) async fn plan(
     let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
     let registered = Registered { registry_entry, deployable };
     let declared = registered.declarations(object, read.record.as_deref());
-    let named = if observes { std::collections::BTreeSet::new() } else { desired::references(&object.spec) };
+    let named = if observes { std::collections::BTreeSet::new() } else { value_from::references(&object.spec) };
     let contents = projected_cluster.contents_after(&object_ref.namespace, &named).await?;
     let missing = read.record.as_deref().map(applications::missing).unwrap_or_default();
     let values = desired::from_spec(&object.spec, &contents, declared.as_ref());
@@ -166,6 +167,9 @@ pub(super) async fn plan(
         granted: &api.granted().unwrap_or_default(),
         now: remotes.now(),
     });
+    if let (Ok(desired), None) = (&desired, &unknown) {
+        outcome.notes.extend(empty_values(&registered.empty_required(&desired.values)).filter(|_| outcome.is_sent()));
+    }
     if projected_cluster.local {
         let secured = desired.as_ref().is_ok_and(|desired| desired.values.secrets().next().is_some());
         local::owned(&mut outcome, unknown.is_some(), secured);
@@ -186,7 +190,7 @@ async fn earlier(
 ) -> Result<Option<Desired>, kube::Error> {
     let Some(before) = before else { return Ok(None) };
     let contents: Contents =
-        projected_cluster.contents_before(&object_ref.namespace, &desired::references(&before.spec)).await?;
+        projected_cluster.contents_before(&object_ref.namespace, &value_from::references(&before.spec)).await?;
     let declared = registered.declarations(before, read.record.as_deref());
     let mut earlier = desired::from_spec(&before.spec, &contents, declared.as_ref()).ok();
     if let (Some(earlier), Some(record)) = (&mut earlier, read.record.as_deref()) {
@@ -196,6 +200,13 @@ async fn earlier(
         earlier.resolve(&urls(before, read));
     }
     Ok(earlier)
+}
+
+/// Notes required values that are empty, as those of a scaffold are.
+fn empty_values(items: &[Item]) -> Option<String> {
+    let names: Vec<String> = items.iter().map(Item::to_string).collect();
+    (!names.is_empty())
+        .then(|| format!("the connector requires these values, and they are empty: {}", names.join(", ")))
 }
 
 /// Returns the URLs of the applications of a deployment.
@@ -213,7 +224,8 @@ async fn later(
     if let Some(why) = &follows.not_deployable {
         return Ok(Projection::problem(intent::not_deployable(object, why)));
     }
-    let contents = projected_cluster.contents_after(&object_ref.namespace, &desired::references(&object.spec)).await?;
+    let contents =
+        projected_cluster.contents_after(&object_ref.namespace, &value_from::references(&object.spec)).await?;
     let values = desired::from_spec(&object.spec, &contents, None);
     let (values, unknown) = local::without_absent(values, projected_cluster.local);
     if let Err(unready) = values {
@@ -232,7 +244,8 @@ async fn unasked(
     object: &ConnectorDeployment,
     why: String,
 ) -> Result<Projection, kube::Error> {
-    let contents = projected_cluster.contents_after(&object_ref.namespace, &desired::references(&object.spec)).await?;
+    let contents =
+        projected_cluster.contents_after(&object_ref.namespace, &value_from::references(&object.spec)).await?;
     let values = desired::from_spec(&object.spec, &contents, None);
     Ok(match local::without_absent(values, true) {
         (Err(unready), _) => Projection::problem(unready.condition),

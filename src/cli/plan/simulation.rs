@@ -14,7 +14,7 @@ use self::stage::Stage;
 use super::difference::{Change, Difference, Sides, differences};
 use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::connector_deployment::decide::{CallKind, Decision, Outcome, Step};
-use crate::controllers::connector_deployment::desired::Desired;
+use crate::controllers::connector_deployment::desired::{self, Desired};
 use crate::controllers::connector_deployment::intent::{self, Target};
 use crate::controllers::connector_deployment::observe::{self, RecordRead};
 use crate::controllers::connector_deployment::persisted::{PersistedState, Phase};
@@ -107,6 +107,12 @@ impl Projection {
         Self { problem: Some(condition), ..Self::nothing() }
     }
 
+    /// Returns whether values are sent, now or once nothing holds them.
+    pub(super) fn is_sent(&self) -> bool {
+        let sends = |action| !matches!(action, Action::None | Action::Adopt | Action::NotAsked);
+        sends(self.action) || self.held.is_some_and(sends)
+    }
+
     pub(super) fn nothing() -> Self {
         Self {
             action: Action::None,
@@ -138,6 +144,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let decision = stage.play(&intent, wanted.as_ref(), inputs.now);
     if let Ok(desired) = inputs.desired {
         outcome.undeclared.clone_from(&desired.undeclared);
+        outcome.notes.extend(desired::line_break_note(&desired.line_breaks));
     }
     match &decision.step {
         Step::Send(call) => foresee(inputs, &call.kind, &stage, &mut outcome),

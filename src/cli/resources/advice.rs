@@ -8,18 +8,7 @@ use super::kind::{Resource, ResourceType};
 
 /// Returns the next step, as sentences and commands, one per line.
 pub(super) fn next_step(resource: &Resource, program: &str) -> Vec<String> {
-    let namespace = resource.namespace();
-    let Some(ready) = resource.ready() else {
-        return vec![if resource.resource_type().is_cluster_scoped() {
-            format!(
-                "Check that an operator runs with --cluster-projects (clusterProjects.enabled of the chart): {program} doctor"
-            )
-        } else {
-            format!(
-                "Check that an operator runs and watches the namespace {namespace}: {program} version --namespace {namespace}"
-            )
-        }];
-    };
+    let Some(ready) = resource.ready() else { return vec![unread(resource, program)] };
     let Some(reason) = Reason::parse(&ready.reason) else { return Vec::new() };
     let mut steps = Vec::new();
     if reason.state() != ConditionState::Ready || reason == Reason::DeployedWithWarnings {
@@ -40,6 +29,34 @@ pub(super) fn next_step(resource: &Resource, program: &str) -> Vec<String> {
         steps.push("Nothing to do.".to_owned());
     }
     steps
+}
+
+/// Returns the next step for a resource that somebody waits for: empty if there is nothing to do but to wait.
+pub(super) fn while_waiting(resource: &Resource, program: &str) -> Vec<String> {
+    if resource.meta().deletion_timestamp.is_some() {
+        return Vec::new();
+    }
+    if resource.observed_generation() != resource.meta().generation {
+        return vec![unread(resource, program)];
+    }
+    let reason = resource.ready().and_then(|ready| Reason::parse(&ready.reason));
+    match reason.map(Reason::state) {
+        Some(ConditionState::Waiting) => next_step(resource, program),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the step for a resource that no operator has read.
+fn unread(resource: &Resource, program: &str) -> String {
+    if resource.resource_type().is_cluster_scoped() {
+        return format!(
+            "Check that an operator runs with --cluster-projects (clusterProjects.enabled of the chart): {program} doctor"
+        );
+    }
+    let namespace = resource.namespace();
+    format!(
+        "Check that an operator runs and watches the namespace {namespace}: {program} version --namespace {namespace}"
+    )
 }
 
 /// Returns the verb that helps, and the other resource on which it is used.

@@ -17,8 +17,9 @@ use connect_api::Fence;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::Limits;
-use kube::Client;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::core::Selector;
+use kube::{Api, Client};
 
 use self::health::{Health, Stage};
 use self::listen::{Addresses, ListenError};
@@ -251,8 +252,12 @@ pub(in crate::cli) async fn run_with(
     };
     let around = ClientContext { clock: clock.clone(), fence: fence.clone(), observer: metrics };
     let mut shutdown = std::pin::pin!(shutdown);
+    let ready = async {
+        crds_are_served(&client).await;
+        report_missing_namespaces(&client, &args.watch_namespaces).await;
+    };
     tokio::select! {
-        () = crds_are_served(&client) => {}
+        () = ready => {}
         () = &mut shutdown => return Ok(()),
     }
     let mut leadership = Leadership::seek(&client, install.as_ref(), &scope, &clock, &fence);
@@ -334,5 +339,19 @@ async fn crds_are_served(client: &Client) {
             Err(error) => tracing::warn!(%error, "the CRDs cannot be read"),
         }
         tokio::time::sleep(CRDS_AGAIN).await;
+    }
+}
+
+/// Logs which of the namespaces do not exist: their watches are empty, as if nobody had created anything yet. An account
+/// that may not read a namespace learns from the refused watches.
+async fn report_missing_namespaces(client: &Client, namespaces: &[String]) {
+    let api = Api::<Namespace>::all(client.clone());
+    for namespace in namespaces {
+        if matches!(api.get_metadata_opt(namespace).await, Ok(None)) {
+            tracing::warn!(
+                namespace,
+                "a namespace of --watch-namespaces does not exist: nothing is reconciled in it until somebody creates it"
+            );
+        }
     }
 }

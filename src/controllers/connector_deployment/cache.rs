@@ -1,5 +1,7 @@
 //! What only a `ConnectorDeployment` keeps between its reconciles. Losing it costs time, never correctness.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 /// What is kept of one deployment, beside what the driver keeps of every kind.
@@ -20,4 +22,6 @@ pub struct Cache {
     pub verified_since: Option<(i64, Timestamp)>,
     /// Keys of `…From` objects that an Event has named.
     pub undeclared: Vec<String>,
+    /// Keys whose value ends with a line break that an Event has named.
+    pub line_breaks: BTreeSet<String>,
 }

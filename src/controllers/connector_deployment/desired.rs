@@ -62,6 +62,8 @@ pub struct Desired {
     pub sources: Vec<Source>,
     /// Keys of `…From` objects that are not sent, because the connector does not declare them.
     pub undeclared: Vec<String>,
+    /// Keys of Secrets and ConfigMaps whose value is one line with a line break at its end, which is sent as it is.
+    pub line_breaks: BTreeSet<String>,
     /// Values that are no longer desired and are sent with the default that the connector declares.
     pub reset: BTreeSet<Item>,
     /// Values that are the URL of an application.
@@ -157,31 +159,6 @@ fn retry_policy(policy: &crate::crd::RetryPolicy) -> RetryPolicy {
         max_backoff_seconds: policy.max_backoff_seconds,
         max_attempts: policy.max_attempts,
     }
-}
-
-/// Returns the Secrets and ConfigMaps that a spec names for its values.
-#[must_use]
-pub fn references(spec: &ConnectorDeploymentSpec) -> BTreeSet<Reference> {
-    let mut named = BTreeSet::new();
-    let all = spec.configurations.iter().map(|application| &application.values).chain(&spec.global_configuration);
-    for values in all {
-        named.extend(values.standard_configuration.iter().filter_map(|value| {
-            let from = value.value_from.as_ref()?;
-            Some((Named::ConfigMap, from.config_map_key_ref.as_ref()?.name.clone()))
-        }));
-        named.extend(
-            values.standard_configuration_from.iter().map(|from| (Named::ConfigMap, from.config_map_ref.name.clone())),
-        );
-        named.extend(
-            values
-                .secured_configuration
-                .iter()
-                .map(|value| (Named::Secret, value.value_from.secret_key_ref.name.clone())),
-        );
-        named
-            .extend(values.secured_configuration_from.iter().map(|from| (Named::Secret, from.secret_ref.name.clone())));
-    }
-    named
 }
 
 /// Collects the desired values, with placeholders in place of URLs ([`Desired::resolve`]). `declared`: `None` if the
@@ -343,10 +320,11 @@ impl<'a> Gather<'a> {
     fn text(&mut self, kind: Named, object: &str, key: &str, value: &SecretSlice<u8>) -> Option<String> {
         use secrecy::ExposeSecret;
         let text = std::str::from_utf8(value.expose_secret()).ok().map(ToOwned::to_owned);
-        if text.is_none() {
-            let kind = kind.as_str();
-            self.invalid
-                .push(format!("key {key} of {kind} {object} is not UTF-8, and the API takes text only; encode it"));
+        let place = || format!("key {key} of {} {object}", kind.as_str());
+        match &text {
+            None => self.invalid.push(format!("{} is not UTF-8, and the API takes text only; encode it", place())),
+            Some(text) if is_line_with_break(text) => drop(self.desired.line_breaks.insert(place())),
+            Some(_) => {}
         }
         text
     }
@@ -374,7 +352,49 @@ impl<'a> Gather<'a> {
     }
 }
 
+/// Whether a text is one line with a line break at its end, as `echo` and most editors write it. A text of several lines,
+/// such as a key in PEM, ends as it should.
+fn is_line_with_break(text: &str) -> bool {
+    text.strip_suffix('\n').is_some_and(|line| !line.is_empty() && !line.contains('\n'))
+}
+
+/// Returns the note about values that end with a line break, if there are any.
+#[must_use]
+pub fn line_break_note(line_breaks: &BTreeSet<String>) -> Option<String> {
+    let names = line_breaks.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| {
+        format!(
+            "A line break at the end of the value is sent with it: {names}. If it is not meant, write the value without \
+             one, for example with `printf %s` in place of `echo`"
+        )
+    })
+}
+
 /// Names an application, or the global values, in messages.
 fn place(application: &str) -> String {
     if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_line_with_a_break_at_its_end_is_a_likely_mistake() {
+        for (text, expected) in [
+            ("token", false),
+            ("token\n", true),
+            ("token\r\n", true),
+            ("", false),
+            ("\n", false),
+            ("two\nlines", false),
+            ("-----BEGIN-----\nx\n-----END-----\n", false),
+            ("token\n\n", false),
+        ] {
+            assert_eq!(is_line_with_break(text), expected, "{text:?}");
+        }
+        assert_eq!(line_break_note(&BTreeSet::new()), None);
+        let note = line_break_note(&["key a of Secret b".to_owned()].into()).unwrap_or_default();
+        assert!(note.contains("is sent with it: key a of Secret b. "), "{note}");
+    }
 }

@@ -22,4 +22,5 @@ mod reconciler;
 pub mod registered;
 pub mod status;
 pub mod status_conversion;
+pub mod value_from;
 pub mod verification;

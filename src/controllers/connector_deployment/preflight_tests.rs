@@ -4,7 +4,6 @@ use connect_api::model::RetryPolicy;
 use serde_json::json;
 
 use super::*;
-use crate::controllers::tags::Item;
 
 /// What the connector of these tests declares.
 fn offering(change: &serde_json::Value) -> RegistryConnector {
@@ -50,6 +49,46 @@ fn service(values: &mut Values) -> &mut ApplicationValues {
 }
 
 type Row = (&'static str, fn(&mut Values), &'static [&'static str]);
+
+#[test]
+fn required_values_that_are_empty_are_found() {
+    let rows: [Row; 6] = [
+        ("none", |_| {}, &[]),
+        (
+            "a plain one",
+            |values| drop(service(values).standard.insert("REGION".into(), String::new())),
+            &["service/REGION"],
+        ),
+        (
+            "a secured one",
+            |values| drop(service(values).secured.insert("API_TOKEN".into(), String::new().into())),
+            &["service/API_TOKEN (secured)"],
+        ),
+        (
+            "a global one",
+            |values| drop(values.global.standard.insert("CURRENCY".into(), String::new())),
+            &["globalConfiguration/CURRENCY"],
+        ),
+        (
+            "those that need not have a value",
+            |values| {
+                service(values).standard.insert("MODE".into(), String::new());
+                service(values).standard.insert("LOG_LEVEL".into(), String::new());
+                service(values).secured.insert("SPARE_TOKEN".into(), String::new().into());
+            },
+            &[],
+        ),
+        ("one that is not given is another problem", |values| drop(service(values).standard.remove("REGION")), &[]),
+    ];
+    let offering = offering(&json!({}));
+    for (case, change, expected) in rows {
+        let mut values = good();
+        change(&mut values);
+        let empty = empty_required(&values, offering.applications.as_deref(), offering.global.as_ref());
+        let empty: Vec<String> = empty.iter().map(Item::to_string).collect();
+        assert_eq!(empty, expected, "{case}");
+    }
+}
 
 /// Mistakes in names.
 fn misnamed() -> Vec<Row> {

@@ -1,10 +1,13 @@
 //! A watched namespace that the operator may not list: the others are reconciled, and the refused one is reported.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use clock::Clock;
 use connect_operator::controllers::tracker::ReconcileTracker;
 use serde_json::json;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Command;
 
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
@@ -107,4 +110,35 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     yard.until_reason(NAME, "ProjectMissing").await;
     until("no list is refused any more", || tracker.refused_lists().is_empty()).await;
     assert!(!tracker.metrics().encode().contains("connect_operator_lists_refused{"));
+}
+
+#[tokio::test]
+async fn a_watched_namespace_that_does_not_exist_is_logged() {
+    let sandbox = Sandbox::new().await;
+    let there = &sandbox.namespace;
+    let mut operator = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .args(["run", "--watch-namespaces", &format!("{there},{there}-misspelt"), "--operator-namespace", there])
+        .args(["--log-format", "text"])
+        .env("KUBECONFIG", sandbox.kubeconfig())
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(operator.stderr.take().unwrap()).lines();
+    let (mut named, expected) = (Vec::new(), "a namespace of --watch-namespaces does not exist");
+    let starts = async {
+        while let Some(line) = log.next_line().await.unwrap() {
+            if line.contains(expected) {
+                named.push(line);
+            } else if line.contains("the controllers start") {
+                return;
+            }
+        }
+        panic!("it ended");
+    };
+    in_time(starts).await.expect("it starts");
+    assert_eq!(named.len(), 1, "{named:?}");
+    assert!(named[0].contains(&format!("{there}-misspelt")), "{named:?}");
+    operator.kill().await.unwrap();
 }

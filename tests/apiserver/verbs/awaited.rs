@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Stdio;
 
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
 
 use super::{printed, run};
@@ -50,6 +50,33 @@ async fn nothing_to_wait_for_is_a_failure() {
     let (code, stdout, stderr) = run(&sandbox, &["wait", "deployments", "--selector", "team=tax"]).await;
     assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
     assert!(stderr.contains("there is nothing to wait for"), "{stderr}");
+}
+
+#[tokio::test]
+async fn what_a_user_has_to_end_is_explained_while_it_lasts() {
+    let shop = Shop::open().await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let mut wait = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
+        .args(["wait", "tax", "--namespace", &shop.sandbox.namespace])
+        .env("KUBECONFIG", shop.sandbox.kubeconfig())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(wait.stderr.take().unwrap()).lines();
+    let explained = async {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if line.starts_with("deployment/tax: A Secret, or a key in it, does not exist: create it") {
+                return;
+            }
+        }
+        panic!("it ended");
+    };
+    in_time(explained).await.expect("it is explained");
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    assert!(in_time(wait.wait()).await.expect("it ends").unwrap().success());
 }
 
 /// Moves the cursor to the start of its line, and clears the line.

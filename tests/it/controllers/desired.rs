@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect_operator::controllers::conditions::ConditionUpdate;
 use connect_operator::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
-use connect_operator::controllers::connector_deployment::desired::{Content, Contents, Desired, from_spec, references};
+use connect_operator::controllers::connector_deployment::desired::{Content, Contents, Desired, from_spec};
 use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Source, Sources,
 };
+use connect_operator::controllers::connector_deployment::value_from::references;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::tags::{FOREIGN, GLOBAL, Item, Tags};

@@ -7,7 +7,7 @@ use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::{Planned, PlannedStaged, ProjectedCluster};
-use crate::controllers::connector_deployment::desired;
+use crate::controllers::connector_deployment::value_from;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::Reference;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, ProjectKind, ProjectRef};
@@ -23,7 +23,7 @@ impl ProjectedCluster {
             let staged = object.spec.connector.staged_ref.as_ref();
             let concerned = self.changes(&namespace, &object.spec.project_ref)
                 || staged.is_some_and(|named| self.staged.contains_key(&ObjectRef::staged(&namespace, &named.name)))
-                || desired::references(&object.spec).into_iter().any(names);
+                || value_from::references(&object.spec).into_iter().any(names);
             if concerned && !self.planned.contains_key(&object_ref) {
                 let before = Some(object.clone());
                 let planned = Planned { before, after: object, written: false, unchecked: None };

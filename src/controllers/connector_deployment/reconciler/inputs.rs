@@ -1,5 +1,7 @@
 //! Collects what a decision needs: the values, their digests, and what the connector declares.
 
+use std::collections::BTreeSet;
+
 use connect_api::mask::Masker;
 use connect_api::model::DeploymentStatus;
 use kube::runtime::events::EventType;
@@ -12,6 +14,7 @@ use super::super::intent::Target;
 use super::super::observe::{self, RecordRead};
 use super::super::registered::Registered;
 use super::super::status::DesiredIdentity;
+use super::super::value_from;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::event_reason::EventReason;
 use crate::controllers::reason::Reason;
@@ -46,7 +49,7 @@ impl Deployment<'_> {
                 verified: None,
             });
         }
-        let named = desired::references(spec);
+        let named = value_from::references(spec);
         let contents = observe::contents(self.context, self.object_ref, &named).await?;
         let declared = registered.declarations(&self.object, read.record.as_deref());
         let record = read.record.as_deref();
@@ -65,6 +68,7 @@ impl Deployment<'_> {
         };
         if let Ok(desired) = &desired {
             self.report_undeclared(&desired.undeclared);
+            self.report_line_breaks(&desired.line_breaks);
         }
         Ok(Inputs { wanted, registered, desired, payload, masker, target, declared, read, verified: None })
     }
@@ -78,6 +82,23 @@ impl Deployment<'_> {
         if !undeclared.is_empty() {
             let note = format!("Not sent, because the connector does not declare them: {}", undeclared.join(", "));
             self.context.report(&*self.object, EventType::Normal, EventReason::KeysNotDeclared, "Configure", &note);
+        }
+    }
+
+    /// Names the values that end with a line break in one Event.
+    fn report_line_breaks(&mut self, line_breaks: &BTreeSet<String>) {
+        if self.cache.own.line_breaks == *line_breaks {
+            return;
+        }
+        self.cache.own.line_breaks.clone_from(line_breaks);
+        if let Some(note) = desired::line_break_note(line_breaks) {
+            self.context.report(
+                &*self.object,
+                EventType::Warning,
+                EventReason::ValueEndsWithLineBreak,
+                "Configure",
+                &note,
+            );
         }
     }
 }

@@ -28,13 +28,13 @@ use super::act::Done;
 use super::cache::Cache;
 use super::decide::{self, Call, CallKind, Decision, DesiredPayload, Input, Intent, Outcome, Step, TransientState};
 use super::declared::Declared;
-use super::desired::{self, Desired};
+use super::desired::Desired;
 use super::intent::{self, Target};
 use super::observe::{self, RecordRead};
 use super::persisted::{OperationKind, PersistedState};
 use super::registered::Registered;
 use super::status::{Comparison, DesiredIdentity};
-use super::{act, status, status_conversion};
+use super::{act, status, status_conversion, value_from};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::driver::{
@@ -233,7 +233,7 @@ impl RemoteKind for ConnectorDeployment {
         let spec = &object.spec;
         let mut named = BTreeSet::new();
         if spec.management_policy == ManagementPolicy::Full {
-            named = desired::references(spec);
+            named = value_from::references(spec);
             named.extend(spec.outputs.iter().map(|outputs| (Named::ConfigMap, outputs.config_map.name.clone())));
         }
         let verifies = spec.verify.iter().filter_map(|verify| verify.credentials_ref.as_ref());

@@ -6,7 +6,7 @@ use super::super::application_urls;
 use super::super::decide::{self, Decision, DesiredPayload, Outcome};
 use super::super::persisted::{Applied, ObservedDeployment, PersistedState};
 use super::super::status::{self, DeploymentFacts, Newer, Release, Texts};
-use super::super::{desired, intent, observe};
+use super::super::{desired, intent, observe, value_from};
 use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::driver::{ObservedRecord, StatusInputs};
 use crate::controllers::object;
@@ -50,7 +50,10 @@ impl Deployment<'_> {
         };
         // A resource that only observes sends nothing.
         match self.object.spec.management_policy {
-            ManagementPolicy::Full => remedy::of_failure(condition, self.object_ref),
+            ManagementPolicy::Full => {
+                let sources = value_from::sources_of(&self.object.spec, &condition.message);
+                remedy::of_failure(condition, self.object_ref, &sources)
+            }
             ManagementPolicy::ObserveOnly => condition,
         }
     }
@@ -157,7 +160,7 @@ impl Deployment<'_> {
         if spec.management_policy == ManagementPolicy::ObserveOnly || names_whole_objects(spec) {
             return Ok(true);
         }
-        let contents = observe::contents(self.context, self.object_ref, &desired::references(spec)).await?;
+        let contents = observe::contents(self.context, self.object_ref, &value_from::references(spec)).await?;
         let desired = desired::from_spec(spec, &contents, None).ok();
         let wanted = desired.map(|mut desired| {
             desired.resolve(&application_urls::remembered(&self.status()));

@@ -250,6 +250,10 @@ pub struct ActionCheckStatus {
     /// Time at which the last call was about to be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Time>,
+    /// Trace id of the last call, as in the log (trace_id). It also tells the operator which call it recorded itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub trace_id: Option<String>,
     /// Trigger of the last call: POST and PUT are not sent again for the same trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_for: Option<CheckedFor>,
@@ -268,6 +272,7 @@ impl Default for ActionCheckStatus {
             http_status: None,
             duration_ms: None,
             checked_at: None,
+            trace_id: None,
             checked_for: None,
             outcome: None,
         }

@@ -27,8 +27,10 @@ tokio::task_local! {
 pub(crate) struct Checking {
     pub(crate) namespace: String,
     pub(crate) uid: String,
-    /// Resource version of the check that it was given, or has read since.
+    /// Resource version of the check that it was given, or has read since, before it wrote.
     pub(crate) version: u64,
+    /// Whether it has tried to write the check.
+    pub(crate) wrote: bool,
     pub(crate) began: Timestamp,
 }
 

@@ -255,6 +255,7 @@ impl Operator {
                     namespace: object_ref.namespace.clone(),
                     uid: object.uid().unwrap_or_default(),
                     version: version.expect("a stored object has a version"),
+                    wrote: false,
                     began: self.reach.clock.now(),
                 };
                 resync::note(&context.given, &*object);

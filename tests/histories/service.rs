@@ -49,7 +49,11 @@ impl Service {
             send_before: None,
         };
         let since = clock.now();
-        let reads_check = head.method == Method::GET && asked.kind == Some(Kind::Check) && asked.name.is_some();
+        let is_check = asked.kind == Some(Kind::Check) && asked.name.is_some();
+        let reads_check = head.method == Method::GET && is_check;
+        if is_check && !reads_check {
+            let _ = CHECKING.try_with(|checking| checking.borrow_mut().wrote = true);
+        }
         let effect = move || -> Answered {
             let carry_out = |cluster: &mut Cluster| asked.carry_out(&head.method, cluster, &clock);
             Ok(lock(&cluster).requested_by(operator, carry_out))
@@ -63,7 +67,8 @@ impl Service {
     }
 }
 
-/// Notes which version of its check a reconcile has read, and returns the answer.
+/// Notes from which version of its check a reconcile works, and returns the answer. What it reads after a write only tells
+/// whether the write arrived.
 async fn now_checking(answered: Response<Body>) -> Answered {
     let (head, body) = answered.into_parts();
     let body = body.collect_bytes().await.map_err(|error| error.to_string())?;
@@ -71,7 +76,12 @@ async fn now_checking(answered: Response<Body>) -> Answered {
     let version = object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
     if let Some(version) = version {
         // Not set for the operator's other reads.
-        let _ = CHECKING.try_with(|checking| checking.borrow_mut().version = version);
+        let _ = CHECKING.try_with(|checking| {
+            let mut checking = checking.borrow_mut();
+            if !checking.wrote {
+                checking.version = version;
+            }
+        });
     }
     Ok(Response::from_parts(head, Body::from(body.to_vec())))
 }

@@ -68,6 +68,7 @@ fn command(resource: &Resource, reason: Reason) -> Option<(&'static str, Option<
         | Reason::RedeployFailed
         | Reason::PublishingFailed
         | Reason::PreviewRefused
+        | Reason::RepositoryInvalid
         | Reason::ValuesNotApplied
         | Reason::WarningsReported
             if remote =>

@@ -39,7 +39,7 @@ Examples:
   # Redeploy the ConnectorDeployment tax once, and wait for the result
   connect-operator redeploy tax --wait
 
-  # Request the preview permission, or publishing, of a staged connector once more
+  # Repeat the refused or failed step of a staged connector
   connect-operator redeploy staged/kit
 
   # Redeploy every deployment of a team
@@ -80,8 +80,8 @@ pub(in crate::cli) struct Reconcile {
 
 /// Redeploy once with the current values.
 ///
-/// Sets the annotation connect-operator.io/redeploy-requested-at. A ConnectorStaged requests the preview permission, or
-/// publishing, once more.
+/// Sets the annotation connect-operator.io/redeploy-requested-at. A ConnectorStaged repeats the step that was refused or
+/// failed: its create or update, the request for the preview permission, or publishing.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = REDEPLOY_EXAMPLES)]
 #[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Redeploy.types())))))]

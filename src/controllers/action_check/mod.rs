@@ -14,6 +14,7 @@ pub mod status;
 use std::sync::Arc;
 use std::time::Duration;
 
+use connect_api::trace;
 use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
@@ -191,7 +192,8 @@ impl Reconciler<'_> {
     async fn send(&self, prepared: Prepared, wanted: &DesiredCall) -> Result<Next, kube::Error> {
         let started = self.context.clock.now();
         let before = self.object.status.clone().unwrap_or_default();
-        let sent = self.claimed(status::about_to_send(&before, &wanted.cause, started));
+        let trace_id = trace::current().unwrap_or_else(trace::Id::random);
+        let sent = self.claimed(status::about_to_send(&before, &wanted.cause, trace_id, started));
         let object = if wanted.writes {
             let condition = status::ready_condition(&sent, true);
             let written = self.write_intent(&before, &sent).await;
@@ -282,10 +284,10 @@ impl Reconciler<'_> {
     }
 }
 
-/// Whether the stored status is the intent that was written before a call.
+/// Whether the stored status is the intent that this reconcile wrote before a call.
 fn is_intent(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
     let key = |status: &ActionCheckStatus| -> (Option<CheckedFor>, _, _) {
-        (status.checked_for.clone(), status.outcome, status.checked_at.clone())
+        (status.checked_for.clone(), status.outcome, status.trace_id.clone())
     };
     object.status.as_ref().is_some_and(|status| key(status) == key(sent))
 }

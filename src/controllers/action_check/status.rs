@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use connect_api::mask::Masker;
+use connect_api::trace;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -66,13 +67,20 @@ pub fn lost() -> ConditionUpdate {
     ConditionUpdate::new(Reason::AnswerLost, message)
 }
 
-/// Returns the status from before a call, from which a later reconcile knows that it may have been sent.
+/// Returns the status from before a call, from which a later reconcile knows that it may have been sent. `trace_id`: tells it
+/// from the same call of another operator, within the same second.
 #[must_use]
-pub fn about_to_send(before: &ActionCheckStatus, cause: &CheckedFor, now: Timestamp) -> ActionCheckStatus {
+pub fn about_to_send(
+    before: &ActionCheckStatus,
+    cause: &CheckedFor,
+    trace_id: trace::Id,
+    now: Timestamp,
+) -> ActionCheckStatus {
     let status = ActionCheckStatus {
         http_status: None,
         duration_ms: None,
         checked_at: Some(Time(whole_seconds(now))),
+        trace_id: Some(trace_id.to_string()),
         checked_for: Some(cause.clone()),
         outcome: Some(CheckOutcome::Sent),
         ..before.clone()
@@ -199,7 +207,7 @@ mod tests {
             ..ActionCheckStatus::default()
         };
         let cause = CheckedFor { generation: 4, ..CheckedFor::default() };
-        let sent = about_to_send(&before, &cause, Timestamp::UNIX_EPOCH);
+        let sent = about_to_send(&before, &cause, trace::Id::random(), Timestamp::UNIX_EPOCH);
         assert_eq!((sent.http_status, sent.duration_ms), (None, None));
         assert_eq!(
             (sent.outcome, sent.observed_generation, &sent.checked_for),

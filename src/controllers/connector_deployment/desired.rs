@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::model::RetryPolicy;
-use secrecy::{SecretSlice, SecretString};
+use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
 use super::decide::DesiredPayload;
 use super::declared::{Declared, DeclaredKeys};
@@ -318,7 +318,6 @@ impl<'a> Gather<'a> {
     }
 
     fn text(&mut self, kind: Named, object: &str, key: &str, value: &SecretSlice<u8>) -> Option<String> {
-        use secrecy::ExposeSecret;
         let text = std::str::from_utf8(value.expose_secret()).ok().map(ToOwned::to_owned);
         let place = || format!("key {key} of {} {object}", kind.as_str());
         match &text {
@@ -356,6 +355,11 @@ impl<'a> Gather<'a> {
 /// such as a key in PEM, ends as it should.
 fn is_line_with_break(text: &str) -> bool {
     text.strip_suffix('\n').is_some_and(|line| !line.is_empty() && !line.contains('\n'))
+}
+
+/// Whether a secured value is empty.
+pub(super) fn is_empty(value: &SecretString) -> bool {
+    value.expose_secret().is_empty()
 }
 
 /// Returns the note about values that end with a line break, if there are any.

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_api::model::{
     ApplicationType, DeclaredApplication, DeclaredGlobal, IsPreviewable, SecuredKey, StandardKey,
 };
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 
 use super::application_urls;
-use super::desired::UrlValue;
+use super::desired::{self, UrlValue};
 use crate::controllers::remote::RegistryConnector;
 use crate::controllers::tags::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, Values};
@@ -155,7 +155,7 @@ impl<'a> Keys<'a> {
         let required = |keys: &BTreeMap<&'a str, bool>, key: &str| keys.get(key).copied().unwrap_or_default();
         let standard = given.standard.iter().filter(|(key, value)| value.is_empty() && required(&self.plain, key));
         let secured =
-            given.secured.iter().filter(|(key, value)| value.expose_secret().is_empty() && required(&self.hidden, key));
+            given.secured.iter().filter(|(key, value)| desired::is_empty(value) && required(&self.hidden, key));
         let standard = standard.map(|(key, _)| Item::standard(place, key));
         standard.chain(secured.map(|(key, _)| Item::secured(place, key))).collect()
     }

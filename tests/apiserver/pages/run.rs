@@ -23,18 +23,19 @@ async fn the_steps_of_getting_started_with_a_project_work_as_written() {
     let page = read("docs/getting-started.md");
     let blocks = blocks::of("docs/getting-started.md", section(&page, "Use your own project"));
     let blocks = blocks.into_iter().filter(|block| ["sh", "yaml"].contains(&block.language.as_str()));
-    let (project, rest): (Vec<_>, Vec<_>) = blocks.partition(|block| block.text.contains("kind: ConnectProject"));
-    let (deployment, steps): (Vec<_>, Vec<_>) = rest.into_iter().partition(|block| block.language == "yaml");
+    let (project, steps): (Vec<_>, Vec<_>) = blocks.partition(|block| block.text.contains("kind: ConnectProject"));
     let here = project[0].text.replace("projectKey: my-shop", "projectKey: demo");
     let url = shop.dev.url();
     shell.write("project.yaml", &format!("{here}  apiUrl: {url}\n  authUrl: {url}\n"));
-    shell.write("tax.yaml", &deployment[0].text);
     shell.write("credentials.env", "clientId=dev-client\nclientSecret=dev-secret\n");
-    shell.write("token", "first-token-of-the-shop");
+    let fill_in = r#"sed -i 's/service.API_TOKEN: ""/service.API_TOKEN: first-token-of-the-shop/' tax.yaml"#;
     let mut printed = String::new();
     for step in steps.iter().filter(|step| !step.text.contains("connect-operator run")) {
-        for command in step.text.lines() {
+        for command in step.text.replace("KEY", "demo-connector").lines() {
             printed += &shell.run(&step.place(), command, 0).await;
+            if command.starts_with("connect-operator scaffold") {
+                shell.run("filled in by the user", fill_in, 0).await;
+            }
         }
     }
     assert!(printed.contains("demo-connector") && printed.contains("+ ConnectorDeployment"), "{printed}");

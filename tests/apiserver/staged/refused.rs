@@ -3,7 +3,7 @@
 use connect_operator::crd::ConnectorStaged;
 use serde_json::{Value, json};
 
-use super::{apply, change, has, kit, message, open, record, until_reason, updates};
+use super::{KIT, apply, change, has, kit, message, open, record, until_reason, updates};
 use crate::manifests::with_spec;
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn a_failure_is_reported_with_its_report_and_retried_only_after_a_change()
         assert_eq!(updates(&shop), attempts, "{tag}");
         // Requested again, by the annotation.
         change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/redeploy-requested-at": "1"}}})).await;
-        shop.until_object("kit", "another attempt", |object: &ConnectorStaged| {
+        shop.until_object(KIT, "another attempt", |object: &ConnectorStaged| {
             let status = object.status.as_ref();
             status.is_some_and(|status| status.handled_redeploy_request.as_deref() == Some("1"))
                 && has(object, "Stalled")
@@ -62,9 +62,12 @@ async fn a_connector_that_cannot_be_created_is_created_once_its_tag_is_right() {
     apply(&shop, &json!({"repository": {"tag": "0.2.0-broken"}})).await;
     let refused = until_reason(&shop, "RepositoryInvalid").await;
     assert!(refused.status.unwrap().operation.is_none(), "no operation was started");
+    change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/redeploy-requested-at": "now"}}})).await;
+    let handled = |kit: &ConnectorStaged| kit.status.as_ref().and_then(|it| it.handled_redeploy_request.clone());
+    shop.until_object("kit", "sent again at once", |kit| handled(kit).as_deref() == Some("now")).await;
     change(&shop, &json!({"spec": {"repository": {"tag": "1.0.0"}}})).await;
     until_reason(&shop, "Staged").await;
-    assert_eq!(shop.calls("createConnectorStaged"), 2);
+    assert_eq!(shop.calls("createConnectorStaged"), 3);
 }
 
 #[tokio::test]

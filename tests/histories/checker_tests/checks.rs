@@ -30,7 +30,7 @@ impl Simulation {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let version = text("resourceVersion").parse().expect("a version");
         Called {
-            by: Checking { namespace: key.namespace, uid: text("uid"), version, began: self.now() },
+            by: Checking { namespace: key.namespace, uid: text("uid"), version, wrote: true, began: self.now() },
             scheme: "https".to_owned(),
             host: "shop-example.frontastic.live".to_owned(),
             writes,

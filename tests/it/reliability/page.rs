@@ -133,7 +133,7 @@ fn next(operation: Operation, cell: &Cell) -> String {
         (Knows::Nothing, _) => "reads again once the project is called again".to_owned(),
         (Knows::Refused, Some(again)) => {
             format!(
-                "repeats the call after {again}, doubling to 1 h; at once after a change of spec, values, credentials or connector"
+                "repeats the call after {again}, doubling to 1 h; at once after a change of spec, values, credentials or connector, or on request"
             )
         }
         (Knows::NotNow, Some(again)) => {

@@ -1,13 +1,14 @@
 //! The options with which every command selects the cluster, the user and the namespace, written as for kubectl: before
 //! the name of the command or after it.
 
+use std::error::Error;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command};
 use clap_complete::engine::ArgValueCandidates;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
 use super::completion;
@@ -141,14 +142,15 @@ impl Connection {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let mut config = match &self.kubeconfig {
             Some(path) => {
-                let unusable = |error| format!("--kubeconfig {}: {error}", path.display());
+                let unusable =
+                    |error: KubeconfigError| format!("--kubeconfig {}: {}", path.display(), first_line(&error));
                 let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
                 Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)?
             }
             None if self.context.is_some() => {
-                Config::from_kubeconfig(&options).await.map_err(|error| error.to_string())?
+                Config::from_kubeconfig(&options).await.map_err(|error| first_line(&error))?
             }
-            None => Config::infer().await.map_err(|error| error.to_string())?,
+            None => Config::infer().await.map_err(|error| neither(&error))?,
         };
         if self.user.is_some() {
             config.auth_info.impersonate.clone_from(&self.user);
@@ -156,6 +158,23 @@ impl Connection {
         }
         Ok(config)
     }
+}
+
+/// Returns the first line of an error: the others may quote the file, which has secrets.
+fn first_line(error: &dyn Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+/// Variable that every pod has (Kubernetes: accessing the API from a pod).
+const IN_A_POD: &str = "KUBERNETES_SERVICE_HOST";
+
+/// Returns why neither a kubeconfig nor the service account of a pod can be used.
+fn neither(error: &InferConfigError) -> String {
+    if std::env::var_os(IN_A_POD).is_some() {
+        return first_line(error);
+    }
+    let why = error.source().map(first_line).unwrap_or_default();
+    format!("no kubeconfig can be used ({why}), and this is no pod: name one with --kubeconfig or KUBECONFIG")
 }
 
 impl Place {

@@ -1,6 +1,7 @@
 //! `dev-server`: serves the Connect API on this machine, until Ctrl-C.
 
 use crate::cli::printing::tell;
+use crate::cli::run;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ Examples:
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
     /// Address and port.
-    #[arg(long, default_value = "127.0.0.1:8787", env = "DEV_SERVER_LISTEN")]
+    #[arg(long, default_value = "127.0.0.1:8787", env = "DEV_SERVER_LISTEN", value_parser = run::address)]
     pub listen: SocketAddr,
 
     /// Allow an address that other machines can reach. The credentials are public: everyone there can use the server.

@@ -258,6 +258,10 @@ pub fn refused(
     let pause = if ended == ReconcileOutcome::Conflict {
         tracing::debug!("the object changed meanwhile, reconciling again");
         AFTER_CONFLICT
+    } else if matches!(error, kube::Error::Api(status) if status.is_not_found()) {
+        // Most likely it was deleted meanwhile; a kind that is not served any more is reported by its lists.
+        tracing::debug!(%error, "the object does not exist any more");
+        pause
     } else {
         tracing::warn!(%error, "a request to the API server failed");
         pause

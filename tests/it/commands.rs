@@ -259,7 +259,7 @@ async fn an_action_is_called_once_and_its_answer_printed() {
         ("no such action", call("get", "cart/nothing", &[]), "answered 400"),
         ("no name", call("get", "cart", &[]), "write it as NAMESPACE/ACTION"),
         ("no JSON", call("put", "cart/addToCart", &["--body", "Cargo.toml"]), "not JSON"),
-        ("no file", call("put", "cart/addToCart", &["--body", "/nowhere"]), "/nowhere: "),
+        ("no file", call("put", "cart/addToCart", &["--body", "/nowhere"]), "the file `/nowhere` cannot be read: "),
         ("no HTTP", program(&dev, &["action", "get", "cart/getCart", "--url", "ftp://localhost"]), "--url: scheme"),
     ] {
         let output = command.output().await.unwrap();
@@ -268,8 +268,12 @@ async fn an_action_is_called_once_and_its_answer_printed() {
     }
 }
 
+/// A file that is no kubeconfig; an error must not quote its lines, which may have secrets.
+const NO_KUBECONFIG: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/no-kubeconfig");
+
 #[tokio::test]
 async fn errors_name_the_remedy_and_exit_with_1() {
+    std::fs::write(NO_KUBECONFIG, "canary\n").unwrap();
     let dev = dev_server().await;
     deploy(&dev, "shop_tax");
     // An empty variable counts as unset.
@@ -317,6 +321,9 @@ async fn errors_name_the_remedy_and_exit_with_1() {
         ),
         ("wrong secret", &["staged", "list"], ("CTP_CLIENT_SECRET", "canary-secret"), "status 401"),
         ("no HTTP", &["staged", "list"], ("CTP_AUTH_URL", "ftp://127.0.0.1"), "authUrl: scheme `ftp`"),
+        ("no address", &["dev-server", "--listen", "8787"], ("CTP_REGION", ""), "give an IP address and a port"),
+        ("no kubeconfig", &["status", "tax"], ("KUBECONFIG", "/nowhere"), "name one with --kubeconfig or KUBECONFIG"),
+        ("a file that is none", &["status", "tax"], ("KUBECONFIG", NO_KUBECONFIG), "line 1 column 1"),
     ] {
         let output = program(&dev, arguments).env(variable, value).output().await.unwrap();
         let (stdout, stderr) = texts(&output);

@@ -192,7 +192,7 @@ fn read(path: &std::path::Path) -> Result<Vec<u8>, Failed> {
     } else {
         std::fs::read(path).map(|read| content = read)
     };
-    done.map_err(|error| Failed::Argument(format!("{}: {error}", path.display())))?;
+    done.map_err(|error| Failed::Argument(format!("the file `{}` cannot be read: {error}", path.display())))?;
     Ok(content)
 }
 

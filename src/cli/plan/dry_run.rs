@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::manifests::Document;
 use super::refusal;
+use super::schema;
 use crate::controllers::secret;
 use crate::names;
 
@@ -81,7 +82,14 @@ pub(super) async fn check(
         Err(kube::Error::Api(status)) if status.code == 404 && makes_namespace && before.is_none() => {
             format!("the namespace {namespace} does not exist yet, so the API server could not check it")
         }
-        Err(kube::Error::Api(status)) => return Ok(Checked::Refused(refused(is_secret, kind, &status))),
+        Err(kube::Error::Api(status)) => {
+            // The own schemas name the field that was meant; other kinds have none.
+            let is_undecodable = refusal::is_undecodable(&status.message);
+            let problems =
+                Some(schema::problems(&document.kind, &body)).filter(|them| is_undecodable && !them.is_empty());
+            let message = problems.map_or_else(|| refused(is_secret, kind, &status), |them| them.join("; "));
+            return Ok(Checked::Refused(message));
+        }
         Err(error) => return Err(error),
     };
     let after = apply_locally(before.as_ref(), &body, document);

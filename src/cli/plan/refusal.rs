@@ -13,6 +13,11 @@ const VALUE: &str = "&value.valueUnstructured{Value:";
 /// Ends the message about an unknown field.
 const UNKNOWN: &str = ": field not declared in schema";
 
+/// Whether the manifest cannot be decoded. Then the API server evaluates nothing else, so the schema says as much.
+pub(super) fn is_undecodable(message: &str) -> bool {
+    message.contains(STRICT) || message.starts_with(TYPED)
+}
+
 /// Returns the message on one line, with the fields that it is about.
 pub(super) fn explain(message: &str) -> String {
     let errors = message.rsplit_once(STRICT).map_or(message, |(_, errors)| errors);
@@ -103,6 +108,7 @@ mod tests {
             ),
         ] {
             assert_eq!(explain(&message), expected, "{case}");
+            assert_eq!(is_undecodable(&message), !message.contains("is invalid"), "{case}");
         }
         assert!(explain(&"y ".repeat(5_000)).len() <= LONGEST_MESSAGE);
     }

@@ -27,6 +27,9 @@ Examples:
   # What happened to the ConnectorDeployment tax, the latest last
   connect-operator events tax
 
+  # Everything in the namespace
+  connect-operator events
+
   # A staged connector and its preview deployment
   connect-operator events staged/kit deployment/kit-preview
 
@@ -35,7 +38,7 @@ Examples:
 
 /// Show the Events about resources, the latest last.
 ///
-/// The API server keeps Events for an hour, unless it is configured otherwise. Events about a deleted resource are shown
+/// Without a resource, those of all resources of the namespace. The API server keeps Events for an hour, unless it is configured otherwise. Events about a deleted resource are shown
 /// as long as they exist.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -53,7 +56,11 @@ pub(in crate::cli) struct Events {
 /// # Errors
 /// If a resource neither exists nor has Events, or the Events cannot be listed.
 pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
-    let wanted = args.selection.wanted(&ResourceType::DEPLOYMENTS_FIRST)?;
+    let wanted = if args.selection.is_empty() {
+        Wanted::Matching { types: ResourceType::ALL.to_vec(), labels: None }
+    } else {
+        args.selection.wanted(&ResourceType::DEPLOYMENTS_FIRST)?
+    };
     let (client, namespace) = args.selection.place.client().await.map_err(Failed::Cluster)?;
     let place = args.selection.place(&namespace);
     let mut found = Vec::new();

@@ -308,7 +308,8 @@ pub(in crate::cli) async fn run_with(
     Ok(())
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+/// Parses an address to listen on.
+pub(in crate::cli) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "give an IP address and a port, such as 0.0.0.0:8080 or [::]:8080".to_owned())
 }
 

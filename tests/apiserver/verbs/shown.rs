@@ -57,7 +57,10 @@ async fn a_live_deployment_is_shown_with_its_project_and_its_events() {
     let events = printed(sandbox, &["events", "tax"]).await;
     assert!(events.starts_with("LAST SEEN") && events.contains("ConnectorDeployment/tax"), "{events}");
     assert!(events.contains("Deployed"), "{events}");
+    let everything = printed(sandbox, &["events"]).await;
     let all = printed(sandbox, &["events", "deployments", "--all"]).await;
+    let kinds = ["ConnectProject/shop", "ConnectorDeployment/tax"];
+    assert!(kinds.iter().all(|kind| everything.contains(kind)), "those of all kinds: {everything}");
     assert!(all.contains("ConnectorDeployment/tax") && !all.contains("ConnectProject/"), "{all}");
 }
 

@@ -118,7 +118,7 @@ fn rule_19_stalled_needs_a_user_and_its_message_names_the_remedy() {
         ),
         ("gone", Outcome::Released, Reason::Undeploying, ConditionState::Progressing, "Undeploying"),
         ("busy elsewhere", Outcome::Busy, Reason::Redeploying, ConditionState::Progressing, "Another client"),
-        ("an unknown status", settled(Phase::Other), Reason::Redeploying, ConditionState::Progressing, "In progress"),
+        ("an unknown status", settled(Phase::Other), Reason::Redeploying, ConditionState::Progressing, "in progress"),
         ("taking over", Outcome::TakingOver, Reason::Adopting, ConditionState::Progressing, "shop_tax"),
         ("not visible", Outcome::Missing, Reason::ServiceUnavailable, ConditionState::Waiting, "to be sure"),
         ("key taken", Outcome::KeyTaken, Reason::KeyTaken, ConditionState::Stalled, "adoptionPolicy: Adopt"),

@@ -54,16 +54,18 @@ pub fn ready_condition(
 fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> ConditionUpdate {
     let phase = record.map_or("nothing", |record| record.status.as_str());
     match outcome {
-        Outcome::Running(OperationKind::Create) => ConditionUpdate::new(Reason::Creating, running("Creating", record)),
+        Outcome::Running(OperationKind::Create) => {
+            ConditionUpdate::new(Reason::Creating, running("The deployment is being created", record))
+        }
         Outcome::Running(OperationKind::Redeploy) => {
-            ConditionUpdate::new(Reason::Redeploying, running("Redeploying", record))
+            ConditionUpdate::new(Reason::Redeploying, running("The deployment is being redeployed", record))
         }
         Outcome::Running(OperationKind::Recreate) => ConditionUpdate::new(
             Reason::Undeploying,
-            running("Undeploying, to create the deployment again without the removed values", record),
+            running("The deployment is being undeployed, to create it again without the removed values", record),
         ),
         Outcome::Running(OperationKind::Undeploy) | Outcome::Released => {
-            ConditionUpdate::new(Reason::Undeploying, running("Undeploying", record))
+            ConditionUpdate::new(Reason::Undeploying, running("The deployment is being undeployed", record))
         }
         Outcome::TakesTooLong => ConditionUpdate::new(
             Reason::TakesTooLong,
@@ -147,7 +149,7 @@ fn not_adoptable(key: &str, record: Option<&Deployment>) -> String {
 
 fn running(what: &str, record: Option<&Deployment>) -> String {
     match record {
-        Some(record) => format!("{what}: the deployment is {}", record.status),
+        Some(record) => format!("{what}; its status is {}", record.status),
         None => what.to_owned(),
     }
 }
@@ -180,7 +182,7 @@ fn settled_condition(phase: Phase, record: Option<&Deployment>, report: &[Report
             format!("The deployment stays in Draft: to start it, set the annotation {}", names::REDEPLOY_REQUESTED_AT),
         ),
         Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => {
-            ConditionUpdate::new(Reason::Redeploying, running("In progress", record))
+            ConditionUpdate::new(Reason::Redeploying, running("An operation is in progress", record))
         }
     }
 }

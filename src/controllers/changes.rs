@@ -10,7 +10,7 @@ use std::mem;
 
 use kube::runtime::watcher::Event;
 
-use super::managed_kind::{ManagedKind, object_ref, user_changes};
+use super::managed_kind::Stored;
 use super::object_ref::ObjectRef;
 
 /// The objects that the watch of one kind has shown, each with a hash of what users can change.
@@ -23,12 +23,12 @@ pub struct Changes {
 
 impl Changes {
     /// Records an event that the store has already processed, and returns the objects to enqueue.
-    pub fn note<K: ManagedKind>(&mut self, event: &Event<K>) -> Vec<ObjectRef> {
+    pub fn note<K: Stored>(&mut self, event: &Event<K>) -> Vec<ObjectRef> {
         match event {
             // A list that failed halfway is followed by another `Init`.
             Event::Init => self.listed.clear(),
             Event::InitApply(object) => {
-                self.listed.insert(object_ref(object), user_changes(object));
+                self.listed.insert(object.reference(), object.user_changes());
             }
             Event::InitDone => {
                 let before = mem::replace(&mut self.seen, mem::take(&mut self.listed));
@@ -36,13 +36,13 @@ impl Changes {
                 return changed.map(|(object_ref, _)| object_ref.clone()).collect();
             }
             Event::Apply(object) => {
-                let (object_ref, change) = (object_ref(object), user_changes(object));
+                let (object_ref, change) = (object.reference(), object.user_changes());
                 if self.seen.insert(object_ref.clone(), change) != Some(change) {
                     return vec![object_ref];
                 }
             }
             Event::Delete(object) => {
-                self.seen.remove(&object_ref(object));
+                self.seen.remove(&object.reference());
             }
         }
         Vec::new()

@@ -39,6 +39,25 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
     }
 }
 
+/// An object as a store has it: whole, or packed.
+pub trait Stored: Resource<DynamicType = ()> {
+    /// Returns the reference to the object.
+    fn reference(&self) -> ObjectRef;
+
+    /// Returns a hash of what users can change of it.
+    fn user_changes(&self) -> u64;
+}
+
+impl<K: ManagedKind> Stored for K {
+    fn reference(&self) -> ObjectRef {
+        object_ref(self)
+    }
+
+    fn user_changes(&self) -> u64 {
+        user_changes(self)
+    }
+}
+
 /// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$note`:
 /// records the key that it claims; `$started_at`: when the operation in its status began; `$id`: the id of the remote record
 /// in its status; `$allowed`: the namespaces that may use it.

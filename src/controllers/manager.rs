@@ -43,12 +43,13 @@ use super::foreign_leases;
 use super::guarded::Guarded;
 use super::keys::KeyOwnership;
 use super::lists;
-use super::managed_kind::object_ref;
+use super::managed_kind::Stored as _;
 use super::namespace_permissions::NamespacePermissions;
 use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
 use super::own_writes::OwnWrites;
+use super::packed::Packed;
 use super::project_quota::{ProjectLimits, ProjectQuota};
 use super::readable;
 use super::reconciled::{self, Reconciled};
@@ -57,7 +58,7 @@ use super::remote::{ConnectFactory, Remotes};
 use super::requeue_timers::RequeueTimers;
 use super::resync::{self, resync};
 use super::secret;
-use super::tracker::ReconcileTracker;
+use super::tracker::{ReconcileOutcome, ReconcileTracker};
 use crate::crd::{
     ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged, DeletionPolicy,
 };
@@ -405,11 +406,25 @@ impl Scope {
 
 /// Reconciles an object, with metrics and a trace id. The object is recorded before anything else happens, so that a
 /// change from here on leads to the next reconcile.
-fn observed<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
-    resync::note(&context.given, &*object);
+fn observed<K: Reconciled>(
+    packed: Arc<Packed<K>>,
+    context: Arc<Context>,
+) -> impl Future<Output = Action> + Send + use<K> {
+    resync::note(&context.given, &*packed);
     let tracker = Arc::clone(&context.tracker);
-    let began = tracker.begin(&object_ref(&*object));
-    async move { began.run(reconciled::contained(object, context)).await }
+    let began = tracker.begin(&packed.reference());
+    async move { began.run(unpacked(packed, context)).await }
+}
+
+/// Reconciles a packed object.
+async fn unpacked<K: Reconciled>(packed: Arc<Packed<K>>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    match packed.unpack() {
+        Ok(object) => reconciled::contained(Arc::new(object), context).await,
+        Err(error) => {
+            tracing::error!(%error, "a stored object cannot be read, which is a bug");
+            (Action::await_change(), ReconcileOutcome::Panicked)
+        }
+    }
 }
 
 fn receive<K: Object>(

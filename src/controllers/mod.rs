@@ -34,6 +34,7 @@ pub mod object_map;
 pub mod object_ref;
 pub mod operations;
 pub mod own_writes;
+pub mod packed;
 pub mod panics;
 pub mod patch;
 pub mod problem;

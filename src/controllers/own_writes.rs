@@ -10,7 +10,7 @@ use kube::api::Api;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::managed_kind::{ManagedKind, object_ref};
+use super::managed_kind::{ManagedKind, Stored, object_ref};
 use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::ObjectRef;
@@ -66,10 +66,10 @@ impl OwnWrites {
     }
 
     /// Records that the cache shows this version of an object.
-    pub fn shown<K: ManagedKind>(&self, object: &K) {
+    pub fn shown<K: Stored>(&self, object: &K) {
         let Some(version) = object.resource_version() else { return };
         self.0.with(|entries| {
-            let object_ref = object_ref(object);
+            let object_ref = object.reference();
             let Some(entry) = entries.get_mut(&object_ref) else { return };
             if entry.last == Some(Written::As(version.clone())) {
                 entry.last = None;

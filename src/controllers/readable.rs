@@ -13,6 +13,7 @@ use kube::runtime::events::EventType;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
+use serde::Serialize;
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::conditions::cut;
@@ -24,6 +25,7 @@ use super::keys::KeyOwnership;
 use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
 use super::object_ref::Kind;
+use super::packed::Packed;
 use crate::crd::AllowedNamespaces;
 
 /// Maximum length of the error text.
@@ -65,42 +67,51 @@ where
     }
 }
 
-/// Returns the events of the objects that can be deserialized. Any other object is removed from `store`, so that no
+/// Returns the events of the objects that can be deserialized, packed. Any other object is removed from `store`, so that no
 /// reconcile uses its old version, and is logged; `unreadable_sender` passes it to [`report`], unless that channel is full.
 pub fn only_readable<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
-    store: Store<K>,
+    store: Store<Packed<K>>,
     unreadable_sender: Sender<InvalidObject>,
-) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
+) -> impl Stream<Item = watcher::Result<watcher::Event<Packed<K>>>> + Send + 'static
 where
-    K: Object + ManagedKind,
+    K: Object + ManagedKind + Serialize,
 {
     let readable = move |event| match event {
         watcher::Event::Init => Some(watcher::Event::Init),
         watcher::Event::InitDone => Some(watcher::Event::InitDone),
-        watcher::Event::InitApply(Guarded(Ok(object))) => Some(watcher::Event::InitApply(object)),
+        watcher::Event::InitApply(Guarded(Ok(object))) => packed(&object).map(watcher::Event::InitApply),
         watcher::Event::InitApply(Guarded(Err(invalid))) => {
             report_unreadable::<K>(&unreadable_sender, invalid);
             None
         }
-        watcher::Event::Apply(Guarded(Ok(object))) => Some(watcher::Event::Apply(object)),
+        watcher::Event::Apply(Guarded(Ok(object))) => packed(&object).map(watcher::Event::Apply),
         watcher::Event::Apply(Guarded(Err(invalid))) => {
             let before = stored(&store, &invalid);
             report_unreadable::<K>(&unreadable_sender, invalid);
             before
         }
-        watcher::Event::Delete(Guarded(Ok(object))) => Some(watcher::Event::Delete(object)),
+        watcher::Event::Delete(Guarded(Ok(object))) => packed(&object).map(watcher::Event::Delete),
         watcher::Event::Delete(Guarded(Err(invalid))) => stored(&store, &invalid),
     };
     events.filter_map(move |event| future::ready(event.map(&readable).transpose()))
 }
 
+/// Returns an object as the store keeps it.
+fn packed<K: ManagedKind + Serialize>(object: &K) -> Option<Packed<K>> {
+    let packed = Packed::of(object);
+    packed.inspect_err(|error| tracing::error!(%error, "an object cannot be stored, which is a bug")).ok()
+}
+
 /// Returns the event that removes an object from the store, if the store contains it.
-fn stored<K: Object>(store: &Store<K>, invalid: &InvalidObject) -> Option<watcher::Event<K>> {
+fn stored<K: Object>(store: &Store<Packed<K>>, invalid: &InvalidObject) -> Option<watcher::Event<Packed<K>>>
+where
+    K: ManagedKind + Serialize,
+{
     let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
     let namespace = invalid.metadata.namespace.as_deref();
     let before = store.get(&namespace.map_or(name.clone(), |namespace| name.within(namespace)))?;
-    Some(watcher::Event::Delete(K::clone(&before)))
+    Some(watcher::Event::Delete(Packed::clone(&before)))
 }
 
 /// Logs an object and has it reported. Awaits nothing, so that the watch continues with other objects.

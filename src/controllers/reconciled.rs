@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use kube::runtime::controller::Action;
+use serde::Serialize;
 
 use super::conditions::ConditionUpdate;
 use super::connector::project::MirroredProject;
@@ -37,7 +38,7 @@ pub(super) fn slots(kind: Kind) -> usize {
 }
 
 /// How a kind is reconciled.
-pub(super) trait Reconciled: Object + ManagedKind {
+pub(super) trait Reconciled: Object + ManagedKind + Serialize {
     /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
     fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
 

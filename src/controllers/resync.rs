@@ -11,7 +11,7 @@ use std::time::Duration;
 use kube::runtime::reflector::Store;
 
 use super::context::Context;
-use super::managed_kind::{ManagedKind, object_ref, user_changes};
+use super::managed_kind::Stored;
 use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::ObjectRef;
@@ -23,17 +23,17 @@ pub const INTERVAL: Duration = Duration::from_mins(5);
 const NAMED: usize = 5;
 
 /// Records that a reconcile begins with this object, as a hash that changes when users change it.
-pub fn note<K: ManagedKind>(given: &ObjectMap<u64>, object: &K) {
-    given.insert(&object_ref(object), user_changes(object));
+pub fn note<K: Stored>(given: &ObjectMap<u64>, object: &K) {
+    given.insert(&object.reference(), object.user_changes());
 }
 
 /// Returns the objects that differ from what their last reconcile was given, or had no reconcile, in order.
 #[must_use]
-pub fn outdated<K: ManagedKind>(given: &ObjectMap<u64>, objects: &[Arc<K>]) -> Vec<ObjectRef> {
+pub fn outdated<K: Stored>(given: &ObjectMap<u64>, objects: &[Arc<K>]) -> Vec<ObjectRef> {
     let mut outdated: Vec<_> = given.with(|given| {
         let outdated = |object: &Arc<K>| {
-            let object_ref = object_ref(&**object);
-            (given.get(&object_ref) != Some(&user_changes(&**object))).then_some(object_ref)
+            let object_ref = object.reference();
+            (given.get(&object_ref) != Some(&object.user_changes())).then_some(object_ref)
         };
         objects.iter().filter_map(outdated).collect()
     });
@@ -42,7 +42,7 @@ pub fn outdated<K: ManagedKind>(given: &ObjectMap<u64>, objects: &[Arc<K>]) -> V
 }
 
 /// Compares periodically and enqueues outdated objects. Never returns. `seed`: seed of the jitter.
-pub async fn resync<K: Object + ManagedKind>(store: Store<K>, context: Arc<Context>, seed: u64) {
+pub async fn resync<K: Object + Stored>(store: Store<K>, context: Arc<Context>, seed: u64) {
     let mut jitter = Jitter::new(seed);
     loop {
         context.clock.sleep(jitter.stretch(INTERVAL)).await;
@@ -50,13 +50,13 @@ pub async fn resync<K: Object + ManagedKind>(store: Store<K>, context: Arc<Conte
     }
 }
 
-fn compare<K: ManagedKind>(objects: &[Arc<K>], context: &Context) {
+fn compare<K: Stored>(objects: &[Arc<K>], context: &Context) {
     let outdated = outdated(&context.given, objects);
     let missed = context.tracker.not_waiting(&outdated);
     if !missed.is_empty() {
         let resources: Vec<_> = missed.iter().take(NAMED).map(ToString::to_string).collect();
         tracing::warn!(
-            kind = K::KIND.as_str(),
+            kind = %K::kind(&()),
             count = missed.len(),
             resources = resources.join(", "),
             "the resync found changes that no event had enqueued, which is a bug; they are reconciled now"

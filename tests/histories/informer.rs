@@ -16,12 +16,13 @@ use connect_operator::controllers::events::{self, KnownObjects, MirroredObjects}
 use connect_operator::controllers::guarded::Guarded;
 use connect_operator::controllers::managed_kind::{ManagedKind, object_ref};
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::packed::Packed;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::sources::Sources;
 use kube::Resource;
 use kube::runtime::watcher::Event;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Kind};
@@ -31,7 +32,7 @@ pub(crate) struct Informer<K> {
     kind: Kind,
     known_objects: KnownObjects,
     changes: Changes,
-    store: BTreeMap<ObjectRef, Arc<K>>,
+    store: BTreeMap<ObjectRef, Arc<Packed<K>>>,
     /// A list that is arriving.
     listing: Option<Listing<K>>,
     /// Whether a list was complete once.
@@ -45,25 +46,25 @@ pub(crate) struct Informer<K> {
 struct Listing<K> {
     /// Objects still to come.
     rest: VecDeque<K>,
-    arrived: BTreeMap<ObjectRef, Arc<K>>,
+    arrived: BTreeMap<ObjectRef, Arc<Packed<K>>>,
 }
 
 impl<K> Informer<K>
 where
-    K: ManagedKind + Clone + DeserializeOwned,
+    K: ManagedKind + Clone + Serialize + DeserializeOwned,
 {
     pub(crate) fn new(kind: Kind) -> Self {
         let (known_objects, changes) = (KnownObjects::new(None), Changes::default());
         Self { kind, known_objects, changes, store: BTreeMap::new(), listing: None, ready: false, cursor: 0, cut: true }
     }
 
-    /// Returns the object as the store has it.
+    /// Returns the object as a reconcile gets it from the store.
     pub(crate) fn get(&self, object_ref: &ObjectRef) -> Option<Arc<K>> {
-        self.store.get(object_ref).cloned()
+        self.store.get(object_ref).map(|packed| Arc::new(packed.unpack().expect("it was packed")))
     }
 
     /// Returns all objects of the store.
-    pub(crate) fn state(&self) -> Vec<Arc<K>> {
+    pub(crate) fn state(&self) -> Vec<Arc<Packed<K>>> {
         self.store.values().cloned().collect()
     }
 
@@ -107,7 +108,7 @@ where
             self.store.remove(&object_ref);
             self.note(context, &Event::Delete(object))
         } else {
-            self.store.insert(object_ref, Arc::new(object.clone()));
+            self.store.insert(object_ref, packed(&object));
             self.note(context, &Event::Apply(object))
         }
     }
@@ -120,7 +121,7 @@ where
             return self.note(context, &Event::InitDone);
         };
         let enqueued = self.note(context, &Event::InitApply(object.clone()));
-        listing.arrived.insert(object_ref(&object), Arc::new(object));
+        listing.arrived.insert(object_ref(&object), packed(&object));
         self.listing = Some(listing);
         enqueued
     }
@@ -138,6 +139,10 @@ where
         }
         changed
     }
+}
+
+fn packed<K: ManagedKind + Serialize>(object: &K) -> Arc<Packed<K>> {
+    Arc::new(Packed::of(object).expect("it has a form as JSON"))
 }
 
 fn parse<K: DeserializeOwned>(value: &Value) -> K {

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
 use kube::api::ObjectMeta;
 use kube::core::NamespaceResourceScope;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::desired::Owner;
 use super::status::MirrorReport;
@@ -16,7 +16,7 @@ use crate::crd::{ConnectProject, MirrorStatus, RegistryMirror};
 use crate::names;
 
 /// A `ConnectProject` with the fields that its mirror needs.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MirroredProject {
     /// Its metadata.
     #[serde(default)]
@@ -29,14 +29,14 @@ pub struct MirroredProject {
 }
 
 /// The needed part of the spec.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MirroredSpec {
     /// The filter of the mirror; `None`: nothing is mirrored.
     pub registry: Option<RegistryMirror>,
 }
 
 /// The needed part of the status.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MirroredStatus {
     /// Present as long as there may be Connector objects of this project.
     pub registry: Option<MirrorStatus>,

@@ -12,6 +12,7 @@ use kube::core::PartialObjectMeta;
 use kube::core::error_boundary::InvalidObject;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
+use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::Scope;
@@ -22,19 +23,23 @@ use crate::controllers::lists::{List, PAGE, SourceList};
 use crate::controllers::managed_kind::ManagedKind;
 use crate::controllers::object::{NamespacedObject, Object};
 use crate::controllers::object_ref::Kind;
+use crate::controllers::packed::Packed;
 use crate::controllers::readable::{self, only_readable};
 use crate::controllers::references::Named;
 use crate::controllers::refusal;
 use crate::controllers::sources::Sources;
 use crate::crd::Connector;
 
+/// An event of the watch of one kind.
+type PackedEvent<K> = watcher::Result<watcher::Event<Packed<K>>>;
+
 /// The watch of one managed kind.
-pub(super) struct Watched<K: Object> {
+pub(super) struct Watched<K: Object + ManagedKind + Serialize> {
     /// Has to be polled, and yields nothing: it enqueues by name what it observes, and logs its errors. An error that
     /// it yielded would make kube's controller pause, and delay what others enqueue.
-    pub(super) stream: BoxStream<'static, watcher::Result<K>>,
+    pub(super) stream: BoxStream<'static, watcher::Result<Packed<K>>>,
     /// What it has observed, without the fields that no reconcile needs.
-    pub(super) store: Store<K>,
+    pub(super) store: Store<Packed<K>>,
     /// Objects that this version cannot deserialize, to be reported to users.
     pub(super) unreadable: Receiver<InvalidObject>,
 }
@@ -50,7 +55,7 @@ impl Scope {
     /// Watches one managed kind through this API.
     pub(super) fn objects<K>(&self, api: Api<Guarded<K>>) -> Watched<K>
     where
-        K: Object + ManagedKind,
+        K: Object + ManagedKind + Serialize,
     {
         let (store, writer) = reflector::store();
         let (unreadable_sender, unreadable) = mpsc::channel(readable::WAITING);
@@ -103,7 +108,7 @@ impl Scope {
     /// Enqueues what users changed, once it is in the store, and records that the store shows it.
     fn enqueue_changes<K>(
         &self,
-    ) -> impl FnMut(watcher::Result<watcher::Event<K>>) -> future::Ready<Option<watcher::Result<K>>> + Send + use<K>
+    ) -> impl FnMut(PackedEvent<K>) -> future::Ready<Option<watcher::Result<Packed<K>>>> + Send + use<K>
     where
         K: Object + ManagedKind,
     {

@@ -1,8 +1,9 @@
-//! Starts the controllers: it sets up the watches, and passes enqueued objects to the controllers.
+//! Starts the controllers, with their watches (`watches.rs`) and what passes enqueued objects to them (`dispatch.rs`).
 //!
 //! A change of a spec, Secret, ConfigMap or project enqueues only the resources that use it. Of Secrets and ConfigMaps
 //! only the metadata is watched, and nothing of it is kept here.
 
+mod dispatch;
 mod watches;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 
+use self::dispatch::{Route, dispatch};
 use self::watches::Watched;
 use super::action_factory::ActionFactory;
 use super::connect_project::copy::{self, Copies};
@@ -37,7 +39,6 @@ use super::context::Context;
 use super::digest::DigestKey;
 use super::event_recorder::EventRecorder;
 use super::events;
-use super::fair_queue::FairQueue;
 use super::foreign_installs::ForeignInstalls;
 use super::foreign_leases;
 use super::guarded::Guarded;
@@ -239,48 +240,6 @@ async fn wipe(context: Arc<Context>) {
     loop {
         context.clock.sleep(content_cache::LIFETIME).await;
         context.contents.expire(context.clock.now());
-    }
-}
-
-/// The channels to the controllers of one namespace, by kind.
-type Route = BTreeMap<Kind, UnboundedSender<ObjectRef>>;
-
-/// Passes enqueued objects to their controllers as slots become free. `ended` yields objects whose reconcile has ended.
-async fn dispatch(
-    tracker: &ReconcileTracker,
-    mut enqueued: UnboundedReceiver<ObjectRef>,
-    mut ended: UnboundedReceiver<ObjectRef>,
-    routes: BTreeMap<Option<String>, Route>,
-) {
-    let mut queues = BTreeMap::from(Kind::ALL.map(|kind| (kind, FairQueue::new(reconciled::slots(kind)))));
-    let route = |object_ref: &ObjectRef| {
-        let route = routes.get(&Some(object_ref.namespace.clone())).or_else(|| routes.get(&None))?;
-        route.get(&object_ref.kind)
-    };
-    loop {
-        let (object_ref, is_event) = tokio::select! {
-            // Events first, so that a free slot goes to the namespace with the best claim by now.
-            biased;
-            Some(object_ref) = enqueued.recv() => (object_ref, true),
-            Some(object_ref) = ended.recv() => (object_ref, false),
-            else => return,
-        };
-        let Some(queue) = queues.get_mut(&object_ref.kind).filter(|_| route(&object_ref).is_some()) else { continue };
-        if is_event {
-            // No controller reconciles before its initial list is complete, so an object would hold a slot until then.
-            // The list enqueues its objects itself.
-            if !tracker.is_listed(&object_ref) {
-                continue;
-            }
-            tracker.event(&object_ref);
-            queue.push(object_ref);
-        } else {
-            queue.done(object_ref);
-        }
-        while let Some(object_ref) = queue.pop() {
-            // A controller that has ended has dropped its receiver.
-            let _ = route(&object_ref).map(|events| events.send(object_ref));
-        }
     }
 }
 

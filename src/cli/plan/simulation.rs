@@ -14,12 +14,13 @@ use self::stage::Stage;
 use super::difference::{Change, Difference, Sides, differences};
 use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::connector_deployment::decide::{CallKind, Decision, Outcome, Step};
-use crate::controllers::connector_deployment::desired::{self, Desired};
+use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};
 use crate::controllers::connector_deployment::observe::{self, RecordRead};
 use crate::controllers::connector_deployment::persisted::{PersistedState, Phase};
 use crate::controllers::connector_deployment::registered::{self, Registered, not_sent};
 use crate::controllers::connector_deployment::status::{self, DesiredIdentity};
+use crate::controllers::connector_deployment::value_from;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::object;
 use crate::controllers::problem;
@@ -144,7 +145,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let decision = stage.play(&intent, wanted.as_ref(), inputs.now);
     if let Ok(desired) = inputs.desired {
         outcome.undeclared.clone_from(&desired.undeclared);
-        outcome.notes.extend(desired::line_break_note(&desired.line_breaks));
+        outcome.notes.extend(value_from::line_break_note(&desired.line_breaks));
     }
     match &decision.step {
         Step::Send(call) => foresee(inputs, &call.kind, &stage, &mut outcome),

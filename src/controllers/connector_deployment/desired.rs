@@ -11,6 +11,7 @@ use super::decide::DesiredPayload;
 use super::declared::{Declared, DeclaredKeys};
 use super::missing::Missing;
 use super::persisted::{OperationKind, Payload, PersistedState, Source, Sources};
+use super::value_from;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::digest::DigestKey;
 use crate::controllers::reason::Reason;
@@ -322,7 +323,7 @@ impl<'a> Gather<'a> {
         let place = || format!("key {key} of {} {object}", kind.as_str());
         match &text {
             None => self.invalid.push(format!("{} is not UTF-8, and the API takes text only; encode it", place())),
-            Some(text) if is_line_with_break(text) => drop(self.desired.line_breaks.insert(place())),
+            Some(text) if value_from::is_line_with_break(text) => drop(self.desired.line_breaks.insert(place())),
             Some(_) => {}
         }
         text
@@ -351,54 +352,12 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// Whether a text is one line with a line break at its end, as `echo` and most editors write it. A text of several lines,
-/// such as a key in PEM, ends as it should.
-fn is_line_with_break(text: &str) -> bool {
-    text.strip_suffix('\n').is_some_and(|line| !line.is_empty() && !line.contains('\n'))
-}
-
 /// Whether a secured value is empty.
 pub(super) fn is_empty(value: &SecretString) -> bool {
     value.expose_secret().is_empty()
 }
 
-/// Returns the note about values that end with a line break, if there are any.
-#[must_use]
-pub fn line_break_note(line_breaks: &BTreeSet<String>) -> Option<String> {
-    let names = line_breaks.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-    (!names.is_empty()).then(|| {
-        format!(
-            "A line break at the end of the value is sent with it: {names}. If it is not meant, write the value without \
-             one, for example with `printf %s` in place of `echo`"
-        )
-    })
-}
-
 /// Names an application, or the global values, in messages.
 fn place(application: &str) -> String {
     if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_line_with_a_break_at_its_end_is_a_likely_mistake() {
-        for (text, expected) in [
-            ("token", false),
-            ("token\n", true),
-            ("token\r\n", true),
-            ("", false),
-            ("\n", false),
-            ("two\nlines", false),
-            ("-----BEGIN-----\nx\n-----END-----\n", false),
-            ("token\n\n", false),
-        ] {
-            assert_eq!(is_line_with_break(text), expected, "{text:?}");
-        }
-        assert_eq!(line_break_note(&BTreeSet::new()), None);
-        let note = line_break_note(&["key a of Secret b".to_owned()].into()).unwrap_or_default();
-        assert!(note.contains("is sent with it: key a of Secret b. "), "{note}");
-    }
 }

@@ -60,6 +60,24 @@ pub fn sources_of(spec: &ConnectorDeploymentSpec, text: &str) -> Vec<String> {
     sources
 }
 
+/// Whether a text is one line with a line break at its end, as `echo` and most editors write it. A text of several lines,
+/// such as a key in PEM, ends as it should.
+pub(super) fn is_line_with_break(text: &str) -> bool {
+    text.strip_suffix('\n').is_some_and(|line| !line.is_empty() && !line.contains('\n'))
+}
+
+/// Returns the note about values that end with a line break, if there are any.
+#[must_use]
+pub fn line_break_note(line_breaks: &BTreeSet<String>) -> Option<String> {
+    let names = line_breaks.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| {
+        format!(
+            "A line break at the end of the value is sent with it: {names}. If it is not meant, write the value without \
+             one, for example with `printf %s` in place of `echo`"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -93,5 +111,24 @@ mod tests {
         ] {
             assert_eq!(sources_of(&spec, text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn only_a_line_with_a_break_at_its_end_is_a_likely_mistake() {
+        for (text, expected) in [
+            ("token", false),
+            ("token\n", true),
+            ("token\r\n", true),
+            ("", false),
+            ("\n", false),
+            ("two\nlines", false),
+            ("-----BEGIN-----\nx\n-----END-----\n", false),
+            ("token\n\n", false),
+        ] {
+            assert_eq!(is_line_with_break(text), expected, "{text:?}");
+        }
+        assert_eq!(line_break_note(&BTreeSet::new()), None);
+        let note = line_break_note(&["key a of Secret b".to_owned()].into()).unwrap_or_default();
+        assert!(note.contains("is sent with it: key a of Secret b. "), "{note}");
     }
 }

@@ -91,7 +91,7 @@ impl Deployment<'_> {
             return;
         }
         self.cache.own.line_breaks.clone_from(line_breaks);
-        if let Some(note) = desired::line_break_note(line_breaks) {
+        if let Some(note) = value_from::line_break_note(line_breaks) {
             self.context.report(
                 &*self.object,
                 EventType::Warning,

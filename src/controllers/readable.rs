@@ -104,9 +104,9 @@ fn packed<K: ManagedKind + Serialize>(object: &K) -> Option<Packed<K>> {
 }
 
 /// Returns the event that removes an object from the store, if the store contains it.
-fn stored<K: Object>(store: &Store<Packed<K>>, invalid: &InvalidObject) -> Option<watcher::Event<Packed<K>>>
+fn stored<K>(store: &Store<Packed<K>>, invalid: &InvalidObject) -> Option<watcher::Event<Packed<K>>>
 where
-    K: ManagedKind + Serialize,
+    K: Object + ManagedKind + Serialize,
 {
     let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
     let namespace = invalid.metadata.namespace.as_deref();

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::crd::{self, ConnectorDeployment};
+use connect_operator::crd::{self, ActionCheck, CheckOutcome, ConnectorDeployment};
 use dev_server::Options;
 use futures::{StreamExt, TryStreamExt, future};
 use k8s_openapi::api::events::v1::Event;
@@ -17,16 +17,17 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
+use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 use crate::unreliable::{Hold, Unreliable};
 
-/// The CRDs of this version, with a change to the schema of deployments.
-fn changed(change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {
+/// The CRDs of this version, with a change to the schema of one kind.
+fn changed(kind: &str, change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {
     let mut definitions = crd::all();
     for definition in &mut definitions {
-        if definition.spec.names.kind == "ConnectorDeployment" {
+        if definition.spec.names.kind == kind {
             let mut value = serde_json::to_value(&*definition).unwrap();
             change(&mut value["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]);
             *definition = serde_json::from_value(value).unwrap();
@@ -37,7 +38,7 @@ fn changed(change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinition> {
 
 /// The CRDs of a version without `status.operation`.
 fn older() -> Vec<CustomResourceDefinition> {
-    changed(|properties| {
+    changed("ConnectorDeployment", |properties| {
         let status = properties["status"]["properties"].as_object_mut().unwrap();
         status.remove("operation").expect("the status has an operation");
     })
@@ -45,7 +46,7 @@ fn older() -> Vec<CustomResourceDefinition> {
 
 /// The CRDs of a version with another policy, and another field in spec and status.
 fn newer() -> Vec<CustomResourceDefinition> {
-    changed(|properties| {
+    changed("ConnectorDeployment", |properties| {
         let policies = &mut properties["spec"]["properties"]["connector"]["properties"]["updatePolicy"]["enum"];
         policies.as_array_mut().expect("a list of words").push(json!("Weekly"));
         for part in ["spec", "status"] {
@@ -95,6 +96,22 @@ async fn with_older_crds_the_operator_waits_and_with_newer_ones_it_keeps_unknown
     does_not_reconcile_unreadable_objects(&shop).await;
     operator.kill().await.unwrap();
     read_on.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_action_of_a_check_is_called_although_the_api_server_drops_the_trace_id() {
+    let without = changed("ActionCheck", |properties| {
+        let status = properties["status"]["properties"].as_object_mut().unwrap();
+        status.remove("traceId").expect("the status has a trace id");
+    });
+    let mut shop = Shop::on(Sandbox::with_definitions(without).await, Options::default(), Clock::system()).await;
+    shop.start_operator();
+    shop.sandbox.apply(&check(&shop)).await.unwrap();
+    let has_passed =
+        |check: &ActionCheck| check.status.as_ref().and_then(|it| it.outcome) == Some(CheckOutcome::Passed);
+    let passed = shop.until_object(CHECK, "passed", has_passed).await;
+    assert_eq!(passed.status.and_then(|status| status.trace_id), None, "it is dropped");
+    assert_eq!(shop.calls("writeFrontasticActionPost"), 1);
 }
 
 async fn keeps_unknown_fields(shop: &Shop) {

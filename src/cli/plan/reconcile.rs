@@ -167,8 +167,8 @@ pub(super) async fn plan(
         granted: &api.granted().unwrap_or_default(),
         now: remotes.now(),
     });
-    if let (Ok(desired), None) = (&desired, &unknown) {
-        outcome.notes.extend(empty_values(&registered.empty_required(&desired.values)).filter(|_| outcome.is_sent()));
+    if let (Ok(desired), Some(declared), None, true) = (&desired, &declared, &unknown, outcome.is_sent()) {
+        outcome.notes.extend(empty_values(&declared.empty_required(&desired.values)));
     }
     if projected_cluster.local {
         let secured = desired.as_ref().is_ok_and(|desired| desired.values.secrets().next().is_some());

@@ -38,8 +38,8 @@ Examples:
 
 /// Show the Events about resources, the latest last.
 ///
-/// Without a resource, those of all resources of the namespace. The API server keeps Events for an hour, unless it is configured otherwise. Events about a deleted resource are shown
-/// as long as they exist.
+/// Without a resource, it shows the Events of all resources of the namespace. The API server keeps Events for an hour,
+/// unless it is configured otherwise. Events about a deleted resource are shown as long as they exist.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 #[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(&ResourceType::DEPLOYMENTS_FIRST)))))]
@@ -57,7 +57,8 @@ pub(in crate::cli) struct Events {
 /// If a resource neither exists nor has Events, or the Events cannot be listed.
 pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
     let wanted = if args.selection.is_empty() {
-        Wanted::Matching { types: ResourceType::ALL.to_vec(), labels: None }
+        let namespaced = ResourceType::ALL.into_iter().filter(|it| !it.is_cluster_scoped());
+        Wanted::Matching { types: namespaced.collect(), labels: None }
     } else {
         args.selection.wanted(&ResourceType::DEPLOYMENTS_FIRST)?
     };
@@ -76,9 +77,11 @@ pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
         }
         Wanted::Matching { types, labels } => {
             for resource_type in types {
-                let objects = list(&client, place, resource_type, labels.as_deref()).await?;
                 let mut about = events_about(&client, place, resource_type, None).await?;
-                about.retain(|event| labels.is_none() || objects.iter().any(|(_, object)| regards(event, object)));
+                if labels.is_some() {
+                    let objects = list(&client, place, resource_type, labels.as_deref()).await?;
+                    about.retain(|event| objects.iter().any(|(_, object)| regards(event, object)));
+                }
                 found.extend(about);
             }
         }

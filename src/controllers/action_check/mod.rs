@@ -226,12 +226,15 @@ impl Reconciler<'_> {
         sent: &ActionCheckStatus,
     ) -> Result<Arc<ActionCheck>, kube::Error> {
         let written = self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await;
-        let stored = match &written {
-            Ok(written) => written.clone(),
+        let stored = if let Ok(written) = &written {
+            // It was written on the version that was read, so it is this one.
+            written.clone().filter(|stored| is_recorded(stored, sent))
+        } else {
             // If only the response was lost, the next reconcile could not know that nothing was sent.
-            Err(_) => self.api.get_opt(&self.object_ref.name).await.unwrap_or_default(),
+            let stored = self.api.get_opt(&self.object_ref.name).await.unwrap_or_default();
+            stored.filter(|stored| is_recorded(stored, sent) && trace_id(stored) == sent.trace_id.as_ref())
         };
-        match stored.filter(|stored| is_intent(stored, sent)) {
+        match stored {
             Some(stored) => Ok(Arc::new(stored)),
             None => Err(written.err().unwrap_or_else(dropped)),
         }
@@ -256,7 +259,10 @@ impl Reconciler<'_> {
                 written => return written,
             }
             match self.api.get_opt(&self.object_ref.name).await {
-                Ok(Some(newer)) if is_intent(&newer, sent) => object = Arc::new(newer),
+                // The same as it was stored: an older CRD drops the trace id.
+                Ok(Some(newer)) if is_recorded(&newer, sent) && trace_id(&newer) == trace_id(&object) => {
+                    object = Arc::new(newer);
+                }
                 // Another writer has taken over, or the check is deleted.
                 Ok(_) => return Ok(None),
                 Err(error) => tracing::debug!(object = %self.object_ref, %error, "the check cannot be read"),
@@ -284,12 +290,15 @@ impl Reconciler<'_> {
     }
 }
 
-/// Whether the stored status is the intent that this reconcile wrote before a call.
-fn is_intent(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
-    let key = |status: &ActionCheckStatus| -> (Option<CheckedFor>, _, _) {
-        (status.checked_for.clone(), status.outcome, status.trace_id.clone())
-    };
+/// Whether the stored status is an intent for the same reason, of this reconcile or of another operator.
+fn is_recorded(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
+    let key = |status: &ActionCheckStatus| -> (Option<CheckedFor>, _) { (status.checked_for.clone(), status.outcome) };
     object.status.as_ref().is_some_and(|status| key(status) == key(sent))
+}
+
+/// Returns the trace id of the last call, which tells an own intent from that of another operator.
+fn trace_id(object: &ActionCheck) -> Option<&String> {
+    object.status.as_ref()?.trace_id.as_ref()
 }
 
 /// Returns the error for a dropped intent: an API server with an older CRD drops unknown fields, and then nothing would

@@ -1,7 +1,5 @@
 //! What only a `ConnectorDeployment` keeps between its reconciles. Losing it costs time, never correctness.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
 /// What is kept of one deployment, beside what the driver keeps of every kind.
@@ -22,6 +20,6 @@ pub struct Cache {
     pub verified_since: Option<(i64, Timestamp)>,
     /// Keys of `…From` objects that an Event has named.
     pub undeclared: Vec<String>,
-    /// Keys whose value ends with a line break that an Event has named.
-    pub line_breaks: BTreeSet<String>,
+    /// The note about values that end with a line break that an Event has had.
+    pub line_break_note: Option<String>,
 }

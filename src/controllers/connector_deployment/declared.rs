@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::controllers::tags::GLOBAL;
+use super::desired;
+use crate::controllers::tags::{GLOBAL, Item};
+use crate::controllers::values::{ApplicationValues, Values};
 
 /// Keys that a connector declares, for the `…From` lists (rule 14).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct DeclaredKeys {
     pub secured: BTreeSet<String>,
     /// Defaults of plain values, by key.
     pub defaults: BTreeMap<String, String>,
+    /// Keys that require a value, of both kinds, without those that have a default.
+    pub required: BTreeSet<String>,
 }
 
 impl Declared {
@@ -29,5 +33,21 @@ impl Declared {
     #[must_use]
     pub fn of(&self, application: &str) -> Option<&DeclaredKeys> {
         if application == GLOBAL { Some(&self.global) } else { self.applications.get(application) }
+    }
+
+    /// Returns the values that the connector requires and that are given as empty texts. Whether the service takes these is
+    /// unspecified, so they are sent.
+    #[must_use]
+    pub fn empty_required(&self, values: &Values) -> Vec<Item> {
+        let all = values.applications.iter().map(|(name, values)| (name.as_str(), values));
+        let given = all.chain([(GLOBAL, &values.global)]);
+        let empty = |(place, given): (&str, &ApplicationValues)| {
+            let required = |key: &String| self.of(place).is_some_and(|keys| keys.required.contains(key));
+            let standard = given.standard.iter().filter(|(key, value)| value.is_empty() && required(key));
+            let secured = given.secured.iter().filter(|(key, value)| desired::is_empty(value) && required(key));
+            let standard = standard.map(|(key, _)| Item::standard(place, key));
+            standard.chain(secured.map(|(key, _)| Item::secured(place, key))).collect::<Vec<_>>()
+        };
+        given.flat_map(empty).collect()
     }
 }

@@ -63,8 +63,8 @@ pub struct Desired {
     pub sources: Vec<Source>,
     /// Keys of `…From` objects that are not sent, because the connector does not declare them.
     pub undeclared: Vec<String>,
-    /// Keys of Secrets and ConfigMaps whose value is one line with a line break at its end, which is sent as it is.
-    pub line_breaks: BTreeSet<String>,
+    /// Values that are one line with a line break at its end, which is sent with it; each with the key that it comes from.
+    pub line_breaks: BTreeMap<Item, String>,
     /// Values that are no longer desired and are sent with the default that the connector declares.
     pub reset: BTreeSet<Item>,
     /// Values that are the URL of an application.
@@ -118,6 +118,7 @@ impl Desired {
     /// stable.
     pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, persisted: &PersistedState) {
         self.values.applications.retain(|name, _| !missing.contains(name));
+        self.line_breaks.retain(|item, _| !missing.contains(&item.application));
         let Some(declared) = declared else { return };
         for item in held(persisted).filter(|item| item.kind == Kind::Standard && !missing.contains(&item.application)) {
             let default = declared.of(&item.application).and_then(|keys| keys.defaults.get(&item.key));
@@ -218,7 +219,9 @@ impl<'a> Gather<'a> {
             let prefix = from.prefix.as_deref().unwrap_or_default();
             let keys = declared.map(|declared| &declared.standard);
             let field = format!("standardConfigurationFrom of {place}");
-            for (key, text) in self.all((Named::ConfigMap, &from.config_map_ref.name), &field, prefix, keys) {
+            let object = (Named::ConfigMap, from.config_map_ref.name.as_str());
+            for (key, text) in self.all(object, &field, prefix, keys) {
+                self.note_break(Item::standard(application, &key), object, &key[prefix.len()..], &text);
                 values.standard.insert(key, text);
             }
         }
@@ -231,15 +234,19 @@ impl<'a> Gather<'a> {
             let prefix = from.prefix.as_deref().unwrap_or_default();
             let keys = declared.map(|declared| &declared.secured);
             let field = format!("securedConfigurationFrom of {place}");
-            for (key, text) in self.all((Named::Secret, &from.secret_ref.name), &field, prefix, keys) {
+            let object = (Named::Secret, from.secret_ref.name.as_str());
+            for (key, text) in self.all(object, &field, prefix, keys) {
+                self.note_break(Item::secured(application, &key), object, &key[prefix.len()..], &text);
                 values.secured.insert(key, SecretString::from(text));
             }
         }
         for value in &spec.secured_configuration {
             let reference = &value.value_from.secret_key_ref;
             let field = format!("{} of {place}", value.key);
-            let text = self.one((Named::Secret, &reference.name), &reference.key, &field);
-            values.secured.insert(value.key.clone(), SecretString::from(text.unwrap_or_default()));
+            let object = (Named::Secret, reference.name.as_str());
+            let text = self.one(object, &reference.key, &field).unwrap_or_default();
+            self.note_break(Item::secured(application, &value.key), object, &reference.key, &text);
+            values.secured.insert(value.key.clone(), SecretString::from(text));
         }
         for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
             self.invalid.push(format!("{place}: {key} is both plain and secured; remove one of the two"));
@@ -249,6 +256,9 @@ impl<'a> Gather<'a> {
 
     /// Returns one plain value.
     fn standard(&mut self, application: &str, value: &StandardValue) -> Option<String> {
+        let item = Item::standard(application, &value.key);
+        // It takes the place of that of a whole object.
+        self.desired.line_breaks.remove(&item);
         let from = value.value_from.as_ref();
         let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
         let url = from.and_then(|from| from.application_url.as_ref());
@@ -256,10 +266,12 @@ impl<'a> Gather<'a> {
             (Some(text), _, _) => Some(text.clone()),
             (None, Some(reference), _) => {
                 let field = format!("{} of {}", value.key, place(application));
-                self.one((Named::ConfigMap, &reference.name), &reference.key, &field)
+                let object = (Named::ConfigMap, reference.name.as_str());
+                let text = self.one(object, &reference.key, &field)?;
+                self.note_break(item, object, &reference.key, &text);
+                Some(text)
             }
             (None, None, Some(url)) => {
-                let item = Item::standard(application, &value.key);
                 self.desired.url_values.push(UrlValue::of(item, url));
                 Some(url.placeholder.clone())
             }
@@ -320,13 +332,21 @@ impl<'a> Gather<'a> {
 
     fn text(&mut self, kind: Named, object: &str, key: &str, value: &SecretSlice<u8>) -> Option<String> {
         let text = std::str::from_utf8(value.expose_secret()).ok().map(ToOwned::to_owned);
-        let place = || format!("key {key} of {} {object}", kind.as_str());
-        match &text {
-            None => self.invalid.push(format!("{} is not UTF-8, and the API takes text only; encode it", place())),
-            Some(text) if value_from::is_line_with_break(text) => drop(self.desired.line_breaks.insert(place())),
-            Some(_) => {}
+        if text.is_none() {
+            let kind = kind.as_str();
+            self.invalid
+                .push(format!("key {key} of {kind} {object} is not UTF-8, and the API takes text only; encode it"));
         }
         text
+    }
+
+    /// Notes whether the value of an item, which takes the place of an earlier one, is a line with a break at its end.
+    fn note_break(&mut self, item: Item, (kind, object): (Named, &str), key: &str, text: &str) {
+        if value_from::is_line_with_break(text) {
+            self.desired.line_breaks.insert(item, format!("key {key} of {} {object}", kind.as_str()));
+        } else {
+            self.desired.line_breaks.remove(&item);
+        }
     }
 
     fn finish(self) -> Result<Desired, Unready> {

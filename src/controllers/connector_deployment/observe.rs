@@ -256,6 +256,13 @@ pub fn declared(applications: Option<&Vec<DeclaredApplication>>, global: Option<
             standard: standard.iter().map(|declared| declared.key.clone()).collect(),
             secured: secured.iter().map(|declared| declared.key.clone()).collect(),
             defaults: standard.iter().filter_map(|it| Some((it.key.clone(), it.default.clone()?))).collect(),
+            required: standard
+                .iter()
+                .filter(|it| it.required && it.default.is_none())
+                .map(|it| &it.key)
+                .chain(secured.iter().filter(|it| it.required).map(|it| &it.key))
+                .cloned()
+                .collect(),
         };
     Some(Declared {
         applications: applications?

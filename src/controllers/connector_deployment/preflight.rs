@@ -11,9 +11,8 @@ use connect_api::model::{
 use secrecy::SecretString;
 
 use super::application_urls;
-use super::desired::{self, UrlValue};
+use super::desired::UrlValue;
 use crate::controllers::remote::RegistryConnector;
-use crate::controllers::tags::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, Values};
 
 /// Least similarity (Jaro-Winkler) of a name that a message suggests.
@@ -62,23 +61,6 @@ pub(super) fn of_declarations(
     let keys = Keys::of(&global.standard_configuration, &global.secured_configuration);
     keys.check("globalConfiguration", &values.global, &mut problems);
     problems
-}
-
-/// Returns the values that a connector requires and that are given as empty texts. Whether the service takes these is
-/// unspecified, so they are sent.
-pub(super) fn empty_required(
-    values: &Values,
-    applications: Option<&[DeclaredApplication]>,
-    global: Option<&DeclaredGlobal>,
-) -> Vec<Item> {
-    let of_applications = applications.unwrap_or_default().iter().filter_map(|application| {
-        let keys = Keys::of(&application.standard_configuration, &application.secured_configuration);
-        Some((application.application_name.as_str(), keys, values.applications.get(&application.application_name)?))
-    });
-    let of_all = global.map(|global| {
-        (GLOBAL, Keys::of(&global.standard_configuration, &global.secured_configuration), &values.global)
-    });
-    of_applications.chain(of_all).flat_map(|(place, keys, given)| keys.empty(place, given)).collect()
 }
 
 /// Finds values that are the URL of an application which never gets one, or which the connector does not have.
@@ -148,16 +130,6 @@ impl<'a> Keys<'a> {
                 problems.push(format!("{place} requires a value for the {kind} {}", keys.join(", ")));
             }
         }
-    }
-
-    /// Returns the required keys whose given value is empty.
-    fn empty(&self, place: &str, given: &ApplicationValues) -> Vec<Item> {
-        let required = |keys: &BTreeMap<&'a str, bool>, key: &str| keys.get(key).copied().unwrap_or_default();
-        let standard = given.standard.iter().filter(|(key, value)| value.is_empty() && required(&self.plain, key));
-        let secured =
-            given.secured.iter().filter(|(key, value)| desired::is_empty(value) && required(&self.hidden, key));
-        let standard = standard.map(|(key, _)| Item::standard(place, key));
-        standard.chain(secured.map(|(key, _)| Item::secured(place, key))).collect()
     }
 
     fn unknown<'k>(

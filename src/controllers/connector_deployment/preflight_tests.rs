@@ -3,7 +3,9 @@
 use connect_api::model::RetryPolicy;
 use serde_json::json;
 
+use super::super::observe;
 use super::*;
+use crate::controllers::tags::Item;
 
 /// What the connector of these tests declares.
 fn offering(change: &serde_json::Value) -> RegistryConnector {
@@ -84,8 +86,9 @@ fn required_values_that_are_empty_are_found() {
     for (case, change, expected) in rows {
         let mut values = good();
         change(&mut values);
-        let empty = empty_required(&values, offering.applications.as_deref(), offering.global.as_ref());
-        let empty: Vec<String> = empty.iter().map(Item::to_string).collect();
+        let declared =
+            observe::declared(offering.applications.as_ref(), offering.global.as_ref()).expect("they are known");
+        let empty: Vec<String> = declared.empty_required(&values).iter().map(Item::to_string).collect();
         assert_eq!(empty, expected, "{case}");
     }
 }

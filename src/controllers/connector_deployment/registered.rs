@@ -16,8 +16,6 @@ use super::{applications, intent, observe, preflight};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::{RegistryAnswer, RegistryConnector, RegistryEntry};
-use crate::controllers::tags::Item;
-use crate::controllers::values::Values;
 use crate::crd::{ConnectorDeployment, DriftPolicy};
 
 /// What the registry has, as far as it was read.
@@ -165,16 +163,6 @@ impl Registered {
             }
             CallKind::Undeploy { .. } => (Vec::new(), false),
         }
-    }
-}
-
-impl Registered {
-    /// Returns the values that the connector requires, as the registry knows it, and that are given as empty texts.
-    #[must_use]
-    pub fn empty_required(&self, values: &Values) -> Vec<Item> {
-        let offering = self.offering();
-        let applications = offering.and_then(|offering| offering.applications.as_deref());
-        preflight::empty_required(values, applications, offering.and_then(|offering| offering.global.as_ref()))
     }
 }
 

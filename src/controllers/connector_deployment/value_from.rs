@@ -1,8 +1,9 @@
 //! From which Secrets and ConfigMaps a spec takes its values. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::controllers::references::{Named, Reference};
+use crate::controllers::tags::Item;
 use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec};
 
 /// A value that is one key of an object: its own key, and the object with the key of it.
@@ -66,13 +67,14 @@ pub(super) fn is_line_with_break(text: &str) -> bool {
     text.strip_suffix('\n').is_some_and(|line| !line.is_empty() && !line.contains('\n'))
 }
 
-/// Returns the note about values that end with a line break, if there are any.
+/// Returns the note about values that end with a line break, if there are any; each with the key that it comes from.
 #[must_use]
-pub fn line_break_note(line_breaks: &BTreeSet<String>) -> Option<String> {
-    let names = line_breaks.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-    (!names.is_empty()).then(|| {
+pub fn line_break_note(line_breaks: &BTreeMap<Item, String>) -> Option<String> {
+    let keys: BTreeSet<&str> = line_breaks.values().map(String::as_str).collect();
+    let keys = keys.into_iter().collect::<Vec<_>>().join(", ");
+    (!keys.is_empty()).then(|| {
         format!(
-            "A line break at the end of the value is sent with it: {names}. If it is not meant, write the value without \
+            "A line break at the end of the value is sent with it: {keys}. If it is not meant, write the value without \
              one, for example with `printf %s` in place of `echo`"
         )
     })
@@ -127,8 +129,9 @@ mod tests {
         ] {
             assert_eq!(is_line_with_break(text), expected, "{text:?}");
         }
-        assert_eq!(line_break_note(&BTreeSet::new()), None);
-        let note = line_break_note(&["key a of Secret b".to_owned()].into()).unwrap_or_default();
+        assert_eq!(line_break_note(&BTreeMap::new()), None);
+        let both = ["c", "d"].map(|key| (Item::secured("service", key), "key a of Secret b".to_owned()));
+        let note = line_break_note(&both.into()).unwrap_or_default();
         assert!(note.contains("is sent with it: key a of Secret b. "), "{note}");
     }
 }

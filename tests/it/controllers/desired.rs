@@ -280,6 +280,31 @@ fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
 }
 
 #[test]
+fn a_line_break_is_noted_for_the_values_that_are_sent() {
+    const BROKEN: Object<'_> = (Named::Secret, "broken", &[("T", b"s3cret\n"), ("U", b"s3cret\n")]);
+    const WHOLE: Object<'_> = (Named::Secret, "whole", &[("T", b"s3cret"), ("V", b"s3cret")]);
+    let from = |names: &[&str]| names.iter().map(|name| json!({"secretRef": {"name": name}})).collect::<Vec<_>>();
+    for (case, values, expected) in [
+        ("a whole object", json!({"securedConfigurationFrom": from(&["broken"])}), &["T", "U"][..]),
+        ("a later one wins", json!({"securedConfigurationFrom": from(&["broken", "whole"])}), &["U"]),
+        ("and the other way round", json!({"securedConfigurationFrom": from(&["whole", "broken"])}), &["T", "U"]),
+        (
+            "one key wins",
+            json!({"securedConfigurationFrom": from(&["broken"]), "securedConfiguration": [secret_value("T", "whole", "T")]}),
+            &["U"],
+        ),
+        ("one key", json!({"securedConfiguration": [secret_value("A", "broken", "U")]}), &["U"]),
+    ] {
+        let spec = resource(&service(&values)).spec;
+        let mut desired = from_spec(&spec, &contents(&[BROKEN, WHOLE]), None).expect(case);
+        let keys: Vec<_> = expected.iter().map(|key| format!("key {key} of Secret broken")).collect();
+        assert_eq!(desired.line_breaks.values().cloned().collect::<Vec<_>>(), keys, "{case}");
+        desired.fit(&BTreeSet::from(["service".to_owned()]), None, &PersistedState::default());
+        assert!(desired.line_breaks.is_empty(), "{case}: nothing is sent to an application that does not exist");
+    }
+}
+
+#[test]
 fn rule_19_missing_objects_may_appear_later_and_are_all_named_at_once() {
     let secured = |values: &[Value]| service(&json!({"securedConfiguration": values}));
     let plain =

@@ -1,6 +1,6 @@
 //! Collects what a decision needs: the values, their digests, and what the connector declares.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use connect_api::mask::Masker;
 use connect_api::model::DeploymentStatus;
@@ -18,6 +18,7 @@ use super::super::value_from;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::event_reason::EventReason;
 use crate::controllers::reason::Reason;
+use crate::controllers::tags::Item;
 use crate::crd::ManagementPolicy;
 
 use super::{Deployment, Inputs};
@@ -86,19 +87,15 @@ impl Deployment<'_> {
     }
 
     /// Names the values that end with a line break in one Event.
-    fn report_line_breaks(&mut self, line_breaks: &BTreeSet<String>) {
-        if self.cache.own.line_breaks == *line_breaks {
+    fn report_line_breaks(&mut self, line_breaks: &BTreeMap<Item, String>) {
+        let note = value_from::line_break_note(line_breaks);
+        if self.cache.own.line_break_note == note {
             return;
         }
-        self.cache.own.line_breaks.clone_from(line_breaks);
-        if let Some(note) = value_from::line_break_note(line_breaks) {
-            self.context.report(
-                &*self.object,
-                EventType::Warning,
-                EventReason::ValueEndsWithLineBreak,
-                "Configure",
-                &note,
-            );
+        self.cache.own.line_break_note.clone_from(&note);
+        if let Some(note) = note {
+            let reason = EventReason::ValueEndsWithLineBreak;
+            self.context.report(&*self.object, EventType::Warning, reason, "Configure", &note);
         }
     }
 }

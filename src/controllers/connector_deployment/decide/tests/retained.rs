@@ -242,6 +242,7 @@ fn rule_8_values_of_other_clients_are_reported_too_but_no_defaults() {
         standard: ["A", "B", "C", "D", "E"].map(str::to_owned).into(),
         secured: ["T", "U", "V"].map(str::to_owned).into(),
         defaults: BTreeMap::from([("D".to_owned(), "default".to_owned())]),
+        ..DeclaredKeys::default()
     };
     let observed = observed(&mut scene);
     observed.declared =

@@ -31,8 +31,14 @@ impl<K: ManagedKind + Serialize> Packed<K> {
     /// # Errors
     /// If it has no form as JSON. Every kind has one.
     pub fn of(object: &K) -> Result<Self, serde_json::Error> {
-        let ObjectMeta { name, namespace, uid, resource_version, .. } = object.meta().clone();
-        let metadata = ObjectMeta { name, namespace, uid, resource_version, ..ObjectMeta::default() };
+        let meta = object.meta();
+        let metadata = ObjectMeta {
+            name: meta.name.clone(),
+            namespace: meta.namespace.clone(),
+            uid: meta.uid.clone(),
+            resource_version: meta.resource_version.clone(),
+            ..ObjectMeta::default()
+        };
         let json = serde_json::to_vec(object)?.into();
         Ok(Self { metadata, user_changes: user_changes(object), json, kind: PhantomData })
     }

@@ -22,15 +22,19 @@ pub fn redeploy(object_ref: &ObjectRef) -> String {
 }
 
 /// Appends to the message of a failed deployment where the values come from that it names, and the command that requests a
-/// redeploy. The rest of the message is cut so that these fit. `sources`: see
-/// [`sources_of`](super::connector_deployment::value_from::sources_of).
+/// redeploy. The rest of the message is cut so that these fit. `sources`: returns where the values come from that a text
+/// names, see [`sources_of`](super::connector_deployment::value_from::sources_of).
 #[must_use]
-pub fn of_failure(condition: ConditionUpdate, object_ref: &ObjectRef, sources: &[String]) -> ConditionUpdate {
+pub fn of_failure(
+    condition: ConditionUpdate,
+    object_ref: &ObjectRef,
+    sources: impl FnOnce(&str) -> Vec<String>,
+) -> ConditionUpdate {
     if !condition.reason.is_failed() {
         return condition;
     }
     let mut left = LONGEST_SOURCES;
-    let fitting = sources.iter().map(|source| format!(". {source}")).take_while(|source| {
+    let fitting = sources(&condition.message).into_iter().map(|source| format!(". {source}")).take_while(|source| {
         let fits = source.len() <= left;
         left = left.saturating_sub(source.len());
         fits
@@ -115,7 +119,7 @@ mod tests {
         ] {
             let sources = ["TOKEN is key token of Secret tax".to_owned(), "x".repeat(LONGEST_SOURCES)];
             let before = ConditionUpdate::new(reason, message);
-            let update = of_failure(before, &ObjectRef::deployment("shop", "tax"), &sources);
+            let update = of_failure(before, &ObjectRef::deployment("shop", "tax"), |_| sources.into());
             assert_eq!(update.reason, reason, "{case}");
             assert!(update.message.len() <= LONGEST_MESSAGE, "{case}");
             assert_eq!(update.message.ends_with(COMMAND), suggests, "{case}: {}", update.message);

@@ -84,10 +84,9 @@ pub(super) async fn check(
         }
         Err(kube::Error::Api(status)) => {
             // The own schemas name the field that was meant; other kinds have none.
-            let is_undecodable = refusal::is_undecodable(&status.message);
-            let problems =
-                Some(schema::problems(&document.kind, &body)).filter(|them| is_undecodable && !them.is_empty());
-            let message = problems.map_or_else(|| refused(is_secret, kind, &status), |them| them.join("; "));
+            let undecodable = refusal::is_undecodable(&status.message);
+            let problems = if undecodable { schema::problems(&document.kind, &body) } else { Vec::new() };
+            let message = if problems.is_empty() { refused(is_secret, kind, &status) } else { problems.join("; ") };
             return Ok(Checked::Refused(message));
         }
         Err(error) => return Err(error),

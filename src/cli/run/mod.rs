@@ -17,6 +17,7 @@ use connect_api::Fence;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::Limits;
+use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::Selector;
 use kube::{Api, Client};
@@ -43,6 +44,8 @@ use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
 /// Pause between two checks for the CRDs while they are missing.
 const CRDS_AGAIN: Duration = Duration::from_secs(5);
+/// Namespaces whose existence is checked at once.
+const NAMESPACES_AT_ONCE: usize = 16;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -343,16 +346,18 @@ async fn crds_are_served(client: &Client) {
     }
 }
 
-/// Logs which of the namespaces do not exist: their watches are empty, as if nobody had created anything yet. An account
-/// that may not read a namespace learns from the refused watches.
+/// Logs which of the namespaces do not exist: their watches are empty, as those of namespaces without resources are. An
+/// account that may not read a namespace learns from the refused watches.
 async fn report_missing_namespaces(client: &Client, namespaces: &[String]) {
     let api = Api::<Namespace>::all(client.clone());
-    for namespace in namespaces {
+    let report = async |namespace: &String| {
         if matches!(api.get_metadata_opt(namespace).await, Ok(None)) {
             tracing::warn!(
                 namespace,
-                "a namespace of --watch-namespaces does not exist: nothing is reconciled in it until somebody creates it"
+                "a namespace of --watch-namespaces does not exist: nothing is reconciled in it until it is created"
             );
         }
-    }
+    };
+    // At once, because the controllers wait for it.
+    stream::iter(namespaces).for_each_concurrent(NAMESPACES_AT_ONCE, report).await;
 }

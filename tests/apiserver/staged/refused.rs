@@ -64,7 +64,7 @@ async fn a_connector_that_cannot_be_created_is_created_once_its_tag_is_right() {
     assert!(refused.status.unwrap().operation.is_none(), "no operation was started");
     change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/redeploy-requested-at": "now"}}})).await;
     let handled = |kit: &ConnectorStaged| kit.status.as_ref().and_then(|it| it.handled_redeploy_request.clone());
-    shop.until_object("kit", "sent again at once", |kit| handled(kit).as_deref() == Some("now")).await;
+    shop.until_object(KIT, "sent again at once", |kit| handled(kit).as_deref() == Some("now")).await;
     change(&shop, &json!({"spec": {"repository": {"tag": "1.0.0"}}})).await;
     until_reason(&shop, "Staged").await;
     assert_eq!(shop.calls("createConnectorStaged"), 3);

@@ -51,8 +51,8 @@ impl Deployment<'_> {
         // A resource that only observes sends nothing.
         match self.object.spec.management_policy {
             ManagementPolicy::Full => {
-                let sources = value_from::sources_of(&self.object.spec, &condition.message);
-                remedy::of_failure(condition, self.object_ref, &sources)
+                let sources = |text: &str| value_from::sources_of(&self.object.spec, text);
+                remedy::of_failure(condition, self.object_ref, sources)
             }
             ManagementPolicy::ObserveOnly => condition,
         }

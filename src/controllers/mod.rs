@@ -5,6 +5,7 @@ pub mod action_factory;
 pub mod backoff;
 pub mod bounds;
 pub mod changes;
+pub mod compressed;
 pub mod conditions;
 pub mod connect_factory;
 pub mod connect_project;

@@ -16,6 +16,7 @@ use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use tokio::sync::mpsc::{Receiver, Sender};
 
+use super::compressed::Compressor;
 use super::conditions::cut;
 use super::context::Context;
 use super::event_reason::EventReason;
@@ -77,7 +78,12 @@ pub fn only_readable<K>(
 where
     K: Object + ManagedKind + Serialize,
 {
-    let readable = move |event| match event {
+    let mut compressor = Compressor::default();
+    let mut packed = move |object: &K| {
+        let packed = Packed::of(object, &mut compressor);
+        packed.inspect_err(|error| tracing::error!(%error, "an object cannot be stored, which is a bug")).ok()
+    };
+    let mut readable = move |event| match event {
         watcher::Event::Init => Some(watcher::Event::Init),
         watcher::Event::InitDone => Some(watcher::Event::InitDone),
         watcher::Event::InitApply(Guarded(Ok(object))) => packed(&object).map(watcher::Event::InitApply),
@@ -94,13 +100,7 @@ where
         watcher::Event::Delete(Guarded(Ok(object))) => packed(&object).map(watcher::Event::Delete),
         watcher::Event::Delete(Guarded(Err(invalid))) => stored(&store, &invalid),
     };
-    events.filter_map(move |event| future::ready(event.map(&readable).transpose()))
-}
-
-/// Returns an object as the store keeps it.
-fn packed<K: ManagedKind + Serialize>(object: &K) -> Option<Packed<K>> {
-    let packed = Packed::of(object);
-    packed.inspect_err(|error| tracing::error!(%error, "an object cannot be stored, which is a bug")).ok()
+    events.filter_map(move |event| future::ready(event.map(&mut readable).transpose()))
 }
 
 /// Returns the event that removes an object from the store, if the store contains it.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use connect_operator::controllers::changes::Changes;
+use connect_operator::controllers::compressed::Compressor;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::events::{self, KnownObjects, MirroredObjects};
 use connect_operator::controllers::guarded::Guarded;
@@ -32,6 +33,7 @@ pub(crate) struct Informer<K> {
     kind: Kind,
     known_objects: KnownObjects,
     changes: Changes,
+    compressor: Compressor,
     store: BTreeMap<ObjectRef, Arc<Packed<K>>>,
     /// A list that is arriving.
     listing: Option<Listing<K>>,
@@ -55,7 +57,8 @@ where
 {
     pub(crate) fn new(kind: Kind) -> Self {
         let (known_objects, changes) = (KnownObjects::new(None), Changes::default());
-        Self { kind, known_objects, changes, store: BTreeMap::new(), listing: None, ready: false, cursor: 0, cut: true }
+        let (compressor, store) = (Compressor::default(), BTreeMap::new());
+        Self { kind, known_objects, changes, compressor, store, listing: None, ready: false, cursor: 0, cut: true }
     }
 
     /// Returns the object as a reconcile gets it from the store.
@@ -108,7 +111,8 @@ where
             self.store.remove(&object_ref);
             self.note(context, &Event::Delete(object))
         } else {
-            self.store.insert(object_ref, packed(&object));
+            let packed = self.packed(&object);
+            self.store.insert(object_ref, packed);
             self.note(context, &Event::Apply(object))
         }
     }
@@ -121,7 +125,7 @@ where
             return self.note(context, &Event::InitDone);
         };
         let enqueued = self.note(context, &Event::InitApply(object.clone()));
-        listing.arrived.insert(object_ref(&object), packed(&object));
+        listing.arrived.insert(object_ref(&object), self.packed(&object));
         self.listing = Some(listing);
         enqueued
     }
@@ -139,10 +143,10 @@ where
         }
         changed
     }
-}
 
-fn packed<K: ManagedKind + Serialize>(object: &K) -> Arc<Packed<K>> {
-    Arc::new(Packed::of(object).expect("it has a form as JSON"))
+    fn packed(&mut self, object: &K) -> Arc<Packed<K>> {
+        Arc::new(Packed::of(object, &mut self.compressor).expect("it has a form as JSON"))
+    }
 }
 
 fn parse<K: DeserializeOwned>(value: &Value) -> K {

@@ -5,15 +5,18 @@
 //! cargo build --release
 //! cargo run --release --example scale -- [DEPLOYMENTS [MINUTES [INTERVAL]]]
 //! cargo run --release --example scale -- projects [PROJECTS [MINUTES]]
+//! cargo run --release --example scale -- tenants [TENANTS [MINUTES]]
+//! cargo run --release --example scale -- mirror [CONNECTORS [MINUTES]]
 //! ```
 //!
 //! The first form applies DEPLOYMENTS (100) at once. After all are Ready it measures for MINUTES (3) the activity while
-//! nothing changes, with INTERVAL (5m) as the poll interval of each resource; then it restarts the operator, changes the
-//! Secret that all of them name, which redeploys each once, and deletes all. Each remote call takes 25 ms, each
-//! deployment 2 s. It prints the figures to standard output, one on each line, and at the end all of them as one line of
-//! JSON, which `scripts/bench scale` compares with that of another run (`report.rs`); counts are exact, times depend on
-//! the machine. The second form measures ConnectProjects (`projects.rs`). It measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and
-//! kube-apiserver can be profiled meanwhile (docs/operations/performance.md).
+//! nothing changes, with INTERVAL (5m) as the poll interval of each resource; then it restarts the operator, replaces the
+//! credentials of the project, changes the Secret that all of them name, which redeploys each once, and deletes all. Each
+//! remote call takes 25 ms, each deployment 2 s. It prints the figures to standard output, one on each line, and at the end
+//! all of them as one line of JSON, which `scripts/bench scale` compares with that of another run (`report.rs`); counts are
+//! exact, times depend on the machine. The other forms are described in `projects.rs`, `tenants.rs` and `mirror.rs`. It
+//! measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and kube-apiserver can be profiled
+//! meanwhile (docs/operations/performance.md).
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -37,10 +40,12 @@ use crate::process::Operator;
 use crate::report::{Report, rounded};
 use crate::requests::Requests;
 
+mod mirror;
 mod process;
 mod projects;
 mod report;
 mod requests;
+mod tenants;
 
 /// Numbers of calls, by operation.
 type Counts = BTreeMap<&'static str, u64>;
@@ -48,14 +53,16 @@ type Counts = BTreeMap<&'static str, u64>;
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const NAMESPACE: &str = "default";
+/// Arguments of an operator that watches this namespace only.
+const WATCHED: [&str; 2] = ["--watch-namespaces", NAMESPACE];
 /// Requests that delete all resources, at most.
 const ATTEMPTS: usize = 20;
 
 #[tokio::main]
 async fn main() -> Outcome {
     let mut arguments = std::env::args().skip(1).peekable();
-    let of_projects = arguments.next_if(|word| word == "projects").is_some();
-    let many = arguments.next().map_or(Ok(if of_projects { 1_000 } else { 100 }), |text| text.parse())?;
+    let form = arguments.next_if(|word| ["projects", "tenants", "mirror"].contains(&word.as_str()));
+    let many = arguments.next().map_or(Ok(if form.is_some() { 1_000 } else { 100 }), |text| text.parse())?;
     let minutes = arguments.next().map_or(Ok(3), |text| text.parse::<u64>())?.max(1);
     let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
     let binary = std::env::var("OPERATOR").unwrap_or_else(|_| "target/release/connect-operator".to_owned());
@@ -64,10 +71,11 @@ async fn main() -> Outcome {
     let cluster = LocalCluster::start(local_control_plane::Options { profiling: true, ..options }).await?;
     eprintln!("folder of the cluster: {}", cluster.folder().display());
     let settled = Duration::from_mins(minutes);
-    let measured = if of_projects {
-        projects::measure(&cluster, &binary, many, settled).await
-    } else {
-        measure(&cluster, &binary, many, settled, &interval).await
+    let measured = match form.as_deref() {
+        Some("projects") => projects::measure(&cluster, &binary, many, settled).await,
+        Some("tenants") => tenants::measure(&cluster, &binary, many, settled).await,
+        Some(_) => mirror::measure(&cluster, &binary, many, settled).await,
+        None => measure(&cluster, &binary, many, settled, &interval).await,
     };
     cluster.stop().await?;
     measured?.print();
@@ -89,16 +97,16 @@ async fn measure(
     let faults = vec![Fault { answer: slow, ..Fault::default() }];
     let options = Options { deploy_duration: Duration::from_secs(2), faults, ..Options::default() };
     let dev = DevServer::start(options, Clock::system()).await?;
-    prepare(&client, &dev.url()).await?;
+    prepare(&client, NAMESPACE, "demo", &dev.url(), json!({})).await?;
     let created = note_creates(&dev);
-    let mut operator = Operator::start(cluster, binary, &[])?;
+    let mut operator = Operator::start(cluster, binary, &WATCHED)?;
 
     report.phase("until_ready");
     let requests = Requests::begin(&client).await?;
     let started = Instant::now();
     let applied = apply(&client, deployments, interval).await?;
     report.figure("seconds to apply all", rounded(started.elapsed().as_secs_f64(), 1));
-    until_ready(&client, deployments).await?;
+    until_ready(&deployments_of(&client), deployments).await?;
     report.figure("seconds until all are Ready", rounded(started.elapsed().as_secs_f64(), 1));
     until_created(&mut report, &applied, &created.lock().unwrap_or_else(PoisonError::into_inner));
     report.figure("calls until Ready", calls(&dev, &Counts::new()));
@@ -124,11 +132,21 @@ async fn measure(
     let requests = Requests::begin(&client).await?;
     let before = dev.counts();
     operator.stop().await?;
-    operator = Operator::start(cluster, binary, &[])?;
+    operator = Operator::start(cluster, binary, &WATCHED)?;
     tokio::time::sleep(Duration::from_secs(30)).await;
     report.figure("calls after a restart", calls(&dev, &before));
     requests.end(&client, &mut report, "after a restart", deployments).await?;
     operator.figures(&mut report, deployments)?;
+    violations(&mut report, &dev, deployments, 1);
+
+    report.phase("rotated");
+    let requests = Requests::begin(&client).await?;
+    let before = dev.counts();
+    write_secret(&client, "shop-credentials", &json!({"clientId": "api-clients-client", "clientSecret": "dev-secret"}))
+        .await?;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    report.figure("calls after other credentials", calls(&dev, &before));
+    requests.end(&client, &mut report, "after other credentials", deployments).await?;
     violations(&mut report, &dev, deployments, 1);
 
     report.phase("redeployed");
@@ -139,7 +157,7 @@ async fn measure(
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     report.figure("seconds until all are redeployed", rounded(started.elapsed().as_secs_f64(), 1));
-    until_ready(&client, deployments).await?;
+    until_ready(&deployments_of(&client), deployments).await?;
     report.figure("seconds until all are Ready again", rounded(started.elapsed().as_secs_f64(), 1));
     report.figure("calls of the redeploys", calls(&dev, &before));
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -151,7 +169,7 @@ async fn measure(
     let requests = Requests::begin(&client).await?;
     let before = dev.counts();
     let started = Instant::now();
-    let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
+    let api = deployments_of(&client);
     delete_all(&api).await?;
     until_none(&api).await?;
     report.figure("seconds until all are gone", rounded(started.elapsed().as_secs_f64(), 1));
@@ -180,43 +198,63 @@ async fn install(client: &Client) -> Outcome {
 }
 
 async fn write_secret(client: &Client, name: &str, data: &Value) -> Outcome {
-    let secrets = Api::<Secret>::namespaced(client.clone(), NAMESPACE);
+    write_secret_in(client, NAMESPACE, name, data).await
+}
+
+async fn write_secret_in(client: &Client, namespace: &str, name: &str, data: &Value) -> Outcome {
+    let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
     secrets.patch(name, &PatchParams::apply("scale"), &Patch::Apply(secret)).await?;
     Ok(())
 }
 
-async fn prepare(client: &Client, url: &str) -> Outcome {
-    let parameters = PatchParams::apply("scale");
-    write_secret(client, "shop-credentials", &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await?;
-    write_secret(client, "tax", &json!({"token": "token-of-the-tax-service"})).await?;
-    let project = json!({
-        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectProject", "metadata": {"name": "shop"},
-        "spec": {"projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
-            "credentialsSecretRef": {"name": "shop-credentials"}, "requestsPerSecond": 1000},
-    });
-    let projects = Api::<crd::ConnectProject>::namespaced(client.clone(), NAMESPACE);
-    projects.patch("shop", &parameters, &Patch::Apply(project)).await?;
+/// Applies the ConnectProject `shop` and the Secrets that are named, in a namespace. `more`: further fields of its spec.
+async fn prepare(client: &Client, namespace: &str, key: &str, url: &str, more: Value) -> Outcome {
+    let credentials = json!({"clientId": client_of(key), "clientSecret": "dev-secret"});
+    write_secret_in(client, namespace, "shop-credentials", &credentials).await?;
+    write_secret_in(client, namespace, "tax", &json!({"token": "token-of-the-tax-service"})).await?;
+    let mut spec = json!({"projectKey": key, "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
+        "credentialsSecretRef": {"name": "shop-credentials"}, "requestsPerSecond": 1000});
+    if let (Some(spec), Value::Object(more)) = (spec.as_object_mut(), more) {
+        spec.extend(more);
+    }
+    let project = json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectProject", "metadata": {"name": "shop"},
+        "spec": spec});
+    let projects = Api::<crd::ConnectProject>::namespaced(client.clone(), namespace);
+    projects.patch("shop", &PatchParams::apply("scale"), &Patch::Apply(project)).await?;
     Ok(())
+}
+
+/// The id of the API client of a project.
+fn client_of(key: &str) -> String {
+    if key == "demo" { "dev-client".to_owned() } else { format!("client-of-{key}") }
 }
 
 /// Applies the resources; returns when each was sent to the API server.
 async fn apply(client: &Client, deployments: usize, interval: &str) -> Outcome<BTreeMap<String, Instant>> {
-    let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
+    let api = deployments_of(client);
     let apply = async |number: usize| {
         let name = format!("tax-{number:05}");
-        let secured = json!({"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}});
-        let manifest = json!({
-            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment", "metadata": {"name": name},
-            "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}, "interval": interval,
-                "configurations": [{"applicationName": "service",
-                    "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
-                    "securedConfiguration": [secured]}]},
-        });
-        let at = Instant::now();
+        let (manifest, at) = (manifest(&name, interval), Instant::now());
         api.patch(&name, &PatchParams::apply("scale"), &Patch::Apply(manifest)).await.map(|_| (name, at))
     };
     Ok(stream::iter(0..deployments).map(apply).buffer_unordered(16).try_collect().await?)
+}
+
+fn deployments_of(client: &Client) -> Api<ConnectorDeployment> {
+    Api::namespaced(client.clone(), NAMESPACE)
+}
+
+/// A ConnectorDeployment that names the ConnectProject `shop` and the Secret `tax`.
+fn manifest(name: &str, interval: &str) -> Value {
+    let secured = json!({"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "tax", "key": "token"}}});
+    json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment", "metadata": {"name": name},
+        "spec": {"projectRef": {"name": "shop"}, "connector": {"key": "demo-connector"}, "interval": interval,
+            "configurations": [{"applicationName": "service",
+                "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
+                "securedConfiguration": [secured]}]},
+    })
 }
 
 /// Notes when the dev server has answered the create of each resource, until it stops.
@@ -246,14 +284,14 @@ fn until_created(report: &mut Report, applied: &BTreeMap<String, Instant>, creat
     }
 }
 
-async fn until_ready(client: &Client, deployments: usize) -> Outcome {
-    let api = Api::<ConnectorDeployment>::namespaced(client.clone(), NAMESPACE);
+/// Returns once that many resources are Ready.
+async fn until_ready(api: &Api<ConnectorDeployment>, deployments: usize) -> Outcome {
     let mut ready = BTreeMap::new();
-    let mut events = watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
+    let mut events = watcher(api.clone(), watcher::Config::default()).default_backoff().applied_objects().boxed();
     while let Some(object) = events.try_next().await? {
         let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         let is = conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
-        ready.insert(object.name_any(), is);
+        ready.insert((object.namespace(), object.name_any()), is);
         if ready.values().filter(|ready| **ready).count() == deployments {
             break;
         }

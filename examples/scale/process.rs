@@ -12,9 +12,10 @@ use crate::{NAMESPACE, Outcome, ratio};
 pub(crate) struct Operator(Child);
 
 impl Operator {
+    /// `more`: further arguments.
     pub(crate) fn start(cluster: &LocalCluster, binary: &str, more: &[&str]) -> Outcome<Self> {
         let child = Command::new(binary)
-            .args(["run", "--watch-namespaces", NAMESPACE, "--operator-namespace", NAMESPACE])
+            .args(["run", "--operator-namespace", NAMESPACE])
             .args(["--allowed-api-hosts", "http://127.0.0.1:*,127.0.0.1:*", "--log-format", "text"])
             .args(more)
             .env("KUBECONFIG", cluster.kubeconfig_path())

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::process::Operator;
 use crate::report::{Report, rounded};
-use crate::{NAMESPACE, Outcome, install, ratio};
+use crate::{NAMESPACE, Outcome, WATCHED, install, ratio};
 
 /// An address that refuses connections at once.
 const REFUSING: &str = "https://127.0.0.1:9";
@@ -29,7 +29,8 @@ pub(crate) async fn measure(
     let client = cluster.client()?;
     install(&client).await?;
     let most = projects.to_string();
-    let operator = Operator::start(cluster, binary, &["--max-projects-per-namespace", &most, "--max-projects", &most])?;
+    let limits = ["--max-projects-per-namespace", &most, "--max-projects", &most];
+    let operator = Operator::start(cluster, binary, &[&WATCHED[..], &limits].concat())?;
     apply(&client, 0).await?;
     until_reported(&client, 1).await?;
     tokio::time::sleep(Duration::from_secs(10)).await;

@@ -42,8 +42,9 @@ impl Requests {
 }
 
 async fn counts(client: &Client) -> Outcome<Counts> {
-    const RESOURCES: [&str; 7] = [
+    const RESOURCES: [&str; 8] = [
         "connectordeployments",
+        "connectors",
         "connectorstageds",
         "connectprojects",
         "secrets",

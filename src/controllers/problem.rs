@@ -30,10 +30,10 @@ fn condition_of(error: &ApiError, rights: &[Right], project: &str) -> ConditionU
     let reason = reason(error);
     let message = match reason {
         Reason::PermissionMissing if !rights.is_empty() => {
-            format!("The API client lacks {}. {error}", scopes::explain(rights, project))
+            format!("The API client lacks {}. {}", scopes::explain(rights, project), sentence(error))
         }
         _ if reason.state() == ConditionState::Waiting => unnumbered(error),
-        _ => error.to_string(),
+        _ => sentence(error),
     };
     ConditionUpdate::new(reason, message)
 }
@@ -52,7 +52,16 @@ pub fn unpermitted(missing: &[Right], project: &str) -> ConditionUpdate {
 /// Formats the error without its correlation id: each attempt has a different one, and a retry must not change the
 /// message (rule 21). The log has it.
 fn unnumbered(error: &ApiError) -> String {
-    ApiError { correlation_id: None, ..error.clone() }.to_string()
+    sentence(&ApiError { correlation_id: None, ..error.clone() })
+}
+
+/// Formats the error as a sentence of a message.
+fn sentence(error: &ApiError) -> String {
+    let mut text = error.to_string();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
 }
 
 fn reason(error: &ApiError) -> Reason {
@@ -253,7 +262,7 @@ mod tests {
             condition(&error, "shop")
         };
         assert_eq!(failed(503, "one"), failed(503, "two"));
-        assert_eq!(failed(503, "one").message, "getDeploymentByKey answered 503: no");
+        assert_eq!(failed(503, "one").message, "The service answered 503: no (getDeploymentByKey)");
         assert!(failed(400, "one").message.contains("one"), "who has to ask the support needs the number");
     }
 
@@ -333,18 +342,20 @@ mod tests {
             (
                 "a call",
                 condition(&create, "shop"),
-                format!("The API client lacks {deploy}. createDeployment answered 403: no"),
+                format!("The API client lacks {deploy}. The service answered 403: no (createDeployment)"),
             ),
             (
                 "a create that generates an API client",
                 condition_of_call(&create, false, rights, "shop")
                     .unwrap_or_else(|| ConditionUpdate::new(Reason::Deployed, "")),
-                format!("The API client lacks {generate}; and {deploy}. createDeployment answered 403: no"),
+                format!(
+                    "The API client lacks {generate}; and {deploy}. The service answered 403: no (createDeployment)"
+                ),
             ),
             (
                 "an operation without a right",
                 condition(&error("readAction"), "shop"),
-                "readAction answered 403: no".to_owned(),
+                "The service answered 403: no (readAction)".to_owned(),
             ),
             (
                 "nothing is sent",

@@ -275,29 +275,30 @@ fn by_status(status: u16) -> Reaction {
     }
 }
 
+/// What happened comes first, and what only a support request or the contract explains last.
 impl fmt::Display for ApiError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.operation)?;
         match &self.failure {
             Failure::Answered { status, codes } => {
-                write!(formatter, " answered {status}")?;
+                write!(formatter, "the service answered {status}")?;
                 if let Some(code) = codes.first() {
                     write!(formatter, " {code}")?;
                 }
             }
-            Failure::NotSent => write!(formatter, " could not be sent")?,
-            Failure::NoAnswer => write!(formatter, " got no answer")?,
-            Failure::Unreadable => write!(formatter, " got an answer that cannot be read")?,
-            Failure::CredentialsRefused => write!(formatter, " got no token")?,
-            Failure::HeldBack => write!(formatter, " is held back")?,
+            Failure::NotSent => write!(formatter, "the request could not be sent")?,
+            Failure::NoAnswer => write!(formatter, "the request got no answer")?,
+            Failure::Unreadable => write!(formatter, "the answer of the service cannot be read")?,
+            Failure::CredentialsRefused => write!(formatter, "the request got no token")?,
+            Failure::HeldBack => write!(formatter, "the request is held back")?,
         }
         if !self.message.is_empty() {
             write!(formatter, ": {}", self.message)?;
         }
+        write!(formatter, " ({}", self.operation)?;
         if let Some(id) = &self.correlation_id {
-            write!(formatter, " (correlation id {id})")?;
+            write!(formatter, ", correlation id {id}")?;
         }
-        Ok(())
+        write!(formatter, ")")
     }
 }
 
@@ -368,11 +369,22 @@ mod tests {
     }
 
     #[test]
-    fn an_error_quotes_the_message_and_the_correlation_id() {
-        let plain = answered(503, &[]);
-        assert_eq!(plain.to_string(), "createDeployment answered 503");
-        let detailed =
-            ApiError { message: "try later".into(), correlation_id: Some("7".into()), ..answered(400, &["General"]) };
-        assert_eq!(detailed.to_string(), "createDeployment answered 400 General: try later (correlation id 7)");
+    fn an_error_begins_with_what_happened_and_ends_with_the_ids() {
+        let service = answered(400, &["General"]);
+        for (failure, expected) in [
+            (answered(503, &[]).failure, "the service answered 503"),
+            (service.failure, "the service answered 400 General"),
+            (Failure::NotSent, "the request could not be sent"),
+            (Failure::NoAnswer, "the request got no answer"),
+            (Failure::Unreadable, "the answer of the service cannot be read"),
+            (Failure::CredentialsRefused, "the request got no token"),
+            (Failure::HeldBack, "the request is held back"),
+        ] {
+            let plain = ApiError { failure, ..answered(503, &[]) };
+            assert_eq!(plain.to_string(), format!("{expected} (createDeployment)"));
+            let detailed = ApiError { message: "try later".into(), correlation_id: Some("7".into()), ..plain };
+            let expected = format!("{expected}: try later (createDeployment, correlation id 7)");
+            assert_eq!(detailed.to_string(), expected);
+        }
     }
 }

@@ -52,8 +52,9 @@ use super::verify::{ReadyWhen, Verify};
     printcolumn(
         name = "Connector",
         type_ = "string",
-        json_path = ".status.connector.key",
-        description = "Key of the connector that is deployed"
+        // There from the start: the spec has exactly one of key, id and stagedRef.name.
+        json_path = ".spec.connector..['key','id','name']",
+        description = "Connector as the spec names it: its key, its id, or its ConnectorStaged"
     ),
     printcolumn(
         name = "Status",

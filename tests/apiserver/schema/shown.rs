@@ -157,6 +157,25 @@ async fn kubectl_get_shows_the_columns() {
 }
 
 #[tokio::test]
+async fn kubectl_get_shows_the_connector_of_the_spec_before_the_first_reconcile() {
+    let sandbox = Sandbox::new().await;
+    for (name, connector, column) in [
+        ("by-key", json!({"key": "demo-connector", "version": 3}), "demo-connector"),
+        ("by-id", json!({"id": "c-1"}), "c-1"),
+        ("by-ref", json!({"stagedRef": {"name": "kit"}}), "kit"),
+    ] {
+        let mut manifest = deployment(name);
+        manifest["spec"]["connector"] = connector;
+        sandbox.apply(&manifest).await.unwrap();
+        let (code, text) = succeed(&sandbox, &["get", "cdep", name]).await;
+        assert!(code, "{text}");
+        let lines: Vec<_> = text.lines().collect();
+        let at = lines[0].find("CONNECTOR").unwrap();
+        assert_eq!(lines[1][at..].split_whitespace().next(), Some(column), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn kubectl_selects_by_fields_on_the_server() {
     let sandbox = Sandbox::new().await;
     let staged = json!({

@@ -12,6 +12,7 @@ use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigEr
 use kube::{Client, Config};
 
 use super::completion;
+use super::printing::option;
 use crate::controllers::connection::{self, Limits};
 
 /// Heading of the options in the help. `next_help_heading` would also apply to the options that follow these.
@@ -184,5 +185,15 @@ impl Place {
     /// If the kubeconfig cannot be read, or names no such context.
     pub(super) async fn client(&self) -> Result<(Client, String), String> {
         self.connection.client(self.namespace.as_deref()).await
+    }
+
+    /// Returns the given options as a user types them, each after a blank.
+    pub(super) fn options(&self) -> String {
+        let Connection { context, kubeconfig, user, groups } = &self.connection;
+        let one = option("namespace", self.namespace.as_ref())
+            + &option("context", context.as_ref())
+            + &option("kubeconfig", kubeconfig.as_ref())
+            + &option("as", user.as_ref());
+        groups.iter().fold(one, |options, group| options + &option("as-group", Some(group)))
     }
 }

@@ -3,6 +3,7 @@
 //! A reader may stop early (`| head -1`): that ends a command quietly, and is not an error.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Whether standard output is still read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +46,32 @@ pub(super) fn columns() -> Option<u16> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
 }
 
+/// Quotes a path or name as one word of a shell.
+pub(super) fn quoted(word: impl AsRef<Path>) -> String {
+    let text = word.as_ref().to_string_lossy();
+    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
+    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// Returns an option as a user types it, after a blank; empty without a value.
+pub(super) fn option(name: &str, value: Option<impl AsRef<Path>>) -> String {
+    value.map(|value| format!(" --{name} {}", quoted(value))).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_that_a_shell_would_split_are_quoted() {
+        for (text, expected) in [
+            ("/tmp/connect-operator-1/kubeconfig", "/tmp/connect-operator-1/kubeconfig"),
+            ("kind-demo", "kind-demo"),
+            ("/home/a b/it's", r"'/home/a b/it'\''s'"),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
 
     struct Fails(io::ErrorKind);
 

@@ -7,6 +7,7 @@ use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::Limits;
 
+use super::printing::option;
 use super::{CaFileError, read_ca_file};
 use crate::controllers::connect_factory::HttpFactory;
 
@@ -46,6 +47,12 @@ impl Reach {
     /// Returns the given hosts; `None`: there are none, and the command decides.
     pub(super) fn given(&self) -> Option<&[String]> {
         Some(self.allowed_api_hosts.as_slice()).filter(|hosts| !hosts.is_empty())
+    }
+
+    /// Returns the given options as a user types them, each after a blank.
+    pub(super) fn options(&self) -> String {
+        let hosts = self.given().map(|hosts| hosts.join(","));
+        option("allowed-api-hosts", hosts) + &option("ca-file", self.ca_file.as_ref())
     }
 
     /// Returns a factory for clients that may call the given hosts, otherwise those of commercetools; and in both cases

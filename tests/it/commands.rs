@@ -285,6 +285,12 @@ async fn errors_name_the_remedy_and_exit_with_1() {
             "no connector with the key nope in this project; try `connect-operator connectors search`",
         ),
         (
+            "no connector, with an option",
+            &["connectors", "get", "nope", "--allowed-api-hosts", "gateway.example"],
+            ("CTP_REGION", ""),
+            "try `connect-operator connectors search --allowed-api-hosts gateway.example`",
+        ),
+        (
             "no deployment",
             &["deployments", "get", "--id", "../x"],
             ("CTP_REGION", ""),

@@ -76,15 +76,15 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     let (client, known) = args.project.client_and_manifest().await?;
     let selector = Selector::Key(args.key.clone());
     let Some(deployment) = client.deployment(&selector).await? else {
-        return Err(absent(&client, selector).await);
+        return Err(absent(&client, selector, &args.project.options()).await);
     };
     let (manifests, _) = manifests(&known, &[&deployment]);
     if args.apply {
         return apply(&args, &manifests).await;
     }
     Target::default().write(&manifests)?;
-    if let Some(word) = args.project.word() {
-        tell!("Next: {} adopt {} --project {word} --apply", program(), args.key);
+    if args.project.is_of_cluster() {
+        tell!("Next: {} adopt {}{} --apply", program(), args.key, args.project.options());
     }
     Ok(())
 }
@@ -112,9 +112,9 @@ async fn apply(args: &Adopt, manifests: &[Value]) -> Result<(), Failed> {
     for (secret, keys) in &missing {
         tell!("Next: add the values of the deployment to the Secret {secret}, which lacks {}", keys.join(", "));
     }
-    if let Some(word) = args.project.word() {
+    if args.project.is_of_cluster() {
         let start = if missing.is_empty() { "Next" } else { "Then" };
-        tell!("{start}: {} adopt {} --project {word} --namespace {namespace} --take-over", program(), args.key);
+        tell!("{start}: {} adopt {}{} --take-over", program(), args.key, args.project.options());
     }
     Ok(())
 }

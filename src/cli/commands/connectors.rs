@@ -111,7 +111,7 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
             let selector = get.name.selector();
             let client = get.project.client().await?;
             let Some(connector) = client.connector(&selector).await? else {
-                return Err(absent_connector(&client, selector).await);
+                return Err(absent_connector(&client, selector, &get.project.options()).await);
             };
             print_records(get.output, &connector, || {
                 let applications = connector.configurations.as_deref().unwrap_or_default();

@@ -102,13 +102,16 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
             let selector = get.name.selector();
             let client = get.project.client().await?;
             let Some(deployment) = client.deployment(&selector).await? else {
-                return Err(absent(&client, selector).await);
+                return Err(absent(&client, selector, &get.project.options()).await);
             };
             print_records(get.output, &deployment, || {
                 vec![table(std::iter::once(&deployment)), findings(&deployment), applications(&deployment)]
             })?;
         }
-        Command::Logs(logs) => follow(&logs.project.client().await?, &logs.name.selector(), &logs.entries).await?,
+        Command::Logs(logs) => {
+            let client = logs.project.client().await?;
+            follow(&client, &logs.name.selector(), &logs.entries, &logs.project.options()).await?;
+        }
         Command::Export(export) => export::run(export).await?,
     }
     Ok(())

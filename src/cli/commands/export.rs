@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{ConfigurationValue, Deployment, DeploymentType, RetryPolicy, SecuredValue};
-use connect_api::paging;
+use connect_api::{Selector, paging};
 use serde_json::{Map, Value, json};
 
 use crate::cli::completion;
@@ -52,7 +52,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let found = first(paging::deployments(&client), None).await?;
     let found = match with_keys(found, &arguments.keys, |deployment| deployment.key.as_ref()) {
         Ok(found) => found,
-        Err(key) => return Err(super::absent(&client, connect_api::Selector::Key(key)).await),
+        Err(key) => return Err(super::absent(&client, Selector::Key(key), &arguments.project.options()).await),
     };
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{ConnectorStaged, IsPreviewable};
-use connect_api::paging;
 use connect_api::registry::StagedQuery;
+use connect_api::{Selector, paging};
 use serde_json::{Value, json};
 
 use super::export::unique;
@@ -50,7 +50,7 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let found = first(paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
     let found = match with_keys(found, &arguments.keys, |staged| staged.key.as_ref()) {
         Ok(found) => found,
-        Err(key) => return Err(super::absent_staged(&client, connect_api::Selector::Key(key)).await),
+        Err(key) => return Err(super::absent_staged(&client, Selector::Key(key), &arguments.project.options()).await),
     };
     let (manifests, left_out) = manifests(&known, &found);
     report_skipped("staged connector", &left_out);

@@ -11,7 +11,7 @@ use connect_api::model::LogEntry;
 use connect_api::{ApiError, ConnectApi, ErrorCode, Selector};
 use jiff::Timestamp;
 
-use super::project::client_of_resource;
+use super::project::{client_of_resource, options};
 use super::{Failed, absent};
 use crate::cli::cluster::Place;
 use crate::cli::completion;
@@ -88,14 +88,22 @@ pub(in crate::cli) async fn run(args: Logs) -> Result<(), Failed> {
     let key = object.status.as_ref().and_then(|status| status.key.clone()).unwrap_or_else(|| intent::key(&object));
     let project = &object.spec.project_ref;
     let client = client_of_resource(&client, &namespace, project, (&args.operator, &args.reach)).await?;
-    follow(&client, &Selector::Key(key), &args.entries).await
+    let place = Place { namespace: Some(namespace), ..args.place };
+    let options = options(Some(project), &place, (&args.operator, &args.reach));
+    follow(&client, &Selector::Key(key), &args.entries, &options).await
 }
 
-/// Prints the log entries in the order of the API. With --follow, prints each entry once.
+/// Prints the log entries in the order of the API. With --follow, prints each entry once. `options`: those that select
+/// the project, for a suggested command.
 ///
 /// # Errors
 /// If the deployment does not exist, or the service has no log of it.
-pub(super) async fn follow(client: &HttpConnect, selector: &Selector, wanted: &Entries) -> Result<(), Failed> {
+pub(super) async fn follow(
+    client: &HttpConnect,
+    selector: &Selector,
+    wanted: &Entries,
+    options: &str,
+) -> Result<(), Failed> {
     let clock = Clock::system();
     let now = clock.now();
     let since = wanted.since.map(|since| now.saturating_sub(since).unwrap_or(Timestamp::MIN));
@@ -106,12 +114,14 @@ pub(super) async fn follow(client: &HttpConnect, selector: &Selector, wanted: &E
     loop {
         let started = clock.now();
         let before = std::mem::take(&mut printed);
-        let reader = read_logs(client, selector, &request, |entry| {
+        let each = |entry: &LogEntry| {
             let line = line(entry);
             let is_known = wanted.follow && (!printed.insert(line.clone()) || before.contains(&line));
             if is_known { Ok(Reader::There) } else { offer(&line) }
-        })
-        .await?;
+        };
+        let Some(reader) = read_logs(client, selector, &request, each).await? else {
+            return Err(no_log(client, selector, options).await);
+        };
         if !wanted.follow || reader == Reader::Gone {
             return Ok(());
         }
@@ -121,38 +131,38 @@ pub(super) async fn follow(client: &HttpConnect, selector: &Selector, wanted: &E
 }
 
 /// Reads all pages while standard output is read: until `next` is absent, empty or the token just used (contract
-/// section 3).
+/// section 3). `None`: the service has no log under this name.
 async fn read_logs(
     client: &HttpConnect,
     selector: &Selector,
     request: &LogRequest,
     mut each: impl FnMut(&LogEntry) -> std::io::Result<Reader>,
-) -> Result<Reader, Failed> {
+) -> Result<Option<Reader>, Failed> {
     let mut request = request.clone();
     loop {
         let page = match client.logs(selector, &request).await {
             Ok(Some(page)) => page,
-            Ok(None) => return Err(no_log(client, selector).await),
+            Ok(None) => return Ok(None),
             Err(error) => return Err(refused_log(error)),
         };
         for entry in &page.data {
             if each(entry)? == Reader::Gone {
-                return Ok(Reader::Gone);
+                return Ok(Some(Reader::Gone));
             }
         }
         let next = page.next.filter(|next| !next.is_empty() && Some(next) != request.page_token.as_ref());
         if next.is_none() {
-            return Ok(Reader::There);
+            return Ok(Some(Reader::There));
         }
         request.page_token = next;
     }
 }
 
 /// Tells whether a 404 of the service concerns the deployment, or means that it serves no log.
-async fn no_log(client: &HttpConnect, selector: &Selector) -> Failed {
+async fn no_log(client: &HttpConnect, selector: &Selector, options: &str) -> Failed {
     match client.deployment(selector).await {
         Ok(Some(_)) => Failed::Log("the service has no log of this deployment".to_owned()),
-        Ok(None) => absent(client, selector.clone()).await,
+        Ok(None) => absent(client, selector.clone(), options).await,
         Err(error) => Failed::Api(error),
     }
 }

@@ -68,8 +68,8 @@ pub(super) enum Failed {
         what: &'static str,
         /// Its key or id.
         selector: Selector,
-        /// The command that lists the existing objects.
-        list: &'static str,
+        /// The command that lists the existing objects, with the options that select the project.
+        list: String,
         /// Keys that the given one may stand for.
         meant: Vec<String>,
     },
@@ -141,24 +141,24 @@ async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option
 }
 
 /// A deployment that does not exist. Without `spec.key`, a ConnectorDeployment deploys under the key `NAMESPACE_NAME`, so
-/// its name alone stands for keys with this end.
-async fn absent(client: &HttpConnect, selector: Selector) -> Failed {
+/// its name alone stands for keys with this end. `options`: those that select the project, for the suggested command.
+async fn absent(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
     let meant = meant(&selector, paging::deployments(client).map_ok(|it| it.key.clone())).await;
-    Failed::Absent { what: "deployment", selector, list: "deployments list", meant }
+    Failed::Absent { what: "deployment", selector, list: format!("deployments list{options}"), meant }
 }
 
 /// A published connector that does not exist.
-async fn absent_connector(client: &HttpConnect, selector: Selector) -> Failed {
+async fn absent_connector(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
     let all = ConnectorQuery::default();
     let meant = meant(&selector, paging::connectors(client, &all).map_ok(|it| it.key)).await;
-    Failed::Absent { what: "connector", selector, list: "connectors search", meant }
+    Failed::Absent { what: "connector", selector, list: format!("connectors search{options}"), meant }
 }
 
 /// A staged connector that does not exist.
-async fn absent_staged(client: &HttpConnect, selector: Selector) -> Failed {
+async fn absent_staged(client: &HttpConnect, selector: Selector, options: &str) -> Failed {
     let all = StagedQuery::default();
     let meant = meant(&selector, paging::connectors_staged(client, &all).map_ok(|it| it.key)).await;
-    Failed::Absent { what: "staged connector", selector, list: "staged list", meant }
+    Failed::Absent { what: "staged connector", selector, list: format!("staged list{options}"), meant }
 }
 
 /// Returns the existing keys that end with the given one, otherwise the one that is similar.

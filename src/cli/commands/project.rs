@@ -14,6 +14,7 @@ use super::{Failed, label};
 use crate::cli::cluster::Place;
 use crate::cli::completion;
 use crate::cli::installs::{self, OperatorNamespace};
+use crate::cli::printing::option;
 use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
 use crate::cli::resources::{self, project_argument};
 use crate::controllers::connect_project;
@@ -104,13 +105,14 @@ impl Project {
         Ok(self.place.client().await.map_err(resources::Failed::Cluster)?)
     }
 
-    /// Returns the value of --project, as a user types it.
-    pub(super) fn word(&self) -> Option<String> {
-        let reference = self.reference.as_ref()?;
-        Some(match reference.kind {
-            ProjectKind::ConnectProject => reference.name.clone(),
-            ProjectKind::ClusterConnectProject => format!("clusterproject/{}", reference.name),
-        })
+    /// Whether --project names a resource of the cluster.
+    pub(super) fn is_of_cluster(&self) -> bool {
+        self.reference.is_some()
+    }
+
+    /// Returns the given options, with which a command that a message suggests calls the same project.
+    pub(super) fn options(&self) -> String {
+        options(self.reference.as_ref(), &self.place, (&self.operator, &self.reach))
     }
 
     async fn of_cluster(&self, reference: &ProjectRef) -> Result<Settings, ProjectError> {
@@ -118,6 +120,20 @@ impl Project {
         let (client, namespace) = self.place.client().await.map_err(failed)?;
         of_resource(&client, &namespace, reference, &self.operator).await
     }
+}
+
+/// Returns the options that select a project, as a user types them, each after a blank.
+pub(super) fn options(
+    reference: Option<&ProjectRef>,
+    place: &Place,
+    (operator, reach): (&OperatorNamespace, &Reach),
+) -> String {
+    let word = reference.map(|reference| match reference.kind {
+        ProjectKind::ConnectProject => reference.name.clone(),
+        ProjectKind::ClusterConnectProject => format!("clusterproject/{}", reference.name),
+    });
+    let operator = option("operator-namespace", operator.given());
+    option("project", word) + &place.options() + &operator + &reach.options()
 }
 
 /// Returns the client of a project that a resource of `namespace` names; sends nothing to it yet.
@@ -243,7 +259,26 @@ pub(super) fn host(address: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
     use super::*;
+
+    #[test]
+    fn a_suggested_command_repeats_the_given_options() {
+        for (case, given) in [
+            ("none", &[][..]),
+            ("a project", &["--project", "shop"]),
+            ("one that is shared", &["--project", "clusterproject/shop", "--operator-namespace", "operator"]),
+            ("a namespace", &["--project", "shop", "--namespace", "team-a"]),
+            ("a cluster", &["--context", "test", "--kubeconfig", "/tmp/config", "--as", "jane", "--as-group", "dev"]),
+            ("hosts", &["--allowed-api-hosts", "gateway.example", "--ca-file", "/tmp/ca.pem"]),
+        ] {
+            let command = Project::augment_args(clap::Command::new("get").no_binary_name(true));
+            let matches = command.try_get_matches_from(given).expect(case);
+            let project = Project::from_arg_matches(&matches).expect(case);
+            assert_eq!(project.options().trim_start(), given.join(" "), "{case}");
+        }
+    }
 
     const ALL: [(&str, &str); 4] = [
         ("CTP_PROJECT_KEY", "demo"),

@@ -52,7 +52,7 @@ pub(in crate::cli) async fn run(args: Scaffold) -> Result<(), Failed> {
     let (client, project) = args.project.client_and_manifest().await?;
     let selector = args.connector.selector();
     let Some(connector) = client.connector(&selector).await? else {
-        return Err(absent_connector(&client, selector).await);
+        return Err(absent_connector(&client, selector, &args.project.options()).await);
     };
     let key = connector.key.as_deref().unwrap_or(&connector.id);
     let name = args.name.unwrap_or_else(|| label(key));

@@ -85,7 +85,7 @@ pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
             let selector = get.name.selector();
             let client = get.project.client().await?;
             let Some(staged) = client.staged(&selector).await? else {
-                return Err(absent_staged(&client, selector).await);
+                return Err(absent_staged(&client, selector, &get.project.options()).await);
             };
             print_records(get.output, &staged, || {
                 let applications = staged.configurations.as_deref().unwrap_or_default();

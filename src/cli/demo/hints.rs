@@ -1,9 +1,10 @@
 //! Suggestions for what to try next, as commands to copy.
 
 use super::display::Display;
-use super::place::{Place, program, quoted};
+use super::place::{Place, program};
 use super::seen::{DEPLOYMENT, LIVE, STAGED};
 use super::steps::CONNECTOR;
+use crate::cli::printing::quoted;
 
 /// Prints the address of the console, and commands to copy into another terminal. `variables`: the environment of a
 /// user who calls the remote project.
@@ -25,7 +26,7 @@ pub(super) fn print(place: &Place, display: &Display, console: &str, variables: 
     let tag = |tag: &str| {
         format!(r#"{kubectl} patch cst {STAGED} --type merge -p '{{"spec": {{"repository": {{"tag": "{tag}"}}}}}}'"#)
     };
-    let words: Vec<_> = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value.as_ref()))).collect();
+    let words: Vec<_> = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
     let program = program();
     let cluster = place.options();
     let verbs =

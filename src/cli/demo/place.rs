@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 
 use super::Error;
 use super::display::Display;
+use crate::cli::printing::quoted;
 use crate::controllers::served_crds;
 use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
@@ -144,7 +145,7 @@ impl Place {
         match &self.kind {
             Kind::Own { cluster, kubectl } => {
                 let command = if is_in_path("kubectl") { "kubectl".to_owned() } else { quoted(kubectl) };
-                (Some(format!("export KUBECONFIG={}", quoted(&cluster.kubeconfig_path()))), command)
+                (Some(format!("export KUBECONFIG={}", quoted(cluster.kubeconfig_path()))), command)
             }
             Kind::Existing { .. } => (None, format!("kubectl{}", self.options())),
         }
@@ -155,7 +156,7 @@ impl Place {
         match &self.kind {
             Kind::Own { .. } => String::new(),
             Kind::Existing { context } => {
-                format!(" --context {} --namespace {}", quoted(context.as_ref()), self.namespace)
+                format!(" --context {} --namespace {}", quoted(context), self.namespace)
             }
         }
     }
@@ -258,27 +259,4 @@ pub(super) fn program() -> String {
     const NAME: &str = env!("CARGO_PKG_NAME");
     let path = std::env::current_exe().ok().filter(|_| !is_in_path(NAME));
     path.map_or_else(|| NAME.to_owned(), |path| quoted(&path))
-}
-
-/// Quotes a path or name as one word of a shell.
-pub(super) fn quoted(path: &std::path::Path) -> String {
-    let text = path.to_string_lossy();
-    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
-    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_that_a_shell_would_split_are_quoted() {
-        for (text, expected) in [
-            ("/tmp/connect-operator-1/kubeconfig", "/tmp/connect-operator-1/kubeconfig"),
-            ("kind-demo", "kind-demo"),
-            ("/home/a b/it's", r"'/home/a b/it'\''s'"),
-        ] {
-            assert_eq!(quoted(text.as_ref()), expected);
-        }
-    }
 }

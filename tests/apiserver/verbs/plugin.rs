@@ -59,7 +59,9 @@ async fn every_verb_works_through_kubectl() {
     }
     let unknown = ["connectors", "get", "xyz", "--project", "shop"];
     let (_, _, stderr) = connect(&shop, folder.path(), &unknown).await;
-    assert!(stderr.contains("try `kubectl connect connectors search`"), "the user's own words: {stderr}");
+    let tried =
+        format!("try `kubectl connect connectors search --project shop --namespace {}`", shop.sandbox.namespace);
+    assert!(stderr.contains(&tried), "the user's own words and options: {stderr}");
 }
 
 /// Runs `kubectl connect` in the namespace of a shop. `folder`: where kubectl finds the plugin.

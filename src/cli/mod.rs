@@ -13,6 +13,7 @@ mod plan;
 mod printing;
 mod reach;
 mod ready;
+mod regions;
 mod resources;
 pub mod run;
 

@@ -16,6 +16,7 @@ use crate::cli::completion;
 use crate::cli::installs::{self, OperatorNamespace};
 use crate::cli::printing::option;
 use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
+use crate::cli::regions;
 use crate::cli::resources::{self, project_argument};
 use crate::controllers::connect_project;
 use crate::controllers::object_ref::ObjectRef;
@@ -56,6 +57,9 @@ pub(in crate::cli) enum ProjectError {
         "{0} is not set: name a ConnectProject with --project, or set CTP_PROJECT_KEY, CTP_CLIENT_ID, CTP_CLIENT_SECRET and CTP_REGION"
     )]
     Variable(&'static str),
+    /// The region is not known to this version.
+    #[error("CTP_REGION: {0}. For another region, set CTP_API_URL and CTP_AUTH_URL")]
+    Region(String),
     /// An option for the remote is invalid.
     #[error(transparent)]
     Reach(#[from] ReachError),
@@ -211,7 +215,12 @@ fn of_environment(
     let needed = |name: &'static str| variable(name).ok_or(ProjectError::Variable(name));
     let mut address = |name: &str, service: &str| -> Result<String, ProjectError> {
         let Some(address) = variable(name) else {
-            return Ok(format!("https://{service}.{}.commercetools.com", needed("CTP_REGION")?));
+            let region = needed("CTP_REGION")?;
+            // The host would not exist, and its error would not name the variable.
+            return match regions::hint(&region) {
+                Some(hint) => Err(ProjectError::Region(hint)),
+                None => Ok(format!("https://{service}.{region}.commercetools.com")),
+            };
         };
         hosts.extend(host(&address));
         Ok(address)
@@ -311,6 +320,20 @@ mod tests {
             empty.push((missing, ""));
             assert!(settings(&empty).0.is_err(), "{missing} is empty");
         }
+    }
+
+    #[test]
+    fn a_region_that_is_not_known_is_refused_unless_the_urls_are_given() {
+        let mut variables = ALL;
+        variables[3].1 = "us-east2.aws";
+        let error = settings(&variables).0.expect_err("a misspelt region").to_string();
+        assert!(
+            error.starts_with("CTP_REGION: us-east2.aws is not a known region; did you mean us-east-2.aws?"),
+            "{error}"
+        );
+        let urls = [("CTP_API_URL", "https://api.internal"), ("CTP_AUTH_URL", "https://auth.internal")];
+        let variables: Vec<_> = variables.into_iter().chain(urls).collect();
+        assert!(settings(&variables).0.is_ok());
     }
 
     #[test]

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use clap_complete::engine::ArgValueCandidates;
 use kube::Client;
 
+use self::manifests::Document;
 use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
 use self::report::staged::Staging;
@@ -34,6 +35,7 @@ use super::completion;
 use super::installs::{self, Install};
 use super::printing::print;
 use super::reach::{Reach, ReachError};
+use super::regions;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::digest::{DigestKey, KEY_LENGTH};
 use crate::controllers::digest_key;
@@ -198,8 +200,9 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     }
     let staged = projected_cluster.staged.iter().zip(staged.into_values());
     let staged = staged.map(|((object_ref, planned), outcome)| Staging::of(object_ref, planned, outcome)).collect();
-    let report =
-        Report::of((deployments, staged), projected_cluster.invalid, projected_cluster.notes, keys.known.err());
+    let mut notes = projected_cluster.notes;
+    notes.extend(documents.iter().filter_map(region_note));
+    let report = Report::of((deployments, staged), projected_cluster.invalid, notes, keys.known.err());
     print(&report.text(args.output))?;
     Ok(if report.has_problems() {
         ExitCode::FAILURE
@@ -208,6 +211,14 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Returns a note about a region that is not known: more regions may be added, so it is no problem.
+fn region_note(document: &Document) -> Option<String> {
+    let region = document.body["spec"]["region"].as_str().filter(|_| document.group == names::GROUP)?;
+    // Anything else is refused, and may not even be printable.
+    let is_name = region.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it));
+    Some(format!("{} {}: {}", document.kind, document.name, regions::hint(region).filter(|_| is_name)?))
 }
 
 /// Returns a factory for clients that may call the hosts that the operator may call, if they can be read.

@@ -59,6 +59,14 @@ impl Remote {
 }
 
 impl RemoteState {
+    /// Enqueues an object that asks a closed remote, because it has to use another one; returns whether it is closed.
+    pub(super) fn enqueue_if_closed(&mut self, object_ref: &ObjectRef) -> bool {
+        if self.closed {
+            self.enqueue.push(object_ref.clone());
+        }
+        self.closed
+    }
+
     /// Whether the client was made with these settings, apart from the rate.
     fn uses(&self, settings: &Settings) -> bool {
         settings.with_rate(self.settings.requests_per_second) == self.settings

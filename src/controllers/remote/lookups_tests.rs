@@ -1,31 +1,9 @@
 //! Table tests of [`super`].
 
-use connect_api::api::Answer;
-use connect_api::commerce::ResourceKind;
-use connect_api::model::{Extension, Subscription};
-
 use super::*;
-use crate::controllers::remote::testing::{START, at, object_ref};
+use crate::controllers::remote::testing::{START, at, lookup, object_ref};
 
 const INTERVAL: Duration = Duration::from_mins(5);
-
-/// A client that no test here calls.
-struct Client;
-
-impl CommerceApi for Client {
-    fn extension<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Extension>> {
-        unreachable!("nothing here is sent")
-    }
-
-    fn subscription<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Subscription>> {
-        unreachable!("nothing here is sent")
-    }
-}
-
-fn lookup() -> Lookup {
-    let name = |key: &str| ResourceName { kind: ResourceKind::Extension, key: key.to_owned() };
-    Lookup { client: Arc::new(Client), resources: vec![name("one"), name("two")] }
-}
 
 fn observe(lookups: &mut Lookups, lookup: &Lookup, left: u64, found: [Found; 2], now: u64) -> bool {
     lookups.observe(&object_ref(0), lookup, at(left), found.into(), at(now), &mut Jitter::new(1))

@@ -37,9 +37,7 @@ impl Remote {
     pub fn polled_record(&self, object_ref: &ObjectRef, id: &str, newer_than: Timestamp) -> Option<PolledRecord> {
         let now = self.clock.now();
         self.change_for(Some(object_ref), |state| {
-            if state.closed {
-                state.enqueue.push(object_ref.clone());
-            }
+            state.enqueue_if_closed(object_ref);
             state.view.take(object_ref, id, newer_than, now)
         })
     }

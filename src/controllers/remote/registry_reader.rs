@@ -44,9 +44,7 @@ impl Remote {
     ) -> Option<RegistryEntry> {
         let now = self.clock.now();
         self.change(|state| {
-            if state.closed {
-                state.enqueue.push(object_ref.clone());
-            }
+            state.enqueue_if_closed(object_ref);
             state.registry_cache.take(object_ref, name, interval, newer_than, now)
         })
     }

@@ -1,14 +1,14 @@
 use std::time::Duration;
 
-use connect_api::Rate;
 use connect_api::error::Failure;
+use connect_api::{Rate, Selector};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::controllers::remote::testing::{
-    Factory, Mood, START, Service, failure, id, object_ref, settings, tracker, until,
+    Factory, Mood, START, Service, failure, id, lookup, object_ref, settings, tracker, until,
 };
-use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate, Purpose};
+use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate, Purpose, RegistryKey};
 use crate::patience::in_time;
 
 struct Bench {
@@ -199,8 +199,18 @@ async fn releasing_the_last_claim_ends_the_poller_and_enqueues_every_object() {
     assert_eq!(bench.next().await, object_ref(1), "of this namespace");
     bench.remotes.release(&neighbour);
     assert_eq!(bench.next().await, far);
-    assert!(matches!(remote.enter(&far, Purpose::Change), Err(NotAdmitted::Queued)));
-    assert_eq!(bench.next().await, far, "no object waits here for ever");
+    let (name, interval) =
+        (RegistryKey { selector: Selector::Key("tax".into()), staged: false }, Duration::from_mins(5));
+    let waits: [(&str, &dyn Fn() -> bool); 4] = [
+        ("a permit", &|| matches!(remote.enter(&far, Purpose::Change), Err(NotAdmitted::Queued))),
+        ("a record", &|| remote.polled_record(&far, &id(2), START).is_none()),
+        ("a registry entry", &|| remote.registry_entry(&far, &name, interval, START).is_none()),
+        ("a lookup", &|| remote.look_up(&far, &lookup(), START, interval).is_none()),
+    ];
+    for (case, waits) in waits {
+        assert!(waits(), "{case}");
+        assert_eq!(bench.next().await, far, "{case}: no object waits here for ever");
+    }
 
     let ended = Arc::downgrade(&remote);
     drop(remote);

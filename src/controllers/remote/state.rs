@@ -182,8 +182,7 @@ impl Remote {
     pub fn enter(self: &Arc<Self>, object_ref: &ObjectRef, purpose: Purpose) -> Result<ConcurrencyPermit, NotAdmitted> {
         let now = self.clock.now();
         self.change(|state| {
-            if state.closed {
-                state.enqueue.push(object_ref.clone());
+            if state.enqueue_if_closed(object_ref) {
                 return Err(NotAdmitted::Queued);
             }
             if let Some(outage) = state.circuit_breaker.outage() {

@@ -7,10 +7,11 @@ use std::time::Duration;
 use clock::{Clock, between, later};
 use connect_api::api::DeploymentPaths;
 use connect_api::api::{Answer, LogRequest, PageRequest};
+use connect_api::commerce::{ResourceKind, ResourceName};
 use connect_api::error::Failure;
 use connect_api::model::{
-    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
-    RedeployAction,
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Extension, LogPage,
+    Paged, RedeployAction, Subscription,
 };
 use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
 use connect_api::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
@@ -19,6 +20,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::lookups::Lookup;
 use super::{ConnectFactory, Connection, Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::tracker::ReconcileTracker;
@@ -293,6 +295,25 @@ impl ConnectFactory for Factory {
     fn commerce(&self, _: &Settings, _: &str) -> Result<Arc<dyn CommerceApi>, String> {
         Err("no test here looks anything up".into())
     }
+}
+
+/// A client that no test here calls.
+struct Unasked;
+
+impl CommerceApi for Unasked {
+    fn extension<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Extension>> {
+        unreachable!("nothing here is sent")
+    }
+
+    fn subscription<'a>(&'a self, _: &'a str) -> Answer<'a, Option<Subscription>> {
+        unreachable!("nothing here is sent")
+    }
+}
+
+/// Returns a lookup of two Extensions.
+pub(super) fn lookup() -> Lookup {
+    let name = |key: &str| ResourceName { kind: ResourceKind::Extension, key: key.to_owned() };
+    Lookup { client: Arc::new(Unasked), resources: vec![name("one"), name("two")] }
 }
 
 /// Lets the other tasks run until the condition holds.

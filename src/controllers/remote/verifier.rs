@@ -38,9 +38,7 @@ impl Remote {
     ) -> Option<LookupResult> {
         let now = self.clock.now();
         let seen = self.change(|state| {
-            if state.closed {
-                state.enqueue.push(object_ref.clone());
-            }
+            state.enqueue_if_closed(object_ref);
             state.lookups.take(object_ref, lookup, newer_than, interval, now)
         });
         if seen.is_none() {

@@ -53,7 +53,7 @@ use super::problem;
 use super::reason::Reason;
 use super::references::Named;
 use super::refusal;
-use super::remote::{Login, NotAdmitted, Purpose, Remote};
+use super::remote::{Login, NotAdmitted, Outage, Purpose, Remote};
 use super::tracker::ReconcileOutcome;
 use super::unwritten::Unwritten;
 use crate::names;
@@ -209,7 +209,11 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let purpose = if self.object.claim_request().operation { Purpose::Report } else { Purpose::Change };
         let permit = match remote.enter(self.object_ref, purpose) {
             Ok(permit) => permit,
-            Err(NotAdmitted::Queued | NotAdmitted::Paused(_)) => return Ok(Next::Again(None)),
+            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
+            Err(NotAdmitted::Paused(Outage { kind, error, until, .. })) => {
+                tracing::debug!(outage = ?kind, %error, %until, "the reconcile waits for the end of a short pause");
+                return Ok(Next::Again(None));
+            }
             Err(NotAdmitted::CircuitOpen(outage)) => {
                 let condition = problem::condition_of_outage(&outage, &project.identity.project_key);
                 return self.report_outage(&identity, condition).await;

@@ -86,7 +86,7 @@ pub enum NotAdmitted {
     Queued,
     /// The circuit breaker is open: the remote must not be called.
     CircuitOpen(Outage),
-    /// The same, for a pause that is not worth reporting.
+    /// The same, for a pause that only the log reports.
     Paused(Outage),
 }
 

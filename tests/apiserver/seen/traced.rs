@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::process::Stdio;
+use std::time::Duration;
 
-use dev_server::Options;
+use dev_server::{Fault, FaultAnswer, Options};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
@@ -49,8 +50,36 @@ pub(super) async fn deploy(shop: &Shop, value: &str) {
 }
 
 #[tokio::test]
+async fn a_pause_that_no_condition_reports_is_logged() {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let shop = Shop::without_operator(options, clock::Clock::system()).await;
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut operator = start(&shop, log.as_file(), &[]);
+    deploy(&shop, "first-token-of-the-shop").await;
+    for operation in ["getDeploymentById", "queryDeployments"] {
+        let throttled = FaultAnswer::error(429, "").with_header("Retry-After", "9");
+        shop.dev.fault(Fault::of(operation, throttled).times(1)).unwrap();
+    }
+    let mut request = 0;
+    let logged = in_time(async {
+        loop {
+            request += 1;
+            shop.annotate("connect-operator.io/reconcile-requested-at", &request.to_string()).await;
+            let text = std::fs::read_to_string(log.path()).unwrap();
+            if let Some(line) = text.lines().find(|line| line.contains("the reconcile waits")) {
+                return serde_json::from_str::<Value>(line).expect("each line is JSON");
+            }
+        }
+    });
+    let logged = logged.await.expect("it is logged");
+    operator.kill().await.unwrap();
+    assert_eq!((&logged["outage"], &logged["name"]), (&Value::from("Throttled"), &Value::from(NAME)), "{logged}");
+    assert!(logged["until"].is_string() && logged["error"].as_str().unwrap().contains("429"), "{logged}");
+}
+
+#[tokio::test]
 async fn all_log_lines_and_calls_of_a_reconcile_have_its_trace_id() {
-    let options = Options { deploy_duration: std::time::Duration::from_millis(200), ..Options::default() };
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let shop = Shop::without_operator(options, clock::Clock::system()).await;
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut operator = start(&shop, log.as_file(), &[]);

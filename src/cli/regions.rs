@@ -1,21 +1,19 @@
 //! Hints about misspelt regions. Pure.
 
-use super::resources::similar;
+use connect_api::model::REGIONS;
 
-/// The known regions, as in the descriptions of the CRDs.
-const KNOWN: [&str; 5] =
-    ["europe-west1.gcp", "us-central1.gcp", "australia-southeast1.gcp", "us-east-2.aws", "eu-central-1.aws"];
+use super::resources::similar;
 
 /// Returns a hint about a region that is not known to this version; `None`: it is.
 pub(super) fn hint(region: &str) -> Option<String> {
-    if KNOWN.contains(&region) {
+    if REGIONS.contains(&region) {
         return None;
     }
-    let region_in_lower_case = region.to_ascii_lowercase();
-    let location = |known: &&str| known.split_once('.').is_some_and(|(location, _)| location == region_in_lower_case);
-    let meant = KNOWN.into_iter().find(location).or_else(|| similar(&region_in_lower_case, KNOWN));
+    let lower = region.to_ascii_lowercase();
+    let location = |known: &&str| known.split_once('.').is_some_and(|(location, _)| location == lower);
+    let meant = REGIONS.into_iter().find(location).or_else(|| similar(&lower, REGIONS));
     let meant = meant.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
-    Some(format!("{region} is not a known region{meant} (known: {})", KNOWN.join(", ")))
+    Some(format!("{region} is not a known region{meant} (known: {})", REGIONS.join(", ")))
 }
 
 #[cfg(test)]
@@ -40,7 +38,7 @@ mod tests {
             assert!(hint.starts_with(&expected) && hint.ends_with("eu-central-1.aws)"), "{case}: {hint}");
         }
         let documented = serde_json::to_string(&ConnectProject::crd()).expect("a CRD");
-        for region in KNOWN {
+        for region in REGIONS {
             assert_eq!(hint(region), None, "{region}");
             assert!(documented.contains(region), "{region}");
         }

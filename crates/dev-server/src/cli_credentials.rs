@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::http::Shared;
-use super::names::REGIONS;
 use super::state_file::write_private;
+use connect_api::model::REGIONS;
 
 /// Folder of the credentials, below the home folder.
 const FOLDER: &str = ".commercetools";

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::names::{REGIONS, is_key};
+use super::names::is_key;
 use super::resources::ScriptResource;
 use connect_api::model::{
     ApplicationType, Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, DeployedConnector,
-    IntegrationType, IsPreviewable, Repository, RetryPolicy,
+    IntegrationType, IsPreviewable, REGIONS, Repository, RetryPolicy,
 };
 
 /// Result of the `postDeploy` scripts of a connector. The deployment is live in any case (contract section 15.2).

@@ -35,3 +35,7 @@ pub use words::{
     ApplicationType, ConnectorStatus, DeploymentStatus, DeploymentType, EntryType, IntegrationType, IsPreviewable,
     LogSeverity, LogType,
 };
+
+/// The regions (contract section 1). Others may be added.
+pub const REGIONS: [&str; 5] =
+    ["europe-west1.gcp", "us-central1.gcp", "australia-southeast1.gcp", "us-east-2.aws", "eu-central-1.aws"];

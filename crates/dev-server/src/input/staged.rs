@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 use super::reader::{Reader, present};
 use super::{json, typed, without_nulls};
-use crate::names::{REGIONS, is_key};
+use crate::names::is_key;
 use crate::refusal::{Refusal, cut};
+use connect_api::model::REGIONS;
 use connect_api::model::{ConnectorStagedDraft, ConnectorUpdate, IntegrationType};
 
 const PROJECT: &str = "must be {region}:{projectKey}, the key of 2 to 36 characters of A-Z a-z 0-9 _ -";

@@ -29,11 +29,11 @@ use self::repository::{Found, RepositoryProblem};
 use super::catalogue::Catalogue;
 use super::connector::{ConnectorDefinition, newest};
 use super::ids::Ids;
-use super::names::REGIONS;
 use super::refusal::Refusal;
 use super::variant::{RepositoryCheck, StagedUpdates};
 use clock::later;
 use connect_api::Selector;
+use connect_api::model::REGIONS;
 use connect_api::model::{
     ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, IsPreviewable, Repository,
 };

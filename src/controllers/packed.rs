@@ -16,7 +16,7 @@ use super::compressed::{Compressed, Compressor};
 use super::managed_kind::{ManagedKind, Stored, user_changes};
 use super::object_ref::ObjectRef;
 
-/// An object as JSON, with what is read of it without a reconcile.
+/// An object as compressed JSON, with what is read of it without a reconcile.
 pub struct Packed<K> {
     /// Name, namespace, uid and resource version; nothing else.
     metadata: ObjectMeta,

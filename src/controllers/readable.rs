@@ -79,28 +79,35 @@ where
     K: Object + ManagedKind + Serialize,
 {
     let mut compressor = Compressor::default();
-    let mut packed = move |object: &K| {
-        let packed = Packed::of(object, &mut compressor);
-        packed.inspect_err(|error| tracing::error!(%error, "an object cannot be stored, which is a bug")).ok()
-    };
     let mut readable = move |event| match event {
         watcher::Event::Init => Some(watcher::Event::Init),
         watcher::Event::InitDone => Some(watcher::Event::InitDone),
-        watcher::Event::InitApply(Guarded(Ok(object))) => packed(&object).map(watcher::Event::InitApply),
+        watcher::Event::InitApply(Guarded(Ok(object))) => {
+            packed(&object, &mut compressor).map(watcher::Event::InitApply)
+        }
         watcher::Event::InitApply(Guarded(Err(invalid))) => {
             report_unreadable::<K>(&unreadable_sender, invalid);
             None
         }
-        watcher::Event::Apply(Guarded(Ok(object))) => packed(&object).map(watcher::Event::Apply),
+        watcher::Event::Apply(Guarded(Ok(object))) => packed(&object, &mut compressor).map(watcher::Event::Apply),
         watcher::Event::Apply(Guarded(Err(invalid))) => {
             let before = stored(&store, &invalid);
             report_unreadable::<K>(&unreadable_sender, invalid);
             before
         }
-        watcher::Event::Delete(Guarded(Ok(object))) => packed(&object).map(watcher::Event::Delete),
+        // Nothing is kept of it.
+        watcher::Event::Delete(Guarded(Ok(object))) => {
+            packed(&object, &mut Compressor::default()).map(watcher::Event::Delete)
+        }
         watcher::Event::Delete(Guarded(Err(invalid))) => stored(&store, &invalid),
     };
     events.filter_map(move |event| future::ready(event.map(&mut readable).transpose()))
+}
+
+/// Returns an object as the store keeps it.
+fn packed<K: ManagedKind + Serialize>(object: &K, compressor: &mut Compressor) -> Option<Packed<K>> {
+    let packed = Packed::of(object, compressor);
+    packed.inspect_err(|error| tracing::error!(%error, "an object cannot be stored, which is a bug")).ok()
 }
 
 /// Returns the event that removes an object from the store, if the store contains it.

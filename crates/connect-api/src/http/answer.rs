@@ -66,9 +66,10 @@ pub struct Grant {
     pub life: Duration,
 }
 
-/// Parses the body of an error response.
+/// Parses the body of an error response. `may_be_absent`: if it says that the resource does not exist, nobody reads its
+/// codes and text, which are then left out; to mask them takes longer than everything else.
 #[must_use]
-pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
+pub fn refusal(status: StatusCode, body: &[u8], may_be_absent: bool, masker: impl FnOnce() -> Masker) -> Refusal {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(body) else {
         return Refusal { codes: Vec::new(), message: no_contract(status, body), absent: false };
     };
@@ -78,6 +79,10 @@ pub fn refusal(status: StatusCode, body: &[u8], masker: &Masker) -> Refusal {
     let absent = status == StatusCode::NOT_FOUND
         && (codes.contains(&ErrorCode::ResourceNotFound)
             || (codes.is_empty() && body.get("statusCode").and_then(Value::as_u64) == Some(404)));
+    if absent && may_be_absent {
+        return Refusal { codes: Vec::new(), message: String::new(), absent };
+    }
+    let masker = masker();
     let masker = masker.compile();
     // A code that the contract does not list is untrusted text: it is kept only if it is short and has no secret.
     codes.retain(|code| match code {

@@ -6,7 +6,23 @@ use super::*;
 use crate::routes::LARGEST_PAGE;
 
 fn read(status: u16, body: &[u8]) -> Refusal {
-    refusal(StatusCode::from_u16(status).expect("a status"), body, &Masker::new(["canary-value"]))
+    refusal(StatusCode::from_u16(status).expect("a status"), body, false, || Masker::new(["canary-value"]))
+}
+
+#[test]
+fn nothing_is_masked_where_absence_is_an_answer() {
+    let read = |status, body: &str| {
+        let status = StatusCode::from_u16(status).expect("a status");
+        let mut masked = false;
+        let refusal = refusal(status, body.as_bytes(), true, || {
+            masked = true;
+            Masker::new(["canary-value"])
+        });
+        (refusal.absent, refusal.message, masked)
+    };
+    let absent = r#"{"errors":[{"code":"ResourceNotFound","message":"no canary-value"}]}"#;
+    assert_eq!(read(404, absent), (true, String::new(), false));
+    assert_eq!(read(400, absent), (false, "no ***".to_owned(), true));
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(super) struct Call<'a> {
     pub(super) largest_body: usize,
     /// Whether nothing else depends on the call: a pause that its response asks for affects only its caller.
     pub(super) optional: bool,
+    /// Whether it is an answer that the resource does not exist, whose text nobody reads.
+    pub(super) may_be_absent: bool,
 }
 
 /// The error of a failed call, and whether the service itself reported that the resource does not exist.
@@ -87,7 +89,7 @@ impl HttpConnect {
                     return Ok(reply);
                 }
                 call.observer.request(operation, RequestEnd::Status(status), reply.duration);
-                Err(Failed::from_reply(call, &reply, &masker()))
+                Err(Failed::from_reply(call, &reply, masker))
             }
             Err(lost) => {
                 let correlation_id = &lost.correlation_id;
@@ -128,6 +130,7 @@ impl HttpConnect {
 
     /// Sends a call whose resource may be absent.
     pub(super) async fn maybe<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<Option<T>, ApiError> {
+        let call = Call { may_be_absent: true, ..call };
         match self.call(&call).await {
             Ok(reply) => decode(&call, &reply).map(Some),
             Err(failed) if failed.absent => Ok(None),
@@ -194,8 +197,9 @@ impl Failed {
         }
     }
 
-    fn from_reply(call: &Call<'_>, reply: &Reply, masker: &Masker) -> Self {
-        let answer::Refusal { codes, message, absent } = answer::refusal(reply.status, &reply.body, masker);
+    fn from_reply(call: &Call<'_>, reply: &Reply, masker: impl FnOnce() -> Masker) -> Self {
+        let answer::Refusal { codes, message, absent } =
+            answer::refusal(reply.status, &reply.body, call.may_be_absent, masker);
         let error = ApiError {
             operation: call.operation,
             failure: Failure::Answered { status: reply.status.as_u16(), codes },

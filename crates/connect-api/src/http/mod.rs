@@ -108,6 +108,7 @@ impl HttpConnect {
             send_before: None,
             largest_body: self.settings.limits.body,
             optional: false,
+            may_be_absent: false,
         }
     }
 }

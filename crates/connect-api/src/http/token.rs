@@ -224,7 +224,7 @@ impl Tokens {
             } else {
                 Failure::NotSent
             };
-            let message = answer::refusal(reply.status, &reply.body, &self.masker()).message;
+            let message = answer::refusal(reply.status, &reply.body, false, || self.masker()).message;
             return Err(lost(failure, format!("status {}: {message}", reply.status.as_u16())));
         }
         answer::grant(&reply.body, self.credentials.scopes.as_deref())

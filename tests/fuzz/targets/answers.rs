@@ -74,8 +74,10 @@ pub(crate) fn errors(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let status = bytes.one(&[400_u16, 404, 409, 500, 401, 302, 200, 599]);
     let status = StatusCode::from_u16(status).expect("100 to 999 are statuses");
-    let masker = Masker::new([SENT]);
-    let refusal = answer::refusal(status, bytes.rest(), &masker);
+    let masker = || Masker::new([SENT]);
+    let body = bytes.rest();
+    let refusal = answer::refusal(status, body, false, masker);
+    assert_eq!(answer::refusal(status, body, true, masker).absent, refusal.absent);
     assert!(refusal.message.len() <= LONGEST_TEXT);
     assert!(!refusal.message.contains(SENT));
     assert!(!refusal.message.chars().any(char::is_control), "no control characters");

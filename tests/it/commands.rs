@@ -339,6 +339,27 @@ async fn errors_name_the_remedy_and_exit_with_1() {
 }
 
 #[tokio::test]
+async fn a_region_that_is_not_known_is_warned_of_if_it_matters() {
+    let dev = dev_server().await;
+    let url = dev.url();
+    let warning = "CTP_REGION: us-east2.aws is not a known region; did you mean us-east-2.aws?";
+    // The hosts of the region are not allowed, so nothing is sent to them.
+    for (case, api_url, auth_url, warnings, error) in [
+        ("no URL", "", "", 1, "apiUrl: host `connect.us-east2.aws.commercetools.com`"),
+        ("one for the API", &*url, "", 1, "authUrl: host `auth.us-east2.aws.commercetools.com`"),
+        ("one for tokens", "", &url, 1, "apiUrl: host `connect.us-east2.aws.commercetools.com`"),
+        ("both", &url, &url, 0, ""),
+    ] {
+        let mut command = program(&dev, &["staged", "list", "--allowed-api-hosts", "gateway.example"]);
+        command.envs([("CTP_REGION", "us-east2.aws"), ("CTP_API_URL", api_url), ("CTP_AUTH_URL", auth_url)]);
+        let output = command.output().await.unwrap();
+        let (_, stderr) = texts(&output);
+        assert_eq!(stderr.matches(warning).count(), warnings, "{case}: {stderr}");
+        assert!(stderr.contains(error) && output.status.success() == error.is_empty(), "{case}: {stderr}");
+    }
+}
+
+#[tokio::test]
 async fn keys_of_connectors_are_completed_from_the_registry_where_the_cluster_has_none() {
     let dev = dev_server().await;
     // It accepts connections, and never answers.

@@ -57,9 +57,6 @@ pub(in crate::cli) enum ProjectError {
         "{0} is not set: name a ConnectProject with --project, or set CTP_PROJECT_KEY, CTP_CLIENT_ID, CTP_CLIENT_SECRET and CTP_REGION"
     )]
     Variable(&'static str),
-    /// The region is not known to this version.
-    #[error("CTP_REGION: {0}. For another region, set CTP_API_URL and CTP_AUTH_URL")]
-    Region(String),
     /// An option for the remote is invalid.
     #[error(transparent)]
     Reach(#[from] ReachError),
@@ -98,6 +95,9 @@ impl Project {
         } else {
             let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
             let settings = of_environment(variable, &mut hosts)?;
+            if let Some(hint) = region_hint(variable) {
+                tracing::warn!("CTP_REGION: {hint}");
+            }
             let known = manifest(&settings, variable);
             (settings, known)
         };
@@ -215,12 +215,7 @@ fn of_environment(
     let needed = |name: &'static str| variable(name).ok_or(ProjectError::Variable(name));
     let mut address = |name: &str, service: &str| -> Result<String, ProjectError> {
         let Some(address) = variable(name) else {
-            let region = needed("CTP_REGION")?;
-            // The host would not exist, and its error would not name the variable.
-            return match regions::hint(&region) {
-                Some(hint) => Err(ProjectError::Region(hint)),
-                None => Ok(format!("https://{service}.{region}.commercetools.com")),
-            };
+            return Ok(format!("https://{service}.{}.commercetools.com", needed("CTP_REGION")?));
         };
         hosts.extend(host(&address));
         Ok(address)
@@ -235,6 +230,15 @@ fn of_environment(
         scopes: variable("CTP_SCOPES"),
         requests_per_second: RATE,
     })
+}
+
+/// Returns a hint about a region that is not known and becomes part of an address. The region may be newer than this
+/// version; if it is misspelt, the error of the address does not name the variable.
+fn region_hint(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    if ["CTP_API_URL", "CTP_AUTH_URL"].into_iter().all(|name| variable(name).is_some()) {
+        return None;
+    }
+    regions::hint(&variable("CTP_REGION")?)
 }
 
 /// Returns a `ConnectProject` that matches the environment. It refers to a Secret, and contains no credentials.
@@ -323,17 +327,12 @@ mod tests {
     }
 
     #[test]
-    fn a_region_that_is_not_known_is_refused_unless_the_urls_are_given() {
+    fn a_region_that_is_not_known_is_part_of_the_addresses() {
         let mut variables = ALL;
-        variables[3].1 = "us-east2.aws";
-        let error = settings(&variables).0.expect_err("a misspelt region").to_string();
-        assert!(
-            error.starts_with("CTP_REGION: us-east2.aws is not a known region; did you mean us-east-2.aws?"),
-            "{error}"
-        );
-        let urls = [("CTP_API_URL", "https://api.internal"), ("CTP_AUTH_URL", "https://auth.internal")];
-        let variables: Vec<_> = variables.into_iter().chain(urls).collect();
-        assert!(settings(&variables).0.is_ok());
+        variables[3].1 = "mars-1.aws";
+        let read = settings(&variables).0.expect("it may be newer than this version");
+        assert_eq!(read.api_url, "https://connect.mars-1.aws.commercetools.com");
+        assert_eq!(read.auth_url, "https://auth.mars-1.aws.commercetools.com");
     }
 
     #[test]

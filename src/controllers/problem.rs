@@ -56,7 +56,7 @@ fn unnumbered(error: &ApiError) -> String {
 }
 
 /// Formats the error as a sentence of a message.
-fn sentence(error: &ApiError) -> String {
+pub(super) fn sentence(error: &ApiError) -> String {
     let mut text = error.to_string();
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use super::status::{AS_EXPECTED, Result, with_excerpt};
 use super::{STACK, expect};
+use crate::controllers::problem::sentence;
 use crate::crd::{CheckOutcome, Expectation};
 
 /// A call leaves within this time after its intent was written, or not at all.
@@ -34,7 +35,7 @@ pub(super) async fn call(prepared: Prepared, started: Timestamp) -> Result {
         Ok(answer) => answer,
         Err(error) => {
             let outcome = if error.failure == Failure::NotSent { CheckOutcome::NotSent } else { CheckOutcome::Failed };
-            return Result { outcome, http_status: None, duration: None, message: error.to_string() };
+            return Result { outcome, http_status: None, duration: None, message: sentence(&error) };
         }
     };
     let (http_status, duration) = (Some(answer.status.as_u16()), Some(answer.duration));
@@ -69,4 +70,50 @@ async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
         thread.spawn(work).ok()?.join().ok()
     };
     tokio::task::spawn_blocking(run).await.ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use connect_api::ApiError;
+    use connect_api::api::Answer;
+    use http::{HeaderMap, Method};
+
+    use super::*;
+
+    /// Fails each call in one way.
+    struct Fails(Failure);
+
+    impl ActionApi for Fails {
+        fn send(&self, request: ActionRequest, _: Option<Timestamp>) -> Answer<'_, ActionAnswer> {
+            Box::pin(std::future::ready(Err(ApiError {
+                operation: request.operation,
+                failure: self.0.clone(),
+                message: "no connection".to_owned(),
+                correlation_id: None,
+                retry_after: None,
+            })))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failed_call_is_reported_as_a_sentence() {
+        for (failure, outcome, start) in [
+            (Failure::NotSent, CheckOutcome::NotSent, "The request could not be sent"),
+            (Failure::NoAnswer, CheckOutcome::Failed, "The request got no answer"),
+        ] {
+            let request = ActionRequest {
+                operation: "callAction",
+                method: Method::GET,
+                url: "http://127.0.0.1:1".parse().expect("a URL"),
+                headers: HeaderMap::new(),
+                body: None,
+                masker: Masker::new([]),
+            };
+            let client = Arc::new(Fails(failure));
+            let prepared = Prepared { client, request, masker: Masker::new([]), expected: Expectation::default() };
+            let result = call(prepared, Timestamp::UNIX_EPOCH).await;
+            let message = format!("{start}: no connection (callAction)");
+            assert_eq!((result.outcome, result.message), (outcome, message));
+        }
+    }
 }

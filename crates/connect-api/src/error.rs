@@ -261,6 +261,26 @@ impl ApiError {
             _ => None,
         }
     }
+
+    /// Returns what happened and the message, without operation and correlation id, for a message that contains it.
+    #[must_use]
+    pub fn without_ids(&self) -> String {
+        let mut text = match &self.failure {
+            Failure::Answered { status, codes } => match codes.first() {
+                Some(code) => format!("the service answered {status} {code}"),
+                None => format!("the service answered {status}"),
+            },
+            Failure::NotSent => "the request could not be sent".to_owned(),
+            Failure::NoAnswer => "the request got no answer".to_owned(),
+            Failure::Unreadable => "the answer of the service cannot be read".to_owned(),
+            Failure::CredentialsRefused => "the request got no token".to_owned(),
+            Failure::HeldBack => "the request is held back".to_owned(),
+        };
+        if !self.message.is_empty() {
+            text = format!("{text}: {}", self.message);
+        }
+        text
+    }
 }
 
 /// Returns the reaction to a response without a known code. A 404 without the contract's body proves nothing, because a
@@ -278,23 +298,7 @@ fn by_status(status: u16) -> Reaction {
 /// What happened comes first, and what only a support request or the contract explains last.
 impl fmt::Display for ApiError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.failure {
-            Failure::Answered { status, codes } => {
-                write!(formatter, "the service answered {status}")?;
-                if let Some(code) = codes.first() {
-                    write!(formatter, " {code}")?;
-                }
-            }
-            Failure::NotSent => write!(formatter, "the request could not be sent")?,
-            Failure::NoAnswer => write!(formatter, "the request got no answer")?,
-            Failure::Unreadable => write!(formatter, "the answer of the service cannot be read")?,
-            Failure::CredentialsRefused => write!(formatter, "the request got no token")?,
-            Failure::HeldBack => write!(formatter, "the request is held back")?,
-        }
-        if !self.message.is_empty() {
-            write!(formatter, ": {}", self.message)?;
-        }
-        write!(formatter, " ({}", self.operation)?;
+        write!(formatter, "{} ({}", self.without_ids(), self.operation)?;
         if let Some(id) = &self.correlation_id {
             write!(formatter, ", correlation id {id}")?;
         }
@@ -385,6 +389,7 @@ mod tests {
             let detailed = ApiError { message: "try later".into(), correlation_id: Some("7".into()), ..plain };
             let expected = format!("{expected}: try later (createDeployment, correlation id 7)");
             assert_eq!(detailed.to_string(), expected);
+            assert_eq!(format!("{} (createDeployment, correlation id 7)", detailed.without_ids()), expected);
         }
     }
 }

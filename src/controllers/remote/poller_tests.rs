@@ -191,6 +191,22 @@ async fn nothing_is_sent_inside_retry_after() {
 }
 
 #[tokio::test]
+async fn rule_21_a_call_is_held_back_with_the_same_message_after_each_attempt() {
+    for number in ["one", "two"] {
+        let bench = Bench::new(1, 16);
+        bench.settle().await;
+        let refused = retry_after(answered(503, None), 7_000);
+        let refused = ApiError { message: "no".into(), correlation_id: Some(number.into()), ..refused };
+        bench.service.world().mood = Mood::Fails(refused);
+        let (api, by_key) = (bench.remote.api(), Selector::Key("tax".into()));
+        assert!(api.deployment(&by_key).await.is_err());
+        let error = api.deployment(&by_key).await.expect_err("it is held back");
+        let expected = "the request is held back: the service answered 503: no (getDeploymentByKey)";
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[tokio::test]
 async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers() {
     let mut bench = Bench::new(100, 2);
     bench.settle().await;

@@ -284,7 +284,8 @@ impl Remote {
         self.lock().circuit_breaker.admit(now, caller, scope, client).map_err(|outage| ApiError {
             operation,
             failure: Failure::HeldBack,
-            message: outage.error.to_string(),
+            // A status contains this message, and each attempt has another correlation id (rule 21).
+            message: outage.error.without_ids(),
             correlation_id: None,
             retry_after: Some(between(now, outage.until)),
         })

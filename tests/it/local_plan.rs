@@ -110,10 +110,13 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
     misspelt["spec"]["configurations"][0]["standardConfiguration"][0]["key"] = json!("LOG_LEVLE");
     let mut unknown_field = info();
     unknown_field["spec"]["conector"] = json!({});
-    let mut elsewhere = shop.project();
-    elsewhere["spec"]["region"] = json!("europe-west1.gpc");
-    let mut no_region = shop.project();
-    no_region["spec"]["region"] = json!("europe-west1");
+    // With both URLs, a region does not matter.
+    let of_region = |region: &str| {
+        let mut project = shop.project();
+        project["spec"]["region"] = json!(region);
+        project["spec"]["authUrl"] = json!(null);
+        project
+    };
     let from_map = tax(&json!({"configMapKeyRef": {"name": "levels", "key": "level"}}));
     let login_without_key = secret("login", &json!({"clientId": "dev-client"}));
     for (case, manifests, expected, words) in [
@@ -147,8 +150,13 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
             (1, "invalid"),
             "did you mean connector?",
         ),
-        ("a misspelt region", vec![elsewhere, info()], (2, "notAsked"), "did you mean europe-west1.gcp?"),
-        ("half of a region", vec![no_region], (1, "invalid"), "did you mean europe-west1.gcp?"),
+        (
+            "a misspelt region",
+            vec![of_region("europe-west1.gpc"), info()],
+            (2, "notAsked"),
+            "did you mean europe-west1.gcp?",
+        ),
+        ("half of a region", vec![of_region("europe-west1")], (1, "invalid"), "did you mean europe-west1.gcp?"),
         ("no credentials", vec![shop.project(), token(), info()], (2, "notAsked"), "have credentials of shop"),
         ("no project", vec![token(), info()], (2, "notAsked"), "ConnectProject shop is not among the files"),
         (

@@ -213,12 +213,19 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     })
 }
 
-/// Returns a note about a region that is not known: more regions may be added, so it is no problem.
+/// Returns a note about a region that is not known: more regions may be added, so it is no problem. With both URLs of a
+/// project, its region is part of no address.
 fn region_note(document: &Document) -> Option<String> {
-    let region = document.body["spec"]["region"].as_str().filter(|_| document.group == names::GROUP)?;
+    let spec = &document.body["spec"];
+    if document.group != names::GROUP || (spec["apiUrl"].is_string() && spec["authUrl"].is_string()) {
+        return None;
+    }
+    let region = spec["region"].as_str()?;
     // Anything else is refused, and may not even be printable.
-    let is_name = region.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it));
-    Some(format!("{} {}: {}", document.kind, document.name, regions::hint(region).filter(|_| is_name)?))
+    if !region.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it)) {
+        return None;
+    }
+    Some(format!("{} {}: {}", document.kind, document.name, regions::hint(region)?))
 }
 
 /// Returns a factory for clients that may call the hosts that the operator may call, if they can be read.
@@ -254,4 +261,44 @@ async fn keys(client: &Client, args: &Args, installs: &[&Install<'_>]) -> Result
         Err(error) => Err(error.to_string()),
     };
     Ok(Keys { known, spare })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn document(kind: &str, group: &str, spec: &Value) -> Document {
+        let (origin, name) = ("a file".to_owned(), "shop".to_owned());
+        let body = json!({"spec": spec});
+        Document { origin, kind: kind.to_owned(), group: group.to_owned(), namespace: None, name, body }
+    }
+
+    #[test]
+    fn a_region_that_is_not_known_is_noted_if_it_matters() {
+        let (api, auth) = (json!("https://api.internal"), json!("https://auth.internal"));
+        for (case, kind, group, spec, noted) in [
+            ("a known one", "ConnectProject", names::GROUP, json!({"region": "us-east-2.aws"}), false),
+            ("none", "ConnectProject", names::GROUP, json!({}), false),
+            ("no URL", "ConnectProject", names::GROUP, json!({"region": "mars.aws"}), true),
+            ("one URL", "ConnectProject", names::GROUP, json!({"region": "mars.aws", "apiUrl": api}), true),
+            ("the other", "ConnectProject", names::GROUP, json!({"region": "mars.aws", "authUrl": auth}), true),
+            (
+                "both URLs",
+                "ConnectProject",
+                names::GROUP,
+                json!({"region": "mars.aws", "apiUrl": api, "authUrl": auth}),
+                false,
+            ),
+            ("of a deployment", "ConnectorDeployment", names::GROUP, json!({"region": "mars.aws"}), true),
+            ("another group", "Bucket", "example.com", json!({"region": "mars.aws"}), false),
+            ("not printable", "ConnectProject", names::GROUP, json!({"region": "\u{1b}[31m"}), false),
+        ] {
+            let note = region_note(&document(kind, group, &spec));
+            assert_eq!(note.is_some(), noted, "{case}: {note:?}");
+            let start = format!("{kind} shop: mars.aws is not a known region");
+            assert!(note.is_none_or(|note| note.starts_with(&start)), "{case}");
+        }
+    }
 }

@@ -114,7 +114,7 @@ async fn apply(args: &Adopt, manifests: &[Value]) -> Result<(), Failed> {
     }
     if args.project.is_of_cluster() {
         let start = if missing.is_empty() { "Next" } else { "Then" };
-        tell!("{start}: {} adopt {}{} --take-over", program(), args.key, args.project.options());
+        tell!("{start}: {} adopt {}{} --take-over", program(), args.key, args.project.options_in(namespace));
     }
     Ok(())
 }

@@ -119,6 +119,12 @@ impl Project {
         options(self.reference.as_ref(), &self.place, (&self.operator, &self.reach))
     }
 
+    /// The same, for a command that works in `namespace` whatever the context is by then.
+    pub(super) fn options_in(&self, namespace: String) -> String {
+        let place = Place { namespace: Some(namespace), ..self.place.clone() };
+        options(self.reference.as_ref(), &place, (&self.operator, &self.reach))
+    }
+
     async fn of_cluster(&self, reference: &ProjectRef) -> Result<Settings, ProjectError> {
         let failed = |why: String| cannot_use(reference, why);
         let (client, namespace) = self.place.client().await.map_err(failed)?;

@@ -2,8 +2,8 @@
 //!
 //! A reader may stop early (`| head -1`): that ends a command quietly, and is not an error.
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::path::Path;
 
 /// Whether standard output is still read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +47,18 @@ pub(super) fn columns() -> Option<u16> {
 }
 
 /// Quotes a path or name as one word of a shell.
-pub(super) fn quoted(word: impl AsRef<Path>) -> String {
+pub(super) fn quoted(word: impl AsRef<OsStr>) -> String {
     let text = word.as_ref().to_string_lossy();
     let plain = |character: char| character.is_ascii_alphanumeric() || "/._-+:@%".contains(character);
-    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// Returns an option as a user types it, after a blank; empty without a value.
-pub(super) fn option(name: &str, value: Option<impl AsRef<Path>>) -> String {
+pub(super) fn option(name: &str, value: Option<impl AsRef<OsStr>>) -> String {
     value.map(|value| format!(" --{name} {}", quoted(value))).unwrap_or_default()
 }
 
@@ -67,6 +71,7 @@ mod tests {
         for (text, expected) in [
             ("/tmp/connect-operator-1/kubeconfig", "/tmp/connect-operator-1/kubeconfig"),
             ("kind-demo", "kind-demo"),
+            ("", "''"),
             ("/home/a b/it's", r"'/home/a b/it'\''s'"),
         ] {
             assert_eq!(quoted(text), expected);

@@ -1,6 +1,7 @@
 //! What a release consists of, as `scripts/release --dry-run` makes it in a copy of the working tree: placeholders
 //! replace the binaries, everything else is as it would be published.
 
+mod compilers;
 mod files;
 mod refused;
 mod workflow;

@@ -72,7 +72,8 @@ async fn a_request_has_one_span_with_the_attributes_of_the_conventions_and_no_na
     for (status, error) in [(200, None), (404, Some("404")), (429, Some("429")), (503, Some("503"))] {
         let remote = Remote::start(move |_| with_header(answer(status, "{}"), "X-Correlation-ID", "theirs")).await;
         read(&remote.client()).await;
-        let [token, call] = &exported.take()[..] else { panic!("two requests") };
+        let spans = exported.take();
+        let [token, call] = &spans[..] else { panic!("not one span for each of two requests: {spans:?}") };
         assert_eq!(token["otel.name"], "POST /oauth/token");
         assert_eq!(token["connect_operator.operation"], "token");
         let (status, port) = (status.to_string(), remote.address.port().to_string());

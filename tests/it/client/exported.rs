@@ -26,8 +26,7 @@ impl Exported {
     /// Listens on this thread until the guard is dropped.
     fn listen() -> (Self, tracing::subscriber::DefaultGuard) {
         let exported = Self::default();
-        let only = tracing_subscriber::filter::filter_fn(|it| it.is_span() && it.target() == trace::EXPORTED);
-        let subscriber = tracing_subscriber::registry().with(exported.clone().with_filter(only));
+        let subscriber = tracing_subscriber::registry().with(exported.clone());
         (exported, tracing::subscriber::set_default(subscriber))
     }
 
@@ -36,8 +35,12 @@ impl Exported {
     }
 }
 
+/// It chooses the spans itself: with a filter of the layer, what is enabled depends on what other tests listen to meanwhile.
 impl Layer<Registry> for Exported {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, Registry>) {
+        if attributes.metadata().target() != trace::EXPORTED {
+            return;
+        }
         let mut fields = Fields::new();
         attributes.record(&mut into(&mut fields));
         context.span(id).expect("it was just made").extensions_mut().insert(fields);
@@ -45,14 +48,15 @@ impl Layer<Registry> for Exported {
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, Registry>) {
         let span = context.span(id).expect("it is open");
-        let mut extensions = span.extensions_mut();
-        values.record(&mut into(extensions.get_mut::<Fields>().expect("fields")));
+        if let Some(fields) = span.extensions_mut().get_mut::<Fields>() {
+            values.record(&mut into(fields));
+        }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, Registry>) {
         let span = context.span(&id).expect("it was open");
-        let fields = span.extensions_mut().remove::<Fields>().expect("fields");
-        self.0.lock().expect("not poisoned").push(fields);
+        let fields = span.extensions_mut().remove::<Fields>();
+        self.0.lock().expect("not poisoned").extend(fields);
     }
 }
 

@@ -29,9 +29,8 @@ const LOST_AGAIN: Duration = Duration::from_secs(1);
 const ANNOTATED_BETWEEN: (Duration, Duration) = (ANNOTATED_AFTER, Duration::from_mins(5));
 /// As long after its DELETE, no status of a deployment that is being undeployed is written.
 const UNDEPLOYED_LATELY: Duration = Duration::from_secs(10);
-/// Pause before the reconcile that follows a call after which nothing is polled: the response shows an idle remote, or the
-/// deployment is being undeployed. As long as the first pause between two polls.
-const OBSERVED_AGAIN: Duration = Duration::from_secs(3);
+/// Pause before the next reconcile if the response to a call shows an idle remote.
+const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
 impl Deployment<'_> {
     /// Writes the status, and returns when to observe again.
@@ -197,7 +196,7 @@ impl Deployment<'_> {
             if let Some(id) = &applied.persisted.id {
                 remote.watch(self.object_ref, id, pace);
             }
-            return if busy { decide::TOO_LONG } else { OBSERVED_AGAIN };
+            return if busy { decide::TOO_LONG } else { UNCHANGED_AGAIN };
         }
         if applied.key_taken || applied.transient.refused.as_ref().is_some_and(|refused| refused.cause.is_some()) {
             return interval;
@@ -212,7 +211,7 @@ impl Deployment<'_> {
         match (pause, &done.error) {
             (Some(pause), _) => pause,
             (None, Some(error)) => self.pause(error),
-            (None, None) => OBSERVED_AGAIN,
+            (None, None) => Duration::from_secs(5),
         }
     }
 }

@@ -55,6 +55,8 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 const NAMESPACE: &str = "default";
 /// Arguments of an operator that watches this namespace only.
 const WATCHED: [&str; 2] = ["--watch-namespaces", NAMESPACE];
+/// Time until the remote answers a call.
+const LATENCY: Duration = Duration::from_millis(25);
 /// Requests that delete all resources, at most.
 const ATTEMPTS: usize = 20;
 
@@ -93,8 +95,7 @@ async fn measure(
     let mut report = Report::begin("deployments", &settings);
     let client = cluster.client()?;
     install(&client).await?;
-    let slow = FaultAnswer { delay_ms: 25, ..FaultAnswer::default() };
-    let faults = vec![Fault { answer: slow, ..Fault::default() }];
+    let faults = vec![delayed(LATENCY, None)];
     let options = Options { deploy_duration: Duration::from_secs(2), faults, ..Options::default() };
     let dev = DevServer::start(options, Clock::system()).await?;
     prepare(&client, NAMESPACE, "demo", &dev.url(), json!({})).await?;
@@ -180,6 +181,12 @@ async fn measure(
     operator.stop().await?;
     dev.stop().await?;
     Ok(report)
+}
+
+/// Delays the answers of the remote. `path`: only those of calls whose path contains it.
+fn delayed(by: Duration, path: Option<String>) -> Fault {
+    let delay_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+    Fault { path, answer: FaultAnswer { delay_ms, ..FaultAnswer::default() }, ..Fault::default() }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "rounded figures are sufficient")]

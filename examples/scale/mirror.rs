@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use clock::Clock;
 use connect_operator::crd::Connector;
-use dev_server::{Catalogue, DevServer, Fault, FaultAnswer, Options};
+use dev_server::{Catalogue, DevServer, Options};
 use kube::Api;
 use kube::api::ListParams;
 use local_control_plane::LocalCluster;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::process::Operator;
 use crate::report::{Report, rounded};
 use crate::requests::Requests;
-use crate::{NAMESPACE, Outcome, WATCHED, calls, install, prepare};
+use crate::{LATENCY, NAMESPACE, Outcome, WATCHED, calls, delayed, install, prepare};
 
 pub(crate) async fn measure(
     cluster: &LocalCluster,
@@ -64,8 +64,7 @@ fn remote(connectors: usize) -> Options {
     };
     let connectors = (0..connectors).filter_map(numbered).collect();
     catalogue = catalogue.and(Catalogue { connectors, ..Catalogue::default() });
-    let slow = FaultAnswer { delay_ms: 25, ..FaultAnswer::default() };
-    Options { catalogue, faults: vec![Fault { answer: slow, ..Fault::default() }], ..Options::default() }
+    Options { catalogue, faults: vec![delayed(LATENCY, None)], ..Options::default() }
 }
 
 /// Returns how many objects there are.

@@ -1,11 +1,11 @@
-//! Many tenants of one install: each has a namespace, a ConnectProject of its own and [`EACH`] ConnectorDeployments. The
+//! Many namespaces of one install, each with a ConnectProject for another project and [`EACH`] ConnectorDeployments. The
 //! remote does not answer for one project in [`HANGING`], and it measures how long the others wait.
 
 use std::time::{Duration, Instant};
 
 use clock::Clock;
 use connect_operator::crd::ConnectorDeployment;
-use dev_server::{Catalogue, Client as ApiClient, DevServer, Fault, FaultAnswer, Options, Project};
+use dev_server::{Catalogue, Client as ApiClient, DevServer, Options, Project};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::process::Operator;
 use crate::report::{Report, rounded};
 use crate::requests::Requests;
-use crate::{Outcome, calls, client_of, install, manifest, prepare, ratio, until_ready};
+use crate::{LATENCY, Outcome, calls, client_of, delayed, install, manifest, prepare, ratio, until_ready};
 
 /// ConnectorDeployments of each tenant.
 const EACH: usize = 10;
@@ -82,12 +82,10 @@ fn remote(tenants: usize) -> Options {
     };
     let projects = keys().map(|key| Project { key, production: false }).collect();
     let more = Catalogue { projects, clients: keys().map(client).collect(), ..Catalogue::default() };
-    let delayed =
-        |delay_ms, path| Fault { path, answer: FaultAnswer { delay_ms, ..FaultAnswer::default() }, ..Fault::default() };
-    let hour = 3_600_000;
+    let hour = Duration::from_hours(1);
     let hanging =
         (0..tenants).filter(|number| hangs(*number)).map(|number| delayed(hour, Some(format!("/{}/", key(number)))));
-    let faults = hanging.chain([delayed(25, None)]).collect();
+    let faults = hanging.chain([delayed(LATENCY, None)]).collect();
     let catalogue = Catalogue::built_in().and(more);
     Options { catalogue, deploy_duration: Duration::from_secs(2), faults, ..Options::default() }
 }

@@ -115,9 +115,9 @@ mod tests {
         (0..).flat_map(block).take(length).collect()
     }
 
-    /// What objects of a population have in common, and a digest of its own.
-    fn object(population: &str, number: usize, common: usize) -> Vec<u8> {
-        [digits(population, common), hex(&Sha256::digest(format!("{population}/{number}"))).into_bytes()].concat()
+    /// What objects with this spec have in common, and a digest that only this one has.
+    fn object(spec: &str, number: usize, common: usize) -> Vec<u8> {
+        [digits(spec, common), hex(&Sha256::digest(format!("{spec}/{number}"))).into_bytes()].concat()
     }
 
     /// Compresses objects, checks that each is the same afterwards, and returns how many bytes each takes.
@@ -134,20 +134,20 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_up_to_four_populations_take_a_tenth_in_any_order() {
-        for populations in 1..=MOST_DICTIONARIES {
+    fn objects_with_up_to_four_specs_take_a_tenth_in_any_order() {
+        for specs in 1..=MOST_DICTIONARIES {
             for together in [1, 3, 100] {
-                let of = |number: usize| object(&format!("{}", number / together % populations), number, 4_000);
+                let of = |number: usize| object(&format!("{}", number / together % specs), number, 4_000);
                 let sizes = sizes((0..400).map(of));
                 let total: usize = sizes.iter().sum();
-                assert!(total * 10 < of(0).len() * 400, "{populations}, {together}: {sizes:?}");
+                assert!(total * 10 < of(0).len() * 400, "{specs}, {together}: {sizes:?}");
             }
         }
     }
 
     #[test]
-    fn a_population_that_takes_the_place_of_another_is_noticed() {
-        let of = |population| (0..100).map(move |number| object(population, number, 4_000));
+    fn a_spec_that_takes_the_place_of_another_is_noticed() {
+        let of = |spec| (0..100).map(move |number| object(spec, number, 4_000));
         let sizes = sizes(of("a").chain(of("b")));
         let as_they_are = sizes.iter().filter(|size| **size > 3_000).count();
         assert!(as_they_are <= 2 + DISSIMILAR, "{sizes:?}");

@@ -66,8 +66,8 @@ pub struct Grant {
     pub life: Duration,
 }
 
-/// Parses the body of an error response. `may_be_absent`: if it says that the resource does not exist, nobody reads its
-/// codes and text, which are then left out; to mask them takes longer than everything else.
+/// Parses the body of an error response. `may_be_absent`: if it says that the resource does not exist, its codes and text
+/// are not used, and left out; to mask them takes longer than everything else.
 #[must_use]
 pub fn refusal(status: StatusCode, body: &[u8], may_be_absent: bool, masker: impl FnOnce() -> Masker) -> Refusal {
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(body) else {

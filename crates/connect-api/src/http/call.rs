@@ -32,7 +32,7 @@ pub(super) struct Call<'a> {
     pub(super) largest_body: usize,
     /// Whether nothing else depends on the call: a pause that its response asks for affects only its caller.
     pub(super) optional: bool,
-    /// Whether it is an answer that the resource does not exist, whose text nobody reads.
+    /// Whether the caller accepts that the resource does not exist; it does not use the text of such a response.
     pub(super) may_be_absent: bool,
 }
 

@@ -43,9 +43,11 @@ pub fn ended(context: &Context, object_ref: &ObjectRef) {
     if object_ref.kind == Kind::ClusterProject {
         context.permissions.forget(object_ref);
     }
-    gone(context, object_ref);
-    // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
-    context.enqueue(object_ref.clone());
+    for object_ref in object_ref.clone().with_mirror() {
+        gone(context, &object_ref);
+        // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
+        context.enqueue(object_ref);
+    }
 }
 
 /// Handles an event of a Secret or ConfigMap: forgets its content, and enqueues the resources that name it.
@@ -129,7 +131,8 @@ impl MirroredObjects {
             }
             watcher::Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
-                for mirror in context.mirrors.relisted(self.namespace.as_deref(), &listed) {
+                let operator = context.copies.namespace();
+                for mirror in context.mirrors.relisted(self.namespace.as_deref(), operator, &listed) {
                     context.enqueue(mirror);
                 }
             }
@@ -141,7 +144,13 @@ impl MirroredObjects {
 
 fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
-    let mirror = ObjectRef::mirror(meta.namespace.as_deref().unwrap_or_default(), project);
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    let project = ObjectRef::of_project(namespace, &project);
+    // Nobody else's object of a cluster-scoped project concerns its mirror.
+    if project.kind.is_cluster_scoped() && namespace != context.copies.namespace() {
+        return;
+    }
+    let mirror = ObjectRef::mirror_of(&project);
     let version = connector::version(meta.resource_version.as_deref());
     if context.mirrors.event(&mirror, name, version, gone) {
         context.enqueue(mirror);
@@ -202,7 +211,8 @@ impl KnownObjects {
                     self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
                 };
                 self.here.retain(|object_ref| listed.contains(object_ref));
-                self.later.drain(..).for_each(|object_ref| context.enqueue(object_ref));
+                let later = self.later.drain(..).flat_map(ObjectRef::with_mirror);
+                later.for_each(|object_ref| context.enqueue(object_ref));
                 settle::<K>(context);
                 let gone = known.filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it));
                 return gone.collect::<BTreeSet<_>>().into_iter().collect();
@@ -244,10 +254,15 @@ impl KnownObjects {
             permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
         }
         context.tracker.inventory.seen(&object_ref, object.reported_state());
+        if let Some((spec, status)) = object.as_project() {
+            let selected = context.foreign_installs.selects(object.labels());
+            let state = connector::reported_state(spec, status).filter(|_| selected);
+            context.tracker.inventory.seen(&ObjectRef::mirror_of(&object_ref), state);
+        }
         let named = match K::KIND {
             Kind::Deployment => Some(Named::Deployment),
             Kind::Check => Some(Named::Check),
-            Kind::Staged | Kind::Project | Kind::ClusterProject | Kind::Mirror => None,
+            _ => None,
         };
         if let Some(named) = named {
             context.enqueue_users(named, &object_ref.namespace, &object_ref.name);
@@ -264,7 +279,7 @@ impl KnownObjects {
             if self.listed.is_some() {
                 self.later.push(object_ref);
             } else {
-                context.enqueue(object_ref);
+                object_ref.with_mirror().for_each(|object_ref| context.enqueue(object_ref));
             }
         }
     }
@@ -286,9 +301,9 @@ fn settle<K: ManagedKind>(context: &Context) {
     }
 }
 
-/// Whether objects of the kind claim keys. Checks and mirrors claim none, so no claim waits for their lists.
+/// Whether objects of the kind claim keys. Checks claim none, so no claim waits for their list.
 fn wants_keys<K: ManagedKind>() -> bool {
-    !matches!(K::KIND, Kind::Check | Kind::Mirror)
+    K::KIND != Kind::Check
 }
 
 fn is_check(object_ref: &ObjectRef) -> bool {

@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt as _};
 
-use super::connector::project::MirroredProject;
 use super::driver::pending_create;
 use super::inventory::ReportedState;
 use super::keys::KeyOwnership;
 use super::object_ref::{Kind, ObjectRef};
+use super::project_object::ProjectObject as _;
 use crate::crd::{
-    ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
+    ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus,
+    ConnectorDeployment, ConnectorStaged,
 };
 use crate::names;
 
@@ -37,6 +38,11 @@ pub trait ManagedKind: Resource<DynamicType = ()> {
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
         None
     }
+
+    /// Returns spec and status of a project, whose mirror is reconciled from the same object; `None` for every other kind.
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        None
+    }
 }
 
 /// An object as a store has it: whole, or packed.
@@ -46,6 +52,12 @@ pub trait Stored: Resource<DynamicType = ()> {
 
     /// Returns a hash of what users can change of it.
     fn user_changes(&self) -> u64;
+
+    /// Returns the reference to what is reconciled from this object as `kind`: itself, or its mirror.
+    fn reference_as(&self, kind: Kind) -> ObjectRef {
+        let (namespace, name) = (self.meta().namespace.as_deref(), self.meta().name.as_deref());
+        ObjectRef::new(kind, namespace.unwrap_or_default(), name.unwrap_or_default())
+    }
 }
 
 impl<K: ManagedKind> Stored for K {
@@ -60,9 +72,9 @@ impl<K: ManagedKind> Stored for K {
 
 /// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$note`:
 /// records the key that it claims; `$started_at`: when the operation in its status began; `$id`: the id of the remote record
-/// in its status; `$allowed`: the namespaces that may use it.
+/// in its status; `$further`: what only projects have.
 macro_rules! managed_kind {
-    ($kind:ident, $variant:ident, $note:expr, $started_at:expr, $id:expr $(, $allowed:expr)?) => {
+    ($kind:ident, $variant:ident, $note:expr, $started_at:expr, $id:expr $(, { $($further:tt)* })?) => {
         impl ManagedKind for $kind {
             const KIND: Kind = Kind::$variant;
 
@@ -90,10 +102,7 @@ macro_rules! managed_kind {
                 stored.map(Cow::Borrowed).or_else(|| pending_create::controller(&self.metadata))
             }
 
-            $(fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
-                let allowed: fn(&Self) -> AllowedNamespaces = $allowed;
-                Some(allowed(self))
-            })?
+            $($($further)*)?
         }
     };
 }
@@ -112,39 +121,22 @@ managed_kind!(
     |status| status.operation.as_ref().map(|operation| operation.started_at.0),
     |status| status.id.as_ref()
 );
-managed_kind!(ConnectProject, Project, |project, keys| keys.saw_project(project), |_| None, |_| None);
-managed_kind!(
-    ClusterConnectProject,
-    ClusterProject,
-    |project, keys| keys.saw_project(project),
-    |_| None,
-    |_| None,
-    |project| project.spec.allowed_namespaces.clone().unwrap_or_default()
-);
+managed_kind!(ConnectProject, Project, |project, keys| keys.saw_project(project), |_| None, |_| None, {
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        Some((self.project(), self.reported()))
+    }
+});
+managed_kind!(ClusterConnectProject, ClusterProject, |project, keys| keys.saw_project(project), |_| None, |_| None, {
+    fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+        Some(self.spec.allowed_namespaces.clone().unwrap_or_default())
+    }
+
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        Some((self.project(), self.reported()))
+    }
+});
 // A check claims no key.
 managed_kind!(ActionCheck, Check, |_, _| {}, |_| None, |_| None);
-
-impl ManagedKind for MirroredProject {
-    const KIND: Kind = Kind::Mirror;
-
-    /// A mirror claims no key.
-    fn note(&self, _: &KeyOwnership) {}
-
-    /// Counted only while the project mirrors the registry or may still have mirrored objects.
-    fn reported_state(&self) -> Option<ReportedState> {
-        let status = self.status.as_ref().filter(|_| self.spec.registry.is_some() || self.may_have_objects())?;
-        Some(ReportedState::of(&status.conditions, names::REGISTRY_MIRRORED, None))
-    }
-
-    /// A mirror has no remote record.
-    fn has_begun(&self) -> bool {
-        false
-    }
-
-    fn controller(&self) -> Option<Cow<'_, str>> {
-        self.status.as_ref()?.controller.as_deref().map(Cow::Borrowed)
-    }
-}
 
 /// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
 /// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use futures::future::BoxFuture;
-use futures::stream::{Stream, StreamExt};
+use futures::stream::{BoxStream, Stream, StreamExt};
 use futures::{FutureExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::NamespaceResourceScope;
@@ -23,6 +23,7 @@ use kube::runtime::controller::{Action, Controller};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
+use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
@@ -32,7 +33,6 @@ use self::watches::Watched;
 use super::action_factory::ActionFactory;
 use super::connect_project::copy::{self, Copies};
 use super::connector::memory::Mirrors;
-use super::connector::project::MirroredProject;
 use super::connector_deployment::content_cache::{self, ContentCache};
 use super::connector_deployment::logs;
 use super::context::Context;
@@ -44,16 +44,17 @@ use super::foreign_leases;
 use super::guarded::Guarded;
 use super::keys::KeyOwnership;
 use super::lists;
-use super::managed_kind::Stored as _;
+use super::managed_kind::{ManagedKind, Stored as _};
 use super::namespace_permissions::NamespacePermissions;
 use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
 use super::own_writes::OwnWrites;
 use super::packed::Packed;
+use super::project_object::ProjectObject;
 use super::project_quota::{ProjectLimits, ProjectQuota};
 use super::readable;
-use super::reconciled::{self, Reconciled};
+use super::reconciled::{self, MirrorOf, Reconciled};
 use super::references::{Named, References};
 use super::remote::{ConnectFactory, Remotes};
 use super::requeue_timers::RequeueTimers;
@@ -192,7 +193,9 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         routes.insert(Some(String::new()), route);
         let operators = Some(options.operator_namespace.clone());
         if !scopes.iter().any(|watched| watched.is_none() || *watched == operators) {
-            running.push(scope(operators).sources::<Secret>(Named::Secret, secrets_of_interest()));
+            let operators = scope(operators);
+            running.push(operators.sources::<Secret>(Named::Secret, secrets_of_interest()));
+            running.push(operators.mirrored());
         }
     }
     for namespace in scopes {
@@ -262,9 +265,8 @@ impl Scope {
         let controllers = [
             self.controller::<ConnectorDeployment>(self.api(), route),
             self.controller::<ConnectorStaged>(self.api(), route),
-            self.controller::<ConnectProject>(self.api(), route),
+            self.project_controllers::<ConnectProject>(self.api(), route),
             self.controller::<ActionCheck>(self.api(), route),
-            self.controller::<MirroredProject>(self.api(), route),
             self.mirrored(),
             self.sources::<Secret>(Named::Secret, secrets_of_interest()),
             self.sources::<ConfigMap>(Named::ConfigMap, watches::config()),
@@ -272,33 +274,59 @@ impl Scope {
         future::join_all(controllers).map(|_| ())
     }
 
-    /// Runs the controller of shared projects, and the watch of the namespaces that may use them.
+    /// Runs the controllers of shared projects, and the watch of the namespaces that may use them.
     fn run_cluster_scoped(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
-        let controllers =
-            [self.controller::<ClusterConnectProject>(Api::all(self.context.client.clone()), route), self.namespaces()];
+        let api = Api::all(self.context.client.clone());
+        let controllers = [self.project_controllers::<ClusterConnectProject>(api, route), self.namespaces()];
         future::join_all(controllers).map(|_| ())
     }
 
-    /// Runs the controller of one kind until it is stopped.
-    fn controller<K: Reconciled>(&self, api: Api<Guarded<K>>, route: &mut Route) -> BoxFuture<'static, ()> {
-        let (sender, events) = mpsc::unbounded_channel();
-        route.insert(K::KIND, sender);
+    /// Runs the controller of one kind, and the watch of its objects, until it is stopped.
+    fn controller<K>(&self, api: Api<Guarded<K>>, route: &mut Route) -> BoxFuture<'static, ()>
+    where
+        K: Reconciled<Object = K> + Object + ManagedKind + Serialize,
+    {
         let Watched { stream, store, unreadable } = self.objects::<K>(api);
+        let reports = readable::report::<K>(unreadable, Arc::clone(&self.context));
+        let runs = self.reconciles::<K>(stream, store, route);
+        future::select(runs, reports.boxed()).map(|_| ()).boxed()
+    }
+
+    /// Runs the controller of one kind of project and that of the mirrors, on one watch.
+    fn project_controllers<P>(&self, api: Api<Guarded<P>>, route: &mut Route) -> BoxFuture<'static, ()>
+    where
+        P: Reconciled<Object = P> + ProjectObject + Serialize,
+    {
+        let Watched { stream, store, unreadable } = self.objects::<P>(api);
+        let reports = readable::report::<P>(unreadable, Arc::clone(&self.context));
+        let mirrors = self.reconciles::<MirrorOf<P>>(futures::stream::pending().boxed(), store.clone(), route);
+        let runs = future::join(self.reconciles::<P>(stream, store, route), mirrors);
+        future::select(runs.boxed(), reports.boxed()).map(|_| ()).boxed()
+    }
+
+    /// Reconciles what is enqueued, until it is stopped. `watch` has to be polled; it fills the store.
+    fn reconciles<R: Reconciled>(
+        &self,
+        watch: BoxStream<'static, watcher::Result<Packed<R::Object>>>,
+        store: Store<Packed<R::Object>>,
+        route: &mut Route,
+    ) -> BoxFuture<'static, ()> {
+        let (sender, events) = mpsc::unbounded_channel();
+        route.insert(R::KIND, sender);
         let unlisted = self.stopped_before_the_first_list(store.clone());
-        let seed = self.jitter_seed.wrapping_add(K::KIND as u64);
-        let resync = resync(store.clone(), Arc::clone(&self.context), seed);
-        let beside = future::join(readable::report::<K>(unreadable, Arc::clone(&self.context)), resync);
-        let runs = Controller::for_stream(stream, store)
+        let seed = self.jitter_seed.wrapping_add(R::KIND as u64);
+        let resync = resync(R::KIND, store.clone(), Arc::clone(&self.context), seed);
+        let runs = Controller::for_stream(watch, store)
             .reconcile_on(receive(events))
             .graceful_shutdown_on(self.stopped())
             .run(
-                |object, context| observed(object, context).map(Ok::<_, Infallible>),
+                |object, context| observed::<R>(object, context).map(Ok::<_, Infallible>),
                 |_, never, _| match *never {},
                 Arc::clone(&self.context),
             )
-            .for_each(self.after_runs(K::KIND));
+            .for_each(self.after_runs(R::KIND));
         let runs = future::select(runs.boxed(), unlisted.boxed());
-        future::select(runs, beside.boxed()).map(|_| ()).boxed()
+        future::select(runs, resync.boxed()).map(|_| ()).boxed()
     }
 
     /// Completes when the controller is stopped before its initial list is complete. Such a controller has begun no
@@ -365,20 +393,25 @@ impl Scope {
 
 /// Reconciles an object, with metrics and a trace id. The object is recorded before anything else happens, so that a
 /// change from here on leads to the next reconcile.
-fn observed<K: Reconciled>(
-    packed: Arc<Packed<K>>,
+fn observed<R: Reconciled>(
+    packed: Arc<Packed<R::Object>>,
     context: Arc<Context>,
-) -> impl Future<Output = Action> + Send + use<K> {
-    resync::note(&context.given, &*packed);
+) -> impl Future<Output = Action> + Send + use<R> {
+    resync::note(&context.given, R::KIND, &*packed);
     let tracker = Arc::clone(&context.tracker);
-    let began = tracker.begin(&packed.reference());
-    async move { began.run(unpacked(packed, context)).await }
+    let object_ref = packed.reference_as(R::KIND);
+    let began = tracker.begin(&object_ref);
+    async move { began.run(unpacked::<R>(packed, object_ref, context)).await }
 }
 
 /// Reconciles a packed object.
-async fn unpacked<K: Reconciled>(packed: Arc<Packed<K>>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+async fn unpacked<R: Reconciled>(
+    packed: Arc<Packed<R::Object>>,
+    object_ref: ObjectRef,
+    context: Arc<Context>,
+) -> (Action, ReconcileOutcome) {
     match packed.unpack() {
-        Ok(object) => reconciled::contained(Arc::new(object), context).await,
+        Ok(object) => reconciled::contained::<R>(Arc::new(object), object_ref, context).await,
         Err(error) => {
             tracing::error!(%error, "a stored object cannot be read, which is a bug");
             (Action::await_change(), ReconcileOutcome::Panicked)
@@ -391,7 +424,7 @@ fn receive<K: Object>(
 ) -> impl Stream<Item = reflector::ObjectRef<K>> + Send + 'static {
     let named = |object_ref: ObjectRef| {
         let named = reflector::ObjectRef::new(&object_ref.name);
-        if object_ref.kind.is_cluster_scoped() { named } else { named.within(&object_ref.namespace) }
+        if object_ref.namespace.is_empty() { named } else { named.within(&object_ref.namespace) }
     };
     futures::stream::poll_fn(move |task| events.poll_recv(task)).map(named)
 }

@@ -18,7 +18,7 @@ pub enum Kind {
     Staged,
     /// An `ActionCheck`.
     Check,
-    /// The mirror of the registry of a `ConnectProject`.
+    /// The mirror of the registry of a project. It is no object of its own: it is reconciled from its project.
     Mirror,
     /// A `ClusterConnectProject`.
     ClusterProject,
@@ -131,10 +131,26 @@ impl ObjectRef {
         Self::new(Kind::Check, namespace, name)
     }
 
-    /// Returns a reference to the registry mirror of the `ConnectProject` of that name.
+    /// Returns a reference to the registry mirror of this project.
     #[must_use]
-    pub fn mirror(namespace: &str, name: &str) -> Self {
-        Self::new(Kind::Mirror, namespace, name)
+    pub fn mirror_of(project: &Self) -> Self {
+        Self::new(Kind::Mirror, &project.namespace, &project.name)
+    }
+
+    /// Returns a reference to the object from which this resource is reconciled: of a mirror, its project.
+    #[must_use]
+    pub fn object(&self) -> Self {
+        match self.kind {
+            Kind::Mirror if self.namespace.is_empty() => Self::cluster_project(&self.name),
+            Kind::Mirror => Self::project(&self.namespace, &self.name),
+            _ => self.clone(),
+        }
+    }
+
+    /// Returns this resource, and, if it is a project, its mirror.
+    pub fn with_mirror(self) -> impl Iterator<Item = Self> {
+        let mirror = self.kind.is_project().then(|| Self::mirror_of(&self));
+        [self].into_iter().chain(mirror)
     }
 }
 

@@ -56,8 +56,7 @@ impl<K: DeserializeOwned> Packed<K> {
 
 impl<K: ManagedKind> Stored for Packed<K> {
     fn reference(&self) -> ObjectRef {
-        let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
-        ObjectRef::new(K::KIND, namespace, self.metadata.name.as_deref().unwrap_or_default())
+        self.reference_as(K::KIND)
     }
 
     fn user_changes(&self) -> u64 {
@@ -122,7 +121,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::controllers::connector::project::MirroredProject;
     use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
     fn check<K: ManagedKind + Serialize + DeserializeOwned + 'static>(object: &Value) {
@@ -161,7 +159,6 @@ mod tests {
         let project = json!({"projectKey": "demo", "region": "europe-west1.gcp", "credentialsSecretRef": {"name": "c"}, "registry": {}});
         let status = json!({"observedGeneration": 3, "conditions": [ready], "controller": "a/b"});
         check::<ConnectProject>(&object(shop, project.clone(), status.clone()));
-        check::<MirroredProject>(&object(shop, project.clone(), status.clone()));
         let mut shared = project;
         shared["allowedNamespaces"] = json!({"names": ["shop"]});
         check::<ClusterConnectProject>(&object(None, shared, status.clone()));

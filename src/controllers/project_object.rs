@@ -5,10 +5,13 @@ use kube::{Client, ResourceExt as _};
 
 use super::managed_kind::ManagedKind;
 use super::object::Object;
-use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus};
+use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus, ProjectKind};
 
 /// A kind of project.
 pub trait ProjectObject: Object + ManagedKind {
+    /// The kind, as a `projectRef` names it.
+    const REFERENCE_KIND: ProjectKind;
+
     /// The spec, without the namespaces that may use the project.
     fn project(&self) -> &ConnectProjectSpec;
 
@@ -18,11 +21,14 @@ pub trait ProjectObject: Object + ManagedKind {
     /// Returns the API for objects of `namespace`, which is empty for a cluster-scoped kind.
     fn api(client: Client, namespace: &str) -> Api<Self>;
 
-    /// Returns the namespace of the Secret with its credentials. `operator`: the namespace of the operator.
-    fn credentials_namespace(&self, operator: &str) -> String;
+    /// Returns the namespace of what belongs to it: the Secret with its credentials, and the objects of its mirror.
+    /// `operator`: the namespace of the operator.
+    fn own_namespace(&self, operator: &str) -> String;
 }
 
 impl ProjectObject for ConnectProject {
+    const REFERENCE_KIND: ProjectKind = ProjectKind::ConnectProject;
+
     fn project(&self) -> &ConnectProjectSpec {
         &self.spec
     }
@@ -35,12 +41,14 @@ impl ProjectObject for ConnectProject {
         Api::namespaced(client, namespace)
     }
 
-    fn credentials_namespace(&self, _: &str) -> String {
+    fn own_namespace(&self, _: &str) -> String {
         self.namespace().unwrap_or_default()
     }
 }
 
 impl ProjectObject for ClusterConnectProject {
+    const REFERENCE_KIND: ProjectKind = ProjectKind::ClusterConnectProject;
+
     fn project(&self) -> &ConnectProjectSpec {
         &self.spec.project
     }
@@ -53,7 +61,7 @@ impl ProjectObject for ClusterConnectProject {
         Api::all(client)
     }
 
-    fn credentials_namespace(&self, operator: &str) -> String {
+    fn own_namespace(&self, operator: &str) -> String {
         operator.to_owned()
     }
 }

@@ -27,7 +27,7 @@ use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
 use super::object_ref::Kind;
 use super::packed::Packed;
-use crate::crd::AllowedNamespaces;
+use crate::crd::{AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus};
 
 /// Maximum length of the error text.
 const LONGEST_TEXT: usize = 512;
@@ -65,6 +65,10 @@ where
     /// A project that cannot be deserialized keeps the permissions that it had.
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
         self.0.as_ref().ok()?.allowed_namespaces()
+    }
+
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        self.0.as_ref().ok()?.as_project()
     }
 }
 

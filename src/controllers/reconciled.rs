@@ -3,6 +3,7 @@
 //! A new kind is one more `impl` here and in `managed_kind.rs`, and a line in `manager.rs`, which watches it.
 
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -11,11 +12,11 @@ use kube::runtime::controller::Action;
 use serde::Serialize;
 
 use super::conditions::ConditionUpdate;
-use super::connector::project::MirroredProject;
 use super::context::Context;
 use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
-use super::object_ref::Kind;
+use super::object_ref::{Kind, ObjectRef};
+use super::project_object::ProjectObject;
 use super::tracker::ReconcileOutcome;
 use super::{action_check, connect_project, connector, driver, panics, problem};
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
@@ -38,16 +39,24 @@ pub(super) fn slots(kind: Kind) -> usize {
 }
 
 /// How a kind is reconciled.
-pub(super) trait Reconciled: Object + ManagedKind + Serialize {
+pub(super) trait Reconciled: Send + Sync + 'static {
+    /// The object from which it is reconciled, which the store of a watch has.
+    type Object: Object + ManagedKind + Serialize;
+    /// The kind. Several kinds may be reconciled from one object.
+    const KIND: Kind;
+
     /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
+    fn reconcile(
+        object: Arc<Self::Object>,
+        context: Arc<Context>,
+    ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
 
     /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
     ///
     /// # Errors
     /// Those of the API server.
     fn report_panic(
-        object: &Self,
+        object: &Self::Object,
         context: &Context,
         condition: &ConditionUpdate,
     ) -> impl Future<Output = Result<(), kube::Error>> + Send {
@@ -59,6 +68,9 @@ pub(super) trait Reconciled: Object + ManagedKind + Serialize {
 macro_rules! reconciled {
     ($($kind:ident by $module:ident $(, and $panicked:path)?;)*) => {
         $(impl Reconciled for $kind {
+            type Object = Self;
+            const KIND: Kind = <Self as ManagedKind>::KIND;
+
             fn reconcile(
                 object: Arc<Self>,
                 context: Arc<Context>,
@@ -86,32 +98,42 @@ reconciled!(
     ActionCheck by action_check;
 );
 
-impl Reconciled for MirroredProject {
-    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
+/// The mirror of the registry of a project: a kind of its own for the queue, so that a mirror that reads thousands of
+/// connectors never delays a reconcile of the project.
+pub(super) struct MirrorOf<P>(PhantomData<fn() -> P>);
+
+impl<P: ProjectObject + Serialize> Reconciled for MirrorOf<P> {
+    type Object = P;
+    const KIND: Kind = Kind::Mirror;
+
+    fn reconcile(object: Arc<P>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
         connector::reconcile(object, context)
     }
 
     /// Its project reports it.
-    async fn report_panic(object: &Self, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
-        connector::stopped(context, &object_ref(object), condition.clone());
+    async fn report_panic(object: &P, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+        connector::stopped(context, &ObjectRef::mirror_of(&object_ref(object)), condition.clone());
         Ok(())
     }
 }
 
 /// Reconciles an object and catches a panic.
-pub(super) async fn contained<K: Reconciled>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = object_ref(&*object);
-    let reconcile = K::reconcile(Arc::clone(&object), Arc::clone(&context));
+pub(super) async fn contained<R: Reconciled>(
+    object: Arc<R::Object>,
+    object_ref: ObjectRef,
+    context: Arc<Context>,
+) -> (Action, ReconcileOutcome) {
+    let reconcile = R::reconcile(Arc::clone(&object), Arc::clone(&context));
     if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
         context.panics.forget(&object_ref);
         return done;
     }
     // This is still the thread of the panic, because nothing was awaited since.
     let place = panics::last_place();
-    context.tracker.panicked(K::KIND.as_str());
+    context.tracker.panicked(R::KIND.as_str());
     let condition = panics::condition(place.as_deref());
     tracing::error!("{}", condition.message);
-    if let Err(error) = K::report_panic(&object, &context, &condition).await {
+    if let Err(error) = R::report_panic(&object, &context, &condition).await {
         tracing::warn!(%error, "the panic cannot be reported in the status");
     }
     let pause = problem::pause(panics::count(&context.panics, &object_ref));

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::managed_kind::Stored;
 use super::object::Object;
 use super::object_map::ObjectMap;
-use super::object_ref::ObjectRef;
+use super::object_ref::{Kind, ObjectRef};
 use super::remote::Jitter;
 
 /// Time between two comparisons of one kind, extended by a random jitter of up to a tenth.
@@ -22,17 +22,17 @@ pub const INTERVAL: Duration = Duration::from_mins(5);
 /// Maximum number of resources that a warning names.
 const NAMED: usize = 5;
 
-/// Records that a reconcile begins with this object, as a hash that changes when users change it.
-pub fn note<K: Stored>(given: &ObjectMap<u64>, object: &K) {
-    given.insert(&object.reference(), object.user_changes());
+/// Records that a reconcile of this kind begins with this object, as a hash that changes when users change it.
+pub fn note<K: Stored>(given: &ObjectMap<u64>, kind: Kind, object: &K) {
+    given.insert(&object.reference_as(kind), object.user_changes());
 }
 
-/// Returns the objects that differ from what their last reconcile was given, or had no reconcile, in order.
+/// Returns what differs from what its last reconcile as `kind` was given, or had no reconcile, in order.
 #[must_use]
-pub fn outdated<K: Stored>(given: &ObjectMap<u64>, objects: &[Arc<K>]) -> Vec<ObjectRef> {
+pub fn outdated<K: Stored>(given: &ObjectMap<u64>, kind: Kind, objects: &[Arc<K>]) -> Vec<ObjectRef> {
     let mut outdated: Vec<_> = given.with(|given| {
         let outdated = |object: &Arc<K>| {
-            let object_ref = object.reference();
+            let object_ref = object.reference_as(kind);
             (given.get(&object_ref) != Some(&object.user_changes())).then_some(object_ref)
         };
         objects.iter().filter_map(outdated).collect()
@@ -42,21 +42,21 @@ pub fn outdated<K: Stored>(given: &ObjectMap<u64>, objects: &[Arc<K>]) -> Vec<Ob
 }
 
 /// Compares periodically and enqueues outdated objects. Never returns. `seed`: seed of the jitter.
-pub async fn resync<K: Object + Stored>(store: Store<K>, context: Arc<Context>, seed: u64) {
+pub async fn resync<K: Object + Stored>(kind: Kind, store: Store<K>, context: Arc<Context>, seed: u64) {
     let mut jitter = Jitter::new(seed);
     loop {
         context.clock.sleep(jitter.stretch(INTERVAL)).await;
-        compare(&store.state(), &context);
+        compare(kind, &store.state(), &context);
     }
 }
 
-fn compare<K: Stored>(objects: &[Arc<K>], context: &Context) {
-    let outdated = outdated(&context.given, objects);
+fn compare<K: Stored>(kind: Kind, objects: &[Arc<K>], context: &Context) {
+    let outdated = outdated(&context.given, kind, objects);
     let missed = context.tracker.not_waiting(&outdated);
     if !missed.is_empty() {
         let resources: Vec<_> = missed.iter().take(NAMED).map(ToString::to_string).collect();
         tracing::warn!(
-            kind = %K::kind(&()),
+            kind = kind.as_str(),
             count = missed.len(),
             resources = resources.join(", "),
             "the resync found changes that no event had enqueued, which is a bug; they are reconciled now"

@@ -1,6 +1,6 @@
 //! `ClusterConnectProject`: a project that several namespaces share, with credentials in the namespace of the operator.
 //!
-//! Its fields are those of a `ConnectProject` without the mirror of the registry, and the namespaces that may use it.
+//! Its fields are those of a `ConnectProject`, and the namespaces that may use it.
 
 use std::collections::BTreeMap;
 

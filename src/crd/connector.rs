@@ -1,6 +1,6 @@
 //! `Connector`: a published connector of the registry, mirrored into the cluster so that users can browse it.
 //!
-//! Written by the operator only; `spec.registry` of a `ConnectProject` selects what is mirrored. The fields are those
+//! Written by the operator only; `spec.registry` of a project selects what is mirrored. The fields are those
 //! of the registry record (contract section 4.2). Every string and list is bounded, and the operator truncates to these
 //! bounds, so that the schema never refuses an object.
 
@@ -36,7 +36,7 @@ const MOST_CUT: usize = 8;
     status = "ConnectorStatus",
     derive = "PartialEq",
     doc = "A published connector of the registry. Read-only: the operator writes it because of spec.registry of a \
-        ConnectProject, and reverts manual changes.",
+        ConnectProject or ClusterConnectProject, and reverts manual changes.",
     printcolumn(
         name = "Key",
         type_ = "string",
@@ -86,7 +86,7 @@ const MOST_CUT: usize = 8;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorSpec {
-    /// ConnectProject whose registry was read.
+    /// Project whose registry was read.
     pub project_ref: ProjectRef,
     /// Id of the connector.
     #[schemars(length(min = 1, max = LONGEST_WORD))]

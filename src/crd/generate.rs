@@ -49,31 +49,8 @@ const KINDS: [DerivedKind; 6] = [
     DerivedKind::of::<ConnectorStaged>(),
     DerivedKind::of::<ActionCheck>(),
     DerivedKind::of::<Connector>(),
-    DerivedKind { crd: cluster_connect_project, resource: ClusterConnectProject::api_resource },
+    DerivedKind::of::<ClusterConnectProject>(),
 ];
-
-/// Beginning of the sentence about the mirror in the description of the conditions of a project.
-const OF_THE_MIRROR: &str = "With spec.registry:";
-
-/// Returns the CRD of `ClusterConnectProject` without what it does not share with a `ConnectProject`: the objects of a
-/// mirror have a namespace, so only a project with a namespace has one.
-fn cluster_connect_project() -> CustomResourceDefinition {
-    let mut crd = ClusterConnectProject::crd();
-    for version in &mut crd.spec.versions {
-        let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
-        for part in root.and_then(|root| root.properties.as_mut()).into_iter().flat_map(|members| members.values_mut())
-        {
-            let Some(members) = part.properties.as_mut() else { continue };
-            members.remove("registry");
-            let conditions = members.get_mut("conditions").and_then(|conditions| conditions.description.as_mut());
-            if let Some(description) = conditions {
-                let own = description.split(OF_THE_MIRROR).next().unwrap_or_default().trim_end().to_owned();
-                *description = own;
-            }
-        }
-    }
-    crd
-}
 
 /// Returns [`all`] as one stream of YAML documents.
 #[must_use]

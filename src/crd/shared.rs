@@ -37,6 +37,17 @@ pub enum ProjectKind {
     ClusterConnectProject,
 }
 
+impl ProjectKind {
+    /// Returns the kind as a `projectRef` names it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConnectProject => "ConnectProject",
+            Self::ClusterConnectProject => "ClusterConnectProject",
+        }
+    }
+}
+
 /// Reference by name to an object in the same namespace; the field determines its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -332,7 +332,7 @@ fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     let kinds = [Kind::Deployment, Kind::Staged, Kind::Project, Kind::Check];
     let mut exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
     let projects = cluster.of_kind(Kind::Project);
-    exists.extend(projects.map(|(key, _)| ObjectRef::mirror(&key.namespace, &key.name)));
+    exists.extend(projects.map(|(key, _)| ObjectRef::mirror_of(&ObjectRef::project(&key.namespace, &key.name))));
     for (number, operator) in simulation.operators.iter().enumerate() {
         let Some(operator) = operator else { continue };
         let outdated = operator.outdated();

@@ -1,6 +1,5 @@
 //! The watches of one operator.
 
-use connect_operator::controllers::connector::project::MirroredProject;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::object_map::ObjectMap;
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
@@ -17,8 +16,6 @@ use crate::informer::{Informer, Names};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watch {
     Of(Kind),
-    /// The projects once more, for their mirrors.
-    Mirrors,
 }
 
 /// All of them.
@@ -27,7 +24,6 @@ pub(crate) struct Watches {
     pub(crate) staged: Informer<ConnectorStaged>,
     pub(crate) checks: Informer<ActionCheck>,
     pub(crate) projects: Informer<ConnectProject>,
-    pub(crate) mirrors: Informer<MirroredProject>,
     connectors: Names<PartialObjectMeta<Connector>>,
     secrets: Names<Secret>,
     config_maps: Names<ConfigMap>,
@@ -42,7 +38,6 @@ impl Watches {
             staged: Informer::new(Kind::Staged),
             checks: Informer::new(Kind::Check),
             projects: Informer::new(Kind::Project),
-            mirrors: Informer::new(Kind::Project),
             connectors: Names::new(Kind::Connector, None),
             secrets: Names::new(Kind::Secret, Some(Named::Secret)),
             config_maps: Names::new(Kind::ConfigMap, Some(Named::ConfigMap)),
@@ -59,7 +54,6 @@ impl Watches {
         self.secrets.list(context, cluster, version);
         self.config_maps.list(context, cluster, version);
         if self.has_mirrors {
-            self.mirrors.list(context, cluster, version);
             self.connectors.list(context, cluster, version);
         }
     }
@@ -70,7 +64,6 @@ impl Watches {
         self.staged.cut();
         self.checks.cut();
         self.projects.cut();
-        self.mirrors.cut();
         self.connectors.cut();
         self.secrets.cut();
         self.config_maps.cut();
@@ -81,9 +74,8 @@ impl Watches {
         match kind {
             ObjectKind::Deployment => self.deployments.is_ready(),
             ObjectKind::Staged => self.staged.is_ready(),
-            ObjectKind::Project => self.projects.is_ready(),
+            ObjectKind::Project | ObjectKind::Mirror => self.projects.is_ready(),
             ObjectKind::Check => self.checks.is_ready(),
-            ObjectKind::Mirror => self.mirrors.is_ready(),
             ObjectKind::ClusterProject => true,
         }
     }
@@ -98,7 +90,6 @@ impl Watches {
             (Watch::Of(Kind::ConfigMap), self.config_maps.waits(cluster)),
             (Watch::Of(Kind::Check), self.checks.waits(cluster)),
             (Watch::Of(Kind::Connector), self.connectors.waits(cluster)),
-            (Watch::Mirrors, self.mirrors.waits(cluster)),
         ];
         waits.into_iter().filter(|(_, waits)| *waits).map(|(watch, _)| watch)
     }
@@ -106,8 +97,14 @@ impl Watches {
     /// Delivers the next event of a watch; returns the objects to enqueue.
     pub(crate) fn deliver(&mut self, watch: Watch, context: &Context, cluster: &Cluster) -> Vec<ObjectRef> {
         match watch {
-            Watch::Mirrors => return self.mirrors.deliver(context, cluster),
-            Watch::Of(Kind::Project) => return self.projects.deliver(context, cluster),
+            Watch::Of(Kind::Project) => {
+                let changed = self.projects.deliver(context, cluster).into_iter();
+                return if self.has_mirrors {
+                    changed.flat_map(ObjectRef::with_mirror).collect()
+                } else {
+                    changed.collect()
+                };
+            }
             Watch::Of(Kind::Deployment) => return self.deployments.deliver(context, cluster),
             Watch::Of(Kind::Staged) => return self.staged.deliver(context, cluster),
             Watch::Of(Kind::Check) => return self.checks.deliver(context, cluster),
@@ -121,11 +118,13 @@ impl Watches {
 
     /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it.
     pub(crate) fn outdated(&self, given: &ObjectMap<u64>) -> Vec<ObjectRef> {
-        let mut outdated = resync::outdated(given, &self.deployments.state());
-        outdated.extend(resync::outdated(given, &self.staged.state()));
-        outdated.extend(resync::outdated(given, &self.projects.state()));
-        outdated.extend(resync::outdated(given, &self.checks.state()));
-        outdated.extend(resync::outdated(given, &self.mirrors.state()));
+        let mut outdated = resync::outdated(given, ObjectKind::Deployment, &self.deployments.state());
+        outdated.extend(resync::outdated(given, ObjectKind::Staged, &self.staged.state()));
+        outdated.extend(resync::outdated(given, ObjectKind::Project, &self.projects.state()));
+        outdated.extend(resync::outdated(given, ObjectKind::Check, &self.checks.state()));
+        if self.has_mirrors {
+            outdated.extend(resync::outdated(given, ObjectKind::Mirror, &self.projects.state()));
+        }
         outdated
     }
 }

@@ -105,12 +105,14 @@ fn every_field_has_a_description_that_is_a_sentence() {
 }
 
 #[test]
-fn a_shared_project_has_no_mirror_of_the_registry() {
-    for (kind, mirrors) in [("ConnectProject", true), ("ClusterConnectProject", false)] {
-        let crd = crd::all().into_iter().find(|crd| crd.spec.names.kind == kind).unwrap();
-        let text = serde_json::to_string(&crd.spec.versions[0].schema).unwrap();
-        assert_eq!(text.to_lowercase().contains("registry"), mirrors, "{kind}");
-    }
+fn a_shared_project_has_every_field_of_a_project_and_who_may_use_it() {
+    let of = |kind: &str| -> BTreeSet<String> {
+        let paths = every_field().into_iter().map(|field| field.path);
+        paths.filter_map(|path| path.strip_prefix(kind)?.strip_prefix('.').map(str::to_owned)).collect()
+    };
+    let (project, shared) = (of("ConnectProject"), of("ClusterConnectProject"));
+    assert!(project.contains("spec.registry.text") && project.is_subset(&shared));
+    assert!(shared.difference(&project).all(|path| path.starts_with("spec.allowedNamespaces")));
 }
 
 #[test]

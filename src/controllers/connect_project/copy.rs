@@ -60,7 +60,7 @@ impl Copies {
     }
 
     /// Returns the namespace of the copies, which is that of the operator.
-    pub(super) fn namespace(&self) -> &str {
+    pub fn namespace(&self) -> &str {
         &self.namespace
     }
 

@@ -104,7 +104,7 @@ async fn reconcile_project<P: ProjectObject>(
         return Ok(ReconcileOutcome::Gone);
     }
     let secret = object.project().credentials_secret_ref.name.clone();
-    let namespace = object.credentials_namespace(context.copies.namespace());
+    let namespace = object.own_namespace(context.copies.namespace());
     context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
     let admission = context.project_quota.admission(object_ref, created(&*object));
     if admission == Admission::Unknown {
@@ -272,7 +272,7 @@ fn publish<P: ProjectObject>(
     if !before.is_some_and(|before| project.is_same(&before)) {
         context.enqueue_users_of_project(object_ref);
         if object.project().registry.is_some() {
-            context.enqueue(ObjectRef::mirror(&object_ref.namespace, &object_ref.name));
+            context.enqueue(ObjectRef::mirror_of(object_ref));
         }
         // The project itself, too: if it was deleted during this reconcile, the next one notices.
         context.enqueue(object_ref.clone());
@@ -334,7 +334,7 @@ async fn patch_status<P: ProjectObject>(
     let written = written.inspect_err(|error| unwritten.note(STATUS, &condition, error))?;
     // The mirror waits until the status announces it. The response to an earlier write that did may have been lost.
     if after.registry.is_some() && (before.registry.is_none() || matches!(facts.mirror, Mirror::Unknown)) {
-        context.enqueue(ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any()));
+        context.enqueue(ObjectRef::mirror_of(&managed_kind::object_ref(object)));
     }
     let Some(written) = written else { return Ok(condition.reason) };
     if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
@@ -346,7 +346,7 @@ async fn patch_status<P: ProjectObject>(
 
 /// Returns what is known of the mirror of the registry, and may already be in the status.
 fn mirror<P: ProjectObject>(object: &P, context: &Context) -> Mirror {
-    let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
+    let object_ref = ObjectRef::mirror_of(&managed_kind::object_ref(object));
     let was_there = object.reported().is_some_and(|status| status.registry.is_some());
     match (&object.project().registry, context.mirrors.outcome(&object_ref)) {
         (Some(_), Some(Outcome::MirrorReport(report))) => Mirror::Known(report),

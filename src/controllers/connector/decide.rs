@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::desired::{Identity, Print};
 use super::names;
+use crate::crd::ProjectRef;
 
 /// An existing object of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +39,13 @@ pub struct Plan {
 /// that was not observed may be deleted. Of more than `most` connectors the first by key stay, and those without a key
 /// come last, so the choice does not depend on the order of pages.
 #[must_use]
-pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[ObservedObject], whole: bool, most: usize) -> Plan {
+pub fn decide(
+    project: &ProjectRef,
+    kept: &BTreeMap<String, Kept>,
+    seen: &[ObservedObject],
+    whole: bool,
+    most: usize,
+) -> Plan {
     let holder = |name: &str| kept.get(name).map(|kept| kept.id.clone());
     let names = names::all(project, seen.iter().map(|seen| &seen.identity), holder);
     let mut order: Vec<usize> = (0..seen.len()).collect();
@@ -83,6 +90,11 @@ pub fn decide(project: &str, kept: &BTreeMap<String, Kept>, seen: &[ObservedObje
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crd::ProjectKind;
+
+    fn shop() -> ProjectRef {
+        ProjectRef { kind: ProjectKind::ConnectProject, name: "shop".into() }
+    }
 
     fn seen(key: &str, digest: &str) -> ObservedObject {
         let identity = Identity { id: format!("id-of-{key}"), key: Some(key.into()), name: key.into() };
@@ -169,17 +181,17 @@ mod tests {
         ];
         for (case, kept, seen, whole, most, write, absent) in rows {
             let kept = kept.into_iter().collect();
-            let plan = decide("shop", &kept, &seen, whole, most);
+            let plan = decide(&shop(), &kept, &seen, whole, most);
             let names: Vec<_> = plan.write.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(names, write, "{case}");
             assert_eq!(plan.absent.iter().map(String::as_str).collect::<Vec<_>>(), absent, "{case}");
             for (name, at) in &plan.write {
-                assert_eq!(*name, names::usual("shop", &seen[*at].identity), "{case}");
+                assert_eq!(*name, names::usual(&shop(), &seen[*at].identity), "{case}");
             }
             // The result does not depend on the order of pages.
             let mut turned = seen.clone();
             turned.reverse();
-            let again = decide("shop", &kept, &turned, whole, most);
+            let again = decide(&shop(), &kept, &turned, whole, most);
             assert_eq!(again.write.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), write, "{case}, turned");
             assert_eq!(again.absent, plan.absent, "{case}, turned");
         }
@@ -195,13 +207,13 @@ mod tests {
             (name, Kept { id: of.identity.id.clone(), print })
         };
         let usual = "shop.a".to_owned();
-        let by_id = names::by_id("shop", &second.identity);
+        let by_id = names::by_id(&shop(), &second.identity);
         // The connector that holds the usual name is not in the registry any more.
         let mut kept = BTreeMap::from([of(usual.clone(), &first), of(by_id.clone(), &second)]);
-        let plan = decide("shop", &kept, std::slice::from_ref(&second), true, 9);
+        let plan = decide(&shop(), &kept, std::slice::from_ref(&second), true, 9);
         assert_eq!((plan.write, plan.absent), (vec![(usual.clone(), 0)], BTreeSet::new()));
         kept.extend([of(usual, &second)]);
-        let plan = decide("shop", &kept, std::slice::from_ref(&second), true, 9);
+        let plan = decide(&shop(), &kept, std::slice::from_ref(&second), true, 9);
         assert_eq!((plan.write, plan.absent), (vec![], BTreeSet::from([by_id])));
     }
 
@@ -210,7 +222,7 @@ mod tests {
         let mut nameless = seen("a", "1");
         nameless.identity.key = None;
         let all = [nameless, seen("b", "1")];
-        let plan = decide("shop", &BTreeMap::new(), &all, true, 1);
+        let plan = decide(&shop(), &BTreeMap::new(), &all, true, 1);
         assert_eq!(plan.write, [("shop.b".to_owned(), 1)]);
     }
 }

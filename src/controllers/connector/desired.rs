@@ -18,7 +18,7 @@ use crate::crd::connector::{
     ConnectorSummary, ConnectorVariables, LONGEST_TEXT, LONGEST_URL, LONGEST_WORD, MOST_ENTRIES, MOST_VARIABLES,
     PlainVariable, SecuredVariable,
 };
-use crate::crd::{ConnectProject, Connector, ConnectorSpec, ProjectKind, ProjectRef};
+use crate::crd::{ConnectProject, Connector, ConnectorSpec, ProjectRef};
 
 /// Largest record in bytes of JSON, without what the operator adds to it. etcd allows larger objects, but lists of
 /// thousands of objects should stay small.
@@ -47,11 +47,11 @@ pub struct Identity {
     pub name: String,
 }
 
-/// The `ConnectProject` that a mirror belongs to.
+/// The project that a mirror belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Its name.
-    pub name: String,
+    /// Its kind and name.
+    pub project: ProjectRef,
     /// Its uid.
     pub uid: String,
 }
@@ -63,8 +63,8 @@ impl Owner {
     pub fn reference(&self) -> OwnerReference {
         OwnerReference {
             api_version: ConnectProject::api_version(&()).into_owned(),
-            kind: ConnectProject::kind(&()).into_owned(),
-            name: self.name.clone(),
+            kind: self.project.kind.as_str().to_owned(),
+            name: self.project.name.clone(),
             uid: self.uid.clone(),
             controller: Some(true),
             block_owner_deletion: None,
@@ -91,8 +91,7 @@ pub struct Desired {
 #[must_use]
 pub fn desired(owner: &Owner, connector: model::Connector) -> Desired {
     let identity = Identity { id: connector.id.clone(), key: connector.key.clone(), name: connector.name.clone() };
-    let project_ref = ProjectRef { kind: ProjectKind::ConnectProject, name: owner.name.clone() };
-    let spec = ConnectorSpec { project_ref, id: connector.id.clone() };
+    let spec = ConnectorSpec { project_ref: owner.project.clone(), id: connector.id.clone() };
     let owners = vec![owner.reference()];
     let mut status = record(connector);
     let digest = digest(&spec, &owners, &status);

@@ -2,9 +2,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::controllers::bounds;
+use crate::crd::ProjectKind;
 
 fn owner() -> Owner {
-    Owner { name: "shop".into(), uid: "u-1".into() }
+    let project = ProjectRef { kind: ProjectKind::ConnectProject, name: "shop".into() };
+    Owner { project, uid: "u-1".into() }
 }
 
 fn connector(change: impl FnOnce(&mut Value)) -> model::Connector {

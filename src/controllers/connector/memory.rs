@@ -136,14 +136,21 @@ impl Mirrors {
     }
 
     /// Records a complete list of the objects of a namespace, or of all. Returns the mirrors that know an object which it
-    /// lacks: it was deleted while no watch was open, which no event reports. `listed`: namespaces and names.
-    pub fn relisted(&self, namespace: Option<&str>, listed: &BTreeSet<(String, String)>) -> Vec<ObjectRef> {
+    /// lacks: it was deleted while no watch was open, which no event reports. `listed`: namespaces and names; `operator`:
+    /// the namespace of the operator, in which the objects of cluster-scoped projects are.
+    pub fn relisted(
+        &self,
+        namespace: Option<&str>,
+        operator: &str,
+        listed: &BTreeSet<(String, String)>,
+    ) -> Vec<ObjectRef> {
         let mut lacking = Vec::new();
         for (object_ref, Mirror { versions, touched, .. }) in self.lock().iter_mut() {
-            if namespace.is_some_and(|namespace| namespace != object_ref.namespace) {
+            let own = if object_ref.namespace.is_empty() { operator } else { &object_ref.namespace };
+            if namespace.is_some_and(|namespace| namespace != own) {
                 continue;
             }
-            let is_missing = |name: &String| !listed.contains(&(object_ref.namespace.clone(), name.clone()));
+            let is_missing = |name: &String| !listed.contains(&(own.to_owned(), name.clone()));
             let missing: Vec<_> = versions.iter().filter(|(name, _)| is_missing(name)).collect();
             if !missing.is_empty() {
                 lacking.push(object_ref.clone());
@@ -259,6 +266,10 @@ mod tests {
         Timestamp::from_second(second).expect("a time in range")
     }
 
+    fn mirror(namespace: &str, project: &str) -> ObjectRef {
+        ObjectRef::mirror_of(&ObjectRef::project(namespace, project))
+    }
+
     fn asked() -> Asked {
         Asked { filter: RegistryMirror::default(), login: None, requested: None }
     }
@@ -269,7 +280,7 @@ mod tests {
 
     /// A mirror that read at second 0, reads again at second 600, and knows one object in version 5.
     fn looked() -> (Mirrors, ObjectRef) {
-        let (mirrors, object_ref) = (Mirrors::default(), ObjectRef::mirror("here", "shop"));
+        let (mirrors, object_ref) = (Mirrors::default(), mirror("here", "shop"));
         mirrors.begin(&object_ref, Trigger::Read, at(0));
         assert!(mirrors.listed(&object_ref, [("shop.a".to_owned(), 5)].into()).is_empty());
         assert!(mirrors.done(&object_ref, asked(), report(), at(600)));
@@ -287,7 +298,7 @@ mod tests {
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(600)), Trigger::Read);
         let other = Asked { requested: Some("now".into()), ..asked() };
         assert_eq!(mirrors.cause(&object_ref, &other, at(10)), Trigger::Read);
-        assert_eq!(mirrors.cause(&ObjectRef::mirror("here", "new"), &asked(), at(10)), Trigger::Read);
+        assert_eq!(mirrors.cause(&mirror("here", "new"), &asked(), at(10)), Trigger::Read);
         assert!(!mirrors.done(&object_ref, asked(), report(), at(700)), "the same outcome is not new");
     }
 
@@ -323,10 +334,7 @@ mod tests {
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), rest(590));
         mirrors.removing(&object_ref, "shop.a");
         assert!(!mirrors.event(&object_ref, "shop.a", 9, true), "the operator removed it");
-        assert!(
-            !mirrors.event(&ObjectRef::mirror("here", "new"), "new.a", 1, false),
-            "it has not read the registry yet"
-        );
+        assert!(!mirrors.event(&mirror("here", "new"), "new.a", 1, false), "it has not read the registry yet");
     }
 
     #[test]
@@ -342,22 +350,22 @@ mod tests {
             ("a list of another namespace", Some("there"), listed(&[]), rest(590)),
         ] {
             let (mirrors, object_ref) = looked();
-            let lacking = mirrors.relisted(namespace, &objects);
+            let lacking = mirrors.relisted(namespace, "op", &objects);
             assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), expected, "{case}");
             let enqueued = if expected == Trigger::Check { vec![object_ref] } else { Vec::new() };
             assert_eq!(lacking, enqueued, "{case}");
         }
         let (mirrors, object_ref) = looked();
-        assert_eq!(mirrors.relisted(None, &BTreeSet::new()), std::slice::from_ref(&object_ref));
+        assert_eq!(mirrors.relisted(None, "op", &BTreeSet::new()), std::slice::from_ref(&object_ref));
         mirrors.wrote(&object_ref, "shop.a", 9);
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(10)), rest(590), "the mirror has written it since");
         mirrors.removing(&object_ref, "shop.a");
-        assert!(mirrors.relisted(None, &BTreeSet::new()).is_empty(), "the mirror has removed it");
+        assert!(mirrors.relisted(None, "op", &BTreeSet::new()).is_empty(), "the mirror has removed it");
     }
 
     #[test]
     fn events_during_the_first_read_count() {
-        let (mirrors, object_ref) = (Mirrors::default(), ObjectRef::mirror("here", "shop"));
+        let (mirrors, object_ref) = (Mirrors::default(), mirror("here", "shop"));
         assert_eq!(mirrors.cause(&object_ref, &asked(), at(0)), Trigger::Read);
         assert!(!mirrors.event(&object_ref, "shop.a", 5, false), "the list that follows shows it");
         mirrors.begin(&object_ref, Trigger::Read, at(0));

@@ -1,6 +1,7 @@
-//! Mirror of the registry: a `Connector` object for each connector that matches `spec.registry` of a `ConnectProject`.
+//! Mirror of the registry: a `Connector` object for each connector that matches `spec.registry` of a project. The objects
+//! are in the namespace of a `ConnectProject`, and those of a `ClusterConnectProject` in that of the operator.
 //!
-//! It runs beside the project's own controller, so that reading thousands of connectors delays nothing else. The
+//! It runs beside the project's own controller, on the same store, so that reading thousands of connectors delays nothing else. The
 //! registry is read at the interval; the objects follow it, and changes by other writers are corrected. No object is
 //! removed because of a single read, or of an incomplete one. A failure is reported in a condition of its own and
 //! leaves the project ready: deployments do not need the mirror. Next: `decide.rs` for what is written and removed,
@@ -13,10 +14,11 @@ pub mod errors;
 pub mod memory;
 pub mod names;
 mod observe;
-pub mod project;
+mod project;
 pub mod status;
 
 pub use observe::{project_of, version};
+pub use project::reported_state;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,12 +38,13 @@ use self::desired::{Desired, Owner, Print};
 use self::errors::RequestError;
 use self::memory::{Asked, Outcome, Trigger};
 use self::observe::{LONGEST_READ, RegistryRead};
-use self::project::MirroredProject;
 use self::status::MirrorReport;
 use super::conditions::ConditionUpdate;
 use super::context::{Context, Project};
 use super::event_reason::EventReason;
 use super::foreign_leases;
+use super::managed_kind;
+use super::object;
 use super::object_ref::ObjectRef;
 use super::problem;
 use super::project_object::ProjectObject;
@@ -50,6 +53,7 @@ use super::refusal;
 use super::remote::Remote;
 use super::tracker::ReconcileOutcome;
 use crate::crd::Connector;
+use crate::names::RECONCILE_REQUESTED_AT;
 
 /// Objects that are written concurrently.
 const WRITES_AT_ONCE: usize = 4;
@@ -58,17 +62,18 @@ const EVENTS: usize = 20;
 
 /// Reconciles one mirror; returns the next action and the outcome. Never fails: errors are reported on the project, or
 /// retried.
-pub async fn reconcile(object: Arc<MirroredProject>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = ObjectRef::mirror(&object.namespace().unwrap_or_default(), &object.name_any());
+pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = ObjectRef::mirror_of(&managed_kind::object_ref(&*object));
     let run = Reconciler {
-        projects: Api::namespaced(context.client.clone(), &object_ref.namespace),
-        objects: Api::namespaced(context.client.clone(), &object_ref.namespace),
-        owner: object.owner(),
+        projects: P::api(context.client.clone(), &object_ref.namespace),
+        objects: objects(&context, &*object),
+        owner: project::owner(&*object),
         object,
         context: &context,
         object_ref: &object_ref,
     };
-    if foreign_leases::is_left(&context, &object_ref, &*run.object) {
+    let labels = run.object.labels();
+    if !context.foreign_installs.selects(labels) || foreign_leases::is_left(&context, &object_ref, &*run.object) {
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
@@ -101,12 +106,10 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
 /// # Errors
 /// Those of the API server.
 pub async fn clear<P: ProjectObject>(context: &Context, project: &P) -> Result<(), kube::Error> {
-    if project.reported().is_none_or(|status| status.registry.is_none()) {
+    if !project::may_have_objects(project) {
         return Ok(());
     }
-    let api = Api::namespaced(context.client.clone(), &project.namespace().unwrap_or_default());
-    let owner = Owner { name: project.name_any(), uid: project.uid().unwrap_or_default() };
-    match act::remove_all(&api, &owner).await.map_err(|refused| refused.error) {
+    match act::remove_all(&objects(context, project), &project::owner(project)).await.map_err(|refused| refused.error) {
         Err(error) if refusal::cannot_be_seen(&error) => Ok(()),
         answer => answer,
     }
@@ -116,41 +119,52 @@ pub async fn clear<P: ProjectObject>(context: &Context, project: &P) -> Result<(
 /// it.
 pub(super) fn stopped(context: &Context, object_ref: &ObjectRef, condition: ConditionUpdate) {
     if context.mirrors.stopped(object_ref, MirrorReport::stopped(condition)) {
-        context.enqueue(ObjectRef::project(&object_ref.namespace, &object_ref.name));
+        context.enqueue(object_ref.object());
     }
 }
 
-struct Reconciler<'a> {
-    projects: Api<MirroredProject>,
+/// Returns the API for the objects of a project.
+fn objects<P: ProjectObject>(context: &Context, project: &P) -> Api<Connector> {
+    Api::namespaced(context.client.clone(), &project.own_namespace(context.copies.namespace()))
+}
+
+fn is_deleting<P: ProjectObject>(project: &P) -> bool {
+    project.meta().deletion_timestamp.is_some()
+}
+
+struct Reconciler<'a, P> {
+    projects: Api<P>,
     objects: Api<Connector>,
     owner: Owner,
-    object: Arc<MirroredProject>,
+    object: Arc<P>,
     context: &'a Context,
     object_ref: &'a ObjectRef,
 }
 
-impl Reconciler<'_> {
+impl<P: ProjectObject> Reconciler<'_, P> {
     /// Returns when to reconcile again.
     async fn reconcile(&self) -> Result<Option<Duration>, RequestError> {
         let mirrors = &self.context.mirrors;
-        if self.object.is_deleting() {
+        if is_deleting(&*self.object) {
             // The project's own controller removes the objects.
             mirrors.forget(self.object_ref);
             return Ok(None);
         }
-        let Some(filter) = self.object.spec.registry.clone() else { return self.clear().await };
-        let project = ObjectRef::project(&self.object_ref.namespace, &self.object_ref.name);
+        let Some(filter) = self.object.project().registry.clone() else { return self.clear().await };
         // The project's controller enqueues the mirror once the project is known.
-        let Some(Project { remote, login, .. }) = self.context.projects.get(&project) else { return Ok(None) };
+        let Some(Project { remote, login, .. }) = self.context.projects.get(&self.object_ref.object()) else {
+            return Ok(None);
+        };
         let remote = match remote {
             Ok(remote) => remote,
             Err(condition) => {
-                let message = format!("The ConnectProject cannot be used: {}", condition.message);
+                let message = format!("The {} cannot be used: {}", P::kind(&()), condition.message);
                 stopped(self.context, self.object_ref, ConditionUpdate::new(Reason::ProjectNotReady, message));
                 return Ok(None);
             }
         };
-        let asked = Asked { filter, login, requested: self.object.requested() };
+        let requested = object::request(&*self.object, RECONCILE_REQUESTED_AT);
+        let asked = Asked { filter, login, requested };
         let now = self.context.clock.now();
         let cause = mirrors.cause(self.object_ref, &asked, now);
         if let Trigger::Rest(pause) = cause {
@@ -174,9 +188,9 @@ impl Reconciler<'_> {
     async fn is_wanted(&self, asked: &Asked) -> Result<bool, RequestError> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
         Ok(project.is_some_and(|project| {
-            !project.is_deleting()
-                && project.may_have_objects()
-                && project.spec.registry.as_ref() == Some(&asked.filter)
+            !is_deleting(&project)
+                && project::may_have_objects(&project)
+                && project.project().registry.as_ref() == Some(&asked.filter)
         }))
     }
 
@@ -212,7 +226,7 @@ impl Reconciler<'_> {
             };
             // What the last read lacked is not needed any more if this one has nothing to write.
             needed.clear();
-            let plan = decide::decide(&self.owner.name, &kept, &look.seen, look.extent.whole, most);
+            let plan = decide::decide(&self.owner.project, &kept, &look.seen, look.extent.whole, most);
             let gone: Vec<String> =
                 absent_before.iter().flatten().filter(|name| plan.absent.contains(*name)).cloned().collect();
             if !(plan.write.is_empty() && gone.is_empty()) {
@@ -305,8 +319,9 @@ impl Reconciler<'_> {
     fn report_undone(&self, object: &Connector, what: &str) {
         let note = format!(
             "This Connector was {what} by hand, and the operator has restored it from the registry. spec.registry \
-             of ConnectProject {} selects what is mirrored",
-            self.owner.name
+             of {} {} selects what is mirrored",
+            P::kind(&()),
+            self.owner.project.name
         );
         self.context.report(object, EventType::Warning, EventReason::ChangedByHand, "Mirror", &note);
     }
@@ -324,7 +339,7 @@ impl Reconciler<'_> {
     /// objects if no mirror is requested any more.
     async fn abandon(&self) -> Result<Option<Duration>, RequestError> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
-        if project.is_none_or(|project| project.is_deleting() || project.spec.registry.is_none()) {
+        if project.is_none_or(|project| is_deleting(&project) || project.project().registry.is_none()) {
             act::remove_all(&self.objects, &self.owner).await?;
         }
         Ok(None)
@@ -333,8 +348,8 @@ impl Reconciler<'_> {
     /// Removes the objects if no mirror is requested.
     async fn clear(&self) -> Result<Option<Duration>, RequestError> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
-        let Some(project) = project.filter(|project| project.spec.registry.is_none()) else { return Ok(None) };
-        if project.may_have_objects() {
+        let Some(project) = project.filter(|project| project.project().registry.is_none()) else { return Ok(None) };
+        if project::may_have_objects(&project) {
             act::remove_all(&self.objects, &self.owner).await?;
             self.enqueue_project(self.context.mirrors.cleared(self.object_ref));
         } else {
@@ -346,7 +361,7 @@ impl Reconciler<'_> {
     fn done(&self, asked: Asked, report: MirrorReport) -> Duration {
         let pause = self.spread(asked.filter.effective_interval());
         let next = later(self.context.clock.now(), pause);
-        let is_shown = self.object.reports(&report);
+        let is_shown = project::reports(&*self.object, &report);
         self.enqueue_project(self.context.mirrors.done(self.object_ref, asked, report, next) || !is_shown);
         pause
     }
@@ -364,7 +379,7 @@ impl Reconciler<'_> {
         let pause = self.spread(pause).max(error.retry_after.unwrap_or_default());
         let next = later(self.context.clock.now(), pause);
         let report = MirrorReport::stopped(condition);
-        let is_shown = self.object.reports(&report);
+        let is_shown = project::reports(&*self.object, &report);
         self.enqueue_project(self.context.mirrors.failed(self.object_ref, asked, report, next) || !is_shown);
         pause
     }
@@ -387,7 +402,7 @@ impl Reconciler<'_> {
     /// Enqueues the project, which reports the outcome, if it is new.
     fn enqueue_project(&self, is_new: bool) {
         if is_new {
-            self.context.enqueue(ObjectRef::project(&self.object_ref.namespace, &self.object_ref.name));
+            self.context.enqueue(self.object_ref.object());
         }
     }
 

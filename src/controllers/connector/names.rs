@@ -1,8 +1,9 @@
 //! Names of the Connector objects: readable, valid (RFC 1123 subdomains), and the same after every restart. Pure.
 //!
-//! A name is `{ConnectProject}.{key}`, so that two projects of a namespace with overlapping filters never use the same
-//! object. A key that is not a DNS label is converted to one, with two hyphens and the beginning of a digest appended.
-//! No key that is used unchanged contains two hyphens, so no two connectors share a name.
+//! A name is `{project}.{key}`, so that two projects of a namespace with overlapping filters never use the same object.
+//! A key that is not a DNS label is converted to one, with two hyphens and the beginning of a digest appended. The name for
+//! a `ClusterConnectProject`, whose objects are in the operator's namespace, ends with `--cluster`. No key that is used
+//! unchanged contains two hyphens, and `cluster` is no beginning of a digest, so no two connectors share a name.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::desired::Identity;
 use crate::controllers::digest::hex;
+use crate::crd::{ProjectKind, ProjectRef};
 
 /// Longest label (RFC 1123).
 const LONGEST_LABEL: usize = 63;
@@ -19,10 +21,12 @@ const LONGEST_NAME: usize = 253;
 const APART: &str = "--";
 /// Hexadecimal digits of the digest in a name.
 const DIGITS: usize = 8;
+/// End of the names for a `ClusterConnectProject`.
+const OF_CLUSTER: &str = "--cluster";
 
 /// Returns the name of a connector's object, unless another connector has it.
 #[must_use]
-pub fn usual(project: &str, connector: &Identity) -> String {
+pub fn usual(project: &ProjectRef, connector: &Identity) -> String {
     let label = match &connector.key {
         Some(key) if is_taken_as_it_is(key) => key.clone(),
         Some(key) => apart(key, key),
@@ -33,7 +37,7 @@ pub fn usual(project: &str, connector: &Identity) -> String {
 
 /// Returns the name if another connector has the usual one: keys of different creators may be equal.
 #[must_use]
-pub fn by_id(project: &str, connector: &Identity) -> String {
+pub fn by_id(project: &ProjectRef, connector: &Identity) -> String {
     let readable = connector.key.as_deref().unwrap_or(&connector.name);
     within(project, &apart(readable, &connector.id))
 }
@@ -43,7 +47,7 @@ pub fn by_id(project: &str, connector: &Identity) -> String {
 /// gets it.
 #[must_use]
 pub fn all<'c>(
-    project: &str,
+    project: &ProjectRef,
     connectors: impl Iterator<Item = &'c Identity>,
     holder: impl Fn(&str) -> Option<String>,
 ) -> Vec<String> {
@@ -64,8 +68,11 @@ pub fn all<'c>(
 
 /// Returns the project to which an object of this name would belong.
 #[must_use]
-pub fn project_of(name: &str) -> Option<&str> {
-    name.rsplit_once('.').map(|(project, _)| project)
+pub fn project_of(name: &str) -> Option<ProjectRef> {
+    let (project, label) = name.rsplit_once('.')?;
+    let shared = label.ends_with(OF_CLUSTER);
+    let kind = if shared { ProjectKind::ClusterConnectProject } else { ProjectKind::ConnectProject };
+    Some(ProjectRef { kind, name: project.to_owned() })
 }
 
 fn is_taken_as_it_is(key: &str) -> bool {
@@ -94,14 +101,19 @@ fn apart(readable: &str, unique: &str) -> String {
 }
 
 /// Joins project and label. A project name may be as long as an object name, so the longest ones are cut, too.
-fn within(project: &str, label: &str) -> String {
-    let room = LONGEST_NAME - LONGEST_LABEL - 1;
+fn within(project: &ProjectRef, label: &str) -> String {
+    let end = match project.kind {
+        ProjectKind::ConnectProject => "",
+        ProjectKind::ClusterConnectProject => OF_CLUSTER,
+    };
+    let project = &project.name;
+    let room = LONGEST_NAME - LONGEST_LABEL - 1 - end.len();
     if project.len() <= room {
-        return format!("{project}.{label}");
+        return format!("{project}.{label}{end}");
     }
     // Project names are ASCII, so the cut is a character boundary.
     let cut = project.get(..room - APART.len() - DIGITS).unwrap_or_default().trim_end_matches(['-', '.']);
-    format!("{cut}{APART}{}.{label}", digits(project))
+    format!("{cut}{APART}{}.{label}{end}", digits(project))
 }
 
 fn digits(text: &str) -> String {
@@ -114,6 +126,14 @@ mod tests {
 
     fn connector(key: Option<&str>, id: &str) -> Identity {
         Identity { id: id.into(), key: key.map(Into::into), name: "Tax & More".into() }
+    }
+
+    fn project(name: &str) -> ProjectRef {
+        ProjectRef { kind: ProjectKind::ConnectProject, name: name.to_owned() }
+    }
+
+    fn shared(name: &str) -> ProjectRef {
+        ProjectRef { kind: ProjectKind::ClusterConnectProject, ..project(name) }
     }
 
     fn is_valid(name: &str) -> bool {
@@ -140,42 +160,61 @@ mod tests {
             ("empty", Some(""), "shop.connector", true),
             ("no key", None, "shop.tax-more", true),
         ] {
-            let name = usual("shop", &connector(key, "1"));
+            let name = usual(&project("shop"), &connector(key, "1"));
             assert_eq!(name.split("--").next(), Some(readable), "{case}");
             assert_eq!(name.contains("--"), changed, "{case}");
             assert!(is_valid(&name), "{case}: {name}");
-            assert_eq!(project_of(&name), Some("shop"), "{case}");
+            assert_eq!(project_of(&name), Some(project("shop")), "{case}");
         }
         // A fixed expected value: another digest would be another object after an upgrade.
-        assert_eq!(usual("shop", &connector(Some("My_Tax"), "1")), "shop.my-tax--5715af3b");
-        let cut = usual("shop", &connector(Some(&long), "1"));
+        assert_eq!(usual(&project("shop"), &connector(Some("My_Tax"), "1")), "shop.my-tax--5715af3b");
+        let cut = usual(&project("shop"), &connector(Some(&long), "1"));
         assert!(is_valid(&cut) && cut.len() == "shop.".len() + 63, "{cut}");
-        assert_ne!(cut, usual("shop", &connector(Some(&"a".repeat(255)), "1")));
+        assert_ne!(cut, usual(&project("shop"), &connector(Some(&"a".repeat(255)), "1")));
     }
 
     #[test]
     fn a_key_that_looks_like_a_converted_one_is_converted() {
-        let changed = usual("shop", &connector(Some("My_Tax"), "1"));
+        let changed = usual(&project("shop"), &connector(Some("My_Tax"), "1"));
         let (_, label) = changed.split_once('.').expect("a project and a label");
-        let posing = usual("shop", &connector(Some(label), "2"));
+        let posing = usual(&project("shop"), &connector(Some(label), "2"));
         assert_ne!(posing, changed);
     }
 
     #[test]
     fn projects_with_long_names_do_not_share_names() {
         let (one, other) = (format!("{}.a", "p".repeat(250)), format!("{}.b", "p".repeat(250)));
-        let names = [&one, &other].map(|project| usual(project, &connector(Some("tax"), "1")));
+        let names = [&one, &other].map(|name| usual(&project(name), &connector(Some("tax"), "1")));
         assert!(names.iter().all(|name| is_valid(name)), "{names:?}");
         assert_ne!(names[0], names[1]);
         // A project whose name ends as the objects of another project do.
-        assert_ne!(usual("shop.tax", &connector(Some("a"), "1")), usual("shop", &connector(Some("tax.a"), "1")));
+        assert_ne!(
+            usual(&project("shop.tax"), &connector(Some("a"), "1")),
+            usual(&project("shop"), &connector(Some("tax.a"), "1"))
+        );
+    }
+
+    #[test]
+    fn a_shared_project_and_one_of_the_operators_namespace_with_its_name_do_not_share_names() {
+        let long = "p".repeat(253);
+        for (name, key) in [("shop", "tax"), ("shop", "My_Tax"), ("shop", "cluster"), (long.as_str(), "tax")] {
+            let connector = connector(Some(key), "1");
+            let (own, of_cluster) = (usual(&project(name), &connector), usual(&shared(name), &connector));
+            assert_ne!(own, of_cluster);
+            assert!(is_valid(&of_cluster), "{of_cluster}");
+            assert_eq!(project_of(&of_cluster).map(|project| project.kind), Some(ProjectKind::ClusterConnectProject));
+            let posing = self::connector(Some(of_cluster.rsplit_once('.').expect("two parts").1), "2");
+            assert_ne!(usual(&project(name), &posing), of_cluster, "a key that looks like the end of such a name");
+        }
+        assert_eq!(usual(&shared("shop"), &connector(Some("tax"), "1")), "shop.tax--cluster");
+        assert_eq!(project_of("shop.tax--cluster"), Some(shared("shop")));
     }
 
     #[test]
     fn of_several_connectors_with_one_key_the_holder_keeps_the_name_in_any_order() {
         let [one, two, three] = ["1", "2", "3"].map(|id| connector(Some("tax"), id));
         let names = |order: [&Identity; 3], holder: Option<&str>| {
-            let given = all("shop", order.into_iter(), |_| holder.map(str::to_owned));
+            let given = all(&project("shop"), order.into_iter(), |_| holder.map(str::to_owned));
             let by_id: std::collections::BTreeMap<_, _> = order.iter().map(|it| &it.id).zip(given).collect();
             by_id.into_values().collect::<Vec<_>>()
         };

@@ -13,18 +13,18 @@ use connect_api::model::{self, IntegrationType};
 use connect_api::paging::{self, Extent};
 use connect_api::registry::{ConnectorQuery, RegistryApi};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
 use kube::api::{Api, ListParams, ObjectMeta};
-use kube::{Resource as _, ResourceExt};
 
 use super::decide::{Kept, ObservedObject};
 use super::desired::{self, Desired, Owner, desired};
 use super::errors::{OfRequest as _, RequestError};
 use super::names;
-use super::project::MirroredProject;
 use crate::controllers::bounds;
 use crate::controllers::lists::PAGE;
+use crate::controllers::project_object::ProjectObject;
 use crate::crd::connector::LONGEST_WORD;
-use crate::crd::{ConnectProject, Connector, RegistryMirror};
+use crate::crd::{Connector, ProjectKind, ProjectRef, RegistryMirror};
 
 /// The request for the objects.
 pub(super) const LIST: &str = "list Connectors";
@@ -38,8 +38,8 @@ pub(super) const LONGEST_READ: Duration = Duration::from_mins(10);
 ///
 /// # Errors
 /// Errors of the API server.
-pub(super) async fn project(api: &Api<MirroredProject>, name: &str) -> Result<Option<MirroredProject>, RequestError> {
-    api.get_opt(name).await.reading(&format!("get ConnectProject {name}"))
+pub(super) async fn project<P: ProjectObject>(api: &Api<P>, name: &str) -> Result<Option<P>, RequestError> {
+    api.get_opt(name).await.reading(&format!("get {} {name}", P::kind(&())))
 }
 
 /// Lists the objects of a project: the digest state of each, and its version.
@@ -68,21 +68,23 @@ pub(super) async fn objects(
 
 /// Whether an object belongs to this project, by its owner, or without one by its spec.
 fn belongs(object: &Connector, owner: &Owner) -> bool {
-    let named = named_owner(object.owner_references());
-    named.unwrap_or(&object.spec.project_ref.name) == owner.name
+    named_owner(object.owner_references()).as_ref().unwrap_or(&object.spec.project_ref) == &owner.project
 }
 
-/// Returns the name of the `ConnectProject` that owns an object.
-fn named_owner(owners: &[OwnerReference]) -> Option<&str> {
-    let kind = ConnectProject::kind(&());
-    owners.iter().find(|owner| owner.kind == kind).map(|owner| owner.name.as_str())
+/// Returns the project that owns an object.
+fn named_owner(owners: &[OwnerReference]) -> Option<ProjectRef> {
+    owners.iter().find_map(|owner| {
+        let kind = [ProjectKind::ConnectProject, ProjectKind::ClusterConnectProject];
+        let kind = kind.into_iter().find(|kind| kind.as_str() == owner.kind)?;
+        Some(ProjectRef { kind, name: owner.name.clone() })
+    })
 }
 
-/// Returns the name of the project of an object, as far as its metadata shows it.
+/// Returns the project of an object, as far as its metadata shows it.
 #[must_use]
-pub fn project_of(meta: &ObjectMeta) -> Option<&str> {
-    let by_name = meta.name.as_deref().and_then(names::project_of);
-    meta.owner_references.as_deref().and_then(named_owner).or(by_name)
+pub fn project_of(meta: &ObjectMeta) -> Option<ProjectRef> {
+    let by_name = || meta.name.as_deref().and_then(names::project_of);
+    meta.owner_references.as_deref().and_then(named_owner).or_else(by_name)
 }
 
 /// Returns a resource version as a number; the largest one if it is not a number, so that it never equals a known one.
@@ -121,8 +123,8 @@ pub(super) async fn look(
         let desired = desired(owner, connector);
         let is_written =
             |name: String| kept.get(&name).is_some_and(|kept| kept.print.intact && kept.print.digest == desired.digest);
-        let written = is_written(names::usual(&owner.name, &desired.identity))
-            || is_written(names::by_id(&owner.name, &desired.identity));
+        let written = is_written(names::usual(&owner.project, &desired.identity))
+            || is_written(names::by_id(&owner.project, &desired.identity));
         seen.push(ObservedObject { identity: desired.identity.clone(), digest: desired.digest.clone() });
         // With the others beside it, what is needed might not fit again.
         let is_kept = if needed.is_empty() { !written } else { needed.contains(&desired.identity.id) };
@@ -191,7 +193,8 @@ mod tests {
         for (seconds, expected) in [(10, Ok(50)), (30, Err(Failure::NoAnswer))] {
             let clock = Clock::stepped(Timestamp::UNIX_EPOCH);
             let api = Slow(clock.clone(), Duration::from_secs(seconds));
-            let owner = Owner { name: "shop".into(), uid: "1".into() };
+            let project = ProjectRef { kind: ProjectKind::ConnectProject, name: "shop".into() };
+            let owner = Owner { project, uid: "1".into() };
             let filter = serde_json::from_value(serde_json::json!({"private": false})).expect("a filter");
             let (kept, needed) = (BTreeMap::new(), BTreeSet::new());
             let read = look(&api, &clock, &filter, &owner, &kept, &needed).await;

@@ -62,7 +62,7 @@ impl Scope {
         // A project may be named by a resource of any install, so the selector does not apply to projects.
         let config = match K::KIND {
             Kind::Project | Kind::ClusterProject => config(),
-            Kind::Deployment | Kind::Staged | Kind::Check | Kind::Mirror => config().labels(&self.selector),
+            _ => config().labels(&self.selector),
         };
         let watcher = watcher(api, config).default_backoff();
         let events = watcher.inspect(self.note_known_objects::<K>());
@@ -123,9 +123,11 @@ impl Scope {
                     }
                     for object_ref in changes.note(&event) {
                         context.changed(&object_ref);
-                        // Count it as delivered from here on, so that the resync does not report it as missed.
-                        context.tracker.event(&object_ref);
-                        context.enqueue(object_ref);
+                        for object_ref in object_ref.with_mirror() {
+                            // Count it as delivered from here on, so that the resync does not report it as missed.
+                            context.tracker.event(&object_ref);
+                            context.enqueue(object_ref);
+                        }
                     }
                 }
                 Err(error) => {

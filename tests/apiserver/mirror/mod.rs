@@ -4,6 +4,7 @@ mod bounds;
 mod by_hand;
 mod follows;
 mod refused;
+mod shared;
 mod trouble;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use connect_operator::crd::{ConnectProject, Connector};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
 use kube::ResourceExt;
-use kube::api::ListParams;
+use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
 
 use crate::manifests::with_spec;
@@ -102,7 +103,11 @@ async fn look(shop: &Shop) {
 
 /// The objects by name.
 async fn objects(shop: &Shop) -> BTreeMap<String, Connector> {
-    let list = shop.api::<Connector>().list(&ListParams::default()).await.unwrap();
+    objects_of(&shop.api()).await
+}
+
+async fn objects_of(api: &Api<Connector>) -> BTreeMap<String, Connector> {
+    let list = api.list(&ListParams::default()).await.unwrap();
     list.items.into_iter().map(|object| (object.name_any(), object)).collect()
 }
 
@@ -116,10 +121,15 @@ async fn versions(shop: &Shop) -> BTreeMap<String, String> {
     objects(shop).await.into_iter().map(|(name, object)| (name, object.resource_version().unwrap())).collect()
 }
 
-/// Returns once exactly these objects exist.
+/// Returns once exactly these objects exist in the shop's namespace.
 async fn until_there_are(shop: &Shop, names: &[&str]) {
+    until_exactly(shop.api(), names).await;
+}
+
+/// Returns once exactly these objects exist.
+async fn until_exactly(api: Api<Connector>, names: &[&str]) {
     let wanted: BTreeSet<_> = names.iter().map(|name| (*name).to_owned()).collect();
-    let api = shop.api::<Connector>();
+    let listed = api.clone();
     let seen = async {
         use futures::TryStreamExt as _;
         use kube::runtime::{WatchStreamExt as _, reflector, watcher};
@@ -135,7 +145,7 @@ async fn until_there_are(shop: &Shop, names: &[&str]) {
         }
     };
     let seen = in_time(seen).await;
-    assert!(seen.is_ok(), "not in time: {wanted:?}, but {:?}", names_of(shop).await);
+    assert!(seen.is_ok(), "not in time: {wanted:?}, but {:?}", objects_of(&listed).await.into_keys());
 }
 
 /// Returns once a condition outside the watched objects holds.

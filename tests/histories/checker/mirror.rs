@@ -113,8 +113,8 @@ impl Checker {
             let absent = self.mirrors.absent.get(&(operator, id.clone())).is_some_and(|times| *times >= READS);
             let twin =
                 self.mirrors.objects.iter().any(|(key, other)| key.namespace == *namespace && self::id(other) == id);
-            let refs = [ObjectRef::mirror(namespace, PROJECT_NAME), ObjectRef::project(namespace, PROJECT_NAME)];
-            let began = refs.iter().filter_map(|object_ref| self.began.get(object_ref)).min().copied();
+            let refs = ObjectRef::project(namespace, PROJECT_NAME).with_mirror();
+            let began = refs.filter_map(|object_ref| self.began.get(&object_ref)).min().copied();
             let since = began.unwrap_or_else(|| now.saturating_sub(LONGEST_RECONCILE).unwrap_or(Timestamp::MIN));
             let unwanted = self.mirrors.unwanted.get(namespace).is_some_and(|until| *until >= since);
             return (!(absent || twin || unwanted)).then(|| format!("removed without {READS} reads that lack it"));

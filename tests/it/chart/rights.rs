@@ -40,7 +40,12 @@ const SHARED: [&str; 5] = [
     "core/namespaces: list watch",
 ];
 const SHARED_EVENTS: [&str; 1] = ["events.k8s.io/events: create patch"];
-const SHARED_SECRETS: [&str; 1] = ["core/secrets: watch"];
+const SHARED_OWN: [&str; 4] = [
+    "connect-operator.io/connectors/status: patch",
+    "connect-operator.io/connectors: create delete get list patch watch",
+    "core/secrets: watch",
+    "events.k8s.io/events: create patch",
+];
 
 /// The rights in the operator's own namespace.
 const OWN: [&str; 3] = [
@@ -128,7 +133,7 @@ fn the_rights_are_these_and_no_others() {
                 at("shop", &WATCHED),
                 at("everywhere", &SHARED),
                 at("default", &SHARED_EVENTS),
-                at("connect-operator", &SHARED_SECRETS),
+                at("connect-operator", &SHARED_OWN),
                 own.clone(),
             ],
         ),
@@ -190,5 +195,5 @@ fn the_page_about_security_has_the_same_rights() {
     assert_eq!(words(&roles[2]["rules"]), expected(&OUTPUTS));
     assert_eq!(words(&shared[0]["rules"]), expected(&SHARED));
     assert_eq!(words(&shared[1]["rules"]), expected(&SHARED_EVENTS));
-    assert_eq!(words(&shared[2]["rules"]), expected(&SHARED_SECRETS));
+    assert_eq!(words(&shared[2]["rules"]), expected(&SHARED_OWN));
 }

@@ -13,7 +13,7 @@ use connect_operator::controllers::context::Context;
 use connect_operator::controllers::digest::DigestKey;
 use connect_operator::controllers::events;
 use connect_operator::controllers::manager::{self, Options};
-use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::object_ref::{Kind, ObjectRef};
 use connect_operator::controllers::project_quota::ProjectLimits;
 use connect_operator::controllers::resync::{INTERVAL, note, resync};
 use connect_operator::controllers::tracker::ReconcileTracker;
@@ -76,12 +76,12 @@ async fn a_change_that_no_event_enqueued_is_found_within_minutes_and_nothing_els
     for name in ["as-it-was", "edited", "never-ran"] {
         let object = named(name, 1);
         if name != "never-ran" {
-            note(&context.given, &object);
+            note(&context.given, Kind::Deployment, &object);
         }
         writer.apply_watcher_event(&Event::Apply(object));
     }
     writer.apply_watcher_event(&Event::Apply(named("edited", 2)));
-    let resync = tokio::spawn(resync(store, Arc::clone(&context), 1));
+    let resync = tokio::spawn(resync(Kind::Deployment, store, Arc::clone(&context), 1));
     let [edited, never_ran] = ["edited", "never-ran"].map(|name| ObjectRef::deployment("shop", name));
 
     // The resync draws its first time once it begins to wait.
@@ -99,8 +99,8 @@ async fn a_change_that_no_event_enqueued_is_found_within_minutes_and_nothing_els
     assert!(enqueued.is_empty());
 
     // One object was reconciled since, the other one does not exist any more.
-    note(&context.given, &named("edited", 2));
-    note(&context.given, &named("never-ran", 1));
+    note(&context.given, Kind::Deployment, &named("edited", 2));
+    note(&context.given, Kind::Deployment, &named("never-ran", 1));
     events::gone(&context, &never_ran);
     writer.apply_watcher_event(&Event::Delete(named("never-ran", 1)));
     for _ in 0..100 {

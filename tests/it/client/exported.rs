@@ -13,6 +13,7 @@ use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 
 use super::limits::closed_port;
+use super::listen;
 use super::remote::{Remote, answer, endpoint, with_header};
 use crate::patience::brief;
 
@@ -27,7 +28,7 @@ impl Exported {
     fn listen() -> (Self, tracing::subscriber::DefaultGuard) {
         let exported = Self::default();
         let subscriber = tracing_subscriber::registry().with(exported.clone());
-        (exported, tracing::subscriber::set_default(subscriber))
+        (exported, listen(subscriber))
     }
 
     fn take(&self) -> Vec<Fields> {
@@ -35,7 +36,6 @@ impl Exported {
     }
 }
 
-/// It chooses the spans itself: with a filter of the layer, what is enabled depends on what other tests listen to meanwhile.
 impl Layer<Registry> for Exported {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, Registry>) {
         if attributes.metadata().target() != trace::EXPORTED {

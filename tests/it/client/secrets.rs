@@ -74,7 +74,7 @@ impl Log {
         }
         let log = Self::default();
         let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(log.clone());
-        (log, tracing::subscriber::set_default(tracing_subscriber::registry().with(layer)))
+        (log, super::listen(tracing_subscriber::registry().with(layer)))
     }
 
     fn text(&self) -> String {

@@ -192,16 +192,21 @@ async fn nothing_is_sent_inside_retry_after() {
 
 #[tokio::test]
 async fn rule_21_a_call_is_held_back_with_the_same_message_after_each_attempt() {
-    for number in ["one", "two"] {
+    let expected = "the request is held back: the service answered 503: no (getDeploymentByKey)";
+    let of_client = "the request is held back: no (getDeploymentByKey)";
+    for (failed, number, expected) in [
+        (answered(503, None), "one", expected),
+        (answered(503, None), "two", expected),
+        (failure(Failure::HeldBack), "one", of_client),
+    ] {
         let bench = Bench::new(1, 16);
         bench.settle().await;
-        let refused = retry_after(answered(503, None), 7_000);
+        let refused = retry_after(failed, 7_000);
         let refused = ApiError { message: "no".into(), correlation_id: Some(number.into()), ..refused };
         bench.service.world().mood = Mood::Fails(refused);
         let (api, by_key) = (bench.remote.api(), Selector::Key("tax".into()));
         assert!(api.deployment(&by_key).await.is_err());
         let error = api.deployment(&by_key).await.expect_err("it is held back");
-        let expected = "the request is held back: the service answered 503: no (getDeploymentByKey)";
         assert_eq!(error.to_string(), expected);
     }
 }

@@ -254,9 +254,10 @@ impl KnownObjects {
             permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
         }
         context.tracker.inventory.seen(&object_ref, object.reported_state());
-        if let Some((spec, status)) = object.as_project() {
+        if K::KIND.is_project() {
             let selected = context.foreign_installs.selects(object.labels());
-            let state = connector::reported_state(spec, status).filter(|_| selected);
+            let project = object.as_project().filter(|_| selected);
+            let state = project.and_then(|(spec, status)| connector::reported_state(spec, status));
             context.tracker.inventory.seen(&ObjectRef::mirror_of(&object_ref), state);
         }
         let named = match K::KIND {

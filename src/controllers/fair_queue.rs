@@ -4,6 +4,8 @@
 //! That is why no object waits there: [`super::manager`] passes an object to the controller only when this queue has a
 //! slot for it.
 //!
+//! An object without a namespace counts as one of its own.
+//!
 //! - A namespace takes no further slot while it holds three times as many as are free ([`HELD_FOR_EACH_FREE`]), and never
 //!   the last free one, so that slots are left for others, also if its reconciles hang. Otherwise no object waits while
 //!   a slot is free.
@@ -46,9 +48,9 @@ impl FairQueue {
         if let Some(again) = self.active.get_mut(&object_ref) {
             *again = true;
         } else if self.queued.insert(object_ref.clone()) {
-            match self.waiting.iter_mut().find(|(namespace, _)| *namespace == object_ref.namespace) {
+            match self.waiting.iter_mut().find(|(namespace, _)| namespace == namespace_of(&object_ref)) {
                 Some((_, objects)) => objects.push_back(object_ref),
-                None => self.waiting.push_back((object_ref.namespace.clone(), [object_ref].into())),
+                None => self.waiting.push_back((namespace_of(&object_ref).clone(), [object_ref].into())),
             }
         }
     }
@@ -78,16 +80,22 @@ impl FairQueue {
     /// Frees the slot of an object whose reconcile has ended.
     pub fn done(&mut self, object_ref: ObjectRef) {
         let Some(again) = self.active.remove(&object_ref) else { return };
-        if let Some(held) = self.held.get_mut(&object_ref.namespace) {
+        let namespace = namespace_of(&object_ref);
+        if let Some(held) = self.held.get_mut(namespace) {
             *held -= 1;
             if *held == 0 {
-                self.held.remove(&object_ref.namespace);
+                self.held.remove(namespace);
             }
         }
         if again {
             self.push(object_ref);
         }
     }
+}
+
+/// Returns the namespace whose slots an object uses; one without a namespace shares them with no other.
+fn namespace_of(object_ref: &ObjectRef) -> &String {
+    if object_ref.namespace.is_empty() { &object_ref.name } else { &object_ref.namespace }
 }
 
 #[cfg(test)]

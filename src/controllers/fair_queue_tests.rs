@@ -26,6 +26,20 @@ fn then(queue: &mut FairQueue, steps: &str) -> String {
 }
 
 #[test]
+fn an_object_without_a_namespace_shares_slots_with_no_other() {
+    let mut queue = FairQueue::new(2);
+    let mirrors = ["shop", "yard"].map(|name| ObjectRef::mirror_of(&ObjectRef::cluster_project(name)));
+    for mirror in mirrors.clone() {
+        queue.push(mirror);
+    }
+    assert_eq!(begin(&mut queue), "shop yard");
+    for mirror in mirrors {
+        queue.done(mirror);
+    }
+    assert!(queue.held.is_empty(), "nothing is kept");
+}
+
+#[test]
 fn slots_are_shared_fairly_between_namespaces() {
     for (case, slots, steps) in [
         ("a namespace leaves one of three slots", 3, vec![("+a1 +a2 +a3 +a4", "a1 a2"), ("-a2", "a3"), ("+b1", "b1")]),

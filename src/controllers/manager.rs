@@ -19,13 +19,14 @@ use futures::stream::{BoxStream, Stream, StreamExt};
 use futures::{FutureExt, future};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::NamespaceResourceScope;
+use kube::core::error_boundary::InvalidObject;
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use tokio::sync::Semaphore;
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 
 use self::dispatch::{Route, dispatch};
@@ -287,9 +288,8 @@ impl Scope {
         K: Reconciled<Object = K> + Object + ManagedKind + Serialize,
     {
         let Watched { stream, store, unreadable } = self.objects::<K>(api);
-        let reports = readable::report::<K>(unreadable, Arc::clone(&self.context));
         let runs = self.reconciles::<K>(stream, store, route);
-        future::select(runs, reports.boxed()).map(|_| ()).boxed()
+        self.with_reports::<K>(runs, unreadable)
     }
 
     /// Runs the controller of one kind of project and that of the mirrors, on one watch.
@@ -298,10 +298,21 @@ impl Scope {
         P: Reconciled<Object = P> + ProjectObject + Serialize,
     {
         let Watched { stream, store, unreadable } = self.objects::<P>(api);
-        let reports = readable::report::<P>(unreadable, Arc::clone(&self.context));
         let mirrors = self.reconciles::<MirrorOf<P>>(futures::stream::pending().boxed(), store.clone(), route);
-        let runs = future::join(self.reconciles::<P>(stream, store, route), mirrors);
-        future::select(runs.boxed(), reports.boxed()).map(|_| ()).boxed()
+        let runs = future::join(mirrors, self.reconciles::<P>(stream, store, route)).map(|_| ());
+        self.with_reports::<P>(runs.boxed(), unreadable)
+    }
+
+    /// Runs controllers, and reports the objects that cannot be read beside them.
+    fn with_reports<K: Object + ManagedKind>(
+        &self,
+        runs: BoxFuture<'static, ()>,
+        unreadable: Receiver<InvalidObject>,
+    ) -> BoxFuture<'static, ()> {
+        let reports = readable::report::<K>(unreadable, Arc::clone(&self.context));
+        // The reports end with the watch, which may end before the last reconcile.
+        let reports = reports.then(|()| future::pending::<()>());
+        future::select(runs, reports.boxed()).map(|_| ()).boxed()
     }
 
     /// Reconciles what is enqueued, until it is stopped. `watch` has to be polled; it fills the store.
@@ -338,7 +349,7 @@ impl Scope {
         let stopped = self.stopped();
         async move {
             stopped.await;
-            if store.wait_until_ready().now_or_never().is_some() {
+            if let Some(Ok(())) = store.wait_until_ready().now_or_never() {
                 future::pending::<()>().await;
             }
         }

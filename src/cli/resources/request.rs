@@ -65,8 +65,8 @@ Examples:
 
 /// Read the remote now, instead of at the next interval.
 ///
-/// Sets the annotation connect-operator.io/reconcile-requested-at. For a ConnectProject, the operator reads the registry
-/// for spec.registry.
+/// Sets the annotation connect-operator.io/reconcile-requested-at. For a project, the operator reads the registry for
+/// spec.registry.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = RECONCILE_EXAMPLES)]
 #[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Reconcile.types())))))]

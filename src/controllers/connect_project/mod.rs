@@ -89,8 +89,11 @@ async fn reconcile_project<P: ProjectObject>(
     unwritten: &Unwritten,
 ) -> Result<ReconcileOutcome, kube::Error> {
     let api = P::api(context.client.clone(), &object_ref.namespace);
-    let manages =
-        context.foreign_installs.selects(object.labels()) && !foreign_leases::is_left(context, object_ref, &*object);
+    let selected = context.foreign_installs.selects(object.labels());
+    if !selected {
+        context.foreign_installs.free(object_ref);
+    }
+    let manages = selected && !foreign_leases::is_left(context, object_ref, &*object);
     let users = if object.meta().deletion_timestamp.is_some() {
         match remove_finalizer_when_unused(&api, &*object, context, object_ref).await? {
             Use::None => return Ok(ReconcileOutcome::Gone),

@@ -209,6 +209,12 @@ impl Mirrors {
         })
     }
 
+    /// Returns whether a reconcile of this process has listed its objects.
+    #[must_use]
+    pub fn has_begun(&self, object_ref: &ObjectRef) -> bool {
+        self.lock().get(object_ref).is_some_and(|mirror| mirror.begun)
+    }
+
     /// Returns the number of failed reads in a row.
     #[must_use]
     pub fn failures(&self, object_ref: &ObjectRef) -> u32 {

@@ -42,6 +42,7 @@ use self::status::MirrorReport;
 use super::conditions::ConditionUpdate;
 use super::context::{Context, Project};
 use super::event_reason::EventReason;
+use super::foreign_installs::FOREIGN_AGAIN;
 use super::foreign_leases;
 use super::managed_kind;
 use super::object;
@@ -53,6 +54,7 @@ use super::refusal;
 use super::remote::Remote;
 use super::tracker::ReconcileOutcome;
 use crate::crd::Connector;
+use crate::leader::LeaseName;
 use crate::names::RECONCILE_REQUESTED_AT;
 
 /// Objects that are written concurrently.
@@ -72,14 +74,18 @@ pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) 
         context: &context,
         object_ref: &object_ref,
     };
-    let labels = run.object.labels();
-    if !context.foreign_installs.selects(labels) || foreign_leases::is_left(&context, &object_ref, &*run.object) {
-        gone(&context, &object_ref);
-        return (Action::await_change(), ReconcileOutcome::Gone);
+    let selected = context.foreign_installs.selects(run.object.labels());
+    if !selected {
+        context.foreign_installs.free(&object_ref);
     }
-    match run.reconcile().await {
+    let leaves = !selected || foreign_leases::is_left(&context, &object_ref, &*run.object);
+    let ended = if leaves { run.leave().await } else { run.reconcile().await };
+    match ended {
         Ok(again) => {
             context.requeue_timers.set(&object_ref, again);
+            if leaves {
+                return (Action::await_change(), ReconcileOutcome::Gone);
+            }
             let reason = match context.mirrors.outcome(&object_ref) {
                 Some(Outcome::MirrorReport(report)) => Some(report.condition.reason),
                 Some(Outcome::Cleared) | None => None,
@@ -183,12 +189,38 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         self.follow(asked, &remote, kept, &known).await
     }
 
-    /// Whether the project still requests this mirror. The reconcile started with an older object; a newer one enqueues
-    /// the next.
+    /// Leaves the mirror to another install. The objects of a shared project that this process has mirrored are removed once
+    /// the other install has claimed the project, if it writes its own in another namespace: nobody would follow the registry
+    /// here any more.
+    async fn leave(&self) -> Result<Option<Duration>, RequestError> {
+        let foreign = &self.context.foreign_installs;
+        if self.object_ref.namespace.is_empty() && self.context.mirrors.has_begun(self.object_ref) {
+            let claimed = self.object.controller().filter(|claimed| foreign.mine().as_deref() != Some(&**claimed));
+            match claimed.and_then(|claimed| claimed.parse::<LeaseName>().ok()) {
+                Some(other) if other.namespace != self.context.copies.namespace() => {
+                    act::remove_all(&self.objects, &self.owner).await?;
+                }
+                None if foreign.mine().is_some() => return Ok(Some(FOREIGN_AGAIN)),
+                _ => {}
+            }
+        }
+        self.context.mirrors.forget(self.object_ref);
+        Ok(None)
+    }
+
+    /// Whether the project still requests this mirror, of this install. The reconcile started with an older object; a newer
+    /// one enqueues the next.
     async fn is_wanted(&self, asked: &Asked) -> Result<bool, RequestError> {
         let project = observe::project(&self.projects, &self.object_ref.name).await?;
+        let foreign = &self.context.foreign_installs;
+        let is_ours = |project: &P| {
+            let claimed = project.controller();
+            foreign.selects(project.labels())
+                && (foreign.mine().is_none() || claimed.as_deref() == foreign.mine().as_deref())
+        };
         Ok(project.is_some_and(|project| {
-            !is_deleting(&project)
+            is_ours(&project)
+                && !is_deleting(&project)
                 && project::may_have_objects(&project)
                 && project.project().registry.as_ref() == Some(&asked.filter)
         }))
@@ -354,6 +386,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             self.enqueue_project(self.context.mirrors.cleared(self.object_ref));
         } else {
             self.context.mirrors.forget(self.object_ref);
+            self.context.foreign_installs.free(self.object_ref);
         }
         Ok(None)
     }

@@ -144,15 +144,24 @@ impl Scope {
     pub(super) fn mirrored(&self) -> BoxFuture<'static, ()> {
         let context = self.context.clone();
         let mut mirrored_objects = MirroredObjects::new(self.namespace.clone());
+        let mut refused = false;
         watcher(self.api::<PartialObjectMeta<Connector>>(), config())
             .default_backoff()
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {
-                    Ok(event) => mirrored_objects.note(&context, &event),
+                    Ok(event) => {
+                        refused = false;
+                        mirrored_objects.note(&context, &event);
+                    }
                     Err(error) => {
                         context.tracker.watch_interrupted(Kind::Mirror.as_str());
-                        tracing::warn!(%error, "the watch of Connector objects was interrupted and is retried");
+                        // An install that mirrors nothing may lack the right for a long time.
+                        let was_refused = refused;
+                        refused = matches!(&error, watcher::Error::InitialListFailed(error) if refusal::cannot_be_seen(error));
+                        if !(refused && was_refused) {
+                            tracing::warn!(%error, "the watch of Connector objects was interrupted and is retried");
+                        }
                     }
                 }
                 future::ready(())

@@ -285,7 +285,11 @@ impl Remote {
             operation,
             failure: Failure::HeldBack,
             // A status contains this message, and each attempt has another correlation id (rule 21).
-            message: if outage.error.is_held_back() { outage.error.message.clone() } else { outage.error.without_ids() },
+            message: if outage.error.is_held_back() {
+                outage.error.message.clone()
+            } else {
+                outage.error.without_ids()
+            },
             correlation_id: None,
             retry_after: Some(between(now, outage.until)),
         })

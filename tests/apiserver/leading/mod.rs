@@ -1,4 +1,4 @@
 //! Which replica and which install reconciles, on real Leases: one of several replicas, and each install its share.
 
 mod election;
-mod shards;
+pub(crate) mod shards;

@@ -32,7 +32,7 @@ use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
 /// An install of the operator: its controllers, and its leading replica.
-struct Install {
+pub(crate) struct Install {
     name: LeaseName,
     election: Option<Election>,
     end: oneshot::Sender<()>,
@@ -46,7 +46,7 @@ const PATIENT: Timing =
 impl Install {
     /// Starts an install that holds the Lease of this name in the namespace `home`, and reconciles what the selector
     /// selects.
-    async fn start(shop: &Shop, home: &Sandbox, lease: &str, selector: &str) -> Self {
+    pub(crate) async fn start(shop: &Shop, home: &Sandbox, lease: &str, selector: &str) -> Self {
         Self::start_as(shop, home, Some((lease, PATIENT)), selector).await
     }
 
@@ -56,6 +56,7 @@ impl Install {
         let lease = lease.map(|(name, _)| name);
         let clock = Clock::system();
         let scope = Scope::new(std::slice::from_ref(&shop.sandbox.namespace), selector).expect("a selector");
+        let scope = scope.with_cluster_projects(shop.cluster_projects);
         let name = LeaseName { namespace: home.namespace.clone(), name: lease.unwrap_or("none").to_owned() };
         let mut election = timing.map(|timing| {
             let fence = Fence::closed(clock.clone());
@@ -95,7 +96,7 @@ impl Install {
     }
 
     /// As on SIGTERM.
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         let _ = self.end.send(());
         in_time(self.ended).await.expect("it ends in time").expect("it ends without an error");
         if let Some(election) = self.election {

@@ -135,9 +135,15 @@ async fn until_exactly(api: Api<Connector>, names: &[&str]) {
         use kube::runtime::{WatchStreamExt as _, reflector, watcher};
         let (reader, writer) = reflector::store::<Connector>();
         let mut events = Box::pin(watcher(api, watcher::Config::default()).default_backoff().reflect(writer));
+        let mut listed = false;
         loop {
-            // The watch retries after an error.
-            let _ = events.try_next().await;
+            match events.try_next().await {
+                // Until the first list is complete, the store is empty.
+                Ok(Some(watcher::Event::InitDone)) => listed = true,
+                // The watch retries after an error.
+                _ if !listed => continue,
+                _ => {}
+            }
             let there: BTreeSet<_> = reader.state().iter().map(|object| object.name_any()).collect();
             if there == wanted {
                 return;

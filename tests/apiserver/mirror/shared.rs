@@ -8,8 +8,10 @@ use kube::runtime::wait;
 
 use super::*;
 use crate::chart::rights::give;
-use crate::rules::sharing::{SHARED, closed, shared, until_shared};
+use crate::leading::shards::Install;
+use crate::rules::sharing::{SHARED, closed, put_secret, shared, until_shared};
 use crate::security::client_of;
+use crate::shop::CREDENTIALS;
 
 /// Returns the object once this holds.
 async fn until(api: &Api<Connector>, name: &str, holds: impl Fn(&Connector) -> bool) {
@@ -79,4 +81,47 @@ async fn a_shared_project_mirrors_into_the_operators_namespace() {
     projects.delete(SHARED, &DeleteParams::default()).await.unwrap();
     in_time(wait::await_condition(projects, SHARED, gone)).await.expect("the project goes").unwrap();
     until_exactly(api, &[]).await;
+}
+
+#[tokio::test]
+async fn an_install_that_hands_a_shared_project_over_removes_its_objects() {
+    let (shop, one) = closed().await;
+    let other = one.another().await;
+    put_secret(&other, CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
+    offer(&shop, &[record("a", 1)]);
+    let installs =
+        [Install::start(&shop, &one, "one", "team=a").await, Install::start(&shop, &other, "other", "team=b").await];
+    let mirroring = |team: &str| {
+        let mut project = with_spec(shared(&shop, &json!({})), &json!({"registry": everything()}));
+        project["metadata"]["labels"] = json!({"team": team});
+        project
+    };
+    let objects = [&one, &other].map(|home| Api::<Connector>::namespaced(home.client.clone(), &home.namespace));
+    for (team, here, there) in [("a", 0, 1), ("b", 1, 0), ("a", 0, 1)] {
+        shop.sandbox.apply(&mirroring(team)).await.unwrap();
+        until_exactly(objects[here].clone(), &["shared.a--cluster"]).await;
+        until_exactly(objects[there].clone(), &[]).await;
+    }
+    for install in installs {
+        install.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_waits_for_a_mirror_in_progress() {
+    let mut shop = Shop::open().await;
+    shop.dev.clear_faults();
+    answer(&shop, page(&[record("a", 1)], 2), Some(1));
+    let body = json!({"limit": 1, "offset": 1, "count": 1, "total": 2, "results": [record("b", 1)]});
+    let slow = FaultAnswer { delay_ms: 2_000, status: Some(200), body: Some(body), ..FaultAnswer::default() };
+    shop.dev.fault(Fault { count: Some(1), ..Fault::of("searchConnectors", slow) }).unwrap();
+    shop.sandbox.apply(&mirroring(&shop, PROJECT, &everything())).await.unwrap();
+    let arrived = async {
+        while shop.calls("searchConnectors") == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    in_time(arrived).await.expect("a first page is read");
+    shop.stop_operator().await;
+    assert_eq!(names_of(&shop).await, ["shop.a", "shop.b"]);
 }

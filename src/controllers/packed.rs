@@ -1,7 +1,7 @@
 //! An object as the store of a watch keeps it: as compressed JSON, because most objects are settled and wait.
 //! Deserialized, each takes about three times as much memory as its JSON, in dozens of small pieces.
 //!
-//! Next: `manager.rs`, which unpacks an object for each reconcile.
+//! Next: `manager/controllers.rs`, which unpacks an object for each reconcile.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Keeps one object that this version cannot deserialize from hiding all others of its kind.
 //!
 //! A newer version may have allowed more: after a rollback, an enum value may be unknown here. Such an object is left
-//! alone, which is reported in the log and in an Event; its claim to a key stays. Next: `manager.rs`, whose watches use
+//! alone, which is reported in the log and in an Event; its claim to a key stays. Next: `manager/watches.rs`, whose watches use
 //! this.
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! The kinds that have a controller: how an object is reconciled, and how many reconciles run at once.
 //!
-//! A new kind is one more `impl` here and in `managed_kind.rs`, and a line in `manager.rs`, which watches it.
+//! A new kind is one more `impl` here and in `managed_kind.rs`, and a line in `manager/controllers.rs`, which watches it.
 
 use std::future::Future;
 use std::marker::PhantomData;

@@ -16,6 +16,7 @@ pub mod names;
 mod observe;
 mod project;
 pub mod status;
+mod wanted;
 
 pub use observe::{project_of, version};
 pub use project::reported_state;
@@ -42,7 +43,6 @@ use self::status::MirrorReport;
 use super::conditions::ConditionUpdate;
 use super::context::{Context, Project};
 use super::event_reason::EventReason;
-use super::foreign_installs::FOREIGN_AGAIN;
 use super::foreign_leases;
 use super::managed_kind;
 use super::object;
@@ -54,7 +54,6 @@ use super::refusal;
 use super::remote::Remote;
 use super::tracker::ReconcileOutcome;
 use crate::crd::Connector;
-use crate::leader::LeaseName;
 use crate::names::RECONCILE_REQUESTED_AT;
 
 /// Objects that are written concurrently.
@@ -187,43 +186,6 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             return Ok(self.rest(&asked));
         }
         self.follow(asked, &remote, kept, &known).await
-    }
-
-    /// Leaves the mirror to another install. The objects of a shared project that this process has mirrored are removed once
-    /// the other install has claimed the project, if it writes its own in another namespace: nobody would follow the registry
-    /// here any more.
-    async fn leave(&self) -> Result<Option<Duration>, RequestError> {
-        let foreign = &self.context.foreign_installs;
-        if self.object_ref.namespace.is_empty() && self.context.mirrors.has_begun(self.object_ref) {
-            let claimed = self.object.controller().filter(|claimed| foreign.mine().as_deref() != Some(&**claimed));
-            match claimed.and_then(|claimed| claimed.parse::<LeaseName>().ok()) {
-                Some(other) if other.namespace != self.context.copies.namespace() => {
-                    act::remove_all(&self.objects, &self.owner).await?;
-                }
-                None if foreign.mine().is_some() => return Ok(Some(FOREIGN_AGAIN)),
-                _ => {}
-            }
-        }
-        self.context.mirrors.forget(self.object_ref);
-        Ok(None)
-    }
-
-    /// Whether the project still requests this mirror, of this install. The reconcile started with an older object; a newer
-    /// one enqueues the next.
-    async fn is_wanted(&self, asked: &Asked) -> Result<bool, RequestError> {
-        let project = observe::project(&self.projects, &self.object_ref.name).await?;
-        let foreign = &self.context.foreign_installs;
-        let is_ours = |project: &P| {
-            let claimed = project.controller();
-            foreign.selects(project.labels())
-                && (foreign.mine().is_none() || claimed.as_deref() == foreign.mine().as_deref())
-        };
-        Ok(project.is_some_and(|project| {
-            is_ours(&project)
-                && !is_deleting(&project)
-                && project::may_have_objects(&project)
-                && project.project().registry.as_ref() == Some(&asked.filter)
-        }))
     }
 
     fn rest(&self, asked: &Asked) -> Option<Duration> {
@@ -365,30 +327,6 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             kept.remove(name);
         }
         Ok(())
-    }
-
-    /// Ends a reconcile whose project was deleted, or changed its filter, while objects were written; removes the
-    /// objects if no mirror is requested any more.
-    async fn abandon(&self) -> Result<Option<Duration>, RequestError> {
-        let project = observe::project(&self.projects, &self.object_ref.name).await?;
-        if project.is_none_or(|project| is_deleting(&project) || project.project().registry.is_none()) {
-            act::remove_all(&self.objects, &self.owner).await?;
-        }
-        Ok(None)
-    }
-
-    /// Removes the objects if no mirror is requested.
-    async fn clear(&self) -> Result<Option<Duration>, RequestError> {
-        let project = observe::project(&self.projects, &self.object_ref.name).await?;
-        let Some(project) = project.filter(|project| project.project().registry.is_none()) else { return Ok(None) };
-        if project::may_have_objects(&project) {
-            act::remove_all(&self.objects, &self.owner).await?;
-            self.enqueue_project(self.context.mirrors.cleared(self.object_ref));
-        } else {
-            self.context.mirrors.forget(self.object_ref);
-            self.context.foreign_installs.free(self.object_ref);
-        }
-        Ok(None)
     }
 
     fn done(&self, asked: Asked, report: MirrorReport) -> Duration {

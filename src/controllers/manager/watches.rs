@@ -15,7 +15,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver};
 
-use super::Scope;
+use super::controllers::Scope;
 use crate::controllers::changes::Changes;
 use crate::controllers::events::{self, KnownObjects, MirroredObjects};
 use crate::controllers::guarded::Guarded;

@@ -1,0 +1,244 @@
+//! The controllers of one scope: each reconciles what is enqueued for one kind, from the store of a watch.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::{self, BoxFuture};
+use futures::stream::{BoxStream, Stream, StreamExt};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::NamespaceResourceScope;
+use kube::core::error_boundary::InvalidObject;
+use kube::runtime::controller::{Action, Controller};
+use kube::runtime::reflector::{self, Store};
+use kube::runtime::watcher;
+use kube::{Api, Resource};
+use serde::Serialize;
+use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender};
+
+use super::dispatch::Route;
+use super::watches::{self, Watched};
+use crate::controllers::context::Context;
+use crate::controllers::events;
+use crate::controllers::guarded::Guarded;
+use crate::controllers::managed_kind::{ManagedKind, Stored as _};
+use crate::controllers::object::Object;
+use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::packed::Packed;
+use crate::controllers::project_object::ProjectObject;
+use crate::controllers::readable;
+use crate::controllers::reconciled::{self, MirrorOf, Reconciled};
+use crate::controllers::references::Named;
+use crate::controllers::resync::{self, resync};
+use crate::controllers::secret;
+use crate::controllers::tracker::ReconcileOutcome;
+use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
+
+/// Returns the watch configuration for Secrets whose values may be used.
+fn secrets_of_interest() -> watcher::Config {
+    let other_installs = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
+    watches::config().fields(&other_installs.join(","))
+}
+
+/// The controllers of one namespace, or of all namespaces.
+pub(super) struct Scope {
+    pub(super) context: Arc<Context>,
+    pub(super) namespace: Option<String>,
+    /// Label selector of the objects to reconcile.
+    pub(super) selector: String,
+    /// Seed of the jitter of resyncs.
+    pub(super) jitter_seed: u64,
+    /// Receives objects whose reconcile has ended.
+    pub(super) done: UnboundedSender<ObjectRef>,
+    pub(super) stop: tokio::sync::watch::Receiver<bool>,
+}
+
+impl Scope {
+    /// Runs all watches and controllers of the scope. Adds the channel of each controller to `route`.
+    pub(super) fn run(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
+        let controllers = [
+            self.controller::<ConnectorDeployment>(self.api(), route),
+            self.controller::<ConnectorStaged>(self.api(), route),
+            self.project_controllers::<ConnectProject>(self.api(), route),
+            self.controller::<ActionCheck>(self.api(), route),
+            self.mirrored(),
+            self.sources::<Secret>(Named::Secret, secrets_of_interest()),
+            self.sources::<ConfigMap>(Named::ConfigMap, watches::config()),
+        ];
+        future::join_all(controllers).map(|_| ())
+    }
+
+    /// Runs the controllers of shared projects, and the watch of the namespaces that may use them.
+    pub(super) fn run_cluster_scoped(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
+        let api = Api::all(self.context.client.clone());
+        let controllers = [self.project_controllers::<ClusterConnectProject>(api, route), self.namespaces()];
+        future::join_all(controllers).map(|_| ())
+    }
+
+    /// Watches what shared projects have in the operator's own namespace: their credentials, and the objects of their mirrors.
+    pub(super) fn run_own_namespace(&self) -> BoxFuture<'static, ()> {
+        let secrets = self.sources::<Secret>(Named::Secret, secrets_of_interest());
+        future::join(secrets, self.mirrored()).map(|_| ()).boxed()
+    }
+
+    /// Runs the controller of one kind, and the watch of its objects, until it is stopped.
+    fn controller<K>(&self, api: Api<Guarded<K>>, route: &mut Route) -> BoxFuture<'static, ()>
+    where
+        K: Reconciled<Object = K> + Object + ManagedKind + Serialize,
+    {
+        let Watched { stream, store, unreadable } = self.objects::<K>(api);
+        let runs = self.reconciles::<K>(stream, store, route);
+        self.with_reports::<K>(runs, unreadable)
+    }
+
+    /// Runs the controller of one kind of project and that of the mirrors, on one watch.
+    fn project_controllers<P>(&self, api: Api<Guarded<P>>, route: &mut Route) -> BoxFuture<'static, ()>
+    where
+        P: Reconciled<Object = P> + ProjectObject + Serialize,
+    {
+        let Watched { stream, store, unreadable } = self.objects::<P>(api);
+        let mirrors = self.reconciles::<MirrorOf<P>>(futures::stream::pending().boxed(), store.clone(), route);
+        let runs = future::join(mirrors, self.reconciles::<P>(stream, store, route)).map(|_| ());
+        self.with_reports::<P>(runs.boxed(), unreadable)
+    }
+
+    /// Runs controllers, and reports the objects that cannot be read beside them.
+    fn with_reports<K: Object + ManagedKind>(
+        &self,
+        runs: BoxFuture<'static, ()>,
+        unreadable: Receiver<InvalidObject>,
+    ) -> BoxFuture<'static, ()> {
+        let reports = readable::report::<K>(unreadable, Arc::clone(&self.context));
+        // The reports end with the watch, which may end before the last reconcile.
+        let reports = reports.then(|()| future::pending::<()>());
+        future::select(runs, reports.boxed()).map(|_| ()).boxed()
+    }
+
+    /// Reconciles what is enqueued, until it is stopped. `watch` has to be polled; it fills the store.
+    fn reconciles<R: Reconciled>(
+        &self,
+        watch: BoxStream<'static, watcher::Result<Packed<R::Object>>>,
+        store: Store<Packed<R::Object>>,
+        route: &mut Route,
+    ) -> BoxFuture<'static, ()> {
+        let (sender, events) = mpsc::unbounded_channel();
+        route.insert(R::KIND, sender);
+        let unlisted = self.stopped_before_the_first_list(store.clone());
+        let seed = self.jitter_seed.wrapping_add(R::KIND as u64);
+        let resync = resync(R::KIND, store.clone(), Arc::clone(&self.context), seed);
+        let runs = Controller::for_stream(watch, store)
+            .reconcile_on(receive(events))
+            .graceful_shutdown_on(self.stopped())
+            .run(
+                |object, context| observed::<R>(object, context).map(Ok::<_, Infallible>),
+                |_, never, _| match *never {},
+                Arc::clone(&self.context),
+            )
+            .for_each(self.after_runs(R::KIND));
+        let runs = future::select(runs.boxed(), unlisted.boxed());
+        future::select(runs, resync.boxed()).map(|_| ()).boxed()
+    }
+
+    /// Completes when the controller is stopped before its initial list is complete. Such a controller has begun no
+    /// reconcile and would wait for ever for the list, which is no longer fetched. Otherwise it never completes.
+    fn stopped_before_the_first_list<K>(&self, store: Store<K>) -> impl Future<Output = ()> + use<K>
+    where
+        K: Object,
+    {
+        let stopped = self.stopped();
+        async move {
+            stopped.await;
+            if let Some(Ok(())) = store.wait_until_ready().now_or_never() {
+                future::pending::<()>().await;
+            }
+        }
+    }
+
+    pub(super) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced(self.context.client.clone(), namespace),
+            None => Api::all(self.context.client.clone()),
+        }
+    }
+
+    /// Frees the slot of each reconcile that has ended. An object that did not exist when its reconcile began is
+    /// forgotten once more, because an earlier reconcile that was in progress may have recorded it again.
+    fn after_runs<K: Resource<DynamicType = ()>>(
+        &self,
+        kind: Kind,
+    ) -> impl FnMut(RunResult<K>) -> future::Ready<()> + Send + use<K> {
+        let context = Arc::clone(&self.context);
+        let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
+        let done = self.done.clone();
+        // There is no receiver when the operator ends.
+        let free = move |object_ref| drop(done.send(object_ref));
+        move |result| {
+            match result {
+                Ok((object, _)) => {
+                    free(ObjectRef::new(kind, &object.namespace.unwrap_or_default(), &object.name));
+                }
+                Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
+                    let namespace = object.namespace.unwrap_or_default();
+                    let object_ref = ObjectRef::new(kind, &namespace, &object.name);
+                    events::gone(&context, &object_ref);
+                    free(object_ref);
+                }
+                Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "the controller reports an error"),
+            }
+            future::ready(())
+        }
+    }
+
+    pub(super) fn stopped(&self) -> impl Future<Output = ()> + Send + Sync + use<> {
+        let mut stop = self.stop.clone();
+        async move {
+            // The sender outlives the controllers; if it did not, they would stop as well.
+            let _ = stop.wait_for(|stop| *stop).await;
+        }
+    }
+}
+
+/// Reconciles an object, with metrics and a trace id. The object is recorded before anything else happens, so that a
+/// change from here on leads to the next reconcile.
+fn observed<R: Reconciled>(
+    packed: Arc<Packed<R::Object>>,
+    context: Arc<Context>,
+) -> impl Future<Output = Action> + Send + use<R> {
+    resync::note(&context.given, R::KIND, &*packed);
+    let tracker = Arc::clone(&context.tracker);
+    let object_ref = packed.reference_as(R::KIND);
+    let began = tracker.begin(&object_ref);
+    async move { began.run(unpacked::<R>(packed, object_ref, context)).await }
+}
+
+/// Reconciles a packed object.
+async fn unpacked<R: Reconciled>(
+    packed: Arc<Packed<R::Object>>,
+    object_ref: ObjectRef,
+    context: Arc<Context>,
+) -> (Action, ReconcileOutcome) {
+    match packed.unpack() {
+        Ok(object) => reconciled::contained::<R>(Arc::new(object), object_ref, context).await,
+        Err(error) => {
+            tracing::error!(%error, "a stored object cannot be read, which is a bug");
+            (Action::await_change(), ReconcileOutcome::Panicked)
+        }
+    }
+}
+
+fn receive<K: Object>(
+    mut events: UnboundedReceiver<ObjectRef>,
+) -> impl Stream<Item = reflector::ObjectRef<K>> + Send + 'static {
+    let named = |object_ref: ObjectRef| {
+        let named = reflector::ObjectRef::new(&object_ref.name);
+        if object_ref.namespace.is_empty() { named } else { named.within(&object_ref.namespace) }
+    };
+    futures::stream::poll_fn(move |task| events.poll_recv(task)).map(named)
+}
+
+type RunResult<K> =
+    Result<(reflector::ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;

@@ -84,7 +84,8 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     }
     Target::default().write(&manifests)?;
     if args.project.is_of_cluster() {
-        tell!("Next: {} adopt {}{} --apply", program(), args.key, args.project.options());
+        let (_, namespace) = args.project.cluster().await?;
+        tell!("Next: {} adopt {}{} --apply", program(), args.key, args.project.options_in(namespace));
     }
     Ok(())
 }

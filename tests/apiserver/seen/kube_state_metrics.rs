@@ -156,11 +156,10 @@ fn status(kind: &str) -> Value {
             json!({"key": "my-connector", "connectorStatus": "Draft",
                 "operation": operation("Update"), "applied": applied})
         }
-        "ConnectProject" => {
+        "ConnectProject" | "ClusterConnectProject" => {
             conditions.push(condition("RegistryMirrored", "True", "Mirrored"));
             json!({})
         }
-        "ClusterConnectProject" => json!({}),
         "ActionCheck" => {
             conditions.push(condition("Suspended", "False", "NotSuspended"));
             json!({"outcome": "Passed", "checkedAt": "2026-01-02T03:04:05Z"})

@@ -63,7 +63,7 @@ pub(super) struct Connection {
 
 /// Which cluster and which namespace.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(super) struct Place {
+pub(super) struct ClusterOptions {
     /// Namespace. Default: that of the context.
     #[arg(long, short, value_name = "NAMESPACE", help_heading = HEADING, add = ArgValueCandidates::new(completion::namespaces))]
     pub(super) namespace: Option<String>,
@@ -75,7 +75,7 @@ pub(super) struct Place {
 /// Returns the command line with the options on each level, hidden where they are not used.
 pub(super) fn everywhere(command: Command) -> Command {
     let options: Vec<Arg> =
-        Place::augment_args(Command::new("")).get_arguments().map(|it| it.clone().global(true)).collect();
+        ClusterOptions::augment_args(Command::new("")).get_arguments().map(|it| it.clone().global(true)).collect();
     let hidden = |command: Command, used: &[&str]| {
         command.args(options.iter().filter(|it| !used.contains(&it.get_id().as_str())).map(|it| it.clone().hide(true)))
     };
@@ -102,7 +102,7 @@ pub(super) fn check(command: &mut Command, matches: &ArgMatches) -> Result<(), c
     }
     let has = |id: &str| leaf.try_contains_id(id).is_ok();
     let given = |id: &str| has(id) && leaf.value_source(id) == Some(ValueSource::CommandLine);
-    let options: Vec<Arg> = Place::augment_args(Command::new("")).get_arguments().cloned().collect();
+    let options: Vec<Arg> = ClusterOptions::augment_args(Command::new("")).get_arguments().cloned().collect();
     let flag = |id: &str| {
         let long = options.iter().find(|it| it.get_id() == id).and_then(Arg::get_long);
         format!("--{}", long.map_or_else(|| id.replace('_', "-"), ToOwned::to_owned))
@@ -178,7 +178,7 @@ fn neither(error: &InferConfigError) -> String {
     format!("no kubeconfig can be used ({why}), and this is no pod: name one with --kubeconfig or KUBECONFIG")
 }
 
-impl Place {
+impl ClusterOptions {
     /// Returns a client of the cluster, and the namespace to use.
     ///
     /// # Errors

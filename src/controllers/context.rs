@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::action_factory::ActionFactory;
 use super::conditions::ConditionUpdate;
 use super::connect_project::copy::Copies;
-use super::connector::memory::Mirrors;
+use super::connector::mirrors::Mirrors;
 use super::connector_deployment;
 use super::connector_deployment::content_cache::ContentCache;
 use super::connector_staged;

@@ -27,7 +27,7 @@ use self::controllers::Scope;
 use self::dispatch::{Route, dispatch};
 use super::action_factory::ActionFactory;
 use super::connect_project::copy::{self, Copies};
-use super::connector::memory::Mirrors;
+use super::connector::mirrors::Mirrors;
 use super::connector_deployment::content_cache::{self, ContentCache};
 use super::connector_deployment::logs;
 use super::context::Context;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Key;
 use crate::history::{Foreign, Reading, Shape};
-use crate::interceptor::{Place, What, lock};
+use crate::interceptor::{Callee, What, lock};
 use crate::remote::{Arrived, Asked, Verb};
 use crate::replay::simulate;
 use crate::settled::unsettled;
@@ -263,7 +263,7 @@ fn the_checker_reports_calls_that_follow_each_other_too_fast() {
         ("one write every 10 s, for ever", Duration::from_secs(10), &[true], "within an hour"),
     ];
     for (case, pause, kinds, wanted) in rows {
-        for place in [Place::Remote, Place::Cluster] {
+        for place in [Callee::Remote, Callee::Cluster] {
             for changes in kinds {
                 let (simulation, ()) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
                     let what = What { place, name: "a call".to_owned(), changes: *changes, send_before: None };

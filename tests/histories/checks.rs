@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Key, Kind};
 use crate::frontend::REPLIES;
 use crate::history::Step;
-use crate::interceptor::{Place, lock};
+use crate::interceptor::{Callee, lock};
 use crate::simulation::{Armed, Outage, Simulation};
 use crate::users::{PROJECT_NAME, SHOP, YARD};
 
@@ -126,7 +126,7 @@ fn fault() -> impl Strategy<Value = Armed> {
         3 => Just(Outage::DieAfter),
     ];
     (outage, any::<bool>(), 0..3_u8).prop_map(|(trouble, changes, skip)| Armed {
-        place: Place::Frontend,
+        place: Callee::Frontend,
         changes,
         skip,
         trouble,

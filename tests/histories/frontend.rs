@@ -14,7 +14,7 @@ use connect_operator::controllers::action_factory::{ActionFactory, DEFAULT_ACTIO
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 
-use crate::interceptor::{Failure, Interceptor, Place, What, lock};
+use crate::interceptor::{Callee, Failure, Interceptor, What, lock};
 use crate::remote::error;
 
 tokio::task_local! {
@@ -93,7 +93,7 @@ impl ActionApi for ActionLine {
     fn send(&self, request: ActionRequest, send_before: Option<Timestamp>) -> Answer<'_, ActionAnswer> {
         let ActionRequest { operation, method, url, .. } = request;
         let what = What {
-            place: Place::Frontend,
+            place: Callee::Frontend,
             name: format!("{method} {url}"),
             changes: method != Method::GET,
             send_before,

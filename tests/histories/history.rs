@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 use crate::checks::{self, CheckShape};
-use crate::interceptor::Place;
+use crate::interceptor::Callee;
 use crate::mirror::{self, Gap, Touch};
 use crate::simulation::{Armed, Outage};
 
@@ -233,8 +233,8 @@ pub(crate) fn outage() -> impl Strategy<Value = Armed> {
     let remote = (remote, prop::bool::weighted(0.7), 0..3_u8);
     let cluster = (cluster, any::<bool>(), 0..6_u8);
     prop_oneof![
-        3 => remote.prop_map(|(outage, changes, skip)| Armed { place: Place::Remote, changes, skip, trouble: outage }),
-        2 => cluster.prop_map(|(outage, changes, skip)| Armed { place: Place::Cluster, changes, skip, trouble: outage }),
+        3 => remote.prop_map(|(outage, changes, skip)| Armed { place: Callee::Remote, changes, skip, trouble: outage }),
+        2 => cluster.prop_map(|(outage, changes, skip)| Armed { place: Callee::Cluster, changes, skip, trouble: outage }),
     ]
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 /// The callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Callee {
     Cluster,
     Remote,
     /// The frontend whose actions are checked.
@@ -22,7 +22,7 @@ pub(crate) enum Place {
 /// What is called.
 #[derive(Clone, Debug)]
 pub(crate) struct What {
-    pub(crate) place: Place,
+    pub(crate) place: Callee,
     /// Shown in reports, such as `PATCH connectordeployments/shop/one status`.
     pub(crate) name: String,
     /// Whether it may change something.

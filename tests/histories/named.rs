@@ -12,12 +12,12 @@ use connect_operator::names;
 use serde::Deserialize;
 
 use crate::history::{Foreign, History, Reading, Shape, Step};
-use crate::interceptor::{Place, lock};
+use crate::interceptor::{Callee, lock};
 use crate::replay::{replay, simulate};
 use crate::simulation::{Armed, Outage, Simulation};
 use crate::users::{RESOURCES, Resource};
 
-fn outage(place: Place, skip: u8, outage: Outage) -> Step {
+fn outage(place: Callee, skip: u8, outage: Outage) -> Step {
     Step::Trouble(Armed { place, changes: true, skip, trouble: outage })
 }
 
@@ -56,22 +56,22 @@ fn each_named_history_reaches_the_requested_state() {
         ("a change, and nothing goes wrong", live(vec![Step::Write(0, debug), Step::Pass(90)]), (1, 1, 0)),
         (
             "rule 6: the answer to a redeploy is lost",
-            live(vec![outage(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(200)]),
+            live(vec![outage(Callee::Remote, 0, LostBack), Step::Secret(2), Step::Pass(200)]),
             (1, 1, 0),
         ),
         (
             "rule 6: a redeploy arrives after its caller gave up",
-            live(vec![outage(Place::Remote, 0, Late(25)), Step::Write(0, debug), Step::Pass(200)]),
+            live(vec![outage(Callee::Remote, 0, Late(25)), Step::Write(0, debug), Step::Pass(200)]),
             (1, 1, 0),
         ),
         (
             "rule 6: killed after a redeploy of secrets only, and down until no trace of it is visible",
-            live(vec![outage(Place::Remote, 0, DieAfter), Step::Secret(2), Step::Pass(20), Step::Freeze(250)]),
+            live(vec![outage(Callee::Remote, 0, DieAfter), Step::Secret(2), Step::Pass(20), Step::Freeze(250)]),
             (1, 2, 1),
         ),
         (
             "rule 6: killed between persisting an operation and its call",
-            live(vec![outage(Place::Remote, 0, DieBefore), Step::Secret(2), Step::Pass(20), Step::Start(0, 3)]),
+            live(vec![outage(Callee::Remote, 0, DieBefore), Step::Secret(2), Step::Pass(20), Step::Start(0, 3)]),
             (1, 1, 0),
         ),
         (
@@ -84,7 +84,7 @@ fn each_named_history_reaches_the_requested_state() {
             History {
                 live: None,
                 ..live(vec![
-                    outage(Place::Remote, 0, Outage::Broken),
+                    outage(Callee::Remote, 0, Outage::Broken),
                     Step::Write(0, shape),
                     Step::Pass(1),
                     Step::Redeploy(0),
@@ -215,7 +215,7 @@ fn rule_4_7_and_15_each_named_history_of_keys_and_versions_reaches_the_requested
         ),
         (
             "rule 7: the digest key is lost while a redeploy is in progress whose answer was lost",
-            live(vec![outage(Place::Remote, 0, LostBack), Step::Secret(2), Step::Pass(4), Step::LoseDigestKey]),
+            live(vec![outage(Callee::Remote, 0, LostBack), Step::Secret(2), Step::Pass(4), Step::LoseDigestKey]),
             (1, 1, 0),
         ),
         (
@@ -267,7 +267,7 @@ fn rule_22_and_24_each_named_history_of_a_deletion_reaches_the_requested_state()
             History {
                 live: None,
                 ..live(vec![
-                    outage(Place::Remote, 0, Late(25)),
+                    outage(Callee::Remote, 0, Late(25)),
                     Step::Write(0, shape),
                     Step::Rest,
                     Step::Delete(0),
@@ -291,7 +291,7 @@ fn rule_22_and_24_each_named_history_of_a_deletion_reaches_the_requested_state()
         (
             "rule 24: a namespace is deleted with everything in it, and the operator dies meanwhile",
             live(vec![
-                outage(Place::Remote, 0, DieBefore),
+                outage(Callee::Remote, 0, DieBefore),
                 Step::Namespace(0, 0),
                 Step::Pass(20),
                 Step::Start(0, 0),
@@ -307,8 +307,8 @@ fn rule_22_and_24_each_named_history_of_a_deletion_reaches_the_requested_state()
                 ..live(vec![
                     Step::Rest,
                     // After the finalizer and the project's count of its users, this delays the write of the operation.
-                    outage(Place::Cluster, 2, Outage::Slow(20)),
-                    outage(Place::Remote, 0, Late(29)),
+                    outage(Callee::Cluster, 2, Outage::Slow(20)),
+                    outage(Callee::Remote, 0, Late(29)),
                     Step::Write(0, shape),
                     Step::Pass(21),
                     Step::Stop(0),
@@ -347,17 +347,17 @@ fn rule_5_an_observation_from_before_a_call_is_not_used_after_it() {
         simulation.calls.clear();
         let after = |place, changes, skip, outage| Armed { place, changes, skip, trouble: outage };
         // The first write reports the change; the second one persists the operation, and the call waits for its answer.
-        simulation.armed.push(after(Place::Cluster, true, 1, Outage::Slow(20)));
+        simulation.armed.push(after(Callee::Cluster, true, 1, Outage::Slow(20)));
         simulation.write(all[0], Shape { level: 1, ..Shape::default() });
         for _ in 0..5 {
             simulation.rest().await;
             simulation.pass(Duration::from_secs(1)).await;
         }
         simulation.pass(Duration::from_secs(15)).await;
-        simulation.armed.push(after(Place::Remote, true, 0, Outage::Unclear));
+        simulation.armed.push(after(Callee::Remote, true, 0, Outage::Unclear));
         // While the first resource waits for its observation, the others begin to wait for theirs.
-        simulation.armed.push(after(Place::Remote, false, 0, Outage::Slow(1)));
-        simulation.armed.push(after(Place::Remote, false, 0, Outage::Slow(25)));
+        simulation.armed.push(after(Callee::Remote, false, 0, Outage::Slow(1)));
+        simulation.armed.push(after(Callee::Remote, false, 0, Outage::Slow(25)));
         for name in &all[1..] {
             simulation.annotate(*name, names::RECONCILE_REQUESTED_AT, 1);
         }
@@ -379,7 +379,7 @@ fn rule_2_a_lost_create_whose_values_are_shown_otherwise_is_left_alone() {
     let reading = Reading { normalise: 1, ..Reading::default() };
     let (simulation, reason) = simulate(0, reading, async |simulation: &mut Simulation| {
         simulation.start(0, 0);
-        let lost = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::LostBack };
+        let lost = Armed { place: Callee::Remote, changes: true, skip: 0, trouble: Outage::LostBack };
         simulation.armed.push(lost);
         // ` error ` is shown as `error`.
         simulation.write(RESOURCES[0], Shape { level: 3, ..Shape::default() });

@@ -20,7 +20,7 @@ use dev_server::{ListQuery, LogQuery, Refusal, World};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
-use crate::interceptor::{Failure, Interceptor, Place, What, lock};
+use crate::interceptor::{Callee, Failure, Interceptor, What, lock};
 use crate::mirror::Registry;
 
 mod staged;
@@ -163,7 +163,7 @@ impl Line {
         send_before: Option<Timestamp>,
         effect: impl FnOnce(&mut Remote, Timestamp) -> Result<T, Refusal> + Send + 'static,
     ) -> Answer<'_, T> {
-        let what = What { place: Place::Remote, name, changes: send_before.is_some(), send_before };
+        let what = What { place: Callee::Remote, name, changes: send_before.is_some(), send_before };
         let (remote, clock) = (Arc::clone(&self.remote), self.clock.clone());
         let effect = move || {
             let mut remote = lock(&remote);

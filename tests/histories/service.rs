@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Key, Kind, Refusal};
 use crate::frontend::CHECKING;
-use crate::interceptor::{Failure, Interceptor, Place, What, lock};
+use crate::interceptor::{Callee, Failure, Interceptor, What, lock};
 
 /// The cluster as one operator reaches it.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ impl Service {
             return Ok(answered(201, &asked.body));
         }
         let what = What {
-            place: Place::Cluster,
+            place: Callee::Cluster,
             name: asked.name(&head.method),
             changes: head.method != Method::GET,
             send_before: None,

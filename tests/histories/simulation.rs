@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::checker::Checker;
 use crate::cluster::Cluster;
-use crate::interceptor::{Call, Effect, Fate, Interceptor, Left, Place, lock};
+use crate::interceptor::{Call, Callee, Effect, Fate, Interceptor, Left, lock};
 use crate::mirror::Registry;
 use crate::operator::{Move, Operator, Own, Reach};
 use crate::remote::Remote;
@@ -33,7 +33,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
 /// A fault that waits for a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Armed {
-    pub(crate) place: Place,
+    pub(crate) place: Callee,
     /// Whether it applies only to calls that may change something.
     pub(crate) changes: bool,
     /// Number of matching calls that pass before.
@@ -292,7 +292,7 @@ impl Simulation {
         let now = self.now();
         self.checker.called(&call.what, call.operator, now);
         let (operator, waited) = (call.operator, between(call.since, self.now()));
-        let remote = call.what.place != Place::Cluster;
+        let remote = call.what.place != Callee::Cluster;
         let too_late = call.what.send_before.is_some_and(|before| self.clocks[call.operator].now() >= before);
         self.log(|| format!("{operator}: {} {outage:?}", call.what.name));
         let fate = match outage {

@@ -11,7 +11,7 @@ const LENGTH: usize = 24;
 
 /// What the address of one application of a deployment depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct AddressParts<'a> {
     /// Id of the application.
     pub(super) id: &'a str,
     /// Region of the deployment.
@@ -20,7 +20,7 @@ pub(super) struct Place<'a> {
     pub(super) kind: &'a DeploymentType,
 }
 
-impl Place<'_> {
+impl AddressParts<'_> {
     /// Returns the address of an application; `None` if its type has none.
     pub(super) fn url(self, connector: &ConnectorDefinition, application: &DeclaredApplication) -> Option<String> {
         let (start, middle) = match &application.application_type {
@@ -122,7 +122,7 @@ mod tests {
                 connector.endpoints.insert("one".into(), endpoint.into());
             }
             let deployment = DeploymentType::from(deployment);
-            let place = Place { id, region, kind: &deployment };
+            let place = AddressParts { id, region, kind: &deployment };
             let url = place.url(&connector, &application);
             assert_eq!(url, expected.map(|rest| format!("https://{rest}")), "{kind} {deployment}");
             assert_eq!(place.topic(&application, 1).is_some(), kind == "event", "{kind}");
@@ -131,7 +131,7 @@ mod tests {
                     place.topic(&application, 2).as_deref(),
                     Some("projects/dev-server/topics/one-0123abcd4567489abcdef012-2")
                 );
-                let on_aws = Place { region: "us-east-2.aws", ..place };
+                let on_aws = AddressParts { region: "us-east-2.aws", ..place };
                 assert_eq!(
                     on_aws.topic(&application, 1).as_deref(),
                     Some("arn:aws:sns:us-east-2:000000000000:one-0123abcd4567489abcdef012-1")

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::addresses::Place;
+use super::addresses::AddressParts;
 use super::build::{self, PlannedOutcome};
 use super::connector::{ConnectorDefinition, Scripts};
 use super::ids::Ids;
@@ -320,7 +320,7 @@ impl Record {
             let id = self.application_ids.get(name).cloned().unwrap_or_default();
             let given = values.application(name);
             let set = given.map_or(&none, |given| &given.values);
-            let place = Place { id: &id, region: &self.region, kind: &self.kind };
+            let place = AddressParts { id: &id, region: &self.region, kind: &self.kind };
             let is_live = self.went_live > 0 && deployed(&declared);
             let schedule = given.map(|given| given.schedule.clone());
             let retry_policy = given.map(|given| given.retry_policy.clone());

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::project::{client_of_resource, options};
 use super::{Failed, absent};
-use crate::cli::cluster::Place;
+use crate::cli::cluster::ClusterOptions;
 use crate::cli::completion;
 use crate::cli::installs::OperatorNamespace;
 use crate::cli::printing::{Reader, offer};
@@ -59,7 +59,7 @@ pub(in crate::cli) struct Logs {
     reach: Reach,
 
     #[command(flatten)]
-    place: Place,
+    place: ClusterOptions,
 }
 
 /// Which entries of a log to print.
@@ -88,7 +88,7 @@ pub(in crate::cli) async fn run(args: Logs) -> Result<(), Failed> {
     let key = object.status.as_ref().and_then(|status| status.key.clone()).unwrap_or_else(|| intent::key(&object));
     let project = &object.spec.project_ref;
     let client = client_of_resource(&client, &namespace, project, (&args.operator, &args.reach)).await?;
-    let place = Place { namespace: Some(namespace), ..args.place };
+    let place = ClusterOptions { namespace: Some(namespace), ..args.place };
     let options = options(Some(project), &place, (&args.operator, &args.reach));
     follow(&client, &Selector::Key(key), &args.entries, &options).await
 }

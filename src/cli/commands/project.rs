@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::{Failed, label};
-use crate::cli::cluster::Place;
+use crate::cli::cluster::ClusterOptions;
 use crate::cli::completion;
 use crate::cli::installs::{self, OperatorNamespace};
 use crate::cli::printing::option;
@@ -46,7 +46,7 @@ pub(super) struct Project {
     reach: Reach,
 
     #[command(flatten)]
-    place: Place,
+    place: ClusterOptions,
 }
 
 /// Why no project can be called.
@@ -121,7 +121,7 @@ impl Project {
 
     /// The same, for a command that works in `namespace` whatever the context is by then.
     pub(super) fn options_in(&self, namespace: String) -> String {
-        let place = Place { namespace: Some(namespace), ..self.place.clone() };
+        let place = ClusterOptions { namespace: Some(namespace), ..self.place.clone() };
         options(self.reference.as_ref(), &place, (&self.operator, &self.reach))
     }
 
@@ -135,7 +135,7 @@ impl Project {
 /// Returns the options that select a project, as a user types them, each after a blank.
 pub(super) fn options(
     reference: Option<&ProjectRef>,
-    place: &Place,
+    place: &ClusterOptions,
     (operator, reach): (&OperatorNamespace, &Reach),
 ) -> String {
     let word = reference.map(|reference| match reference.kind {

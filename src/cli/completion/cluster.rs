@@ -11,7 +11,7 @@ use kube::api::{ListParams, ObjectList, PartialObjectMeta};
 use kube::config::Kubeconfig;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
-use crate::cli::cluster::{Connection, Place};
+use crate::cli::cluster::{ClusterOptions, Connection};
 use crate::cli::commands::connector_keys;
 use crate::cli::resources::ResourceType;
 use crate::crd::{Connector, ConnectorDeployment, ConnectorStaged};
@@ -168,7 +168,7 @@ fn value(words: &[String], names: &[&str]) -> Option<String> {
 }
 
 /// Returns the cluster and namespace that the words select.
-fn place_among(words: &[String]) -> Place {
+fn place_among(words: &[String]) -> ClusterOptions {
     let value = |names: &[&str]| value(words, names);
     let connection = Connection {
         context: value(&["--context"]),
@@ -176,7 +176,7 @@ fn place_among(words: &[String]) -> Place {
         user: value(&["--as"]),
         groups: value(&["--as-group"]).into_iter().collect(),
     };
-    Place { namespace: value(&["-n", "--namespace"]), connection }
+    ClusterOptions { namespace: value(&["-n", "--namespace"]), connection }
 }
 
 /// Returns the value that is joined to a short option, as in `-nshop`.

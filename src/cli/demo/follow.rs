@@ -18,7 +18,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::display::Display;
-use super::seen::{CATALOGUE, DEPLOYMENT, LIVE, PREVIEW, PROJECT, READING, STAGED, Seen, Shown, WRITING};
+use super::observed::{
+    CATALOGUE, DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, PROJECT, READING, STAGED, Shown, WRITING,
+};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
@@ -33,14 +35,14 @@ enum Change {
 
 /// Follows until it is dropped.
 pub(super) struct Follower {
-    seen: watch::Receiver<Seen>,
+    seen: watch::Receiver<ObservedObjects>,
     _looking: JoinSet<()>,
 }
 
 impl Follower {
     /// Starts to watch the objects of the demo in `namespace` and to print their changes.
     pub(super) fn start(client: &Client, namespace: &str, remote: Arc<DevServer>, display: Display) -> Self {
-        let (sender, seen) = watch::channel(Seen::default());
+        let (sender, seen) = watch::channel(ObservedObjects::default());
         let printer = Printer { display, remote, last_call: None, events: BTreeSet::new(), printed: BTreeMap::new() };
         let mut looking = JoinSet::new();
         looking.spawn(follow(changes(client, namespace), sender, printer));
@@ -48,7 +50,7 @@ impl Follower {
     }
 
     /// Returns a receiver of the latest state, which is notified of each change.
-    pub(super) fn seen(&self) -> watch::Receiver<Seen> {
+    pub(super) fn seen(&self) -> watch::Receiver<ObservedObjects> {
         self.seen.clone()
     }
 }
@@ -83,7 +85,7 @@ where
         .boxed()
 }
 
-async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<Seen>, mut printer: Printer) {
+async fn follow(mut changes: BoxStream<'static, Change>, seen: watch::Sender<ObservedObjects>, mut printer: Printer) {
     while let Some(change) = changes.next().await {
         printer.calls();
         match change {

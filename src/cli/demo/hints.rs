@@ -1,14 +1,14 @@
 //! Suggestions for what to try next, as commands to copy.
 
+use super::cluster::{DemoCluster, program};
 use super::display::Display;
-use super::place::{Place, program};
-use super::seen::{DEPLOYMENT, LIVE, STAGED};
+use super::observed::{DEPLOYMENT, LIVE, STAGED};
 use super::steps::CONNECTOR;
 use crate::cli::printing::quoted;
 
 /// Prints the address of the console, and commands to copy into another terminal. `variables`: the environment of a
 /// user who calls the remote project.
-pub(super) fn print(place: &Place, display: &Display, console: &str, variables: &[(&str, String)]) {
+pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, variables: &[(&str, String)]) {
     let (first, kubectl) = place.kubectl();
     display.title(&format!("The dev server in a browser: {console}"));
     display.title("Everything is up until Ctrl-C. In another terminal:");

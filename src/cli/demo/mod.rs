@@ -4,12 +4,12 @@
 //! it ends, it leaves nothing behind. Next: `place.rs` for the cluster, `steps/` for the steps, `follow.rs` for the
 //! output.
 
+mod cluster;
 mod display;
 mod follow;
 mod hints;
 mod manifests;
-mod place;
-mod seen;
+mod observed;
 mod steps;
 
 use std::pin::{Pin, pin};
@@ -20,9 +20,9 @@ use dev_server::{DevServer, DevServerError, Options};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use self::cluster::DemoCluster;
 use self::display::Display;
 use self::follow::Follower;
-use self::place::Place;
 use self::steps::Demo;
 use super::cluster::Connection;
 use super::dev_server::{CommonArgs, Error as DevServerArgumentError};
@@ -189,10 +189,10 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     }
 }
 
-async fn open(args: &Args, display: &Display) -> Result<Place, Error> {
+async fn open(args: &Args, display: &Display) -> Result<DemoCluster, Error> {
     match &args.context {
-        Some(context) => Place::existing(context, display).await,
-        None => Place::own(display).await,
+        Some(context) => DemoCluster::existing(context, display).await,
+        None => DemoCluster::own(display).await,
     }
 }
 
@@ -218,7 +218,7 @@ impl Running {
 async fn perform(
     args: &Args,
     options: Options,
-    place: &Place,
+    place: &DemoCluster,
     display: &Display,
     running: &mut Running,
     mut asked: Pin<&mut impl Future<Output = ()>>,
@@ -247,7 +247,7 @@ async fn perform(
 
 async fn start<'a>(
     options: Options,
-    place: &'a Place,
+    place: &'a DemoCluster,
     display: &Display,
     running: &mut Running,
 ) -> Result<Demo<'a>, Error> {
@@ -285,7 +285,7 @@ async fn dev_server(options: Options) -> Result<DevServer, Error> {
 }
 
 /// Returns the arguments of `run` for this cluster.
-fn operator(place: &Place) -> run::Args {
+fn operator(place: &DemoCluster) -> run::Args {
     run::Args {
         selector: kube::core::Selector::default(),
         leader_elect: false,

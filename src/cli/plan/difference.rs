@@ -105,7 +105,7 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
         let record = sides.record.and_then(|record| record.global_configuration.as_ref());
         let defaults = sides.global.map(|global| &global.standard_configuration).into_iter().flatten();
         compare(
-            &Place {
+            &ComparedValues {
                 application: None,
                 standard: record.map(|record| record.standard_configuration.as_slice()).unwrap_or_default(),
                 secured: record.map(|record| record.secured_configuration.as_slice()).unwrap_or_default(),
@@ -124,7 +124,7 @@ pub(super) fn differences(sides: &Sides<'_>) -> Vec<Difference> {
         let defaults = declared.map(|declared| &declared.standard_configuration).into_iter().flatten();
         let desired = sides.desired.applications.get(name).unwrap_or(&nothing);
         compare(
-            &Place {
+            &ComparedValues {
                 application: Some(name),
                 standard: record.map(|record| record.standard_configuration.as_slice()).unwrap_or_default(),
                 secured: record.map(|record| record.secured_configuration.as_slice()).unwrap_or_default(),
@@ -207,7 +207,7 @@ fn is_empty(values: &ApplicationValues) -> bool {
 }
 
 /// The values of one application, or the global values.
-struct Place<'a> {
+struct ComparedValues<'a> {
     application: Option<&'a String>,
     standard: &'a [ConfigurationValue],
     secured: &'a [SecuredValue],
@@ -217,7 +217,7 @@ struct Place<'a> {
     key: &'a DigestKey,
 }
 
-fn compare(place: &Place<'_>, found: &mut Vec<Difference>) {
+fn compare(place: &ComparedValues<'_>, found: &mut Vec<Difference>) {
     let there: BTreeMap<&String, &String> = place.standard.iter().map(|value| (&value.key, &value.value)).collect();
     let keys: BTreeSet<&String> = there.keys().copied().chain(place.desired.standard.keys()).collect();
     for key in keys {

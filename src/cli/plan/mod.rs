@@ -30,7 +30,7 @@ use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
 use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
-use super::cluster::Place;
+use super::cluster::ClusterOptions;
 use super::completion;
 use super::installs::{self, Install};
 use super::printing::print;
@@ -124,7 +124,7 @@ pub(super) struct Args {
     reach: Reach,
 
     #[command(flatten)]
-    place: Place,
+    place: ClusterOptions,
 }
 
 /// Why no plan can be made.
@@ -151,7 +151,7 @@ pub(super) enum PlanError {
 }
 
 /// The operator's digest key, or why it cannot be read.
-struct Keys {
+struct DigestKeys {
     known: Result<DigestKey, String>,
     /// A random key of this process, to compare values if the operator's key cannot be read.
     spare: DigestKey,
@@ -240,10 +240,10 @@ fn factory(installs: &[&Install<'_>], args: &Args) -> Result<HttpFactory, PlanEr
 }
 
 /// Reads the digest key. `installs`: those that watch the namespace.
-async fn keys(client: &Client, args: &Args, installs: &[&Install<'_>]) -> Result<Keys, PlanError> {
+async fn keys(client: &Client, args: &Args, installs: &[&Install<'_>]) -> Result<DigestKeys, PlanError> {
     let spare = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
     if args.local {
-        return Ok(Keys { known: Err(local::UNKEYED.to_owned()), spare });
+        return Ok(DigestKeys { known: Err(local::UNKEYED.to_owned()), spare });
     }
     // With several it is not known which of them will work on the resources.
     let install = if let [only] = installs { Some(only) } else { None };
@@ -260,7 +260,7 @@ async fn keys(client: &Client, args: &Args, installs: &[&Install<'_>]) -> Result
         )),
         Err(error) => Err(error.to_string()),
     };
-    Ok(Keys { known, spare })
+    Ok(DigestKeys { known, spare })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The plan for one resource: a reconcile on the projected cluster, up to the first call that the operator would send.
 //! Only reads; `simulation` and `staged` decide.
 
-use super::Keys;
+use super::DigestKeys;
 use super::local;
 use super::projected_cluster::{Planned, PlannedStaged, ProjectedCluster};
 use super::remote::{Reached, Remotes};
@@ -83,7 +83,7 @@ pub(super) async fn plan_staged(
 pub(super) async fn plan(
     projected_cluster: &ProjectedCluster,
     remotes: &mut Remotes,
-    keys: &Keys,
+    keys: &DigestKeys,
     object_ref: &ObjectRef,
     planned: &Planned,
     follows: Option<&staged::Projection>,

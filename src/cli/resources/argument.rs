@@ -7,7 +7,7 @@ use super::kind::ResourceType;
 
 /// The resources that a command works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Selected {
     /// These, each once, in the order of the arguments.
     Named(Vec<(ResourceType, String)>),
     /// All of these types that the label selector matches.
@@ -28,13 +28,13 @@ pub(super) fn wanted(
     labels: Option<&str>,
     all: bool,
     types: &[ResourceType],
-) -> Result<Wanted, String> {
+) -> Result<Selected, String> {
     if labels.is_none() && !all {
         let named = named(words, types)?;
         return if named.is_empty() {
             Err(format!("name a resource, such as {}/NAME, or select them with --selector or --all", types[0].alias()))
         } else {
-            Ok(Wanted::Named(named))
+            Ok(Selected::Named(named))
         };
     }
     let mut wanted = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn wanted(
     if wanted.is_empty() {
         wanted.push(types[0]);
     }
-    Ok(Wanted::Matching { types: wanted, labels: labels.map(ToOwned::to_owned) })
+    Ok(Selected::Matching { types: wanted, labels: labels.map(ToOwned::to_owned) })
 }
 
 /// Parses the value of an option that names a project: NAME for a `ConnectProject`, or TYPE/NAME.
@@ -149,7 +149,7 @@ mod tests {
         ] {
             let expected = expected.into_iter().map(|(kind, name)| (kind, name.to_owned())).collect();
             let found = wanted(&words(text), None, false, &[Deployment, Staged, Project, Check]);
-            assert_eq!(found, Ok(Wanted::Named(expected)), "{case}");
+            assert_eq!(found, Ok(Selected::Named(expected)), "{case}");
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
             ("labels", "staged", Some("team=tax"), vec![Staged]),
         ] {
             let found = wanted(&words(text), labels, labels.is_none(), &[Deployment, Staged]);
-            assert_eq!(found, Ok(Wanted::Matching { types, labels: labels.map(ToOwned::to_owned) }), "{case}");
+            assert_eq!(found, Ok(Selected::Matching { types, labels: labels.map(ToOwned::to_owned) }), "{case}");
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::cli::completion;
 use crate::cli::printing::print;
 
-use super::argument::Wanted;
+use super::argument::Selected;
 use super::failure::Failed;
 use super::kind::ResourceType;
 use super::output::{Form, Output, yaml};
@@ -58,7 +58,7 @@ pub(in crate::cli) struct Events {
 pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
     let wanted = if args.selection.is_empty() {
         let namespaced = ResourceType::ALL.into_iter().filter(|it| !it.is_cluster_scoped());
-        Wanted::Matching { types: namespaced.collect(), labels: None }
+        Selected::Matching { types: namespaced.collect(), labels: None }
     } else {
         args.selection.wanted(&ResourceType::DEPLOYMENTS_FIRST)?
     };
@@ -66,7 +66,7 @@ pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
     let place = args.selection.place(&namespace);
     let mut found = Vec::new();
     match wanted {
-        Wanted::Named(named) => {
+        Selected::Named(named) => {
             for (resource_type, name) in named {
                 let about = events_about(&client, place, resource_type, Some(&name)).await?;
                 if about.is_empty() {
@@ -75,7 +75,7 @@ pub(in crate::cli) async fn events(args: Events) -> Result<(), Failed> {
                 found.extend(about);
             }
         }
-        Wanted::Matching { types, labels } => {
+        Selected::Matching { types, labels } => {
             for resource_type in types {
                 let mut about = events_about(&client, place, resource_type, None).await?;
                 if labels.is_some() {

@@ -70,7 +70,7 @@ impl Pending {
     }
 }
 
-type Seen = Result<Option<DynamicObject>, watcher::Error>;
+type WatchResult = Result<Option<DynamicObject>, watcher::Error>;
 
 /// Follows the resources, and prints each change of their states to standard error, and each that reached its goal to
 /// standard output: with an output format, all of these objects in the end.
@@ -152,7 +152,7 @@ fn print_objects(objects: &[Found], output: Output) -> Result<(), Failed> {
 /// is retried after a backoff.
 fn outcome(
     (resource_type, _): &Found,
-    seen: Seen,
+    seen: WatchResult,
     goal: Goal<'_>,
 ) -> Result<(Option<Progress>, Option<Resource>), Failed> {
     Ok(match seen {
@@ -168,7 +168,7 @@ fn outcome(
     })
 }
 
-fn changes(client: &Client, at: usize, (resource_type, object): &Found) -> BoxStream<'static, (usize, Seen)> {
+fn changes(client: &Client, at: usize, (resource_type, object): &Found) -> BoxStream<'static, (usize, WatchResult)> {
     let api = resource_type.api(client.clone(), &object.namespace().unwrap_or_default());
     watcher::watch_object(api, &object.name_any()).default_backoff().map(move |seen| (at, seen)).boxed()
 }

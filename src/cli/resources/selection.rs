@@ -4,9 +4,9 @@ use crate::cli::printing::tell;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt as _};
 
-use crate::cli::cluster::Place;
+use crate::cli::cluster::ClusterOptions;
 
-use super::argument::{Wanted, wanted};
+use super::argument::{Selected, wanted};
 use super::failure::{Failed, hint};
 use super::kind::{Resource, ResourceType};
 use crate::crd::ConnectorDeployment;
@@ -38,7 +38,7 @@ pub(super) struct Selection {
     all_namespaces: bool,
 
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) place: ClusterOptions,
 }
 
 impl Selection {
@@ -46,9 +46,9 @@ impl Selection {
     ///
     /// # Errors
     /// If an argument is invalid.
-    pub(super) fn wanted(&self, types: &[ResourceType]) -> Result<Wanted, Failed> {
+    pub(super) fn wanted(&self, types: &[ResourceType]) -> Result<Selected, Failed> {
         let wanted = wanted(&self.resources, self.selector.as_deref(), self.all, types).map_err(Failed::Argument)?;
-        if self.all_namespaces && matches!(wanted, Wanted::Named(_)) {
+        if self.all_namespaces && matches!(wanted, Selected::Named(_)) {
             let why = "a resource cannot be read by its name in all namespaces: use --namespace, --selector or --all";
             return Err(Failed::Argument(why.to_owned()));
         }
@@ -76,15 +76,15 @@ impl Selection {
         Ok((client, found))
     }
 
-    async fn read(&self, client: &Client, namespace: &str, wanted: Wanted) -> Result<Vec<Found>, Failed> {
+    async fn read(&self, client: &Client, namespace: &str, wanted: Selected) -> Result<Vec<Found>, Failed> {
         let mut found = Vec::new();
         match wanted {
-            Wanted::Named(named) => {
+            Selected::Named(named) => {
                 for (resource_type, name) in named {
                     found.push((resource_type, get(client, namespace, resource_type, &name).await?));
                 }
             }
-            Wanted::Matching { types, labels } => {
+            Selected::Matching { types, labels } => {
                 let place = self.place(namespace);
                 for resource_type in types {
                     found.extend(list(client, place, resource_type, labels.as_deref()).await?);
@@ -173,7 +173,7 @@ pub(in crate::cli) async fn deployment(
 ) -> Result<ConnectorDeployment, Failed> {
     let types = [ResourceType::Deployment];
     let wanted = wanted(&[word.to_owned()], None, false, &types).map_err(Failed::Argument)?;
-    let Wanted::Named(named) = wanted else { return Err(Failed::Argument(format!("{word} names no resource"))) };
+    let Selected::Named(named) = wanted else { return Err(Failed::Argument(format!("{word} names no resource"))) };
     for (resource_type, name) in named {
         let found = get(client, namespace, resource_type, &name).await?;
         if let Resource::Deployment(object) = read((resource_type, found))? {

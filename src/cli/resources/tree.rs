@@ -5,11 +5,11 @@ use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use kube::ResourceExt as _;
 
-use crate::cli::cluster::Place;
+use crate::cli::cluster::ClusterOptions;
 use crate::cli::completion;
 use crate::cli::printing::print;
 
-use super::argument::{Wanted, wanted};
+use super::argument::{Selected, wanted};
 use super::branches::Forest;
 use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
@@ -63,7 +63,7 @@ pub(in crate::cli) struct Tree {
     output: Output,
 
     #[command(flatten)]
-    place: Place,
+    place: ClusterOptions,
 }
 
 /// Prints the tree.
@@ -75,8 +75,8 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
         Vec::new()
     } else {
         match wanted(&args.resources, None, false, &TYPES).map_err(Failed::Argument)? {
-            Wanted::Named(named) => named,
-            Wanted::Matching { .. } => Vec::new(),
+            Selected::Named(named) => named,
+            Selected::Matching { .. } => Vec::new(),
         }
     };
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;

@@ -6,7 +6,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::cli::cluster::Place;
+use crate::cli::cluster::ClusterOptions;
 use crate::cli::installs;
 use crate::cli::printing::print;
 use crate::controllers::served_crds;
@@ -43,7 +43,7 @@ pub(in crate::cli) struct Version {
     output: Option<Data>,
 
     #[command(flatten)]
-    place: Place,
+    place: ClusterOptions,
 }
 
 /// Prints the versions.

@@ -27,7 +27,7 @@ use self::observe::Credentials;
 use self::status::{Mirror, ProjectFacts, Users};
 use super::conditions::{self, ConditionUpdate};
 use super::connector;
-use super::connector::memory::Outcome;
+use super::connector::mirrors::Outcome;
 use super::context::{Context, Project};
 use super::foreign_leases;
 use super::managed_kind::{self, created};

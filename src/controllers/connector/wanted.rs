@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 
 use super::errors::RequestError;
-use super::memory::Asked;
+use super::mirrors::Asked;
 use super::{Reconciler, act, is_deleting, observe, project};
 use crate::controllers::foreign_installs::FOREIGN_AGAIN;
 use crate::controllers::project_object::ProjectObject;

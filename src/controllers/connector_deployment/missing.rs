@@ -10,7 +10,7 @@ const FIELDS: usize = 4;
 
 /// An object, or one key of it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct MissingItem {
     kind: Named,
     object: String,
     /// `None`: the object does not exist.
@@ -19,20 +19,20 @@ struct Place {
 
 /// What is missing, each with the fields that need it.
 #[derive(Debug, Default)]
-pub(super) struct Missing(BTreeMap<Place, BTreeSet<String>>);
+pub(super) struct Missing(BTreeMap<MissingItem, BTreeSet<String>>);
 
 impl Missing {
     /// Notes that the object does not exist. `field`: the field that names it.
     pub(super) fn object(&mut self, kind: Named, object: &str, field: &str) {
-        self.note(Place { kind, object: object.to_owned(), key: None }, field);
+        self.note(MissingItem { kind, object: object.to_owned(), key: None }, field);
     }
 
     /// Notes that the object exists, but does not have the key.
     pub(super) fn key(&mut self, kind: Named, object: &str, key: &str, field: &str) {
-        self.note(Place { kind, object: object.to_owned(), key: Some(key.to_owned()) }, field);
+        self.note(MissingItem { kind, object: object.to_owned(), key: Some(key.to_owned()) }, field);
     }
 
-    fn note(&mut self, place: Place, field: &str) {
+    fn note(&mut self, place: MissingItem, field: &str) {
         self.0.entry(place).or_default().insert(field.to_owned());
     }
 
@@ -55,8 +55,8 @@ impl Missing {
     }
 }
 
-fn sentence(place: &Place, fields: &BTreeSet<String>, absent: &str) -> String {
-    let Place { kind, object, key } = place;
+fn sentence(place: &MissingItem, fields: &BTreeSet<String>, absent: &str) -> String {
+    let MissingItem { kind, object, key } = place;
     let kind = kind.as_str();
     let what = match key {
         None => format!("{kind} {object} {absent}"),

@@ -6,7 +6,7 @@ use connect_api::mask::Masker;
 use connect_api::model::{ConnectorStaged as Record, DeclaredApplication, IsPreviewable, Report};
 use jiff::Timestamp;
 
-use super::decide::{Outcome, Rest};
+use super::decide::{Outcome, ReachedStep};
 use super::persisted::{ObservedConnector, OperationKind, PersistedState, Preview};
 use super::status_conversion;
 use crate::controllers::bounds;
@@ -225,14 +225,14 @@ fn of_outcome(outcome: Outcome, key: &str, record: Option<&Record>, details: &[S
     }
 }
 
-fn settled(rest: Rest, record: Option<&Record>) -> ConditionUpdate {
+fn settled(rest: ReachedStep, record: Option<&Record>) -> ConditionUpdate {
     let tag = record.map(|record| record.repository.tag.as_str()).unwrap_or_default();
     match rest {
-        Rest::Published => ConditionUpdate::new(Reason::Published, format!("Tag {tag} is published")),
-        Rest::Previewable => {
+        ReachedStep::Published => ConditionUpdate::new(Reason::Published, format!("Tag {tag} is published")),
+        ReachedStep::Previewable => {
             ConditionUpdate::new(Reason::Previewable, format!("Tag {tag} may be deployed as a preview"))
         }
-        Rest::Staged => ConditionUpdate::new(Reason::Staged, format!("Tag {tag} is staged")),
+        ReachedStep::Staged => ConditionUpdate::new(Reason::Staged, format!("Tag {tag} is staged")),
     }
 }
 

@@ -131,7 +131,7 @@ fn the_status_shows_the_record_as_long_as_it_exists() {
     let facts = |record| StagedFacts {
         generation: 4,
         persisted: &persisted,
-        condition: ready_condition(Outcome::Settled(Rest::Staged), "kit", None, &[]),
+        condition: ready_condition(Outcome::Settled(ReachedStep::Staged), "kit", None, &[]),
         suspended: true,
         key: "kit",
         remote: None,

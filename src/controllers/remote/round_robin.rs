@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::controllers::object_ref::ObjectRef;
 
 /// A place in the queue: its round, and the number of the arrival.
-type Place = (u64, u64);
+type Position = (u64, u64);
 
 /// Queued objects, each once.
 #[derive(Debug, Default)]
 pub(super) struct RoundRobin {
-    queue: BTreeMap<Place, ObjectRef>,
-    places: HashMap<ObjectRef, Place>,
+    queue: BTreeMap<Position, ObjectRef>,
+    positions: HashMap<ObjectRef, Position>,
     /// Round of the last object that was taken from the queue.
     round: u64,
     /// The rounds in which each namespace has an object, and the current one if it had one there.
@@ -26,21 +26,21 @@ pub(super) struct RoundRobin {
 impl RoundRobin {
     /// Appends an object, unless it is queued.
     pub(super) fn push(&mut self, object_ref: &ObjectRef) {
-        if self.places.contains_key(object_ref) {
+        if self.positions.contains_key(object_ref) {
             return;
         }
         let rounds = self.rounds.entry(object_ref.namespace.clone()).or_default();
         let round = rounds.last().map_or(self.round, |last| last + 1);
         rounds.insert(round);
         self.arrivals += 1;
-        self.places.insert(object_ref.clone(), (round, self.arrivals));
+        self.positions.insert(object_ref.clone(), (round, self.arrivals));
         self.queue.insert((round, self.arrivals), object_ref.clone());
     }
 
     /// Takes the first object.
     pub(super) fn pop(&mut self) -> Option<ObjectRef> {
         let ((round, _), object_ref) = self.queue.pop_first()?;
-        self.places.remove(&object_ref);
+        self.positions.remove(&object_ref);
         if round > self.round {
             self.round = round;
             self.rounds.retain(|_, rounds| {
@@ -55,7 +55,7 @@ impl RoundRobin {
 
     /// Removes an object.
     pub(super) fn remove(&mut self, object_ref: &ObjectRef) {
-        if let Some(place) = self.places.remove(object_ref) {
+        if let Some(place) = self.positions.remove(object_ref) {
             self.queue.remove(&place);
             if let Some(rounds) = self.rounds.get_mut(&object_ref.namespace) {
                 rounds.remove(&place.0);

@@ -3,7 +3,7 @@
 
 use connect_operator::controllers::reason::ConditionState;
 
-use super::Verdict;
+use super::ToolStatus;
 use super::states::{self, Means};
 
 const PAGE: &str = include_str!("../../../docs/conditions.md");
@@ -38,7 +38,7 @@ fn flux_reads_the_intended_status_of_every_state_of_every_kind() {
 }
 
 /// Asserts that the column of Flux is right for each state in the table of the page.
-fn assert_page(states: &[states::State], verdicts: &[Verdict]) {
+fn assert_page(states: &[states::State], verdicts: &[ToolStatus]) {
     for (state, verdict) in states.iter().zip(verdicts) {
         let Means::Said(stance) = state.means else { continue };
         let row = PAGE.lines().find(|line| line.starts_with(&format!("| {} | ", stance.as_str()))).expect("a row");

@@ -30,7 +30,7 @@ pub(crate) use foreign::install as install_foreign_kinds;
 
 /// The status that a tool computes for an object.
 #[derive(Deserialize)]
-struct Verdict {
+struct ToolStatus {
     status: String,
     message: String,
 }
@@ -58,11 +58,11 @@ async fn seen_by(sandbox: &Sandbox, kind: &str) -> Vec<(String, String)> {
 }
 
 /// The statuses that Flux computes for objects.
-fn flux(objects: &[Value]) -> Vec<Verdict> {
+fn flux(objects: &[Value]) -> Vec<ToolStatus> {
     go_tools::ask(&go_tools::built("kstatus", "."), &json!(objects))
 }
 
 /// The statuses that Argo CD computes for objects, with the health checks of `examples/argocd/`.
-fn argo_cd(objects: &[Value]) -> Vec<Verdict> {
+fn argo_cd(objects: &[Value]) -> Vec<ToolStatus> {
     argocd::health::verdicts("lua", objects)
 }

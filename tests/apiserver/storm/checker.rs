@@ -11,9 +11,9 @@ use dev_server::{Happened, Moment, World};
 use futures::future::join_all;
 use kube::ResourceExt;
 
-use crate::storm::ledger::{Asked, Revision};
+use crate::storm::environment::Environment;
 use crate::storm::operator::{Operator, last_lines};
-use crate::storm::place::Place;
+use crate::storm::requested::{Asked, Revision};
 use crate::storm::size;
 use crate::storm::watched::{Observation, is_ready, written_at};
 
@@ -57,7 +57,7 @@ pub(crate) struct Report {
 type Lives<'a> = BTreeMap<&'a str, Vec<&'a Moment>>;
 
 /// Everything about one resource.
-struct Case<'a> {
+struct Evidence<'a> {
     name: &'a str,
     asked: &'a Asked,
     lives: Lives<'a>,
@@ -68,61 +68,66 @@ struct Case<'a> {
 impl Report {
     /// Waits until everything is settled, restarts the operators, which must change nothing, deletes everything, and
     /// reports the result. `done`: what the part did, for the table.
-    pub(crate) async fn at_the_end(place: &Place, others: &[&Place], operators: Vec<Operator>, done: &[(&str, u64)]) {
-        let settled = place.settle().await;
+    pub(crate) async fn at_the_end(
+        env: &Environment,
+        others: &[&Environment],
+        operators: Vec<Operator>,
+        done: &[(&str, u64)],
+    ) {
+        let settled = env.settle().await;
         let operators = join_all(operators.into_iter().map(Operator::restart)).await;
         if settled {
-            place.reconcile_all().await;
+            env.reconcile_all().await;
         }
-        let mut report = Self::of(place, others);
+        let mut report = Self::of(env, others);
         if settled {
-            place.clear().await;
-            report = Self::of(place, others).after(report);
+            env.clear().await;
+            report = Self::of(env, others).after(report);
         }
         join_all(operators.into_iter().map(Operator::kill)).await;
-        report.unsettled(place);
+        report.unsettled(env);
         report.counts(done);
-        report.print_or_panic(place, others);
+        report.print_or_panic(env, others);
     }
 
     /// Waits until everything is settled, in time.
-    pub(crate) async fn must_settle(place: &Place) {
-        if !place.settle().await {
-            let mut report = Self::of(place, &[]);
-            report.unsettled(place);
-            report.print_or_panic(place, &[]);
+    pub(crate) async fn must_settle(env: &Environment) {
+        if !env.settle().await {
+            let mut report = Self::of(env, &[]);
+            report.unsettled(env);
+            report.print_or_panic(env, &[]);
         }
     }
 
     /// Checks everything so far. `others`: earlier clusters with the same resources.
-    pub(crate) fn of(place: &Place, others: &[&Place]) -> Self {
+    pub(crate) fn of(env: &Environment, others: &[&Environment]) -> Self {
         let mut report = Self { found: BTreeSet::new(), done: Vec::new() };
-        let now = place.dev.now();
-        let mut world = place.dev.world();
+        let now = env.dev.now();
+        let mut world = env.dev.world();
         let (history, there) = (world.history(now), world.all(now));
-        let strangers: BTreeSet<&str> = place.strangers.iter().map(String::as_str).collect();
-        report.strangers(place, &history, &strangers);
-        let asked = place.ledger.all();
+        let strangers: BTreeSet<&str> = env.strangers.iter().map(String::as_str).collect();
+        report.strangers(env, &history, &strangers);
+        let asked = env.requested.all();
         let mut seen = 0;
         for (name, asked) in &asked {
             let mut observations = Vec::new();
-            for place in others.iter().chain([&place]) {
-                observations.extend(place.watched.observations().remove(name).unwrap_or_default());
+            for env in others.iter().chain([&env]) {
+                observations.extend(env.watched.observations().remove(name).unwrap_or_default());
             }
-            let key = place.key(name);
+            let key = env.key(name);
             let mut lives = Lives::new();
             let own = |moment: &&Moment| moment.key.as_ref() == Some(&key) && !strangers.contains(moment.id.as_str());
             for moment in history.iter().filter(own) {
                 lives.entry(&moment.id).or_default().push(moment);
             }
-            let case = Case { name, asked, lives, observations: &observations, world: &world };
+            let case = Evidence { name, asked, lives, observations: &observations, world: &world };
             seen += report.check(&case);
         }
         for deployment in there.iter().filter(|deployment| !strangers.contains(deployment.id.as_str())) {
             let key = deployment.key.as_deref().unwrap_or_default();
-            let owner = asked.iter().find(|(name, asked)| place.key(name) == key && asked.wanted && !asked.taken);
+            let owner = asked.iter().find(|(name, asked)| env.key(name) == key && asked.wanted && !asked.taken);
             if owner.is_none() {
-                let name = asked.keys().find(|name| place.key(name) == key).cloned().unwrap_or_default();
+                let name = asked.keys().find(|name| env.key(name) == key).cloned().unwrap_or_default();
                 report.add(Violation::Orphan, &name, format!("{} {key} {}", deployment.id, deployment.status));
             }
         }
@@ -130,11 +135,11 @@ impl Report {
         report.counts(&[
             ("resources", asked.values().map(|asked| u64::from(asked.made)).sum()),
             ("values asked for", asked.values().map(|asked| u64::from(asked.now.token + asked.now.plain)).sum()),
-            ("creates", count(&Happened::Created) - place.strangers.len() as u64),
+            ("creates", count(&Happened::Created) - env.strangers.len() as u64),
             ("redeploys", count(&Happened::Redeployed)),
             ("undeploys", count(&Happened::Undeployed)),
             ("Ready seen", seen),
-            ("calls", place.dev.counts().values().sum()),
+            ("calls", env.dev.counts().values().sum()),
         ]);
         report
     }
@@ -154,14 +159,14 @@ impl Report {
         self.found.insert((violation, name.to_owned(), what));
     }
 
-    fn strangers(&mut self, place: &Place, history: &[Moment], strangers: &BTreeSet<&str>) {
+    fn strangers(&mut self, env: &Environment, history: &[Moment], strangers: &BTreeSet<&str>) {
         let touched = history.iter().filter(|moment| {
             strangers.contains(moment.id.as_str()) && !matches!(moment.what, Happened::Created | Happened::Became(_))
         });
         for moment in touched {
             self.add(Violation::StrangerTouched, "", line(moment, None));
         }
-        for call in place.dev.calls().iter().filter(|call| call.method != "GET") {
+        for call in env.dev.calls().iter().filter(|call| call.method != "GET") {
             if strangers.iter().any(|id| call.path.contains(id)) {
                 self.add(Violation::StrangerTouched, "", format!("{} {} {}", call.at, call.method, call.path));
             }
@@ -169,8 +174,8 @@ impl Report {
     }
 
     /// Checks one resource; returns how many versions of it were Ready.
-    fn check(&mut self, case: &Case) -> u64 {
-        let Case { name, asked, lives, observations, .. } = case;
+    fn check(&mut self, case: &Evidence) -> u64 {
+        let Evidence { name, asked, lives, observations, .. } = case;
         if lives.len() > asked.made as usize {
             let text = format!("{} creates for {} resources", lives.len(), asked.made);
             self.add(Violation::DuplicateCreate, name, text);
@@ -192,7 +197,7 @@ impl Report {
     }
 
     /// Checks that each redeploy carries a revision that is later than the previous one.
-    fn redeploys(&mut self, case: &Case, moments: &[&Moment]) {
+    fn redeploys(&mut self, case: &Evidence, moments: &[&Moment]) {
         let mut before: Option<Revision> = None;
         for moment in moments.iter().filter(|moment| matches!(moment.what, Happened::Created | Happened::Redeployed)) {
             let Some(carried) = case.asked.carried(case.name, case.world, moment) else {
@@ -207,7 +212,7 @@ impl Report {
     }
 
     /// Checks that at the end the remote has the last revision.
-    fn end(&mut self, case: &Case) {
+    fn end(&mut self, case: &Evidence) {
         if !case.asked.wanted || case.asked.taken {
             return;
         }
@@ -221,9 +226,9 @@ impl Report {
     }
 
     /// Adds what was not as requested when the time was over.
-    pub(crate) fn unsettled(&mut self, place: &Place) {
-        let latest = place.watched.latest();
-        for (name, asked) in place.ledger.all() {
+    pub(crate) fn unsettled(&mut self, env: &Environment) {
+        let latest = env.watched.latest();
+        for (name, asked) in env.requested.all() {
             match latest.get(&name) {
                 Some(_) if !asked.wanted => self.add(Violation::StuckFinalizer, &name, "it still exists".to_owned()),
                 Some(object) if asked.is_met_by(object) => {}
@@ -239,10 +244,10 @@ impl Report {
     }
 
     /// Prints the table, and panics if there is a violation.
-    fn print_or_panic(self, place: &Place, others: &[&Place]) {
+    fn print_or_panic(self, env: &Environment, others: &[&Environment]) {
         let size = if size::is_full() { "full" } else { "small" };
-        let seconds = place.began.elapsed().as_secs();
-        let mut table = format!("\n{}: STORM_SEED={}, {size}, {seconds} s\n", place.part, size::seed());
+        let seconds = env.began.elapsed().as_secs();
+        let mut table = format!("\n{}: STORM_SEED={}, {size}, {seconds} s\n", env.part, size::seed());
         for (what, count) in &self.done {
             let _ = writeln!(table, "  {what:<34}{count:>8}");
         }
@@ -259,13 +264,13 @@ impl Report {
         }
         let names: BTreeSet<&str> = self.found.iter().map(|(_, name, _)| name.as_str()).collect();
         for name in names.into_iter().filter(|name| !name.is_empty()).take(5) {
-            text += &evidence(place, others, name);
+            text += &evidence(env, others, name);
         }
         panic!("{text}");
     }
 }
 
-impl Case<'_> {
+impl Evidence<'_> {
     /// Checks that what a Ready resource claims was true when it was written, and that it was replaced soon after it
     /// became false.
     fn check_ready(&self, observation: &Observation, next: Option<&Observation>) -> Result<(), String> {
@@ -304,28 +309,28 @@ fn line(moment: &Moment, carried: Option<Revision>) -> String {
 }
 
 /// Returns the resource, what happened to its deployment, and what the operator logged about it.
-fn evidence(place: &Place, others: &[&Place], name: &str) -> String {
+fn evidence(env: &Environment, others: &[&Environment], name: &str) -> String {
     let mut text = format!("\n--- {name}\n");
-    if let Some(object) = place.watched.latest().get(name) {
+    if let Some(object) = env.watched.latest().get(name) {
         let mut object = object.as_ref().clone();
         object.metadata.managed_fields = None;
         text += &serde_saphyr::to_string(&object).unwrap_or_default();
     }
-    let now = place.dev.now();
-    let mut world = place.dev.world();
-    let asked = place.ledger.all().remove(name).unwrap_or_default();
+    let now = env.dev.now();
+    let mut world = env.dev.world();
+    let asked = env.requested.all().remove(name).unwrap_or_default();
     let _ = writeln!(text, "asked for: made {}, wanted {}, {:?}", asked.made, asked.wanted, asked.now);
-    for moment in world.history(now).iter().filter(|moment| moment.key.as_ref() == Some(&place.key(name))) {
+    for moment in world.history(now).iter().filter(|moment| moment.key.as_ref() == Some(&env.key(name))) {
         let _ = writeln!(text, "{}", line(moment, asked.carried(name, &world, moment)));
     }
-    for place in others.iter().chain([&place]) {
-        for observation in place.watched.observations().remove(name).unwrap_or_default() {
+    for env in others.iter().chain([&env]) {
+        for observation in env.watched.observations().remove(name).unwrap_or_default() {
             let _ = writeln!(text, "seen {}", seen(&observation));
         }
     }
     drop(world);
-    for log in place.logs() {
-        let lines = last_lines(&log, &format!("{}/{name}", place.part));
+    for log in env.logs() {
+        let lines = last_lines(&log, &format!("{}/{name}", env.part));
         let _ = writeln!(text, "--- {}\n{lines}", log.file_name().unwrap_or_default().display());
     }
     text

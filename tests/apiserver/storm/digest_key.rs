@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::DeleteParams;
 
 use crate::storm::checker::Report;
-use crate::storm::place::{DIGEST_KEY, Place};
+use crate::storm::environment::{DIGEST_KEY, Environment};
 use crate::storm::size::pick;
 use crate::storm::watched::digest_keys;
 
@@ -16,61 +16,61 @@ use crate::storm::watched::digest_keys;
 async fn a_lost_digest_key_sends_nothing_and_a_rotation_is_one_redeploy() {
     let resources = pick(8, 50);
     let options = Options { deploy_duration: Duration::from_millis(500), ..Options::default() };
-    let place = Place::open("digest-key", options).await;
-    let mut operator = place.operator().now();
+    let env = Environment::open("digest-key", options).await;
+    let mut operator = env.operator().now();
     let names: Vec<_> = (0..resources).map(|number| format!("tax-{number}")).collect();
     for name in &names {
-        place.create(name).await;
+        env.create(name).await;
     }
-    Report::must_settle(&place).await;
+    Report::must_settle(&env).await;
 
     for (case, runs, rotate) in
         [("stopped", false, false), ("running", true, false), ("stopped, rotated meanwhile", false, true)]
     {
-        let (before, old) = (redeploys(&place), digest_keys(&place.watched.latest()));
+        let (before, old) = (redeploys(&env), digest_keys(&env.watched.latest()));
         operator = if runs {
-            lose(&place).await;
+            lose(&env).await;
             operator.restart().await
         } else {
             let start = operator.kill().await;
-            lose(&place).await;
+            lose(&env).await;
             if rotate {
-                rotate_all(&place, &names).await;
+                rotate_all(&env, &names).await;
             }
             start.now()
         };
-        let again = place.watched.until(|latest| {
+        let again = env.watched.until(|latest| {
             let new = digest_keys(latest);
             new.len() == 1 && new.is_disjoint(&old)
         });
         assert!(again.await, "{case}: digests use a new key");
-        Report::must_settle(&place).await;
-        place.reconcile_all().await;
+        Report::must_settle(&env).await;
+        env.reconcile_all().await;
         let expected = if rotate { names.len() } else { 0 };
-        assert_eq!(redeploys(&place) - before, expected, "{case}: redeploys after the restart");
+        assert_eq!(redeploys(&env) - before, expected, "{case}: redeploys after the restart");
 
-        let before = redeploys(&place);
-        rotate_all(&place, &names).await;
-        Report::must_settle(&place).await;
-        assert_eq!(redeploys(&place) - before, names.len(), "{case}: one redeploy for each rotation");
+        let before = redeploys(&env);
+        rotate_all(&env, &names).await;
+        Report::must_settle(&env).await;
+        assert_eq!(redeploys(&env) - before, names.len(), "{case}: one redeploy for each rotation");
     }
-    Report::at_the_end(&place, &[], vec![operator], &[("digest keys lost", 3)]).await;
+    Report::at_the_end(&env, &[], vec![operator], &[("digest keys lost", 3)]).await;
 }
 
-async fn rotate_all(place: &Place, names: &[String]) {
+async fn rotate_all(env: &Environment, names: &[String]) {
     for name in names {
-        place.rotate(name).await;
+        env.rotate(name).await;
     }
 }
 
 /// Deletes the only Secret that the operator keeps for itself.
-async fn lose(place: &Place) {
-    let secrets = Api::<Secret>::namespaced(place.client.clone(), &place.home());
+async fn lose(env: &Environment) {
+    let secrets = Api::<Secret>::namespaced(env.client.clone(), &env.home());
     secrets.delete(DIGEST_KEY, &DeleteParams::default()).await.expect("the operator created it");
 }
 
-fn redeploys(place: &Place) -> usize {
-    let now = place.dev.now();
-    let history = place.dev.world().history(now);
+fn redeploys(env: &Environment) -> usize {
+    let now = env.dev.now();
+    let history = env.dev.world().history(now);
     history.iter().filter(|moment| moment.what == Happened::Redeployed).count()
 }

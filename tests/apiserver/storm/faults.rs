@@ -6,7 +6,7 @@ use dev_server::{Fault, FaultAnswer, FaultEffect, Options};
 use futures::{StreamExt, stream};
 
 use crate::storm::checker::Report;
-use crate::storm::place::Place;
+use crate::storm::environment::Environment;
 use crate::storm::size::{pick, resources};
 
 /// Share of the calls that fail.
@@ -21,16 +21,16 @@ const OPERATIONS: [&str; 5] =
 async fn with_faults_on_a_tenth_of_all_calls_everything_arrives_once() {
     let resources = resources(20, 200);
     let options = Options { deploy_duration: Duration::from_millis(1_500), faults: faults(), ..Options::default() };
-    let mut place = Place::open("faults", options).await;
-    place.create_taken().await;
-    let operator = place.operator().now();
+    let mut env = Environment::open("faults", options).await;
+    env.create_taken().await;
+    let operator = env.operator().now();
     let names: Vec<_> = (0..resources).map(|number| format!("tax-{number}")).collect();
-    stream::iter(&names).for_each_concurrent(16, |name| place.create(name)).await;
-    Report::must_settle(&place).await;
-    stream::iter(&names).for_each_concurrent(16, |name| place.rotate(name)).await;
-    Report::must_settle(&place).await;
-    stream::iter(names.iter().step_by(2)).for_each_concurrent(16, |name| place.delete(name)).await;
-    Report::at_the_end(&place, &[], vec![operator], &[("wrong answers", wrong_answers(&place))]).await;
+    stream::iter(&names).for_each_concurrent(16, |name| env.create(name)).await;
+    Report::must_settle(&env).await;
+    stream::iter(&names).for_each_concurrent(16, |name| env.rotate(name)).await;
+    Report::must_settle(&env).await;
+    stream::iter(names.iter().step_by(2)).for_each_concurrent(16, |name| env.delete(name)).await;
+    Report::at_the_end(&env, &[], vec![operator], &[("wrong answers", wrong_answers(&env))]).await;
 }
 
 /// Returns three kinds of failures, each before and after the effect, which together hit [`SHARE`] of the calls.
@@ -56,6 +56,6 @@ fn faults() -> Vec<Fault> {
 }
 
 /// Returns the number of answers with a status that the dev server gives only by fault, and of answers that never came.
-fn wrong_answers(place: &Place) -> u64 {
-    place.dev.calls().iter().filter(|call| call.status == 0 || call.status >= 500).count() as u64
+fn wrong_answers(env: &Environment) -> u64 {
+    env.dev.calls().iter().filter(|call| call.status == 0 || call.status >= 500).count() as u64
 }

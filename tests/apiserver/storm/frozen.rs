@@ -13,9 +13,9 @@ use rustix::process::Signal;
 
 use crate::patience::in_time;
 use crate::storm::checker::Report;
+use crate::storm::environment::Environment;
 use crate::storm::life;
 use crate::storm::operator::{Operator, last_lines};
-use crate::storm::place::Place;
 use crate::storm::size::{self, pick};
 
 /// Number of resources of a pair.
@@ -47,22 +47,22 @@ async fn pair_of_replicas(pair: usize, freezes: u32) {
     let faults = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].into_iter().flat_map(slow);
     let options =
         Options { deploy_duration: Duration::from_millis(500), faults: faults.collect(), ..Options::default() };
-    let place = Place::open(part, options).await;
-    let replicas = vec![place.replica("replica-0").now(), place.replica("replica-1").now()];
-    let storm = freeze(&place, replicas, freezes);
-    let (replicas, moments) = life::lives(&place, RESOURCES, Duration::from_secs(3), storm).await;
-    Report::must_settle(&place).await;
+    let env = Environment::open(part, options).await;
+    let replicas = vec![env.replica("replica-0").now(), env.replica("replica-1").now()];
+    let storm = freeze(&env, replicas, freezes);
+    let (replicas, moments) = life::lives(&env, RESOURCES, Duration::from_secs(3), storm).await;
+    Report::must_settle(&env).await;
     let ever = moments.len() + replicas.len();
-    let late: Vec<_> = moments.iter().map(|moment| late_calls(&place, moment, ever)).collect();
+    let late: Vec<_> = moments.iter().map(|moment| late_calls(&env, moment, ever)).collect();
     assert!(late.iter().all(|calls| calls.len() <= 1), "more than one call after it resumed: {late:#?}");
     let late = late.iter().map(Vec::len).sum::<usize>();
     let done = [("moments", u64::from(freezes)), ("calls after a resume", late as u64)];
-    Report::at_the_end(&place, &[], replicas, &done).await;
+    Report::at_the_end(&env, &[], replicas, &done).await;
 }
 
 /// Freezes the leader that many times, each time until another replica leads.
-async fn freeze(place: &Place, mut replicas: Vec<Operator>, freezes: u32) -> (Vec<Operator>, Vec<Moment>) {
-    let mut chance = size::chance(place.part, "freezer");
+async fn freeze(env: &Environment, mut replicas: Vec<Operator>, freezes: u32) -> (Vec<Operator>, Vec<Moment>) {
+    let mut chance = size::chance(env.part, "freezer");
     let mut moments = Vec::new();
     // Each process has its own log, so that the current leader can be distinguished from former ones.
     let mut number = replicas.len();
@@ -71,22 +71,22 @@ async fn freeze(place: &Place, mut replicas: Vec<Operator>, freezes: u32) -> (Ve
         tokio::time::sleep(ARRIVES * 2 + Duration::from_secs(3).mul_f64(chance.random_range(0.0..1.0))).await;
         // A frozen process has not logged what it has just sent.
         if let Some(last) = moments.last() {
-            until_all_is_in_a_log(place, last, number).await;
+            until_all_is_in_a_log(env, last, number).await;
         }
         let frozen = replicas.remove(leading);
         frozen.signal(Signal::STOP);
         let taken = until_one_leads(&replicas).await;
         // The new leader is already working when the old one resumes.
-        in_time(until_it_works(place, &replicas[taken])).await.expect("the new leader works");
+        in_time(until_it_works(env, &replicas[taken])).await.expect("the new leader works");
         tokio::time::sleep(Duration::from_secs(2).mul_f64(chance.random_range(0.0..1.0))).await;
-        let resumed = place.dev.now();
+        let resumed = env.dev.now();
         frozen.signal(Signal::CONT);
         let log = frozen.log().to_owned();
         let (_, status) = frozen.ended().await;
         assert_eq!(status.code(), Some(1), "it ends with an error: {}", last_lines(&log, ""));
         assert_ne!(last_lines(&log, "this process ends"), "", "it logs why");
-        moments.push(Moment { log, resumed, ended: place.dev.now() });
-        replicas.push(place.replica(&format!("replica-{number}")).now());
+        moments.push(Moment { log, resumed, ended: env.dev.now() });
+        replicas.push(env.replica(&format!("replica-{number}")).now());
         number += 1;
         leading = until_one_leads(&replicas).await;
     }
@@ -94,10 +94,10 @@ async fn freeze(place: &Place, mut replicas: Vec<Operator>, freezes: u32) -> (Ve
 }
 
 /// Returns once the log contains a change that this replica sent.
-async fn until_it_works(place: &Place, leader: &Operator) {
+async fn until_it_works(env: &Environment, leader: &Operator) {
     loop {
         let log = std::fs::read_to_string(leader.log()).unwrap_or_default();
-        if changes(place).iter().any(|call| log.contains(&call.correlation_id)) {
+        if changes(env).iter().any(|call| log.contains(&call.correlation_id)) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -106,14 +106,14 @@ async fn until_it_works(place: &Place, leader: &Operator) {
 
 /// Returns once every call of a moment is in the log of another replica, except the one that the resumed leader may
 /// have sent.
-async fn until_all_is_in_a_log(place: &Place, moment: &Moment, replicas: usize) {
+async fn until_all_is_in_a_log(env: &Environment, moment: &Moment, replicas: usize) {
     let logged = async {
-        while late_calls(place, moment, replicas).len() > 1 {
+        while late_calls(env, moment, replicas).len() > 1 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
     let logged = in_time(logged).await;
-    assert!(logged.is_ok(), "more than one call after it resumed: {:#?}", late_calls(place, moment, replicas));
+    assert!(logged.is_ok(), "more than one call after it resumed: {:#?}", late_calls(env, moment, replicas));
 }
 
 /// Returns the index of the leader, once there is one. Of the running replicas only one ever led.
@@ -130,19 +130,19 @@ async fn until_one_leads(replicas: &[Operator]) -> usize {
 }
 
 /// Returns the calls that may change something, as they arrived.
-fn changes(place: &Place) -> Vec<Call> {
-    let calls = place.dev.calls().into_iter();
+fn changes(env: &Environment) -> Vec<Call> {
+    let calls = env.dev.calls().into_iter();
     calls.filter(|call| call.method != "GET" && call.operation != "token").collect()
 }
 
 /// Returns the changes that a resumed leader sent: those that arrived while it ran and that are in the log of no other
 /// process.
-fn late_calls(place: &Place, moment: &Moment, replicas: usize) -> Vec<String> {
-    let logs = (0..replicas).map(|number| place.replica(&format!("replica-{number}")).log);
+fn late_calls(env: &Environment, moment: &Moment, replicas: usize) -> Vec<String> {
+    let logs = (0..replicas).map(|number| env.replica(&format!("replica-{number}")).log);
     let others: Vec<_> = logs.filter(|log| *log != moment.log).collect();
     let others: Vec<_> = others.iter().map(|log| std::fs::read_to_string(log).unwrap_or_default()).collect();
     let until = later(moment.ended, ARRIVES);
-    let here = changes(place).into_iter().filter(|call| call.at >= moment.resumed && call.at <= until);
+    let here = changes(env).into_iter().filter(|call| call.at >= moment.resumed && call.at <= until);
     let late = here.filter(|call| !others.iter().any(|log| log.contains(&call.correlation_id)));
     late.map(|call| format!("{} {} {} {}", call.at, call.method, call.path, call.status)).collect()
 }

@@ -10,9 +10,9 @@ use dev_server::{Fault, FaultAnswer, Options};
 use rand::RngExt;
 
 use crate::storm::checker::Report;
+use crate::storm::environment::Environment;
 use crate::storm::life;
 use crate::storm::operator::Operator;
-use crate::storm::place::Place;
 use crate::storm::size::{self, pick};
 
 /// Makes a process see another time of day. Only `CLOCK_REALTIME` changes: the monotonic clock does not.
@@ -82,10 +82,10 @@ async fn setting_the_clock_neither_stops_nor_repeats_anything() {
     let faults = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(slow);
     let options =
         Options { deploy_duration: Duration::from_millis(1_500), faults: faults.into(), ..Options::default() };
-    let place = Place::open("jumping", options).await;
+    let env = Environment::open("jumping", options).await;
     let folder = tempfile::tempdir().unwrap();
     let clock = Jumping::new(folder.path());
-    let mut start = place.operator();
+    let mut start = env.operator();
     start.clock = Some(clock.clone());
 
     let mut chance = size::chance("jumping", "clock");
@@ -102,6 +102,6 @@ async fn setting_the_clock_neither_stops_nor_repeats_anything() {
         }
         operator
     };
-    let operator = life::lives(&place, resources, Duration::from_secs(2), storm).await;
-    Report::at_the_end(&place, &[], vec![operator], &[("jumps", 18)]).await;
+    let operator = life::lives(&env, resources, Duration::from_secs(2), storm).await;
+    Report::at_the_end(&env, &[], vec![operator], &[("jumps", 18)]).await;
 }

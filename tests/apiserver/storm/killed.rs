@@ -5,8 +5,8 @@ use std::time::Duration;
 use dev_server::{Fault, FaultAnswer, Options};
 
 use crate::storm::checker::Report;
+use crate::storm::environment::Environment;
 use crate::storm::life;
-use crate::storm::place::Place;
 use crate::storm::size::{self, pick, resources};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,14 +26,14 @@ async fn killed_at_random_moments_it_neither_repeats_nor_forgets() {
     let operations = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"];
     let faults = pick(Vec::new(), operations.into_iter().flat_map(slow).collect());
     let options = Options { deploy_duration: Duration::from_millis(1_500), faults, ..Options::default() };
-    let mut place = Place::open("killed", options).await;
-    place.create_taken().await;
+    let mut env = Environment::open("killed", options).await;
+    env.create_taken().await;
 
     let mut chance = size::chance("killed", "killer");
-    let storm = place.operator().now().kill_repeatedly(kills, Duration::from_secs(12), &mut chance);
-    let operator = life::lives(&place, resources, pause, storm).await;
+    let storm = env.operator().now().kill_repeatedly(kills, Duration::from_secs(12), &mut chance);
+    let operator = life::lives(&env, resources, pause, storm).await;
     // Answers to changes that were in progress when the operator was killed.
-    let unheard = place.dev.calls().iter().filter(|call| call.method != "GET" && call.status == 0).count() as u64;
+    let unheard = env.dev.calls().iter().filter(|call| call.method != "GET" && call.status == 0).count() as u64;
     let done = [("kills", u64::from(kills)), ("answers that nothing received", unheard)];
-    Report::at_the_end(&place, &[], vec![operator], &done).await;
+    Report::at_the_end(&env, &[], vec![operator], &done).await;
 }

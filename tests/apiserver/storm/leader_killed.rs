@@ -8,8 +8,8 @@ use rustix::process::Signal;
 
 use crate::patience::in_time;
 use crate::storm::checker::Report;
+use crate::storm::environment::Environment;
 use crate::storm::operator::{Operator, last_lines};
-use crate::storm::place::Place;
 
 /// Logged by a leader that releases its Lease, so that nobody has to wait until it expires.
 const GIVEN_UP: &str = "the Lease is given up";
@@ -23,12 +23,12 @@ async fn until_it_leads(operator: &Operator) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn when_the_leader_is_killed_or_ends_the_other_goes_on() {
     let options = Options { deploy_duration: Duration::from_millis(500), ..Options::default() };
-    let place = Place::open("leader-killed", options).await;
-    let first = place.replica("first").now();
+    let env = Environment::open("leader-killed", options).await;
+    let first = env.replica("first").now();
     in_time(until_it_leads(&first)).await.expect("the only replica leads");
-    let second = place.replica("second").now();
-    place.create("tax").await;
-    Report::must_settle(&place).await;
+    let second = env.replica("second").now();
+    env.create("tax").await;
+    Report::must_settle(&env).await;
     assert!(!second.leads());
 
     let from = Clock::system();
@@ -37,10 +37,10 @@ async fn when_the_leader_is_killed_or_ends_the_other_goes_on() {
     assert_eq!(last_lines(&log, GIVEN_UP), "", "a killed process releases nothing");
     in_time(until_it_leads(&second)).await.expect("the other leads after the leader was killed");
     let taken_over = from.elapsed();
-    place.rotate("tax").await;
-    Report::must_settle(&place).await;
+    env.rotate("tax").await;
+    Report::must_settle(&env).await;
 
-    let third = place.replica("third").now();
+    let third = env.replica("third").now();
     // It must be on standby first.
     let stands_by = async {
         while last_lines(third.log(), "another process leads").is_empty() {
@@ -56,8 +56,8 @@ async fn when_the_leader_is_killed_or_ends_the_other_goes_on() {
     let (_, status) = second.ended().await;
     assert_eq!(status.code(), Some(0), "it ends without an error on SIGTERM");
     assert_ne!(last_lines(&log, GIVEN_UP), "", "it releases the Lease");
-    place.rotate("tax").await;
+    env.rotate("tax").await;
     let times = [("ms until taken over", taken_over), ("ms until handed over", handed_over)];
     let times = times.map(|(what, time)| (what, u64::try_from(time.as_millis()).unwrap()));
-    Report::at_the_end(&place, &[], vec![third], &times).await;
+    Report::at_the_end(&env, &[], vec![third], &times).await;
 }

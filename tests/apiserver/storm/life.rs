@@ -7,42 +7,42 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use tokio::sync::watch;
 
-use crate::storm::place::Place;
+use crate::storm::environment::Environment;
 use crate::storm::size;
 
 /// Drives that many resources until `storm` is over; then deletes every second one of them.
-pub(crate) async fn lives<T>(place: &Place, number: usize, pause: Duration, storm: impl Future<Output = T>) -> T {
+pub(crate) async fn lives<T>(env: &Environment, number: usize, pause: Duration, storm: impl Future<Output = T>) -> T {
     let (stop, stopped) = watch::channel(false);
     let storm = async {
         let output = storm.await;
         stop.send_replace(true);
         output
     };
-    let lives = (0..number).map(|number| life(place, number, pause, stopped.clone()));
+    let lives = (0..number).map(|number| life(env, number, pause, stopped.clone()));
     let (output, _) = tokio::join!(storm, join_all(lives));
     output
 }
 
-async fn life(place: &Place, number: usize, pause: Duration, mut stopped: watch::Receiver<bool>) {
+async fn life(env: &Environment, number: usize, pause: Duration, mut stopped: watch::Receiver<bool>) {
     let name = format!("tax-{number}");
-    let mut chance = size::chance(place.part, &name);
+    let mut chance = size::chance(env.part, &name);
     let mut is_there = false;
     while !wait(pause, &mut chance, &mut stopped).await {
         match chance.random_range(0..10) {
             _ if !is_there => {
-                place.create(&name).await;
+                env.create(&name).await;
                 is_there = true;
             }
-            0..5 => place.rotate(&name).await,
-            5..8 => place.edit(&name).await,
+            0..5 => env.rotate(&name).await,
+            5..8 => env.edit(&name).await,
             8 => {
-                place.edit(&name).await;
-                place.rotate(&name).await;
+                env.edit(&name).await;
+                env.rotate(&name).await;
             }
             _ => {
-                place.delete(&name).await;
+                env.delete(&name).await;
                 // The name can be used again; if it is never free, the checker reports that.
-                is_there = !place.watched.until_gone(&name).await;
+                is_there = !env.watched.until_gone(&name).await;
                 if is_there {
                     return;
                 }
@@ -50,10 +50,10 @@ async fn life(place: &Place, number: usize, pause: Duration, mut stopped: watch:
         }
     }
     if !is_there {
-        place.create(&name).await;
+        env.create(&name).await;
     }
     if number.is_multiple_of(2) {
-        place.delete(&name).await;
+        env.delete(&name).await;
     }
 }
 

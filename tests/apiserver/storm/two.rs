@@ -6,8 +6,8 @@ use dev_server::Options;
 use rand::RngExt;
 
 use crate::storm::checker::Report;
+use crate::storm::environment::Environment;
 use crate::storm::life;
-use crate::storm::place::Place;
 use crate::storm::size::{self, pick};
 use crate::storm::watched::digest_keys;
 
@@ -15,10 +15,10 @@ use crate::storm::watched::digest_keys;
 async fn two_operators_at_once_do_everything_once() {
     let (resources, kills) = pick((10, 3), (50, 25));
     let options = Options { deploy_duration: Duration::from_millis(1_500), ..Options::default() };
-    let mut place = Place::open("two", options).await;
+    let mut env = Environment::open("two", options).await;
     // Neither finds a digest key: both create one, and both must use the same.
-    let (mut one, mut other) = (place.operator().now(), place.operator().now());
-    place.create_taken().await;
+    let (mut one, mut other) = (env.operator().now(), env.operator().now());
+    env.create_taken().await;
     let mut chance = size::chance("two", "killer");
     let storm = async {
         for _ in 0..kills {
@@ -28,10 +28,9 @@ async fn two_operators_at_once_do_everything_once() {
         }
         (one, other)
     };
-    let (one, other) =
-        life::lives(&place, resources, pick(Duration::from_secs(2), Duration::from_secs(8)), storm).await;
-    Report::must_settle(&place).await;
-    let keys = digest_keys(&place.watched.latest());
+    let (one, other) = life::lives(&env, resources, pick(Duration::from_secs(2), Duration::from_secs(8)), storm).await;
+    Report::must_settle(&env).await;
+    let keys = digest_keys(&env.watched.latest());
     assert_eq!(keys.len(), 1, "digests use one key: {keys:?}");
-    Report::at_the_end(&place, &[], vec![one, other], &[("kills", kills)]).await;
+    Report::at_the_end(&env, &[], vec![one, other], &[("kills", kills)]).await;
 }

@@ -85,9 +85,9 @@ fn a_canary_is_found_in_every_form() {
 
 /// Everything that could contain the secrets, in all its versions.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<(String, String)>>>);
+struct Captured(Arc<Mutex<Vec<(String, String)>>>);
 
-impl Seen {
+impl Captured {
     fn add(&self, place: &str, text: impl Into<String>) {
         self.0.lock().unwrap().push((place.to_owned(), text.into()));
     }
@@ -226,7 +226,7 @@ async fn canaries_are_found_nowhere() {
     let options = Options { catalogue, deploy_duration: Duration::from_secs(1), ..Options::default() };
     // The remote's time stands still until an outcome is planned. The operator is a process, with the time of the machine.
     let shop = Shop::without_operator(options, Clock::stepped(Timestamp::now())).await;
-    let seen = Seen::default();
+    let seen = Captured::default();
     seen.watch("ConnectorDeployment", shop.api::<ConnectorDeployment>());
     seen.watch("ConnectProject", shop.api::<ConnectProject>());
     seen.watch("ActionCheck", shop.api::<ActionCheck>());

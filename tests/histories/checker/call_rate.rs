@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Checker;
-use crate::interceptor::{Place, What};
+use crate::interceptor::{Callee, What};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -39,10 +39,10 @@ impl Checker {
     /// Records a call of an operator.
     pub(crate) fn called(&mut self, what: &What, operator: usize, now: Timestamp) {
         // How often a frontend is called depends on the check, see `checks.rs`.
-        if what.place == Place::Frontend {
+        if what.place == Callee::Frontend {
             return;
         }
-        let (cluster, changes) = (what.place == Place::Cluster, what.changes);
+        let (cluster, changes) = (what.place == Callee::Cluster, what.changes);
         let calls = self.call_rate.0.entry((operator, cluster, changes)).or_default();
         calls.push_back(now);
         let since = |span| now.saturating_sub(span).unwrap_or(Timestamp::MIN);

@@ -26,7 +26,7 @@ const ALLOWED: [&str; 3] = [".frontastic.live", ".frontastic.io", ".frontastic.r
 pub(super) type Applied = (Value, Value);
 
 /// What documents promise one POST or PUT for: number of the spec, rerun request, and what the deployment has applied.
-type Cause = (usize, String, String);
+type CheckTrigger = (usize, String, String);
 
 /// A version of a check.
 pub(super) struct Version {
@@ -43,7 +43,7 @@ pub(super) struct Version {
 
 /// A call that was recorded before it was sent.
 struct Intent {
-    cause: Cause,
+    cause: CheckTrigger,
     /// `checkedFor` and `checkedAt`.
     recorded: (Value, Value),
     /// Whether a call arrived for it.
@@ -60,7 +60,7 @@ pub(super) struct CheckLife {
     /// Answers of the frontend, by the version that the reconcile was given: several if two operators were given it.
     replies: BTreeMap<u64, Vec<Reply>>,
     /// Causes for which an action that writes was executed.
-    executed: BTreeSet<Cause>,
+    executed: BTreeSet<CheckTrigger>,
 }
 
 impl CheckLife {

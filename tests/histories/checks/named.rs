@@ -2,7 +2,7 @@
 
 use crate::checks::{CheckShape, INTERVAL};
 use crate::history::{History, Reading, Shape, Step};
-use crate::interceptor::Place;
+use crate::interceptor::Callee;
 use crate::replay::replay;
 use crate::simulation::{Armed, Outage};
 
@@ -11,7 +11,7 @@ const POST: CheckShape =
 const GET: CheckShape = CheckShape { method: 0, after: false, ..POST };
 
 fn outage(outage: Outage) -> Step {
-    Step::Trouble(Armed { place: Place::Frontend, changes: false, skip: 0, trouble: outage })
+    Step::Trouble(Armed { place: Callee::Frontend, changes: false, skip: 0, trouble: outage })
 }
 
 /// Plays steps on a live deployment, and counts the executed calls.

@@ -62,14 +62,14 @@ impl Plan {
 }
 
 /// What a run recorded.
-struct Seen {
+struct Recorded {
     /// Its calls since the last stop, and whether each may change something.
     calls: Vec<(String, bool)>,
     /// Redeploys beyond the requested ones that the rules allow.
     extra: u64,
 }
 
-fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Seen, String> {
+fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Recorded, String> {
     let (simulation, result) = simulate(plan.order, Reading::default(), async |simulation: &mut Simulation| {
         simulation.choose(plan.variant());
         kind.prepare(simulation).await?;
@@ -120,7 +120,7 @@ fn run(kind: Kind, plan: &Plan, logging: bool) -> Result<Seen, String> {
         if left > 0 {
             return Err(format!("{left} of {} stops were not reached", plan.cuts.len()));
         }
-        Ok(Seen { calls: std::mem::take(&mut simulation.calls), extra })
+        Ok(Recorded { calls: std::mem::take(&mut simulation.calls), extra })
     });
     result.map_err(|text| format!("{kind:?}, {plan:?}: {text}\n{}", simulation.log.join("\n")))
 }
@@ -134,7 +134,7 @@ struct Walked {
 }
 
 impl Walked {
-    fn walk(&self, kind: Kind, plan: &Plan) -> Option<Seen> {
+    fn walk(&self, kind: Kind, plan: &Plan) -> Option<Recorded> {
         self.points.fetch_add(1, Ordering::Relaxed);
         if let Ok(seen) = run(kind, plan, false) {
             self.extra.fetch_add(usize::try_from(seen.extra).unwrap_or(0), Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Walked {
         }
     }
 
-    fn again(&self, kind: Kind, plan: &Plan, seen: &Seen) -> bool {
+    fn again(&self, kind: Kind, plan: &Plan, seen: &Recorded) -> bool {
         let cuts = cuts(seen).into_iter();
         // A staged connector is polled often on its way, and the next reconcile decides again from a new observation: a
         // stop at a read adds no case.
@@ -180,7 +180,7 @@ impl Walked {
 
 /// Returns where to stop: before each call, and after each that may change something. A stop after a read differs from
 /// a stop before the next call only in memory, which is lost either way.
-fn cuts(seen: &Seen) -> Vec<(usize, Outage)> {
+fn cuts(seen: &Recorded) -> Vec<(usize, Outage)> {
     let calls = seen.calls.iter().enumerate();
     calls
         .flat_map(|(number, (_, changes))| {

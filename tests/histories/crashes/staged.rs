@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::kinds::Expected;
-use crate::interceptor::Place;
+use crate::interceptor::Callee;
 use crate::simulation::{Armed, Outage, Simulation};
 use crate::staged::{Plan, StagedChange};
 
@@ -14,7 +14,7 @@ const NOT_PUBLISHED: u8 = 3;
 const NOT_CERTIFIED: u8 = 4;
 
 /// The next change of the remote arrives after its caller has given up.
-const LATE: Armed = Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::Late(25) };
+const LATE: Armed = Armed { place: Callee::Remote, changes: true, skip: 0, trouble: Outage::Late(25) };
 
 /// A kind of operation.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::kinds::Kind;
 use super::staged::StagedKind;
-use super::{Plan, QUIET_PERIOD, Seen, Walked, cuts};
+use super::{Plan, QUIET_PERIOD, Recorded, Walked, cuts};
 use crate::simulation::{Chooser, Outage};
 use crate::staged::random::CHOICES as STAGED_CHOICES;
 
@@ -41,7 +41,7 @@ fn choices(kind: Kind) -> BTreeSet<&'static str> {
 }
 
 /// Returns where to stop, and how. Besides stops, the answer may be lost after the effect.
-fn all(seen: &Seen) -> Vec<(usize, Outage)> {
+fn all(seen: &Recorded) -> Vec<(usize, Outage)> {
     let changing = seen.calls.iter().enumerate().filter(|(_, (_, changes))| *changes);
     let lost = changing.map(|(number, _)| (number, Outage::LostBack));
     cuts(seen).into_iter().chain(lost).collect()

@@ -2,7 +2,7 @@
 
 use super::{check_all, live, outage};
 use crate::history::{Foreign, History, Shape, Step};
-use crate::interceptor::Place;
+use crate::interceptor::Callee;
 use crate::simulation::Outage;
 
 #[test]
@@ -41,7 +41,7 @@ fn rule_8_15_and_18_each_named_history_of_values_and_versions_reaches_the_reques
             "rule 15: a version that is set and reverted before the move was sent causes nothing",
             live(vec![
                 Step::Publish,
-                outage(Place::Remote, 0, Outage::DieBefore),
+                outage(Callee::Remote, 0, Outage::DieBefore),
                 Step::Write(0, Shape { version: 2, ..shape }),
                 Step::Pass(20),
                 Step::Write(0, shape),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{check_all, live, outage};
 use crate::history::{Foreign, History, Reading, Shape, Step};
-use crate::interceptor::Place;
+use crate::interceptor::Callee;
 use crate::replay::simulate;
 use crate::simulation::{Outage, Simulation};
 use crate::users::RESOURCES;
@@ -33,7 +33,7 @@ fn following(steps: Vec<Step>) -> History {
 #[test]
 fn rule_15_latest_follows_each_new_version_with_one_redeploy() {
     use Outage::{DieAfter, DieBefore, Invalid, Late, LostBack};
-    let interrupted = |how| following(vec![outage(Place::Remote, 0, how), Step::Publish]);
+    let interrupted = |how| following(vec![outage(Callee::Remote, 0, how), Step::Publish]);
     let suspended = Shape { suspend: true, ..latest() };
     check_all(vec![
         ("a new version", following(vec![Step::Publish]), (1, 1, 1)),

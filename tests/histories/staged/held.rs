@@ -7,7 +7,7 @@ use dev_server::Variant;
 
 use super::{Plan, stored};
 use crate::history::Reading;
-use crate::interceptor::{Place, lock};
+use crate::interceptor::{Callee, lock};
 use crate::replay::simulate;
 use crate::simulation::{Armed, Outage, Simulation};
 
@@ -51,7 +51,7 @@ fn a_create_that_was_refused_is_forgotten_also_if_the_response_of_the_api_server
     let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         create_again(simulation).await?;
         until_called(simulation, "stage kit").await;
-        simulation.armed.push(Armed { place: Place::Cluster, changes: true, skip: 0, trouble: Outage::LostBack });
+        simulation.armed.push(Armed { place: Callee::Cluster, changes: true, skip: 0, trouble: Outage::LostBack });
         until_called(simulation, "PATCH connectorstageds/kit").await;
         simulation.drop_plan();
         simulation.rest().await;
@@ -67,7 +67,7 @@ fn a_create_that_was_refused_is_forgotten_also_if_the_response_of_the_api_server
 fn a_create_is_sent_again_with_pauses_while_its_key_is_held() {
     let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         create_again(simulation).await?;
-        simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::Conflict });
+        simulation.armed.push(Armed { place: Callee::Remote, changes: true, skip: 0, trouble: Outage::Conflict });
         until_called(simulation, "stage kit").await;
         simulation.quiet_for_long().await
     });

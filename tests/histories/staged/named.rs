@@ -8,7 +8,7 @@ use dev_server::Variant;
 use super::random::CHOICES;
 use super::{Plan, StagedChange};
 use crate::history::Reading;
-use crate::interceptor::Place;
+use crate::interceptor::Callee;
 use crate::replay::simulate;
 use crate::simulation::{Armed, Outage, Simulation};
 
@@ -135,7 +135,7 @@ fn a_permission_of_the_previous_tag_is_never_taken_for_that_of_the_new_one() {
             simulation.plan(plan);
             simulation.quiet_for_long().await?;
             simulation.calls.clear();
-            simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 1, trouble: Outage::Late(25) });
+            simulation.armed.push(Armed { place: Callee::Remote, changes: true, skip: 1, trouble: Outage::Late(25) });
             simulation.plan(Plan { tag: 1, ..plan });
             while !simulation.calls.iter().any(|(call, _)| call.ends_with("updatePreviewable")) {
                 simulation.pass(Duration::from_secs(1)).await;
@@ -167,7 +167,7 @@ fn a_publication_that_failed_unobserved_is_sent_once_more() {
             simulation.plan(Plan { tag: 3, publish: 1, ..Plan::default() });
             simulation.quiet_for_long().await?;
             simulation.calls.clear();
-            simulation.armed.push(Armed { place: Place::Remote, changes: true, skip: 0, trouble: Outage::LostBack });
+            simulation.armed.push(Armed { place: Callee::Remote, changes: true, skip: 0, trouble: Outage::LostBack });
             simulation.ask_again(names::REDEPLOY_REQUESTED_AT, 0);
             while !simulation.calls.iter().any(|(call, _)| call.ends_with("publish")) {
                 assert!(simulation.micro().await, "the publication is requested");

@@ -28,7 +28,7 @@ pub(super) const CLIENT_SECRET: &str = "dev-secret";
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct ReceivedRequest {
     /// `METHOD /path?query`.
     pub(super) line: String,
     pub(super) headers: HeaderMap,
@@ -37,7 +37,7 @@ pub(super) struct Seen {
     pub(super) before: usize,
 }
 
-impl Seen {
+impl ReceivedRequest {
     pub(super) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().expect("headers of this test are text"))
     }
@@ -48,14 +48,14 @@ impl Seen {
     }
 }
 
-type Answer = Arc<dyn Fn(Seen) -> BoxFuture<'static, Response> + Send + Sync>;
+type Answer = Arc<dyn Fn(ReceivedRequest) -> BoxFuture<'static, Response> + Send + Sync>;
 
 /// A running server; its tasks end with the runtime of the test.
 #[derive(Clone)]
 pub(super) struct Remote {
     pub(super) address: SocketAddr,
-    api: Arc<Mutex<Vec<Seen>>>,
-    tokens: Arc<Mutex<Vec<Seen>>>,
+    api: Arc<Mutex<Vec<ReceivedRequest>>>,
+    tokens: Arc<Mutex<Vec<ReceivedRequest>>>,
     /// Requests of the operator's client that the description of the API does not have.
     problems: Arc<Mutex<Vec<String>>>,
 }
@@ -88,7 +88,7 @@ fn undescribed(parts: &Parts, body: &[u8]) -> Option<String> {
 
 impl Remote {
     /// Answers every call of the API with `answer`, every request for a token with `token-1`, `token-2` and so on.
-    pub(super) async fn start(answer: impl Fn(Seen) -> Response + Send + Sync + 'static) -> Self {
+    pub(super) async fn start(answer: impl Fn(ReceivedRequest) -> Response + Send + Sync + 'static) -> Self {
         Self::start_slow(later(answer), later(|seen| token(seen.before + 1))).await
     }
 
@@ -125,7 +125,7 @@ impl Remote {
                     let mut list = list.lock().expect("the lock is not poisoned");
                     let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
                     let before = list.len();
-                    list.push(Seen {
+                    list.push(ReceivedRequest {
                         line: format!("{} {target}", parts.method),
                         headers: parts.headers,
                         body: String::from_utf8(body.to_vec()).expect("a body of text"),
@@ -143,12 +143,12 @@ impl Remote {
     }
 
     /// Returns the calls of the API so far.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(super) fn seen(&self) -> Vec<ReceivedRequest> {
         self.api.lock().expect("the lock is not poisoned").clone()
     }
 
     /// Returns the requests for tokens so far.
-    pub(super) fn tokens(&self) -> Vec<Seen> {
+    pub(super) fn tokens(&self) -> Vec<ReceivedRequest> {
         self.tokens.lock().expect("the lock is not poisoned").clone()
     }
 
@@ -168,7 +168,7 @@ impl Remote {
 }
 
 /// Returns an answer without delay.
-pub(super) fn later(answer: impl Fn(Seen) -> Response + Send + Sync + 'static) -> Answer {
+pub(super) fn later(answer: impl Fn(ReceivedRequest) -> Response + Send + Sync + 'static) -> Answer {
     Arc::new(move |seen| {
         let answer = answer(seen);
         Box::pin(async move { answer })

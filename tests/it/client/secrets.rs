@@ -14,7 +14,9 @@ use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::remote::{Remote, Seen, answer, draft, endpoint, error_answer, json_answer, later, no_hurry, with_header};
+use super::remote::{
+    ReceivedRequest, Remote, answer, draft, endpoint, error_answer, json_answer, later, no_hurry, with_header,
+};
 use super::tls::{tls_client, tls_remote};
 
 const SECURED: &str = "canary \"value\"/1";
@@ -89,11 +91,11 @@ fn is_clean(text: &str) -> bool {
 }
 
 /// Repeats everything that it received, wherever it can.
-fn echo(seen: &Seen) -> String {
+fn echo(seen: &ReceivedRequest) -> String {
     format!("{} {} {} {SECRET} {SECURED}", seen.line, seen.header("authorization"), seen.body)
 }
 
-type Echo = fn(&Seen) -> Response;
+type Echo = fn(&ReceivedRequest) -> Response;
 
 fn echoes() -> Vec<(&'static str, Echo)> {
     vec![

@@ -13,13 +13,13 @@ use futures::future::{join_all, poll_immediate};
 use serde_json::json;
 use tokio::sync::{Barrier, Semaphore};
 
-use super::remote::{Remote, Seen, answer, deployment, error_answer, json_answer, later, stepped, token};
+use super::remote::{ReceivedRequest, Remote, answer, deployment, error_answer, json_answer, later, stepped, token};
 
 fn id() -> Selector {
     Selector::Id("42".to_owned())
 }
 
-fn found(_: Seen) -> axum::response::Response {
+fn found(_: ReceivedRequest) -> axum::response::Response {
     json_answer(200, &deployment("42"))
 }
 
@@ -87,7 +87,7 @@ async fn tokens_live_until_shortly_before_their_end_by_the_injected_clock() {
         assert_eq!(remote.tokens().len(), 1, "{case}");
         clock.step(Duration::from_millis(1));
         assert_eq!(calls(&api, 3).await, vec![Ok(true); 3]);
-        let used: Vec<_> = remote.seen().iter().map(Seen::token).collect();
+        let used: Vec<_> = remote.seen().iter().map(ReceivedRequest::token).collect();
         assert_eq!((remote.tokens().len(), used), (2, vec![1, 1, 2, 2, 2]), "{case}");
     }
 }
@@ -180,7 +180,7 @@ async fn a_late_refusal_of_a_token_does_not_discard_the_newer_one() {
 }
 
 /// Starts a token endpoint that answers once for each permit.
-async fn gated(api: fn(Seen) -> axum::response::Response) -> (Remote, Arc<Semaphore>) {
+async fn gated(api: fn(ReceivedRequest) -> axum::response::Response) -> (Remote, Arc<Semaphore>) {
     let released = Arc::new(Semaphore::new(0));
     let remote = Remote::start_slow(later(api), {
         let released = Arc::clone(&released);

@@ -55,7 +55,7 @@ const CREATES: &str = "creates";
 
 /// What answers have shown of a resource.
 #[derive(Clone, Default)]
-struct Seen {
+struct KnownResource {
     id: String,
     key: String,
     version: i64,
@@ -76,7 +76,7 @@ struct Player {
     /// By their rights: all, none here, read only, all in another project; then an invalid token.
     tokens: Vec<String>,
     /// By the first literal of their paths.
-    seen: BTreeMap<&'static str, Vec<Seen>>,
+    seen: BTreeMap<&'static str, Vec<KnownResource>>,
 }
 
 fn kind(operation: &Operation) -> &'static str {
@@ -130,7 +130,7 @@ impl Player {
 
     fn plan(&mut self, operation: &Operation) -> Planned {
         let of_kind = self.seen.get(kind(operation)).map(Vec::as_slice).unwrap_or_default();
-        let known = if of_kind.is_empty() { Seen::default() } else { self.dice.pick(of_kind) };
+        let known = if of_kind.is_empty() { KnownResource::default() } else { self.dice.pick(of_kind) };
         let method = if self.dice.percent(3) { self.dice.pick(&["PUT", "PATCH", "GET"]) } else { &operation.method };
         let method = method.parse().expect("it is a method");
         let mut target = self.path(operation, &known);
@@ -143,7 +143,7 @@ impl Player {
         Planned { method, target, headers, body }
     }
 
-    fn path(&mut self, operation: &Operation, known: &Seen) -> String {
+    fn path(&mut self, operation: &Operation, known: &KnownResource) -> String {
         let mut path = operation.path.clone();
         if self.dice.percent(10) && path.contains('{') {
             let (before, _) = path.rsplit_once('/').expect("paths begin with one");
@@ -218,7 +218,7 @@ impl Player {
         headers
     }
 
-    fn body(&mut self, operation: &Operation, known: &Seen) -> Vec<u8> {
+    fn body(&mut self, operation: &Operation, known: &KnownResource) -> Vec<u8> {
         let Some(body) = &operation.request_body else {
             return if self.dice.percent(5) { self.dice.pick(&BODIES).to_vec() } else { Vec::new() };
         };
@@ -243,7 +243,7 @@ impl Player {
     }
 
     /// Returns a body that the dev server could accept.
-    fn likely(&mut self, operation: &Operation, known: &Seen) -> Value {
+    fn likely(&mut self, operation: &Operation, known: &KnownResource) -> Value {
         let version = if self.dice.percent(20) { 77 } else { known.version };
         let application = json!({"applicationName": "service",
             "standardConfiguration": [{"key": "LOG_LEVEL", "value": self.dice.word()}],
@@ -321,7 +321,7 @@ impl Player {
                 continue;
             }
             of_kind.retain(|seen| seen.id != id);
-            of_kind.push(Seen { id: id.to_owned(), key, version });
+            of_kind.push(KnownResource { id: id.to_owned(), key, version });
         }
         // Keeps the newest few: others may not exist any more.
         let surplus = of_kind.len().saturating_sub(6);

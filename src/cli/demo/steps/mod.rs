@@ -20,10 +20,10 @@ use tokio::sync::watch;
 
 pub(super) use self::quickstart::CONNECTOR;
 use super::Error;
+use super::cluster::DemoCluster;
 use super::display::Display;
 use super::manifests::{self, Manifests};
-use super::place::Place;
-use super::seen::{Seen, Shown};
+use super::observed::{ObservedObjects, Shown};
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
@@ -35,9 +35,9 @@ const REMOTE_PROJECT: &str = "demo";
 
 /// The cluster, the dev server and the latest state, with the manifests in their current version.
 pub(super) struct Demo<'a> {
-    place: &'a Place,
+    place: &'a DemoCluster,
     remote: Arc<DevServer>,
-    seen: watch::Receiver<Seen>,
+    seen: watch::Receiver<ObservedObjects>,
     display: Display,
     quickstart: Manifests,
     staged: Manifests,
@@ -47,9 +47,9 @@ pub(super) struct Demo<'a> {
 impl<'a> Demo<'a> {
     /// Reads the manifests; does nothing else yet.
     pub(super) fn new(
-        place: &'a Place,
+        place: &'a DemoCluster,
         remote: Arc<DevServer>,
-        seen: watch::Receiver<Seen>,
+        seen: watch::Receiver<ObservedObjects>,
         display: Display,
     ) -> Result<Self, Error> {
         let read = |file| Manifests::read(file, &remote.url());
@@ -108,7 +108,7 @@ impl<'a> Demo<'a> {
     }
 
     /// Waits until `pick` returns a value.
-    async fn until<T>(&self, pick: impl Fn(&Seen) -> Option<T>) -> Result<T, Error> {
+    async fn until<T>(&self, pick: impl Fn(&ObservedObjects) -> Option<T>) -> Result<T, Error> {
         let mut seen = self.seen.clone();
         loop {
             if let Some(found) = pick(&seen.borrow_and_update()) {
@@ -143,7 +143,7 @@ fn as_often(what: &str, count: u64, times: u64) -> Result<(), Error> {
 }
 
 /// Returns the deployment of this name, if its newest generation is live and no operation is in progress.
-fn live<'a>(seen: &'a Seen, name: &str) -> Option<&'a ConnectorDeployment> {
+fn live<'a>(seen: &'a ObservedObjects, name: &str) -> Option<&'a ConnectorDeployment> {
     settled(seen, name).filter(|deployment| {
         deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Deployed")
             && deployment.is(names::READY)
@@ -151,7 +151,7 @@ fn live<'a>(seen: &'a Seen, name: &str) -> Option<&'a ConnectorDeployment> {
 }
 
 /// Returns the deployment of this name, if its status is about its newest generation and no operation is in progress.
-fn settled<'a>(seen: &'a Seen, name: &str) -> Option<&'a ConnectorDeployment> {
+fn settled<'a>(seen: &'a ObservedObjects, name: &str) -> Option<&'a ConnectorDeployment> {
     seen.deployments.get(name).filter(|deployment| {
         deployment.status.as_ref().is_some_and(|status| {
             Some(status.observed_generation) == deployment.metadata.generation && status.operation.is_none()

@@ -4,7 +4,7 @@
 use super::{Demo, live};
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{TAG, UPDATE_POLICY};
-use crate::cli::demo::seen::{LIVE, PREVIEW, STAGED, Seen, Shown};
+use crate::cli::demo::observed::{LIVE, ObservedObjects, PREVIEW, STAGED, Shown};
 use crate::names;
 
 /// The tag that is published second. The first is in the manifest.
@@ -36,7 +36,8 @@ impl Demo<'_> {
             self.until(|seen| published(seen, NEXT_TAG)).await?;
             // Without the request, the deployment would read the registry only at its interval.
             self.look_again(LIVE).await?;
-            let is_available = |seen: &Seen| live(seen, LIVE).filter(|live| live.is(names::UPDATE_AVAILABLE)).map(drop);
+            let is_available =
+                |seen: &ObservedObjects| live(seen, LIVE).filter(|live| live.is(names::UPDATE_AVAILABLE)).map(drop);
             self.until(is_available).await?;
             self.sent_about(LIVE, "updateDeployment", 0)?;
             Ok(format!("Git tag {NEXT_TAG} is published as version 2: {LIVE} reports UpdateAvailable"))
@@ -63,12 +64,12 @@ impl Demo<'_> {
 }
 
 /// Whether this tag is published and the resource is ready.
-fn published(seen: &Seen, tag: &str) -> Option<()> {
+fn published(seen: &ObservedObjects, tag: &str) -> Option<()> {
     let staged = seen.staged.get(STAGED).filter(|staged| staged.is(names::READY))?;
     (staged.status.as_ref()?.published_tag.as_deref() == Some(tag)).then_some(())
 }
 
 /// Version of the deployed connector.
-fn version(seen: &Seen) -> Option<i64> {
+fn version(seen: &ObservedObjects) -> Option<i64> {
     seen.deployments.get(LIVE)?.status.as_ref()?.connector.as_ref()?.version
 }

@@ -7,7 +7,7 @@ use super::{Demo, REMOTE_PROJECT, live, settled};
 use crate::cli::commands;
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
-use crate::cli::demo::seen::{CATALOGUE, DEPLOYMENT, LIVE, PREVIEW, READING, Seen, Shown, WRITING};
+use crate::cli::demo::observed::{CATALOGUE, DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, READING, Shown, WRITING};
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
@@ -68,7 +68,7 @@ impl Demo<'_> {
     pub(in crate::cli::demo) async fn browse_and_check(&self) -> Result<(), Error> {
         self.step("the registry is mirrored", async {
             self.apply(&Manifests::read(manifests::REGISTRY, &self.remote.url())?).await?;
-            let mirrored = |seen: &Seen| {
+            let mirrored = |seen: &ObservedObjects| {
                 let project = seen.projects.get(CATALOGUE).filter(|project| project.is(names::REGISTRY_MIRRORED))?;
                 project.status.as_ref()?.registry.as_ref()?.objects
             };
@@ -78,7 +78,8 @@ impl Demo<'_> {
         .await?;
         self.step("the actions are checked", async {
             self.apply(&Manifests::read(manifests::CHECK, &self.remote.url())?).await?;
-            let passed = |seen: &Seen, name| seen.checks.get(name).is_some_and(|check| check.is(names::READY));
+            let passed =
+                |seen: &ObservedObjects, name| seen.checks.get(name).is_some_and(|check| check.is(names::READY));
             self.until(|seen| (passed(seen, WRITING) && passed(seen, READING)).then_some(())).await?;
             self.sent("writeFrontasticActionPost", 1)?;
             Ok("The actions addToCart and getCart answer as they should: CheckPassed".to_owned())
@@ -88,17 +89,18 @@ impl Demo<'_> {
 
     /// Changes the token in the Secret, and checks that exactly one redeploy follows.
     pub(in crate::cli::demo) async fn rotate(&mut self) -> Result<(), Error> {
-        let before = Facts::of(&self.seen.borrow());
+        let before = AppliedVersion::of(&self.seen.borrow());
         let token = format!("token-{}", uuid::Uuid::new_v4().simple());
         let changes = self.quickstart.edit(TOKEN, &token);
         self.step("the changed Secret is redeployed", async {
             self.apply(&changes).await?;
-            let applied_anew = |facts: &Facts| facts.digest.is_some() && facts.digest != before.digest;
-            self.until(|seen| live(seen, DEPLOYMENT).filter(|_| applied_anew(&Facts::of(seen))).map(drop)).await?;
+            let applied_anew = |facts: &AppliedVersion| facts.digest.is_some() && facts.digest != before.digest;
+            self.until(|seen| live(seen, DEPLOYMENT).filter(|_| applied_anew(&AppliedVersion::of(seen))).map(drop))
+                .await?;
             // A second redeploy would be sent before the operator handles this request.
             self.look_again(DEPLOYMENT).await?;
             self.sent("updateDeployment", 1)?;
-            let after = Facts::of(&self.seen.borrow());
+            let after = AppliedVersion::of(&self.seen.borrow());
             if after.version != before.version.map(|version| version + 1) {
                 let text = format!("one redeploy makes one version, but {before:?} became {after:?}");
                 return Err(Error::Otherwise(text));
@@ -157,13 +159,13 @@ impl Demo<'_> {
 
 /// The parts of a status that a redeploy changes.
 #[derive(Debug)]
-struct Facts {
+struct AppliedVersion {
     digest: Option<String>,
     version: Option<i64>,
 }
 
-impl Facts {
-    fn of(seen: &Seen) -> Self {
+impl AppliedVersion {
+    fn of(seen: &ObservedObjects) -> Self {
         let status = seen.deployments.get(DEPLOYMENT).and_then(|deployment| deployment.status.as_ref());
         Self {
             digest: status.and_then(|status| status.applied.as_ref()?.digest.clone()),
@@ -173,7 +175,7 @@ impl Facts {
 }
 
 /// Returns the deployment, if its newest generation failed and the status has a report.
-fn failed(seen: &Seen) -> Option<&ConnectorDeployment> {
+fn failed(seen: &ObservedObjects) -> Option<&ConnectorDeployment> {
     settled(seen, DEPLOYMENT).filter(|deployment| {
         deployment.status.as_ref().and_then(|status| status.deployment_status.as_deref()) == Some("Failed")
             && deployment.condition(names::READY).is_some_and(|ready| ready.status == "False")

@@ -30,7 +30,7 @@ use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Data;
 use super::selection::{list, read};
-use crate::cli::cluster::Place;
+use crate::cli::cluster::ClusterOptions;
 use crate::cli::completion;
 use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
@@ -75,7 +75,7 @@ pub(in crate::cli) struct Doctor {
     output: Option<Data>,
 
     #[command(flatten)]
-    place: Place,
+    place: ClusterOptions,
 }
 
 /// Prints what was found. The exit code is that of a failure if there is a problem.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::persisted::{
     Applied, Deployable, Observation, ObservedConnector, OperationKind, PersistedState, Phase, Preview,
 };
-use super::{CallKind, Decision, Input, Outcome, Rest, is_failure};
+use super::{CallKind, Decision, Input, Outcome, ReachedStep, is_failure};
 use crate::controllers::operations::{Gone, LAG, QUIET_PERIOD};
 
 /// Pause after an observation that may be older than the last write.
@@ -104,11 +104,11 @@ fn at_rest(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
             .re_evaluate(PersistedState { handled_request: input.intent.request.clone(), ..input.persisted.clone() });
     }
     let milestone = if input.intent.publish.is_some() {
-        Rest::Published
+        ReachedStep::Published
     } else if input.intent.previewable {
-        Rest::Previewable
+        ReachedStep::Previewable
     } else {
-        Rest::Staged
+        ReachedStep::Staged
     };
     input.no_op(Outcome::Settled(milestone), None)
 }

@@ -215,7 +215,7 @@ pub enum Outcome {
     /// It is published after everything that `publishAfter` requires is proven.
     AwaitingProof,
     /// No operation runs, and the connector is as far as the spec asks for.
-    Settled(Rest),
+    Settled(ReachedStep),
     /// A difference cannot be changed.
     CannotChange,
     /// The permission for a preview was refused.
@@ -238,7 +238,7 @@ pub enum Outcome {
 
 /// The step that a connector has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum ReachedStep {
     /// It is staged.
     Staged,
     /// It may be deployed while staged.

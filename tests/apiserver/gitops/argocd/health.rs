@@ -9,7 +9,7 @@ use test_support::gitops::is_requested;
 
 use super::TOOL;
 use crate::gitops::states::{self, Means};
-use crate::gitops::{self, Verdict};
+use crate::gitops::{self, ToolStatus};
 use crate::go_tools;
 use crate::manifests::documents;
 
@@ -31,7 +31,7 @@ fn argo_cd_as_released_shows_the_intended_health_of_every_state_of_every_kind() 
     }
 }
 
-fn every_state_is_as_intended(argo_cd: impl Fn(&[Value]) -> Vec<Verdict>) {
+fn every_state_is_as_intended(argo_cd: impl Fn(&[Value]) -> Vec<ToolStatus>) {
     let states = states::all();
     let objects: Vec<_> = states.iter().map(|state| state.object.clone()).collect();
     let verdicts = argo_cd(&objects);
@@ -68,7 +68,7 @@ async fn the_patch_is_merged_into_the_config_map_of_argo_cd() {
 }
 
 /// The statuses that a tool in `tests/tools/` computes for objects with the checks of the patch.
-pub(in crate::gitops) fn verdicts(tool: &str, objects: &[Value]) -> Vec<Verdict> {
+pub(in crate::gitops) fn verdicts(tool: &str, objects: &[Value]) -> Vec<ToolStatus> {
     let checks = checks();
     let question = |object: &Value| json!({"script": checks[object["kind"].as_str().unwrap()], "object": object});
     go_tools::ask(&go_tools::built(tool, "."), &objects.iter().map(question).collect())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::build::{NOW, Scene, Stored, ago, operation, stored, wanted};
+use super::build::{Fixture, NOW, Stored, ago, operation, stored, wanted};
 use crate::controllers::connector_deployment::decide::{
     Accepted, AppliedResponse, Call, CallKind, Cause, Pause, Refused, Response, TransientState, apply_response,
 };
@@ -17,9 +17,9 @@ fn cause() -> Cause {
 
 fn persisted(kind: OperationKind) -> PersistedState {
     match kind {
-        Create => Scene::creating().persisted,
-        Redeploy => Scene::redeploying().persisted,
-        Undeploy | Recreate => PersistedState { operation: Some(operation(kind, None)), ..Scene::live().persisted },
+        Create => Fixture::creating().persisted,
+        Redeploy => Fixture::redeploying().persisted,
+        Undeploy | Recreate => PersistedState { operation: Some(operation(kind, None)), ..Fixture::live().persisted },
     }
 }
 
@@ -169,7 +169,7 @@ fn a_refusal_that_passes_by_itself_is_repeated_after_five_seconds_doubling_to_a_
 
 #[test]
 fn a_response_without_an_operation_changes_nothing() {
-    let persisted = Scene::live().persisted;
+    let persisted = Fixture::live().persisted;
     let transient = TransientState { absent_since: Some(ago(3)), ..TransientState::default() };
     let outcome = apply_response(&persisted, &transient, &call(Redeploy, true), None, &Response::Refused, NOW);
     assert_eq!(outcome, AppliedResponse { persisted, transient, remove_finalizer: false, key_taken: false });

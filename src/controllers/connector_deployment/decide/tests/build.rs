@@ -110,7 +110,7 @@ pub(super) fn operation(kind: OperationKind, payload: Option<Payload>) -> Operat
 
 /// Everything that a decision is made from, owned.
 #[derive(Clone, Debug)]
-pub(super) struct Scene {
+pub(super) struct Fixture {
     pub(super) persisted: PersistedState,
     pub(super) intent: Intent,
     pub(super) wanted: Option<DesiredPayload>,
@@ -120,7 +120,7 @@ pub(super) struct Scene {
 
 pub(super) const ABSENT: Observation = Observation::Absent { key_held_by: None };
 
-impl Scene {
+impl Fixture {
     /// No deployment was ever created.
     pub(super) fn new() -> Self {
         Self {
@@ -232,19 +232,19 @@ impl Scene {
 }
 
 /// Returns the desired values as the cause of a call.
-pub(super) fn cause(scene: &Scene) -> Cause {
+pub(super) fn cause(scene: &Fixture) -> Cause {
     let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
     let request = scene.intent.redeploy_request.clone();
     Cause { digest, generation: scene.intent.generation, request, latest: scene.intent.version.latest }
 }
 
 /// Notes that the desired values have not changed for longer than changes are collected.
-pub(super) fn gathered(scene: &mut Scene) {
+pub(super) fn gathered(scene: &mut Fixture) {
     scene.transient.change = Some(Change { cause: cause(scene), first: ago(10), last: ago(10) });
 }
 
 /// Observes an idle deployment at the next version with these values, so many seconds after the call.
-pub(super) fn moved(scene: &mut Scene, seconds: u64, value: &str) {
+pub(super) fn moved(scene: &mut Fixture, seconds: u64, value: &str) {
     let observed = scene.aged(seconds).sees(Phase::Deployed);
     observed.version = 6;
     observed.values = visible(&[("A", value)]);
@@ -286,9 +286,9 @@ pub(super) fn stored(persisted: &PersistedState) -> Stored {
 }
 
 /// A row: its name, how it differs from the initial scene, and the result.
-pub(super) type Row = (&'static str, fn(&mut Scene), (Does, Stored, Outcome));
+pub(super) type Row = (&'static str, fn(&mut Fixture), (Does, Stored, Outcome));
 
-pub(super) fn check(scene: fn() -> Scene, rows: &[Row]) {
+pub(super) fn check(scene: fn() -> Fixture, rows: &[Row]) {
     for (name, change, expected) in rows {
         let mut scene = scene();
         change(&mut scene);

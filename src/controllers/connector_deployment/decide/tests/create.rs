@@ -1,6 +1,6 @@
 //! The rows *Create* of the table, and rules 1, 2 and 5.
 
-use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, observed, visible, wanted};
+use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, observed, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step, Version};
 use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 
@@ -13,7 +13,7 @@ const TAKEN: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Ke
 #[test]
 fn rule_1_a_create_is_persisted_first_and_sent_once() {
     check(
-        Scene::new,
+        Fixture::new,
         &[
             ("the key is free", |_| {}, (Does::Send(CREATE), Stored::Planned, Outcome::Running(CREATE))),
             (
@@ -23,7 +23,7 @@ fn rule_1_a_create_is_persisted_first_and_sent_once() {
             ),
         ],
     );
-    let operation = Scene::new().decide().persisted.operation.expect("the operation is persisted first");
+    let operation = Fixture::new().decide().persisted.operation.expect("the operation is persisted first");
     assert_eq!((operation.attempt, operation.payload), (1, Some(wanted("1", "secret").payload)));
 }
 
@@ -101,12 +101,12 @@ fn create_planned_and_absent() {
             AGAIN,
         ),
     ];
-    check(Scene::creating, rows);
+    check(Fixture::creating, rows);
 }
 
 #[test]
 fn a_repeated_create_sends_the_current_values_and_keeps_the_id_that_is_gone() {
-    let mut scene = Scene::creating();
+    let mut scene = Fixture::creating();
     scene.aged(120).wanted = Some(wanted("2", "secret"));
     scene.intent.generation = 2;
     scene.persisted.id = Some("old".into());
@@ -159,9 +159,9 @@ fn rule_2_a_deployment_that_fits_a_create_whose_response_was_lost_belongs_to_the
             RUNS,
         ),
     ];
-    check(Scene::creating, rows);
+    check(Fixture::creating, rows);
 
-    let mut scene = Scene::creating();
+    let mut scene = Fixture::creating();
     scene.sees(Phase::Queued);
     let decision = scene.decide();
     assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
@@ -173,8 +173,8 @@ fn rule_2_a_deployment_that_fits_a_create_whose_response_was_lost_belongs_to_the
 
 #[test]
 fn create_accepted() {
-    fn accepted() -> Scene {
-        let mut scene = Scene::creating();
+    fn accepted() -> Fixture {
+        let mut scene = Fixture::creating();
         scene.accepted().persisted.id = Some("id-1".into());
         scene
     }
@@ -231,8 +231,8 @@ fn create_accepted() {
 
 #[test]
 fn rule_5_gone_is_two_404_half_a_minute_apart_after_the_quiet_period() {
-    fn accepted() -> Scene {
-        let mut scene = Scene::creating();
+    fn accepted() -> Fixture {
+        let mut scene = Fixture::creating();
         scene.accepted().persisted.id = Some("id-1".into());
         scene
     }
@@ -245,7 +245,7 @@ fn rule_5_gone_is_two_404_half_a_minute_apart_after_the_quiet_period() {
         ("the second one", 200, Some(ago(30)), gone),
     ] {
         for planned in [false, true] {
-            let mut scene = if planned { Scene::redeploying() } else { accepted() };
+            let mut scene = if planned { Fixture::redeploying() } else { accepted() };
             scene.observation = ABSENT;
             scene.aged(age).transient.absent_since = absent_since;
             let decision = scene.decide();
@@ -267,7 +267,7 @@ fn rule_5_gone_is_two_404_half_a_minute_apart_after_the_quiet_period() {
 
 #[test]
 fn rule_3_once_the_id_is_known_another_deployment_under_the_key_does_not_belong_to_the_resource() {
-    let mut scene = Scene::live();
+    let mut scene = Fixture::live();
     let mut stranger = observed(Phase::Deployed);
     stranger.id = "stranger".into();
     scene.observation = Observation::Present(stranger);
@@ -276,7 +276,7 @@ fn rule_3_once_the_id_is_known_another_deployment_under_the_key_does_not_belong_
     let decision = scene.decide();
     assert_eq!((decision.step, decision.outcome), (Step::NoOp, Outcome::KeyTaken));
 
-    let mut scene = Scene::creating();
+    let mut scene = Fixture::creating();
     scene.operation().state = OperationState::Accepted;
     scene.persisted.id = Some("ours".into());
     scene.sees(Phase::Deployed);
@@ -334,9 +334,9 @@ fn rule_5_a_deployment_that_is_gone_is_created_again_only_if_drift_is_corrected(
             (Does::Send(CREATE), Stored::Planned, Outcome::Running(CREATE)),
         ),
     ];
-    check(Scene::live, rows);
+    check(Fixture::live, rows);
 
-    let mut scene = Scene::live();
+    let mut scene = Fixture::live();
     scene.observation = ABSENT;
     scene.transient.absent_since = Some(ago(30));
     assert_eq!(scene.decide().transient.absent_since, Some(ago(30)), "the proof stays valid");
@@ -355,7 +355,7 @@ fn rule_15_a_create_deploys_the_latest_version_and_no_other() {
         ("no version is requested", version(None, Some(3)), Outcome::Running(CREATE)),
         ("the latest version is not known", version(Some(2), None), Outcome::Running(CREATE)),
     ] {
-        let mut scene = Scene::new();
+        let mut scene = Fixture::new();
         scene.intent.version = version;
         assert_eq!(scene.decide().outcome, expected, "{input}");
     }

@@ -1,6 +1,6 @@
 //! The rows *Undeploy* of the table, and rules 22 and 23: deleting from every persisted state.
 
-use super::build::{ABSENT, Does, Row, Scene, Stored, ago, check, operation, visible};
+use super::build::{ABSENT, Does, Fixture, Row, Stored, ago, check, operation, visible};
 use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Outcome, Refused, Step};
 use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState, Phase};
 
@@ -17,14 +17,14 @@ const fn released(stored: Stored) -> (Does, Stored, Outcome) {
     (Does::Release, stored, FREE)
 }
 
-fn deleted(mut scene: Scene) -> Scene {
+fn deleted(mut scene: Fixture) -> Fixture {
     scene.intent.deletion = Some(Deletion::Undeploy);
     scene.wanted = None;
     scene
 }
 
-fn undeploying() -> Scene {
-    let mut scene = deleted(Scene::live());
+fn undeploying() -> Fixture {
+    let mut scene = deleted(Fixture::live());
     scene.persisted.operation = Some(operation(UNDEPLOY, None));
     scene
 }
@@ -32,7 +32,7 @@ fn undeploying() -> Scene {
 #[test]
 fn rule_22_a_resource_without_a_deployment_is_removed_at_once() {
     check(
-        || deleted(Scene::new()),
+        || deleted(Fixture::new()),
         &[
             ("nothing under the key", |_| {}, released(Stored::Nothing)),
             (
@@ -110,9 +110,9 @@ fn rule_22_deleting_waits_for_an_outstanding_create() {
             SENT,
         ),
     ];
-    check(|| deleted(Scene::creating()), rows);
+    check(|| deleted(Fixture::creating()), rows);
 
-    let mut scene = deleted(Scene::creating());
+    let mut scene = deleted(Fixture::creating());
     scene.sees(Phase::Queued);
     let decision = scene.decide();
     assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
@@ -162,7 +162,7 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
             (Does::Rest, Stored::Nothing, Outcome::TakesTooLong),
         ),
     ];
-    check(|| deleted(Scene::live()), rows);
+    check(|| deleted(Fixture::live()), rows);
     let running: &[Row] = &[
         ("planned", |_| {}, SENT),
         ("planned, gone", |scene| scene.observation = ABSENT, SENT),
@@ -176,8 +176,8 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
             SENT,
         ),
     ];
-    check(|| deleted(Scene::redeploying()), running);
-    let decision = deleted(Scene::redeploying()).decide();
+    check(|| deleted(Fixture::redeploying()), running);
+    let decision = deleted(Fixture::redeploying()).decide();
     let undeploy = decision.persisted.operation.expect("the operation is persisted first");
     assert_eq!((undeploy.attempt, undeploy.payload, undeploy.redeploy_request), (1, None, None));
     assert_eq!(
@@ -207,7 +207,7 @@ fn undeploy_planned() {
 
 #[test]
 fn undeploy_accepted_as_only_this_process_knows() {
-    fn remembered() -> Scene {
+    fn remembered() -> Fixture {
         let mut scene = undeploying();
         scene.transient.undeployed = Some(1);
         scene
@@ -229,12 +229,12 @@ fn undeploy_accepted_as_only_this_process_knows() {
     check(remembered, rows);
     let another_operation: Row =
         ("404", |scene| (scene.observation, scene.transient.undeployed) = (ABSENT, Some(1)), SENT);
-    check(|| deleted(Scene::redeploying()), &[another_operation]);
+    check(|| deleted(Fixture::redeploying()), &[another_operation]);
 }
 
 #[test]
 fn undeploy_accepted() {
-    fn accepted() -> Scene {
+    fn accepted() -> Fixture {
         let mut scene = undeploying();
         scene.operation().state = OperationState::Accepted;
         scene
@@ -283,9 +283,10 @@ fn undeploy_accepted() {
 
 #[test]
 fn rule_23_orphaned_and_only_observed_resources_lose_their_finalizer_in_every_state() {
-    let mut creating = Scene::creating();
+    let mut creating = Fixture::creating();
     creating.sees(Phase::Deploying);
-    let scenes = [Scene::new(), creating, Scene::live(), Scene::redeploying(), Scene::rotating(), undeploying()];
+    let scenes =
+        [Fixture::new(), creating, Fixture::live(), Fixture::redeploying(), Fixture::rotating(), undeploying()];
     for scene in scenes {
         let mut orphan = deleted(scene.clone());
         orphan.intent.deletion = Some(Deletion::Orphan);

@@ -2,7 +2,7 @@
 //! decides it.
 
 use super::build::{
-    Does, Row, SETTLED, Scene, Stored, ago, check, does, gathered, ignoring, stored, tags, visible, wanted,
+    Does, Fixture, Row, SETTLED, Stored, ago, check, does, gathered, ignoring, stored, tags, visible, wanted,
 };
 use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Outcome, Step, Version};
 use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
@@ -15,8 +15,8 @@ const DRIFTED: (Does, Stored, Outcome) =
 const NOT_APPLIED: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::NotApplied { drifted: false });
 
 /// A running deployment, with no change for longer than changes are collected.
-fn live() -> Scene {
-    let mut scene = Scene::live();
+fn live() -> Fixture {
+    let mut scene = Fixture::live();
     let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
     let cause = Cause { digest, generation: 1, request: None, latest: None };
     scene.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
@@ -93,7 +93,7 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
 }
 
 /// Lets `decide` begin a redeploy and ends it with these visible values; returns whether a redeploy was begun.
-fn redeployed(scene: &mut Scene, shows: &str) -> bool {
+fn redeployed(scene: &mut Fixture, shows: &str) -> bool {
     let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
     let cause = Cause { digest, generation: 1, request: None, latest: None };
     scene.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
@@ -149,7 +149,7 @@ fn rule_16_a_normalized_value_is_still_accepted_after_somebody_changed_it() {
     scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
     assert!(redeployed(&mut scene, "one"), "once for the difference that shows at the end");
     assert!(!redeployed(&mut scene, "one"));
-    let changes = |scene: &mut Scene, version, shows| {
+    let changes = |scene: &mut Fixture, version, shows| {
         let observed = scene.sees(Phase::Deployed);
         (observed.version, observed.values) = (version, visible(&[("A", shows)]));
     };
@@ -255,7 +255,7 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
     scene.transient.followed = Some(2);
     assert_eq!(scene.decide().step, Step::NoOp, "followed once, although another version runs");
 
-    let mut scene = Scene::redeploying();
+    let mut scene = Fixture::redeploying();
     scene.intent.version = latest(Some(2), Some(2));
     let Step::Send(call) = scene.aged(60).decide().step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: true });
@@ -271,8 +271,8 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
 
 #[test]
 fn a_rollback_stays_unless_drift_is_corrected() {
-    type Input = (&'static str, fn(&mut Scene), i64, (Does, Stored, Outcome));
-    let rolled_back = |scene: &mut Scene, latest: i64| {
+    type Input = (&'static str, fn(&mut Fixture), i64, (Does, Stored, Outcome));
+    let rolled_back = |scene: &mut Fixture, latest: i64| {
         scene.applied().connector_version = Some(3);
         scene.sees(Phase::Deployed).connector_version = 1;
         scene.intent.version = Version { wanted: None, latest: Some(latest), follow: true };
@@ -320,8 +320,8 @@ fn a_rollback_stays_unless_drift_is_corrected() {
 
 #[test]
 fn rule_15_the_first_redeploy_after_a_rollback_resumes_following() {
-    type Case = (&'static str, fn(&mut Scene), bool);
-    let cases: [Case; 5] = [
+    type Row = (&'static str, fn(&mut Fixture), bool);
+    let cases: [Row; 5] = [
         ("rolled back to an older version", |_| {}, true),
         ("pinned", |scene| scene.intent.version.follow = false, false),
         (

@@ -1,6 +1,6 @@
 //! How an accepted redeploy ends, rule 17, and a persisted undeploy while nothing is being deleted.
 
-use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, moved, operation, tags, visible, wanted};
+use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, moved, operation, tags, visible, wanted};
 use crate::controllers::connector_deployment::decide::Outcome;
 use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
 
@@ -99,9 +99,9 @@ fn redeploy_accepted() {
             RUNS,
         ),
     ];
-    check(Scene::redeploying, rows);
+    check(Fixture::redeploying, rows);
 
-    let mut scene = Scene::redeploying();
+    let mut scene = Fixture::redeploying();
     scene.accepted().rests(50);
     scene.sees(Phase::Deploying);
     let decision = scene.decide();
@@ -111,7 +111,7 @@ fn redeploy_accepted() {
 
 #[test]
 fn a_redeploy_that_ended_keeps_the_version_before_it() {
-    let mut scene = Scene::redeploying();
+    let mut scene = Fixture::redeploying();
     scene.accepted().operation().seen_busy = true;
     moved(&mut scene, 10, "2");
     let decision = scene.decide();
@@ -124,12 +124,12 @@ fn a_redeploy_that_ended_keeps_the_version_before_it() {
 #[test]
 fn an_earlier_build_serves_after_a_failed_redeploy_but_not_after_a_failed_create() {
     for (case, scene, served, phase, serves) in [
-        ("a redeploy", Scene::redeploying(), true, Phase::Deployed, true),
-        ("a failed redeploy", Scene::redeploying(), true, Phase::Failed, true),
-        ("a failed redeploy after a failed one", Scene::redeploying(), false, Phase::Failed, false),
-        ("a redeploy after a failed one", Scene::redeploying(), false, Phase::Deployed, true),
-        ("a create", Scene::creating(), false, Phase::Deployed, true),
-        ("a failed create", Scene::creating(), false, Phase::Failed, false),
+        ("a redeploy", Fixture::redeploying(), true, Phase::Deployed, true),
+        ("a failed redeploy", Fixture::redeploying(), true, Phase::Failed, true),
+        ("a failed redeploy after a failed one", Fixture::redeploying(), false, Phase::Failed, false),
+        ("a redeploy after a failed one", Fixture::redeploying(), false, Phase::Deployed, true),
+        ("a create", Fixture::creating(), false, Phase::Deployed, true),
+        ("a failed create", Fixture::creating(), false, Phase::Failed, false),
     ] {
         let mut scene = scene;
         if let Some(applied) = &mut scene.persisted.applied {
@@ -146,7 +146,7 @@ fn an_earlier_build_serves_after_a_failed_redeploy_but_not_after_a_failed_create
 #[test]
 fn what_was_accepted_for_an_earlier_value_counts_only_for_that_value() {
     for (case, value, accepted) in [("the same value is sent", "1", true), ("another one", "2", false)] {
-        let mut scene = Scene::redeploying_to(wanted(value, "other"));
+        let mut scene = Fixture::redeploying_to(wanted(value, "other"));
         scene.applied().accepted = tags(&[("A", "one")]);
         scene.accepted().operation().seen_busy = true;
         moved(&mut scene, 10, value);
@@ -193,7 +193,7 @@ fn rule_17_a_read_with_the_version_before_the_last_redeploy_is_stale() {
             SETTLED,
         ),
     ];
-    check(Scene::live, rows);
+    check(Fixture::live, rows);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn an_undeploy_without_a_deletion_is_given_up_after_the_quiet_period() {
     ];
     check(
         || {
-            let mut scene = Scene::live();
+            let mut scene = Fixture::live();
             scene.persisted.operation = Some(operation(OperationKind::Undeploy, None));
             scene
         },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::build::{ABSENT, NOW, Scene, ago, ignoring, operation, visible, wanted};
+use super::build::{ABSENT, Fixture, NOW, ago, ignoring, operation, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Outcome, Step};
 use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 use crate::controllers::digest::Digest;
@@ -11,15 +11,15 @@ const PHASES: [Phase; 6] =
     [Phase::Draft, Phase::Deploying, Phase::Deployed, Phase::Failed, Phase::Undeploying, Phase::UndeployFailed];
 
 /// Everything that may be persisted, each at several ages.
-fn stored() -> Vec<Scene> {
-    let mut undeploying = Scene::live();
+fn stored() -> Vec<Fixture> {
+    let mut undeploying = Fixture::live();
     undeploying.persisted.operation = Some(operation(OperationKind::Undeploy, None));
-    let mut creating_again = Scene::creating();
+    let mut creating_again = Fixture::creating();
     creating_again.persisted.id = Some("old".into());
-    let mut unknown = Scene::live();
+    let mut unknown = Fixture::live();
     unknown.applied().digest = Some(Digest::parse("lost:key"));
-    let mut scenes = vec![Scene::new(), Scene::live(), unknown];
-    for begun in [Scene::creating(), creating_again, Scene::redeploying(), Scene::rotating(), undeploying] {
+    let mut scenes = vec![Fixture::new(), Fixture::live(), unknown];
+    for begun in [Fixture::creating(), creating_again, Fixture::redeploying(), Fixture::rotating(), undeploying] {
         for age in [4, 119, 4000] {
             for state in [OperationState::Planned, OperationState::Accepted] {
                 let mut scene = begun.clone();
@@ -46,7 +46,7 @@ fn observations() -> Vec<Observation> {
             ("id-1", 4, "build-0", ignoring(&[("A", "3")], &["A"])),
             ("id-2", 1, "build-1", visible(&[("A", "1")])),
         ] {
-            let mut scene = Scene::new();
+            let mut scene = Fixture::new();
             let observed = scene.sees(phase);
             (observed.id, observed.version, observed.build, observed.values) =
                 (id.into(), version, Some(build.into()), values);
@@ -57,8 +57,8 @@ fn observations() -> Vec<Observation> {
 }
 
 /// All of these, with everything that a user may ask for.
-fn scenes() -> impl Iterator<Item = Scene> {
-    let intents: [fn(&mut Scene); 10] = [
+fn scenes() -> impl Iterator<Item = Fixture> {
+    let intents: [fn(&mut Fixture); 10] = [
         |_| {},
         |scene| scene.wanted = None,
         |scene| scene.wanted = Some(wanted("3", "secret")),
@@ -70,7 +70,7 @@ fn scenes() -> impl Iterator<Item = Scene> {
         |scene| (scene.intent.adopt, scene.intent.correct_drift) = (true, true),
         |scene| scene.intent.remote_id = Some("id-1".into()),
     ];
-    let local_caches: [fn(&mut Scene); 2] = [
+    let local_caches: [fn(&mut Fixture); 2] = [
         |_| {},
         |scene| {
             scene.transient.absent_since = Some(ago(300));
@@ -86,7 +86,7 @@ fn scenes() -> impl Iterator<Item = Scene> {
             .flat_map(|observation| intents.map(|intent| (observation, intent)))
             .flat_map(|(observation, intent)| local_caches.map(|transient| (observation, intent, transient)))
             .map(|(observation, intent, transient)| {
-                let mut scene = Scene { observation: observation.clone(), ..stored.clone() };
+                let mut scene = Fixture { observation: observation.clone(), ..stored.clone() };
                 intent(&mut scene);
                 transient(&mut scene);
                 scene

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clock::later;
 
-use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, cause, check, does, gathered, wanted};
+use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, cause, check, does, gathered, wanted};
 use crate::controllers::connector_deployment::decide::{Deletion, Outcome, Pause, Refused, TransientState};
 use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, Phase};
 
@@ -12,7 +12,7 @@ const REDEPLOY: OperationKind = OperationKind::Redeploy;
 const GATHERS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Changing);
 const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
 
-fn refused(scene: &mut Scene, seconds_left: u64) {
+fn refused(scene: &mut Fixture, seconds_left: u64) {
     let until = later(NOW, Duration::from_secs(seconds_left));
     scene.transient.refused = Some(Refused { cause: Some(cause(scene)), until, times: 1 });
 }
@@ -80,7 +80,7 @@ fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
     ];
     check(
         || {
-            let mut scene = Scene::live();
+            let mut scene = Fixture::live();
             scene.wanted = Some(wanted("2", "secret"));
             gathered(&mut scene);
             scene
@@ -94,7 +94,7 @@ fn a_refusal_delays_creates_and_repeated_calls_too() {
     let again: (Does, Stored, Outcome) = (Does::SendAgain(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
     let create = OperationKind::Create;
     check(
-        Scene::new,
+        Fixture::new,
         &[
             ("a create, before its time", |scene| refused(scene, 1), (Does::Rest, Stored::Nothing, Outcome::Refused)),
             (
@@ -105,7 +105,7 @@ fn a_refusal_delays_creates_and_repeated_calls_too() {
         ],
     );
     check(
-        Scene::creating,
+        Fixture::creating,
         &[(
             "a repeated create",
             |scene| {
@@ -116,7 +116,7 @@ fn a_refusal_delays_creates_and_repeated_calls_too() {
         )],
     );
     check(
-        Scene::redeploying,
+        Fixture::redeploying,
         &[
             (
                 "a repeated redeploy",
@@ -137,7 +137,7 @@ fn a_refusal_delays_creates_and_repeated_calls_too() {
         ],
     );
     check(
-        Scene::rotating,
+        Fixture::rotating,
         &[(
             "a redeploy from another version",
             |scene| {
@@ -151,11 +151,11 @@ fn a_refusal_delays_creates_and_repeated_calls_too() {
 
 #[test]
 fn a_refused_undeploy_does_not_delay_a_redeploy_and_the_other_way_round() {
-    let mut live = Scene::live();
+    let mut live = Fixture::live();
     live.wanted = Some(wanted("2", "secret"));
     gathered(&mut live);
     refused(&mut live, 600);
-    let mut deleted = Scene { transient: live.transient.clone(), ..live.clone() };
+    let mut deleted = Fixture { transient: live.transient.clone(), ..live.clone() };
     deleted.intent.deletion = Some(Deletion::Undeploy);
     assert_eq!(does(&deleted.decide()), Does::Send(OperationKind::Undeploy));
     live.transient.refused.as_mut().expect("a refusal").cause = None;
@@ -166,7 +166,7 @@ fn a_refused_undeploy_does_not_delay_a_redeploy_and_the_other_way_round() {
 
 #[test]
 fn a_refusal_is_re_evaluated_after_its_time_and_forgotten_when_settled() {
-    let mut scene = Scene::live();
+    let mut scene = Fixture::live();
     scene.wanted = Some(wanted("2", "secret"));
     refused(&mut scene, 600);
     assert_eq!(scene.decide().again, Some(Duration::from_mins(10)));
@@ -178,11 +178,11 @@ fn a_refusal_is_re_evaluated_after_its_time_and_forgotten_when_settled() {
 fn rule_20_a_suspended_resource_is_observed_and_sends_nothing() {
     let held = |stored| (Does::Rest, stored, Outcome::HeldBySuspend);
     for (scene, expected) in [
-        (Scene::new(), held(Stored::Nothing)),
-        (Scene::live(), SETTLED),
-        (Scene::creating(), held(Stored::Planned)),
-        (Scene::redeploying(), held(Stored::Planned)),
-        (Scene::rotating(), held(Stored::Planned)),
+        (Fixture::new(), held(Stored::Nothing)),
+        (Fixture::live(), SETTLED),
+        (Fixture::creating(), held(Stored::Planned)),
+        (Fixture::redeploying(), held(Stored::Planned)),
+        (Fixture::rotating(), held(Stored::Planned)),
     ] {
         let mut scene = scene;
         scene.intent.suspended = true;
@@ -193,7 +193,7 @@ fn rule_20_a_suspended_resource_is_observed_and_sends_nothing() {
         assert_eq!((does(&decision), super::build::stored(&decision.persisted), decision.outcome), expected);
         assert_eq!(decision.persisted, scene.persisted, "nothing is written");
     }
-    let mut scene = Scene::redeploying();
+    let mut scene = Fixture::redeploying();
     scene.intent.suspended = true;
     scene.sees(Phase::Deploying).values = super::build::visible(&[("A", "2")]);
     assert_eq!(
@@ -219,7 +219,7 @@ fn rule_20_an_only_observed_deployment_is_reported_and_nothing_else() {
         (
             "other values, a request, and never applied",
             |scene| {
-                scene.persisted = super::build::Scene::new().persisted;
+                scene.persisted = super::build::Fixture::new().persisted;
                 scene.wanted = Some(wanted("2", "secret"));
                 scene.intent.redeploy_request = Some("now".into());
             },
@@ -228,7 +228,7 @@ fn rule_20_an_only_observed_deployment_is_reported_and_nothing_else() {
     ];
     check(
         || {
-            let mut scene = Scene::live();
+            let mut scene = Fixture::live();
             scene.intent.observe_only = true;
             scene
         },
@@ -238,7 +238,7 @@ fn rule_20_an_only_observed_deployment_is_reported_and_nothing_else() {
 
 #[test]
 fn rule_20_an_only_observed_deployment_is_polled_often_while_it_is_busy() {
-    let mut scene = Scene::live();
+    let mut scene = Fixture::live();
     scene.intent.observe_only = true;
     scene.sees(Phase::Deploying);
     let busy = scene.decide();

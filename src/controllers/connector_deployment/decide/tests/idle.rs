@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, cause, check, does, gathered, wanted};
+use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, does, gathered, wanted};
 
 use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Version};
 use crate::controllers::connector_deployment::persisted::{OperationKind, Phase, Source, Sources};
@@ -61,13 +61,13 @@ fn rule_7_exactly_one_redeploy_for_each_change_and_none_without() {
             (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
         ),
     ];
-    check(Scene::live, rows);
+    check(Fixture::live, rows);
 }
 
 #[test]
 fn rule_7_with_another_digest_key_the_sources_decide() {
-    fn other_key() -> Scene {
-        let mut scene = Scene::live();
+    fn other_key() -> Fixture {
+        let mut scene = Fixture::live();
         scene.applied().digest = Some(Digest::parse("lost:1-secret"));
         scene.applied().sources = Sources::of(&[source("tax", "7")]);
         scene.wanted.as_mut().expect("values are desired").payload.sources = Sources::of(&[source("tax", "7")]);
@@ -126,7 +126,7 @@ fn rule_7_with_another_digest_key_the_sources_decide() {
 
 #[test]
 fn rule_8_a_redeploy_carries_the_version_that_was_read() {
-    let mut scene = Scene::live();
+    let mut scene = Fixture::live();
     scene.wanted = Some(wanted("2", "secret"));
     gathered(&mut scene);
     let operation = scene.decide().persisted.operation.expect("the operation is persisted");
@@ -136,7 +136,7 @@ fn rule_8_a_redeploy_carries_the_version_that_was_read() {
 
 #[test]
 fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
-    let mut scene = Scene::live();
+    let mut scene = Fixture::live();
     scene.wanted = Some(wanted("2", "secret"));
     let first = scene.decide();
     assert_eq!((does(&first), first.again), (Does::Rest, Some(Duration::from_secs(2))));
@@ -173,7 +173,7 @@ fn rule_9_a_change_while_the_remote_is_busy_waits() {
     ];
     check(
         || {
-            let mut scene = Scene::live();
+            let mut scene = Fixture::live();
             scene.wanted = Some(wanted("2", "secret"));
             gathered(&mut scene);
             scene.sees(Phase::Undeploying);
@@ -181,7 +181,7 @@ fn rule_9_a_change_while_the_remote_is_busy_waits() {
         },
         rows,
     );
-    let mut scene = Scene::live();
+    let mut scene = Fixture::live();
     scene.sees(Phase::Deploying);
     scene.transient.busy_since = Some(ago(60));
     assert_eq!(scene.decide().again, Some(Duration::from_millis(7500)), "observations become rarer");
@@ -219,7 +219,7 @@ fn rule_11_a_new_request_redeploys_once() {
         ),
         ("the annotation was removed", |scene| scene.persisted.handled_redeploy = Some("now".into()), SETTLED),
     ];
-    check(Scene::live, rows);
+    check(Fixture::live, rows);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn rule_11_an_operation_serves_the_request_that_it_began_with() {
         ("an operation without a request forgets none", Some("a"), None, Some("a"), Some("a"), false),
     ] {
         let own = |text: Option<&str>| text.map(ToOwned::to_owned);
-        let mut scene = Scene::redeploying();
+        let mut scene = Fixture::redeploying();
         scene.persisted.handled_redeploy = own(before);
         scene.intent.redeploy_request = own(now);
         scene.accepted().operation().redeploy_request = own(served);
@@ -243,7 +243,7 @@ fn rule_11_an_operation_serves_the_request_that_it_began_with() {
         assert_eq!(decision.persisted.handled_redeploy.as_deref(), handled, "{input}");
         assert_eq!(decision.outcome == Outcome::Changing, goes_on, "{input}");
     }
-    let mut scene = Scene::new();
+    let mut scene = Fixture::new();
     scene.intent.redeploy_request = Some("now".into());
     let persisted = scene.decide().persisted;
     assert_eq!(
@@ -256,8 +256,8 @@ fn rule_11_an_operation_serves_the_request_that_it_began_with() {
 
 #[test]
 fn rule_12_a_failed_digest_is_not_tried_again_until_something_changes() {
-    fn failed() -> Scene {
-        let mut scene = Scene::live();
+    fn failed() -> Fixture {
+        let mut scene = Fixture::live();
         scene.applied().outcome = Phase::Failed;
         scene.sees(Phase::Failed);
         scene

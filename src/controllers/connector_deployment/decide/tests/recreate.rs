@@ -1,6 +1,6 @@
 //! The rows *Recreate* of the table: `removedValues: Recreate` removes values by replacing the deployment.
 
-use super::build::{ABSENT, Does, NOW, Row, SETTLED, Scene, Stored, ago, check, operation, visible, wanting};
+use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, operation, visible, wanting};
 use super::retained::{live, noted, observed, wants, without_b, without_u};
 use crate::controllers::connector_deployment::decide::{
     Call, CallKind, Deletion, Outcome, Response, Version, apply_response,
@@ -14,14 +14,14 @@ const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(RECREATE), Stored::Plann
 const CREATES: (Does, Stored, Outcome) =
     (Does::Send(OperationKind::Create), Stored::Planned, Outcome::Running(OperationKind::Create));
 
-fn asked() -> Scene {
+fn asked() -> Fixture {
     let mut scene = live();
     scene.intent.recreate = true;
     scene
 }
 
 /// The DELETE was accepted.
-fn begun() -> Scene {
+fn begun() -> Fixture {
     let mut scene = asked();
     wants(&mut scene, without_u());
     scene.persisted.operation = Some(operation(RECREATE, None));
@@ -254,7 +254,7 @@ fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappear
     let cause = Some(super::build::cause(&scene));
     for answer in [Response::Refused, Response::Duplicate, Response::Retryable] {
         let outcome = apply_response(&decision.persisted, &decision.transient, &call, cause.clone(), &answer, NOW);
-        let mut after = Scene { persisted: outcome.persisted, transient: outcome.transient, ..scene.clone() };
+        let mut after = Fixture { persisted: outcome.persisted, transient: outcome.transient, ..scene.clone() };
         after.transient.refused = None;
         after.transient.pause = None;
         let next = after.decide();

@@ -1,6 +1,6 @@
 //! The rows *Redeploy* of the table.
 
-use super::build::{ABSENT, Does, Row, SETTLED, Scene, Stored, check, does, moved, visible, wanted};
+use super::build::{ABSENT, Does, Fixture, Row, SETTLED, Stored, check, does, moved, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step};
 use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 
@@ -42,20 +42,20 @@ fn redeploy_planned_at_the_same_version() {
             ANEW,
         ),
     ];
-    check(Scene::redeploying, rows);
+    check(Fixture::redeploying, rows);
 }
 
 /// The redeploy was begun to move to another version of the connector, and changes no value.
 #[test]
 fn a_planned_move_without_a_version_to_move_to_is_never_sent() {
-    fn moving() -> Scene {
-        let mut scene = Scene::redeploying();
+    fn moving() -> Fixture {
+        let mut scene = Fixture::redeploying();
         let applied = wanted("1", "secret");
         scene.operation().payload = Some(applied.payload.clone());
         scene.wanted = Some(applied);
         scene
     }
-    fn follows(scene: &mut Scene, latest: i64) {
+    fn follows(scene: &mut Fixture, latest: i64) {
         (scene.intent.version.follow, scene.intent.version.latest) = (true, Some(latest));
     }
     let rows: &[Row] = &[
@@ -88,7 +88,7 @@ fn an_operation_without_a_deployment_is_given_up() {
     let create = OperationKind::Create;
     for kind in [REDEPLOY, OperationKind::Recreate] {
         for state in [OperationState::Planned, OperationState::Accepted] {
-            let mut scene = Scene { observation: ABSENT, ..Scene::redeploying() };
+            let mut scene = Fixture { observation: ABSENT, ..Fixture::redeploying() };
             scene.persisted.id = None;
             (scene.operation().kind, scene.operation().state) = (kind, state);
             let decision = scene.decide();
@@ -99,7 +99,7 @@ fn an_operation_without_a_deployment_is_given_up() {
 
 #[test]
 fn a_repeated_redeploy_keeps_its_starting_version_and_a_new_one_does_not() {
-    let mut scene = Scene::redeploying();
+    let mut scene = Fixture::redeploying();
     scene.aged(60).operation().seen_busy = true;
     let decision = scene.decide();
     let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
@@ -137,20 +137,20 @@ fn redeploy_planned_and_busy() {
         ),
         ("the change does not show", |scene| _ = scene.sees(Phase::Deploying), WAITS),
     ];
-    check(Scene::redeploying, rows);
-    check(Scene::rotating, &[("proves nothing", |scene| _ = scene.sees(Phase::Deploying), WAITS)]);
+    check(Fixture::redeploying, rows);
+    check(Fixture::rotating, &[("proves nothing", |scene| _ = scene.sees(Phase::Deploying), WAITS)]);
 
     for (name, scene, age, noted) in [
-        ("proves nothing", Scene::rotating(), 119, true),
-        ("proves nothing, too late", Scene::rotating(), 120, false),
-        ("other values", Scene::redeploying(), 119, true),
-        ("other values, too late", Scene::redeploying(), 120, false),
+        ("proves nothing", Fixture::rotating(), 119, true),
+        ("proves nothing, too late", Fixture::rotating(), 120, false),
+        ("other values", Fixture::redeploying(), 119, true),
+        ("other values, too late", Fixture::redeploying(), 120, false),
     ] {
         let mut scene = scene;
         scene.aged(age).sees(Phase::Queued);
         assert_eq!(scene.decide().persisted.operation.expect("the operation stays").seen_busy, noted, "{name}");
     }
-    let mut scene = Scene::redeploying();
+    let mut scene = Fixture::redeploying();
     scene.persisted.unverified = true;
     scene.sees(Phase::Deploying).values = visible(&[("A", "2")]);
     let persisted = scene.decide().persisted;
@@ -165,7 +165,7 @@ fn redeploy_planned_at_another_version_and_the_visible_values_prove_it() {
         ("after 60 s", |scene| moved(scene, 60, "2"), RUNS),
         ("hours later", |scene| moved(scene, 86_000, "2"), RUNS),
     ];
-    check(Scene::redeploying, rows);
+    check(Fixture::redeploying, rows);
 }
 
 #[test]
@@ -230,9 +230,9 @@ fn redeploy_planned_at_another_version_and_the_visible_values_prove_nothing() {
             WAITS,
         ),
     ];
-    check(Scene::rotating, rows);
+    check(Fixture::rotating, rows);
 
-    let mut scene = Scene::rotating();
+    let mut scene = Fixture::rotating();
     moved(&mut scene, 120, "1");
     let decision = scene.decide();
     let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
@@ -245,13 +245,13 @@ fn redeploy_planned_at_another_version_and_the_visible_values_prove_nothing() {
 #[test]
 fn a_lost_response_to_a_change_of_secured_values_leaves_them_unverified() {
     for (name, secured, unverified) in [("there are some", true, true), ("there are none", false, false)] {
-        let mut scene = Scene::rotating();
+        let mut scene = Fixture::rotating();
         moved(&mut scene, 60, "1");
         scene.operation().seen_busy = true;
         scene.wanted.as_mut().expect("values are desired").secured = secured;
         assert_eq!(scene.decide().persisted.unverified, unverified, "{name}");
     }
-    let mut scene = Scene::redeploying();
+    let mut scene = Fixture::redeploying();
     moved(&mut scene, 60, "2");
     assert!(!scene.decide().persisted.unverified, "the visible values prove it");
 }
@@ -262,8 +262,8 @@ fn redeploy_planned_at_another_version_with_other_values() {
         ("before the quiet period", |scene| moved(scene, 119, "3"), WAITS),
         ("after the quiet period", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
-    check(Scene::redeploying, rows);
-    let mut scene = Scene::redeploying();
+    check(Fixture::redeploying, rows);
+    let mut scene = Fixture::redeploying();
     moved(&mut scene, 120, "3");
     assert_eq!(
         scene.decide().persisted.applied.expect("the applied state is kept").digest,
@@ -294,17 +294,17 @@ fn a_change_of_ignored_values_only_proves_nothing() {
             RUNS,
         ),
     ];
-    check(Scene::redeploying, rows);
+    check(Fixture::redeploying, rows);
 }
 
 #[test]
 fn a_redeploy_whose_end_is_observed_first_is_read_for_another_minute() {
-    let mut scene = Scene::rotating();
+    let mut scene = Fixture::rotating();
     moved(&mut scene, 90, "1");
     scene.operation().seen_busy = true;
     let idle = scene.decide();
     assert!(idle.transient.resting.is_some(), "{idle:?}");
-    let mut scene = Scene::redeploying();
+    let mut scene = Fixture::redeploying();
     moved(&mut scene, 90, "2");
     let Observation::Present(observed) = &mut scene.observation else { panic!("the deployment exists") };
     observed.phase = Phase::Deploying;

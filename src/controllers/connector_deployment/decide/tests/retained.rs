@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{Does, Row, SETTLED, Scene, Stored, check, does, gathered, stored, visible, wanting};
+use super::build::{Does, Fixture, Row, SETTLED, Stored, check, does, gathered, stored, visible, wanting};
 use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome};
 use crate::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
 use crate::controllers::connector_deployment::persisted::{
@@ -29,8 +29,8 @@ fn all() -> DesiredPayload {
 }
 
 /// A running deployment with two plain and two secured values; each row sets the desired ones.
-pub(super) fn live() -> Scene {
-    let mut scene = Scene::live();
+pub(super) fn live() -> Fixture {
+    let mut scene = Fixture::live();
     scene.applied().digest = Some(all().payload.digest);
     scene.applied().sent = Some(all().payload.tags);
     let observed = scene.sees(Phase::Deployed);
@@ -40,12 +40,12 @@ pub(super) fn live() -> Scene {
     scene
 }
 
-pub(super) fn wants(scene: &mut Scene, wanted: DesiredPayload) {
+pub(super) fn wants(scene: &mut Fixture, wanted: DesiredPayload) {
     scene.wanted = Some(wanted);
     gathered(scene);
 }
 
-pub(super) fn observed(scene: &mut Scene) -> &mut ObservedDeployment {
+pub(super) fn observed(scene: &mut Fixture) -> &mut ObservedDeployment {
     let Observation::Present(observed) = &mut scene.observation else { panic!("the deployment exists") };
     observed
 }
@@ -59,12 +59,12 @@ pub(super) fn without_u() -> DesiredPayload {
 }
 
 /// `B` was removed some time ago, and this was noted.
-pub(super) fn noted(scene: &mut Scene) {
+pub(super) fn noted(scene: &mut Fixture) {
     wants(scene, without_b());
     scene.persisted = scene.decide().persisted;
 }
 
-fn retained(scene: &Scene) -> Tags {
+fn retained(scene: &Fixture) -> Tags {
     scene.decide().persisted.applied.expect("something was applied").retained
 }
 
@@ -154,7 +154,7 @@ fn rule_8_only_a_change_that_has_an_effect_at_the_remote_is_sent() {
 
 #[test]
 fn rule_8_a_retained_value_is_remembered_by_name_as_long_as_it_may_exist() {
-    type Input = (&'static str, fn(&mut Scene), &'static [&'static str]);
+    type Input = (&'static str, fn(&mut Fixture), &'static [&'static str]);
     let cases: [Input; 10] = [
         ("nothing is removed", |_| {}, &[]),
         (
@@ -230,7 +230,7 @@ fn rule_8_a_retained_value_is_remembered_by_name_as_long_as_it_may_exist() {
         }
         let names: Vec<_> = retained(&scene).iter().map(|(item, _)| item.to_string()).collect();
         assert_eq!(names, expected, "{input}");
-        let next = Scene { persisted: scene.decide().persisted, ..scene.clone() };
+        let next = Fixture { persisted: scene.decide().persisted, ..scene.clone() };
         assert_eq!(next.decide().persisted, next.persisted, "{input}: written once");
     }
 }

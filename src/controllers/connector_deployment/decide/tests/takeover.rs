@@ -1,6 +1,6 @@
 //! Rules 2, 3 and 13: a deployment that exists under the key while nothing about it is persisted.
 
-use super::build::{Does, NOW, Row, SETTLED, Scene, Stored, ago, check, does, wanted};
+use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, does, wanted};
 use crate::controllers::connector_deployment::decide::{Outcome, Version};
 use crate::controllers::connector_deployment::persisted::Phase;
 use crate::controllers::tags::Item;
@@ -12,8 +12,8 @@ const WAITS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Ta
 const REDEPLOYS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Changing);
 
 /// The status was lost, and the annotation names the deployment that exists.
-fn restored() -> Scene {
-    let mut scene = Scene::new();
+fn restored() -> Fixture {
+    let mut scene = Fixture::new();
     scene.intent.remote_id = Some("id-1".into());
     scene.sees(Phase::Deployed);
     scene.rests(60);
@@ -158,7 +158,7 @@ fn rule_13_an_adopted_deployment_is_unverified_and_its_request_is_handled() {
     }
     let mut scene = restored();
     scene.wanted = Some(wanted("2", "secret"));
-    let mut next = Scene { persisted: scene.decide().persisted, transient: scene.decide().transient, ..scene };
+    let mut next = Fixture { persisted: scene.decide().persisted, transient: scene.decide().transient, ..scene };
     next.transient.change.as_mut().expect("the difference is collected").first = ago(10);
     let decision = next.decide();
     assert!(matches!(does(&decision), Does::Send(_)), "visible values that differ cause one redeploy");

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::settings::Rule;
-use super::world::{ConditionUpdate, Reading, Run, Stage, World};
+use super::world::{ConditionUpdate, InProgress, Reading, Stage, World};
 use super::{Explorer, OPERATORS, ask};
 use crate::controllers::keys::{Claim, prior_claim, prior_claim_unseen};
 use crate::controllers::object_ref::ObjectRef;
@@ -54,7 +54,7 @@ impl Explorer {
             let stage = if resource.deleting { Stage::Release } else { Stage::WriteStatus };
             let persisted = resource.persisted;
             next.operators[who].run =
-                Run { stage, read, persisted, condition: ConditionUpdate::KeyConflict, ..Run::default() };
+                InProgress { stage, read, persisted, condition: ConditionUpdate::KeyConflict, ..InProgress::default() };
         }
         if next != *world {
             self.emit(OPERATORS[who], "leaves the key to the other resource", true, next);

@@ -7,7 +7,7 @@ use super::ask::{Question, name, number, phase};
 use super::remote::{Effect, arrive};
 use super::settings::{Conflict, Rule};
 use super::world::{
-    Broken, ConditionUpdate, Deployment, Operator, Reading, Request, Resource, Run, Stage, Verb, World,
+    Broken, ConditionUpdate, Deployment, InProgress, Operator, Reading, Request, Resource, Stage, Verb, World,
 };
 use super::{Explorer, NOW, OPERATORS};
 use crate::controllers::connector_deployment::decide::{
@@ -60,7 +60,7 @@ impl Explorer {
                     next.operators[who].transient = operator.run.transient;
                     self.annotate(&mut next, who);
                 }
-                next.operators[who].run = Run::default();
+                next.operators[who].run = InProgress::default();
                 self.emit(OPERATORS[who], "writes the status", true, next);
             }
             Stage::Release => {
@@ -68,7 +68,7 @@ impl Explorer {
                     let Resource { orphan, observed, .. } = *world.of(who);
                     next.vanish(usize::from(operator.on), orphan || observed);
                 }
-                next.operators[who].run = Run::default();
+                next.operators[who].run = InProgress::default();
                 self.emit(OPERATORS[who], "removes the finalizer", true, next);
             }
         }
@@ -159,7 +159,7 @@ impl Explorer {
                 second: resource.second,
                 serves: served.map_or(0, |request| request.parse().expect("requests here are numbers")),
             };
-            next.operators[who].run = Run {
+            next.operators[who].run = InProgress {
                 stage,
                 read,
                 persisted: decided.persisted,
@@ -211,7 +211,7 @@ impl Explorer {
             .expect("the operation is persisted first")
             .started_at;
         if between(started, NOW) >= LIMIT && self.settings.without != Some(Rule::Deadline) {
-            next.operators[who].run = Run::default();
+            next.operators[who].run = InProgress::default();
             self.emit(OPERATORS[who], "is too late to send", true, next);
             return;
         }
@@ -231,7 +231,7 @@ impl Explorer {
             next.budget.lost -= 1;
             next.flying[0] = run.call;
             next.flying.sort_unstable();
-            next.operators[who].run = Run::default();
+            next.operators[who].run = InProgress::default();
             self.emit(OPERATORS[who], "calls, and gives up waiting for the response", false, next);
         }
     }
@@ -265,7 +265,7 @@ impl Explorer {
             .as_ref()
             .is_some_and(|it| it.kind == OperationKind::Undeploy);
         if undeploys && matches!(answer, Response::Accepted(_)) {
-            operator.run = Run::default();
+            operator.run = InProgress::default();
             return;
         }
         operator.run.stage = if outcome.remove_finalizer { Stage::Release } else { Stage::WriteAnswer };
@@ -296,7 +296,7 @@ impl Explorer {
         if written {
             self.annotate(world, who);
         }
-        world.operators[who].run = Run::default();
+        world.operators[who].run = InProgress::default();
         written
     }
 
@@ -328,7 +328,7 @@ impl Explorer {
     fn write(&self, world: &mut World, who: usize) -> bool {
         let heedless = self.settings.without == Some(Rule::ResourceVersions) && world.of(who).exists;
         if !world.operators[who].run.read.fresh && !heedless {
-            world.operators[who].run = Run::default();
+            world.operators[who].run = InProgress::default();
             return false;
         }
         store(world, who);

@@ -140,7 +140,7 @@ pub(super) enum Stage {
 /// A reconcile of an operator between two of its steps; while it is idle, all other fields are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts")]
-pub(super) struct Run {
+pub(super) struct InProgress {
     pub(super) stage: Stage,
     /// The resource that it works on; after its first write, what it has written.
     pub(super) read: Reading,
@@ -172,7 +172,7 @@ pub(super) struct Operator {
     pub(super) stalled: Option<Reading>,
     /// Whether it has written since, and reads the resource itself until its view shows that.
     pub(super) wrote: bool,
-    pub(super) run: Run,
+    pub(super) run: InProgress,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

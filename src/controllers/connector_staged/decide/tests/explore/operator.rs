@@ -4,7 +4,7 @@
 use super::world::{Broken, Content, Flying, Kept, OURS, Previews, Record, Resource, Stage, World, id, intent};
 use super::{Explorer, NOW, Rule, Step};
 use crate::controllers::connector_staged::decide::{
-    self, Call, Decision, Input, Outcome, Response, Rest, TransientState, apply_response, decide,
+    self, Call, Decision, Input, Outcome, ReachedStep, Response, TransientState, apply_response, decide,
 };
 use crate::controllers::connector_staged::persisted::{Observation, OperationKind, PersistedState, Preview};
 
@@ -114,7 +114,7 @@ impl Explorer {
     }
 
     /// Whether the connector has reached the step that is reported.
-    pub(super) fn is_so(&self, world: &World, resource: &Resource, no_op: Rest) -> bool {
+    pub(super) fn is_so(&self, world: &World, resource: &Resource, no_op: ReachedStep) -> bool {
         let Some(record) = &world.record else { return false };
         let asked = world.asked.is_some_and(|(visit, _)| visit == record.visit) && world.answered;
         let granted = record.preview == Previews::Granted && asked;
@@ -122,7 +122,7 @@ impl Explorer {
         record.owner == OURS
             && (record.tag, record.name) == (resource.tag, 0)
             && (!self.settings.previewable || granted)
-            && (no_op != Rest::Published || published)
+            && (no_op != ReachedStep::Published || published)
     }
 
     fn send(

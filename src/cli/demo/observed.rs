@@ -32,7 +32,7 @@ const LAST_EVENTS: usize = 5;
 
 /// The latest state of each object, by name; an object that does not exist has no entry.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ObservedObjects {
     pub(super) projects: BTreeMap<&'static str, ConnectProject>,
     pub(super) deployments: BTreeMap<&'static str, ConnectorDeployment>,
     pub(super) staged: BTreeMap<&'static str, ConnectorStaged>,
@@ -41,7 +41,7 @@ pub(super) struct Seen {
     events: VecDeque<String>,
 }
 
-impl Seen {
+impl ObservedObjects {
     /// Stores an Event, and drops the oldest one beyond [`LAST_EVENTS`].
     pub(super) fn event(&mut self, line: String) {
         if self.events.len() == LAST_EVENTS {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_error_shows_the_status_its_report_and_the_newest_events() {
-        let mut seen = Seen::default();
+        let mut seen = ObservedObjects::default();
         assert_eq!(seen.describe(), "no object exists yet");
         let deployment = json!({
             "metadata": {"name": "tax"},

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cluster;
-use crate::storm::ledger::{APPLICATION, Ledger, PLAIN, SECURED, plain, token};
 use crate::storm::operator::Start;
+use crate::storm::requested::{APPLICATION, PLAIN, RequestedChanges, SECURED, plain, token};
 use crate::storm::size;
 use crate::storm::watched::Watched;
 
@@ -34,62 +34,71 @@ pub(crate) const DIGEST_KEY: &str = "connect-operator-digest-key";
 pub(crate) const PROJECT: &str = "shop";
 const CREDENTIALS: &str = "shop-credentials";
 
-pub(crate) struct Place {
+pub(crate) struct Environment {
     /// Name of the part, and of the namespace.
     pub(crate) part: &'static str,
     pub(crate) client: Client,
     pub(crate) dev: Arc<DevServer>,
     /// Ids of the foreign deployments.
     pub(crate) strangers: Vec<String>,
-    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) requested: Arc<RequestedChanges>,
     pub(crate) watched: Watched,
     pub(crate) began: Instant,
     cluster: Arc<LocalCluster>,
     folder: Arc<TempDir>,
 }
 
-impl Place {
-    /// Creates a place in the shared cluster, with project and credentials only.
+impl Environment {
+    /// Creates an environment in the shared cluster, with project and credentials only.
     pub(crate) async fn open(part: &'static str, options: Options) -> Self {
         let cluster = cluster::shared().await.local.clone();
         crate::storm::print(&format!("{part}: STORM_SEED={}", size::seed()));
         let options = Options { seed: Some(size::seed()), ..options };
         let dev = Arc::new(DevServer::start(options, Clock::system()).await.expect("a dev server"));
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let mut place = Self::with(cluster, part, dev, Arc::default(), folder).await;
-        place.strangers = (0..STRANGERS).map(|number| place.stranger(&format!("stranger-{number}"))).collect();
-        place
+        let mut env = Self::with(cluster, part, dev, Arc::default(), folder).await;
+        env.strangers = (0..STRANGERS).map(|number| env.stranger(&format!("stranger-{number}"))).collect();
+        env
     }
 
     async fn with(
         cluster: Arc<LocalCluster>,
         part: &'static str,
         dev: Arc<DevServer>,
-        ledger: Arc<Ledger>,
+        requested: Arc<RequestedChanges>,
         folder: Arc<TempDir>,
     ) -> Self {
         let client = cluster.client().unwrap();
         cluster::make_namespace(&client, named(part)).await;
         cluster::make_namespace(&client, named(&home(part))).await;
         let watched = Watched::start(client.clone(), part);
-        let place =
-            Self { part, client, dev, strangers: Vec::new(), ledger, watched, began: Instant::now(), cluster, folder };
-        place.put_secret(CREDENTIALS, json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
-        let url = place.dev.url();
+        let env = Self {
+            part,
+            client,
+            dev,
+            strangers: Vec::new(),
+            requested,
+            watched,
+            began: Instant::now(),
+            cluster,
+            folder,
+        };
+        env.put_secret(CREDENTIALS, json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
+        let url = env.dev.url();
         let project = json!({
             "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectProject", "metadata": {"name": PROJECT},
             "spec": {"projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
                 "credentialsSecretRef": {"name": CREDENTIALS}, "requestsPerSecond": 1000},
         });
-        place.apply::<ConnectProject>(PROJECT, project).await;
-        place
+        env.apply::<ConnectProject>(PROJECT, project).await;
+        env
     }
 
     /// Creates the same namespace, empty, with the same remote, in another cluster.
     pub(crate) async fn move_to(&self, cluster: Arc<LocalCluster>) -> Self {
-        let (dev, ledger) = (self.dev.clone(), self.ledger.clone());
-        let place = Self::with(cluster, self.part, dev, ledger, self.folder.clone()).await;
-        Self { strangers: self.strangers.clone(), began: self.began, ..place }
+        let (dev, requested) = (self.dev.clone(), self.requested.clone());
+        let env = Self::with(cluster, self.part, dev, requested, self.folder.clone()).await;
+        Self { strangers: self.strangers.clone(), began: self.began, ..env }
     }
 
     /// Returns the namespace of the operator's own objects.
@@ -97,7 +106,7 @@ impl Place {
         home(self.part)
     }
 
-    /// Returns how an operator of this place is started.
+    /// Returns how an operator of this environment is started.
     pub(crate) fn operator(&self) -> Start {
         let kubeconfig = self.cluster.kubeconfig_path();
         Start {
@@ -116,12 +125,12 @@ impl Place {
         Start { log, elects: true, ..self.operator() }
     }
 
-    /// Returns the log of all operators of this place that are no replicas.
+    /// Returns the log of all operators of this environment that are no replicas.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.path().join("operator.log")
     }
 
-    /// Returns the logs of all operators of this place, in order.
+    /// Returns the logs of all operators of this environment, in order.
     pub(crate) fn logs(&self) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.folder.path()).unwrap();
         let mut logs: Vec<_> = files.map(|file| file.unwrap().path()).collect();
@@ -180,7 +189,7 @@ impl Place {
             let name = format!("taken-{number}");
             let id = self.stranger(&self.key(&name));
             self.strangers.push(id);
-            self.ledger.note(&name, |asked| asked.taken = true);
+            self.requested.note(&name, |asked| asked.taken = true);
             self.create(&name).await;
         }
     }
@@ -193,13 +202,13 @@ impl Place {
     /// Creates a resource with a new Secret, possibly under a name that was used before.
     pub(crate) async fn create(&self, name: &str) {
         self.rotate(name).await;
-        self.ledger.note(name, |asked| (asked.made, asked.wanted) = (asked.made + 1, true));
+        self.requested.note(name, |asked| (asked.made, asked.wanted) = (asked.made + 1, true));
         self.edit(name).await;
     }
 
     /// Changes the Secret of a resource.
     pub(crate) async fn rotate(&self, name: &str) {
-        let number = self.ledger.note(name, |asked| {
+        let number = self.requested.note(name, |asked| {
             asked.now.token += 1;
             asked.now.token
         });
@@ -210,7 +219,7 @@ impl Place {
     /// Records that this Secret has this value.
     pub(crate) fn remember_secret(&self, name: &str, secret: &Secret, number: u32) {
         let version = (secret.uid().unwrap_or_default(), secret.resource_version().unwrap_or_default());
-        self.ledger.note(name, |asked| {
+        self.requested.note(name, |asked| {
             asked.secrets.insert(version.clone(), number);
             asked.secret = Some(version);
         });
@@ -218,7 +227,7 @@ impl Place {
 
     /// Changes a plain value of a resource.
     pub(crate) async fn edit(&self, name: &str) {
-        let number = self.ledger.note(name, |asked| {
+        let number = self.requested.note(name, |asked| {
             asked.now.plain += 1;
             asked.now.plain
         });
@@ -237,7 +246,7 @@ impl Place {
     /// Records that this version of a resource asks for this value.
     pub(crate) fn remember(&self, name: &str, object: &ConnectorDeployment, number: u32) {
         let written = (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default());
-        self.ledger.note(name, |asked| {
+        self.requested.note(name, |asked| {
             asked.generations.insert(written.clone(), number);
             asked.written = Some(written);
         });
@@ -246,7 +255,7 @@ impl Place {
     /// Deletes a resource as it is now. Without the precondition the API server may delete an object although it has just
     /// got a finalizer: it does not look again after its DELETE has read the object.
     pub(crate) async fn delete(&self, name: &str) {
-        self.ledger.note(name, |asked| asked.wanted = false);
+        self.requested.note(name, |asked| asked.wanted = false);
         let api = self.api::<ConnectorDeployment>();
         loop {
             let resource_version = api.get(name).await.expect("the resource exists").resource_version();
@@ -263,7 +272,7 @@ impl Place {
 
     /// Whether everything became as requested, and nothing else exists, in time.
     pub(crate) async fn settle(&self) -> bool {
-        let asked = self.ledger.all();
+        let asked = self.requested.all();
         self.watched
             .until(|latest| {
                 asked.iter().all(|(name, asked)| {
@@ -282,12 +291,12 @@ impl Place {
     pub(crate) async fn reconcile_all(&self) {
         static REQUESTS: AtomicU64 = AtomicU64::new(0);
         let request = format!("reconcile-{}", REQUESTS.fetch_add(1, Ordering::Relaxed));
-        let names = self.ledger.wanted();
+        let names = self.requested.wanted();
         let note = Patch::Merge(json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: request}}}));
         for name in &names {
             self.api::<ConnectorDeployment>().patch(name, &PatchParams::default(), &note).await.expect("it exists");
         }
-        let asked = self.ledger.all();
+        let asked = self.requested.all();
         let reconciled = self.watched.until(|latest| {
             names.iter().all(|name| {
                 latest.get(name).is_some_and(|object| {
@@ -301,7 +310,7 @@ impl Place {
 
     /// Deletes everything, and waits until nothing exists any more.
     pub(crate) async fn clear(&self) {
-        for name in self.ledger.wanted() {
+        for name in self.requested.wanted() {
             self.delete(&name).await;
         }
         self.settle().await;

@@ -118,9 +118,9 @@ fn source(object: &ConnectorDeployment) -> Option<SecretVersion> {
 
 /// All resources by name.
 #[derive(Default)]
-pub(crate) struct Ledger(Mutex<BTreeMap<String, Asked>>);
+pub(crate) struct RequestedChanges(Mutex<BTreeMap<String, Asked>>);
 
-impl Ledger {
+impl RequestedChanges {
     pub(crate) fn note<T>(&self, name: &str, change: impl FnOnce(&mut Asked) -> T) -> T {
         change(self.0.lock().unwrap().entry(name.to_owned()).or_default())
     }

@@ -44,7 +44,7 @@ const CLEAN_WITHIN: Duration = Duration::from_mins(2);
 const NAMESPACE: &str = "connect-operator-demo";
 
 /// A cluster that is ready for the demo.
-pub(super) struct Place {
+pub(super) struct DemoCluster {
     /// The administrator of a local cluster, or the user of the context.
     pub(super) client: Client,
     /// The same connection as a configuration.
@@ -59,7 +59,7 @@ enum Kind {
     Existing { context: String },
 }
 
-impl Place {
+impl DemoCluster {
     /// Starts a local API server, and downloads or builds it first if necessary; dropping the future stops both.
     pub(super) async fn own(display: &Display) -> Result<Self, Error> {
         let clock = Clock::system();

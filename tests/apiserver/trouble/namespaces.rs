@@ -95,8 +95,7 @@ async fn a_namespace_that_cannot_be_listed_blocks_no_other_and_is_reported() {
     shop.until_reason("Deployed").await;
     let tracker = shop.tracker.clone().unwrap();
     until("every list is complete or refused", || tracker.lists().is_ok()).await;
-    let kinds =
-        ["ActionCheck", "ConfigMap", "ConnectProject", "Connector", "ConnectorDeployment", "ConnectorStaged", "Secret"];
+    let kinds = ["ActionCheck", "ConfigMap", "ConnectProject", "ConnectorDeployment", "ConnectorStaged", "Secret"];
     until_refused(&tracker, &kinds.map(|kind| format!("{kind} in namespace {}", yard.namespace))).await;
     let metric =
         format!("connect_operator_lists_refused{{kind=\"ConnectorDeployment\",namespace=\"{}\"}} 1", yard.namespace);

@@ -38,11 +38,16 @@ async fn every_verb_works_through_kubectl() {
         (&["connectors", "search", "--project", "shop"], "demo-connector"),
         (&["connector", "describe", "demo-connector", "--project", "shop"], "API_TOKEN"),
         (&["staged", "list", "--project", "shop"], "demo-staged"),
+        (&["staged", "get", "demo-staged", "--project", "shop"], "demo-staged"),
         (&["staged", "export", "--project", "shop"], "kind: ConnectorStaged"),
         (&["deployments", "list", "--project", "shop"], "demo-connector"),
+        (&["deployments", "get", &key, "--project", "shop"], "demo-connector"),
+        (&["deployments", "logs", &key, "--project", "shop"], " service "),
         (&["deployments", "export", &key, "--project", "shop"], "managementPolicy: ObserveOnly"),
         (&["action", "get", "cart/getCart", "--url", &shop.dev.url()], "cartId"),
         (&["adopt", &key, "--project", "shop"], "managementPolicy: ObserveOnly"),
+        (&["crds"], "kind: CustomResourceDefinition"),
+        (&["completion", "bash"], "complete"),
         (&["migrate"], "connectordeployments.connect-operator.io: nothing to do"),
     ] {
         if arguments[0] == "status" {
@@ -70,7 +75,7 @@ async fn connect(shop: &Shop, folder: &Path, arguments: &[&str]) -> (Option<i32>
     let command = Command::new(shop.sandbox.kubectl_program())
         .arg("connect")
         .args(arguments)
-        .args(if ["action", "migrate"].contains(&arguments[0]) { &[][..] } else { &place[..] })
+        .args(if ["action", "completion", "crds", "migrate"].contains(&arguments[0]) { &[][..] } else { &place[..] })
         .env_clear()
         .env("PATH", folder)
         .env("KUBECONFIG", shop.sandbox.kubeconfig())

@@ -146,7 +146,7 @@ fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
     let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     let project = ObjectRef::of_project(namespace, &project);
-    // Nobody else's object of a cluster-scoped project concerns its mirror.
+    // The mirror of a cluster-scoped project has objects in the operator's namespace only.
     if project.kind.is_cluster_scoped() && namespace != context.copies.namespace() {
         return;
     }
@@ -254,12 +254,6 @@ impl KnownObjects {
             permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
         }
         context.tracker.inventory.seen(&object_ref, object.reported_state());
-        if K::KIND.is_project() {
-            let selected = context.foreign_installs.selects(object.labels());
-            let project = object.as_project().filter(|_| selected);
-            let state = project.and_then(|(spec, status)| connector::reported_state(spec, status));
-            context.tracker.inventory.seen(&ObjectRef::mirror_of(&object_ref), state);
-        }
         let named = match K::KIND {
             Kind::Deployment => Some(Named::Deployment),
             Kind::Check => Some(Named::Check),
@@ -271,7 +265,11 @@ impl KnownObjects {
         if K::KIND.is_project() {
             let users = context.references.users_of_project(&object_ref);
             users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
-            if context.foreign_installs.selects(object.labels()) {
+            let selected = context.foreign_installs.selects(object.labels());
+            let project = object.as_project().filter(|_| selected);
+            let mirror = project.and_then(|(spec, status)| connector::reported_state(spec, status));
+            context.tracker.inventory.seen(&ObjectRef::mirror_of(&object_ref), mirror);
+            if selected {
                 context.project_quota.saw(&object_ref, created(object));
             }
         }

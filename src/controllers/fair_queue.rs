@@ -4,7 +4,7 @@
 //! That is why no object waits there: [`super::manager`] passes an object to the controller only when this queue has a
 //! slot for it.
 //!
-//! An object without a namespace counts as one of its own.
+//! A cluster-scoped object counts as a namespace.
 //!
 //! - A namespace takes no further slot while it holds three times as many as are free ([`HELD_FOR_EACH_FREE`]), and never
 //!   the last free one, so that slots are left for others, also if its reconciles hang. Otherwise no object waits while

@@ -108,7 +108,7 @@ impl ForeignInstalls {
         Some(Left { install, message })
     }
 
-    /// Records that an object is left to nobody, so that no Lease is read because of it.
+    /// Forgets that an object was left to another install, so that no Lease is read because of it.
     pub(super) fn free(&self, object_ref: &ObjectRef) {
         lock(&self.other_installs).forget(object_ref);
         lock(&self.reported).remove(object_ref);

@@ -36,6 +36,16 @@ pub(super) fn is_left<K: ManagedKind>(context: &Context, object_ref: &ObjectRef,
     true
 }
 
+/// Returns whether this install manages an object whose watch shows those of all installs: it selects the object, and no
+/// other install has it.
+pub(super) fn is_managed<K: ManagedKind>(context: &Context, object_ref: &ObjectRef, object: &K) -> bool {
+    if !context.foreign_installs.selects(object.labels()) {
+        context.foreign_installs.free(object_ref);
+        return false;
+    }
+    !is_left(context, object_ref, object)
+}
+
 /// Polls the Leases of installs that objects are left to, as long as there are any. Never returns.
 pub(super) async fn follow(context: Arc<Context>) {
     let foreign_installs = &context.foreign_installs;

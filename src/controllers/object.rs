@@ -270,6 +270,12 @@ pub fn refused(
     (Action::await_change(), ended)
 }
 
+/// Whether an object is being deleted.
+#[must_use]
+pub fn is_deleting<K: Object>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some()
+}
+
 /// Returns the value of an annotation by which users request something, cut to the length that a status stores.
 #[must_use]
 pub fn request<K: Object>(object: &K, annotation: &str) -> Option<String> {

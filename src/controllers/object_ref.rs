@@ -18,7 +18,7 @@ pub enum Kind {
     Staged,
     /// An `ActionCheck`.
     Check,
-    /// The mirror of the registry of a project. It is no object of its own: it is reconciled from its project.
+    /// The mirror of the registry of a project, reconciled from the same object.
     Mirror,
     /// A `ClusterConnectProject`.
     ClusterProject,

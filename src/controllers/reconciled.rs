@@ -98,7 +98,7 @@ reconciled!(
     ActionCheck by action_check;
 );
 
-/// The mirror of the registry of a project: a kind of its own for the queue, so that a mirror that reads thousands of
+/// The mirror of the registry of a project: a separate kind for the queue, so that a mirror that reads thousands of
 /// connectors never delays a reconcile of the project.
 pub(super) struct MirrorOf<P>(PhantomData<fn() -> P>);
 

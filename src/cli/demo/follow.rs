@@ -1,6 +1,6 @@
 //! Follows the cluster and the dev server: prints each change as a line, and keeps the latest state for the steps.
 //!
-//! Only reads: it uses one watch per object and polls nothing. Next: `seen.rs` for the line about an object.
+//! Only reads: it uses one watch per object and polls nothing. Next: `observed.rs` for the line about an object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

@@ -1,7 +1,7 @@
 //! `demo`: the main job on this machine, from an API server to a live deployment, with every event shown.
 //!
 //! Nothing is a stub: it uses the controllers of `run`, the dev server of `dev-server`, and a real API server. However
-//! it ends, it leaves nothing behind. Next: `place.rs` for the cluster, `steps/` for the steps, `follow.rs` for the
+//! it ends, it leaves nothing behind. Next: `cluster.rs` for the cluster, `steps/` for the steps, `follow.rs` for the
 //! output.
 
 mod cluster;

@@ -18,7 +18,6 @@ pub use observe::{CREDENTIALS_FIELD, settings, with_credentials};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
 use kube::runtime::events::EventType;
@@ -89,12 +88,9 @@ async fn reconcile_project<P: ProjectObject>(
     unwritten: &Unwritten,
 ) -> Result<ReconcileOutcome, kube::Error> {
     let api = P::api(context.client.clone(), &object_ref.namespace);
-    let selected = context.foreign_installs.selects(object.labels());
-    if !selected {
-        context.foreign_installs.free(object_ref);
-    }
-    let manages = selected && !foreign_leases::is_left(context, object_ref, &*object);
-    let users = if object.meta().deletion_timestamp.is_some() {
+    let manages = foreign_leases::is_managed(context, object_ref, &*object);
+    let going = object::is_deleting(&*object);
+    let users = if going {
         match remove_finalizer_when_unused(&api, &*object, context, object_ref).await? {
             Use::None => return Ok(ReconcileOutcome::Gone),
             users => users,
@@ -114,7 +110,6 @@ async fn reconcile_project<P: ProjectObject>(
         return Ok(ReconcileOutcome::Reported(None));
     }
     // The finalizer comes first: from here on, resources may use the project.
-    let going = object.meta().deletion_timestamp.is_some();
     let object = if going || object::has_finalizer(&*object) {
         object
     } else {
@@ -161,7 +156,7 @@ async fn report_kubernetes_error<P: ProjectObject>(
     request: &str,
     error: kube::Error,
 ) -> Result<ReconcileOutcome, kube::Error> {
-    if !context.foreign_installs.selects(object.labels()) || foreign_leases::is_left(context, object_ref, object) {
+    if !foreign_leases::is_managed(context, object_ref, object) {
         return Err(error);
     }
     let condition = refusal::condition(refusal::Access::Write, request, error)?;
@@ -321,7 +316,7 @@ async fn patch_status<P: ProjectObject>(
         scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
         health: access.remote.map(|remote| remote.health()),
         users,
-        deleting: object.meta().deletion_timestamp.is_some(),
+        deleting: object::is_deleting(object),
         unkept: access.unkept,
         copied_from: access.gone.then(|| context.copies.place(object)),
         mirror: mirror(object, context),

@@ -1,8 +1,8 @@
 //! Mirror of the registry: a `Connector` object for each connector that matches `spec.registry` of a project. The objects
 //! are in the namespace of a `ConnectProject`, and those of a `ClusterConnectProject` in that of the operator.
 //!
-//! It runs beside the project's own controller, on the same store, so that reading thousands of connectors delays nothing else. The
-//! registry is read at the interval; the objects follow it, and changes by other writers are corrected. No object is
+//! It runs beside the project's own controller, on the same store, so that reading thousands of connectors delays nothing
+//! else. The registry is read at the interval; the objects follow it, and changes by other writers are corrected. No object is
 //! removed because of a single read, or of an incomplete one. A failure is reported in a condition of its own and
 //! leaves the project ready: deployments do not need the mirror. Next: `decide.rs` for what is written and removed,
 //! `names.rs` for the names of the objects, `desired.rs` for their content.
@@ -73,16 +73,12 @@ pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) 
         context: &context,
         object_ref: &object_ref,
     };
-    let selected = context.foreign_installs.selects(run.object.labels());
-    if !selected {
-        context.foreign_installs.free(&object_ref);
-    }
-    let leaves = !selected || foreign_leases::is_left(&context, &object_ref, &*run.object);
-    let ended = if leaves { run.leave().await } else { run.reconcile().await };
+    let manages = foreign_leases::is_managed(&context, &object_ref, &*run.object);
+    let ended = if manages { run.reconcile().await } else { run.leave().await };
     match ended {
         Ok(again) => {
             context.requeue_timers.set(&object_ref, again);
-            if leaves {
+            if !manages {
                 return (Action::await_change(), ReconcileOutcome::Gone);
             }
             let reason = match context.mirrors.outcome(&object_ref) {
@@ -133,10 +129,6 @@ fn objects<P: ProjectObject>(context: &Context, project: &P) -> Api<Connector> {
     Api::namespaced(context.client.clone(), &project.own_namespace(context.copies.namespace()))
 }
 
-fn is_deleting<P: ProjectObject>(project: &P) -> bool {
-    project.meta().deletion_timestamp.is_some()
-}
-
 struct Reconciler<'a, P> {
     projects: Api<P>,
     objects: Api<Connector>,
@@ -150,7 +142,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
     /// Returns when to reconcile again.
     async fn reconcile(&self) -> Result<Option<Duration>, RequestError> {
         let mirrors = &self.context.mirrors;
-        if is_deleting(&*self.object) {
+        if object::is_deleting(&*self.object) {
             // The project's own controller removes the objects.
             mirrors.forget(self.object_ref);
             return Ok(None);

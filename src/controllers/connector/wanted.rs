@@ -6,15 +6,16 @@ use kube::ResourceExt as _;
 
 use super::errors::RequestError;
 use super::mirrors::Asked;
-use super::{Reconciler, act, is_deleting, observe, project};
+use super::{Reconciler, act, observe, project};
 use crate::controllers::foreign_installs::FOREIGN_AGAIN;
+use crate::controllers::object::is_deleting;
 use crate::controllers::project_object::ProjectObject;
 use crate::leader::LeaseName;
 
 impl<P: ProjectObject> Reconciler<'_, P> {
     /// Leaves the mirror to another install. The objects of a shared project that this process has mirrored are removed once
-    /// the other install has claimed the project, if it writes its own in another namespace: nobody would follow the registry
-    /// here any more.
+    /// the other install has claimed the project, if it mirrors into another namespace: they would become
+    /// outdated.
     pub(super) async fn leave(&self) -> Result<Option<Duration>, RequestError> {
         let foreign = &self.context.foreign_installs;
         if self.object_ref.namespace.is_empty() && self.context.mirrors.has_begun(self.object_ref) {

@@ -51,14 +51,14 @@ pub(super) fn of_declarations(
     let none = ApplicationValues::default();
     for application in applications {
         let name = &application.application_name;
-        let keys = DeclaredKeys::of(&application.standard_configuration, &application.secured_configuration);
+        let keys = Variables::of(&application.standard_configuration, &application.secured_configuration);
         let given = values.applications.get(name).unwrap_or(&none);
         keys.check(&format!("application {name}"), given, &mut problems);
         problems.extend(retry_policy(application, given));
     }
     let declared = DeclaredGlobal::default();
     let global = global.unwrap_or(&declared);
-    let keys = DeclaredKeys::of(&global.standard_configuration, &global.secured_configuration);
+    let keys = Variables::of(&global.standard_configuration, &global.secured_configuration);
     keys.check("globalConfiguration", &values.global, &mut problems);
     problems
 }
@@ -101,13 +101,13 @@ fn retry_policy(application: &DeclaredApplication, given: &ApplicationValues) ->
 }
 
 /// The variables of an application, or the global ones.
-struct DeclaredKeys<'a> {
+struct Variables<'a> {
     /// By key: whether a value is required.
     plain: BTreeMap<&'a str, bool>,
     hidden: BTreeMap<&'a str, bool>,
 }
 
-impl<'a> DeclaredKeys<'a> {
+impl<'a> Variables<'a> {
     fn of(standard: &'a [StandardKey], secured: &'a [SecuredKey]) -> Self {
         let plain = |key: &'a StandardKey| (key.key.as_str(), key.required && key.default.is_none());
         Self {

@@ -309,7 +309,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     }
 
     pub(super) fn is_deleting(&self) -> bool {
-        self.object.meta().deletion_timestamp.is_some()
+        object::is_deleting(&*self.object)
     }
 
     pub(super) fn generation(&self) -> i64 {

@@ -29,7 +29,7 @@ async fn a_shared_project_mirrors_into_the_operators_namespace() {
     shop.start_operator_as(client_of(&own).await);
     let without = shared(&shop, &json!({}));
     let mirroring = with_spec(without.clone(), &json!({"registry": everything()}));
-    // Nobody may use the project; what its registry has is no secret of those who may.
+    // No namespace may use the project, on which its mirror does not depend.
     shop.sandbox.apply(&mirroring).await.unwrap();
     let api = Api::<Connector>::namespaced(own.client.clone(), &own.namespace);
     let (a, b) = ("shared.a--cluster", "shared.b--cluster");

@@ -155,9 +155,9 @@ impl Fixture {
 
     /// A create was about to be sent.
     pub(super) fn creating() -> Self {
-        let mut scene = Self::new();
-        scene.persisted.operation = Some(operation(OperationKind::Create, Some(wanted("1", "secret").payload)));
-        scene
+        let mut fixture = Self::new();
+        fixture.persisted.operation = Some(operation(OperationKind::Create, Some(wanted("1", "secret").payload)));
+        fixture
     }
 
     /// A redeploy from `A=1` to `A=2` was about to be sent.
@@ -172,15 +172,15 @@ impl Fixture {
 
     /// A redeploy to these values was about to be sent.
     pub(super) fn redeploying_to(wanted: DesiredPayload) -> Self {
-        let mut scene = Self::live();
-        scene.persisted.operation = Some(Operation {
+        let mut fixture = Self::live();
+        fixture.persisted.operation = Some(Operation {
             from_version: Some(5),
             from_build: Some("build-1".into()),
             changes_visible: !wanted.payload.tags.fits(&observed(Phase::Deployed).values),
             ..operation(OperationKind::Redeploy, Some(wanted.payload.clone()))
         });
-        scene.wanted = Some(wanted);
-        scene
+        fixture.wanted = Some(wanted);
+        fixture
     }
 
     pub(super) fn operation(&mut self) -> &mut Operation {
@@ -232,20 +232,20 @@ impl Fixture {
 }
 
 /// Returns the desired values as the cause of a call.
-pub(super) fn cause(scene: &Fixture) -> Cause {
-    let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
-    let request = scene.intent.redeploy_request.clone();
-    Cause { digest, generation: scene.intent.generation, request, latest: scene.intent.version.latest }
+pub(super) fn cause(fixture: &Fixture) -> Cause {
+    let digest = fixture.wanted.as_ref().expect("values are desired").payload.digest.clone();
+    let request = fixture.intent.redeploy_request.clone();
+    Cause { digest, generation: fixture.intent.generation, request, latest: fixture.intent.version.latest }
 }
 
 /// Notes that the desired values have not changed for longer than changes are collected.
-pub(super) fn gathered(scene: &mut Fixture) {
-    scene.transient.change = Some(Change { cause: cause(scene), first: ago(10), last: ago(10) });
+pub(super) fn gathered(fixture: &mut Fixture) {
+    fixture.transient.change = Some(Change { cause: cause(fixture), first: ago(10), last: ago(10) });
 }
 
 /// Observes an idle deployment at the next version with these values, so many seconds after the call.
-pub(super) fn moved(scene: &mut Fixture, seconds: u64, value: &str) {
-    let observed = scene.aged(seconds).sees(Phase::Deployed);
+pub(super) fn moved(fixture: &mut Fixture, seconds: u64, value: &str) {
+    let observed = fixture.aged(seconds).sees(Phase::Deployed);
     observed.version = 6;
     observed.values = visible(&[("A", value)]);
 }
@@ -285,14 +285,14 @@ pub(super) fn stored(persisted: &PersistedState) -> Stored {
     }
 }
 
-/// A row: its name, how it differs from the initial scene, and the result.
+/// A row: its name, how it differs from the initial fixture, and the result.
 pub(super) type Row = (&'static str, fn(&mut Fixture), (Does, Stored, Outcome));
 
-pub(super) fn check(scene: fn() -> Fixture, rows: &[Row]) {
+pub(super) fn check(fixture: fn() -> Fixture, rows: &[Row]) {
     for (name, change, expected) in rows {
-        let mut scene = scene();
-        change(&mut scene);
-        let decision = scene.decide();
+        let mut fixture = fixture();
+        change(&mut fixture);
+        let decision = fixture.decide();
         assert_eq!(
             (does(&decision), stored(&decision.persisted), decision.outcome),
             *expected,
@@ -302,7 +302,7 @@ pub(super) fn check(scene: fn() -> Fixture, rows: &[Row]) {
             let operation = decision.persisted.operation.as_ref().expect("the operation is persisted before its call");
             assert_eq!((operation.state, operation.started_at), (OperationState::Planned, NOW), "{name}");
             assert_ne!(
-                decision.persisted, scene.persisted,
+                decision.persisted, fixture.persisted,
                 "{name}: the write before a call always changes the status"
             );
         }

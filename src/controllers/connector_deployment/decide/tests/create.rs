@@ -18,7 +18,7 @@ fn rule_1_a_create_is_persisted_first_and_sent_once() {
             ("the key is free", |_| {}, (Does::Send(CREATE), Stored::Planned, Outcome::Running(CREATE))),
             (
                 "the values are unknown",
-                |scene| scene.wanted = None,
+                |fixture| fixture.wanted = None,
                 (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
             ),
         ],
@@ -30,73 +30,73 @@ fn rule_1_a_create_is_persisted_first_and_sent_once() {
 #[test]
 fn create_planned_and_absent() {
     let rows: &[Row] = &[
-        ("before 2 L", |scene| _ = scene.aged(59), WAITS),
-        ("after 2 L", |scene| _ = scene.aged(60), AGAIN),
+        ("before 2 L", |fixture| _ = fixture.aged(59), WAITS),
+        ("after 2 L", |fixture| _ = fixture.aged(60), AGAIN),
         (
             "changed, before the quiet period",
-            |scene| {
-                scene.aged(119);
-                scene.wanted = Some(wanted("1", "other"));
+            |fixture| {
+                fixture.aged(119);
+                fixture.wanted = Some(wanted("1", "other"));
             },
             WAITS,
         ),
         (
             "changed, after the quiet period",
-            |scene| {
-                scene.aged(120);
-                scene.wanted = Some(wanted("1", "other"));
+            |fixture| {
+                fixture.aged(120);
+                fixture.wanted = Some(wanted("1", "other"));
             },
             AGAIN,
         ),
         (
             "values unknown",
-            |scene| {
-                scene.aged(500);
-                scene.wanted = None;
+            |fixture| {
+                fixture.aged(500);
+                fixture.wanted = None;
             },
             WAITS,
         ),
         (
             "a stale read of the id that is known to be gone, before 2 L",
-            |scene| {
-                scene.aged(59).sees(Phase::Deployed);
-                scene.persisted.id = Some("id-1".into());
+            |fixture| {
+                fixture.aged(59).sees(Phase::Deployed);
+                fixture.persisted.id = Some("id-1".into());
             },
             WAITS,
         ),
         (
             "a stale read of the id that is known to be gone, after 2 L",
-            |scene| {
-                scene.aged(60).sees(Phase::Deployed);
-                scene.persisted.id = Some("id-1".into());
+            |fixture| {
+                fixture.aged(60).sees(Phase::Deployed);
+                fixture.persisted.id = Some("id-1".into());
             },
             AGAIN,
         ),
         (
             "the fifth time, before its pause",
-            |scene| {
-                scene.aged(95).operation().attempt = 5;
+            |fixture| {
+                fixture.aged(95).operation().attempt = 5;
             },
             WAITS,
         ),
         (
             "the fifth time, after its pause",
-            |scene| {
-                scene.aged(96).operation().attempt = 5;
+            |fixture| {
+                fixture.aged(96).operation().attempt = 5;
             },
             AGAIN,
         ),
         (
             "the hundredth time, before the longest pause",
-            |scene| {
-                scene.aged(299).operation().attempt = 100;
+            |fixture| {
+                fixture.aged(299).operation().attempt = 100;
             },
             WAITS,
         ),
         (
             "the hundredth time, after the longest pause",
-            |scene| {
-                scene.aged(300).operation().attempt = 100;
+            |fixture| {
+                fixture.aged(300).operation().attempt = 100;
             },
             AGAIN,
         ),
@@ -106,11 +106,11 @@ fn create_planned_and_absent() {
 
 #[test]
 fn a_repeated_create_sends_the_current_values_and_keeps_the_id_that_is_gone() {
-    let mut scene = Fixture::creating();
-    scene.aged(120).wanted = Some(wanted("2", "secret"));
-    scene.intent.generation = 2;
-    scene.persisted.id = Some("old".into());
-    let decision = scene.decide();
+    let mut fixture = Fixture::creating();
+    fixture.aged(120).wanted = Some(wanted("2", "secret"));
+    fixture.intent.generation = 2;
+    fixture.persisted.id = Some("old".into());
+    let decision = fixture.decide();
     let Step::Send(call) = decision.step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Create { gone: Some("old".into()) });
     let operation = decision.persisted.operation.expect("the operation is persisted again");
@@ -121,106 +121,106 @@ fn a_repeated_create_sends_the_current_values_and_keeps_the_id_that_is_gone() {
 #[test]
 fn rule_2_a_deployment_that_fits_a_create_whose_response_was_lost_belongs_to_the_resource() {
     let rows: &[Row] = &[
-        ("fits", |scene| _ = scene.sees(Phase::Queued), RUNS),
+        ("fits", |fixture| _ = fixture.sees(Phase::Queued), RUNS),
         (
             "fits, and the old id is known",
-            |scene| {
-                scene.persisted.id = Some("old".into());
-                scene.sees(Phase::Queued);
+            |fixture| {
+                fixture.persisted.id = Some("old".into());
+                fixture.sees(Phase::Queued);
             },
             RUNS,
         ),
         (
             "other values, before the quiet period",
-            |scene| scene.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]),
+            |fixture| fixture.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]),
             WAITS,
         ),
         (
             "other values, after the quiet period",
-            |scene| scene.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]),
+            |fixture| fixture.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]),
             TAKEN,
         ),
-        ("other region", |scene| scene.aged(120).sees(Phase::Deployed).region = "other".into(), TAKEN),
-        ("other type", |scene| scene.aged(120).sees(Phase::Deployed).kind = "other".into(), TAKEN),
+        ("other region", |fixture| fixture.aged(120).sees(Phase::Deployed).region = "other".into(), TAKEN),
+        ("other type", |fixture| fixture.aged(120).sees(Phase::Deployed).kind = "other".into(), TAKEN),
         (
             "other connector",
-            |scene| {
-                scene.aged(120).sees(Phase::Deployed).connector_key = Some("other".into());
+            |fixture| {
+                fixture.aged(120).sees(Phase::Deployed).connector_key = Some("other".into());
             },
             TAKEN,
         ),
-        ("a record without the connector's key", |scene| scene.sees(Phase::Deployed).connector_key = None, RUNS),
+        ("a record without the connector's key", |fixture| fixture.sees(Phase::Deployed).connector_key = None, RUNS),
         (
             "fits what was sent, not what is desired now",
-            |scene| {
-                scene.sees(Phase::Queued);
-                scene.wanted = Some(wanted("2", "secret"));
+            |fixture| {
+                fixture.sees(Phase::Queued);
+                fixture.wanted = Some(wanted("2", "secret"));
             },
             RUNS,
         ),
     ];
     check(Fixture::creating, rows);
 
-    let mut scene = Fixture::creating();
-    scene.sees(Phase::Queued);
-    let decision = scene.decide();
+    let mut fixture = Fixture::creating();
+    fixture.sees(Phase::Queued);
+    let decision = fixture.decide();
     assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
     assert!(decision.persisted.unverified, "it is not known which secured values arrived");
     assert!(decision.persisted.operation.expect("an operation runs").seen_busy);
-    scene.wanted.as_mut().expect("values are desired").secured = false;
-    assert!(!scene.decide().persisted.unverified, "there are no secured values");
+    fixture.wanted.as_mut().expect("values are desired").secured = false;
+    assert!(!fixture.decide().persisted.unverified, "there are no secured values");
 }
 
 #[test]
 fn create_accepted() {
     fn accepted() -> Fixture {
-        let mut scene = Fixture::creating();
-        scene.accepted().persisted.id = Some("id-1".into());
-        scene
+        let mut fixture = Fixture::creating();
+        fixture.accepted().persisted.id = Some("id-1".into());
+        fixture
     }
     let failed = Outcome::Settled { phase: Phase::Failed, drifted: false };
     let rows: &[Row] = &[
-        ("busy", |scene| _ = scene.sees(Phase::Deploying), RUNS),
-        ("an unknown status", |scene| _ = scene.sees(Phase::Other), RUNS),
-        ("deployed", |scene| _ = scene.sees(Phase::Deployed), SETTLED),
-        ("failed", |scene| _ = scene.sees(Phase::Failed), (Does::Rest, Stored::Nothing, failed)),
+        ("busy", |fixture| _ = fixture.sees(Phase::Deploying), RUNS),
+        ("an unknown status", |fixture| _ = fixture.sees(Phase::Other), RUNS),
+        ("deployed", |fixture| _ = fixture.sees(Phase::Deployed), SETTLED),
+        ("failed", |fixture| _ = fixture.sees(Phase::Failed), (Does::Rest, Stored::Nothing, failed)),
         (
             "a draft may come before the first build",
-            |scene| {
-                scene.aged(90).sees(Phase::Draft);
-                scene.rests(59);
+            |fixture| {
+                fixture.aged(90).sees(Phase::Draft);
+                fixture.rests(59);
             },
             RUNS,
         ),
         (
             "a draft that stays",
-            |scene| {
-                scene.aged(90).sees(Phase::Draft);
-                scene.rests(60);
+            |fixture| {
+                fixture.aged(90).sees(Phase::Draft);
+                fixture.rests(60);
             },
             (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Draft, drifted: false }),
         ),
         (
             "suspended meanwhile, and observed to its end anyway",
-            |scene| {
-                scene.intent.suspended = true;
-                scene.sees(Phase::Deployed);
+            |fixture| {
+                fixture.intent.suspended = true;
+                fixture.sees(Phase::Deployed);
             },
             SETTLED,
         ),
         (
             "rule 18: half an hour",
-            |scene| _ = scene.aged(1800).sees(Phase::Deploying),
+            |fixture| _ = fixture.aged(1800).sees(Phase::Deploying),
             (Does::Rest, Stored::Accepted, Outcome::TakesTooLong),
         ),
-        ("rule 18: nearly half an hour", |scene| _ = scene.aged(1799).sees(Phase::Deploying), RUNS),
+        ("rule 18: nearly half an hour", |fixture| _ = fixture.aged(1799).sees(Phase::Deploying), RUNS),
     ];
     check(accepted, rows);
 
-    let mut scene = accepted();
-    scene.operation().redeploy_request = Some("now".into());
-    scene.sees(Phase::Deployed);
-    let decision = scene.decide();
+    let mut fixture = accepted();
+    fixture.operation().redeploy_request = Some("now".into());
+    fixture.sees(Phase::Deployed);
+    let decision = fixture.decide();
     let applied = decision.persisted.applied.expect("the operation has ended");
     assert_eq!((applied.generation, applied.outcome, applied.at), (1, Phase::Deployed, NOW));
     assert_eq!(applied.digest, Some(wanted("1", "secret").payload.digest));
@@ -232,9 +232,9 @@ fn create_accepted() {
 #[test]
 fn rule_5_gone_is_two_404_half_a_minute_apart_after_the_quiet_period() {
     fn accepted() -> Fixture {
-        let mut scene = Fixture::creating();
-        scene.accepted().persisted.id = Some("id-1".into());
-        scene
+        let mut fixture = Fixture::creating();
+        fixture.accepted().persisted.id = Some("id-1".into());
+        fixture
     }
     let missing = (Does::Rest, Stored::Accepted, Outcome::Missing);
     let gone = (Does::Rest, Stored::Nothing, Outcome::Disappeared);
@@ -245,10 +245,10 @@ fn rule_5_gone_is_two_404_half_a_minute_apart_after_the_quiet_period() {
         ("the second one", 200, Some(ago(30)), gone),
     ] {
         for planned in [false, true] {
-            let mut scene = if planned { Fixture::redeploying() } else { accepted() };
-            scene.observation = ABSENT;
-            scene.aged(age).transient.absent_since = absent_since;
-            let decision = scene.decide();
+            let mut fixture = if planned { Fixture::redeploying() } else { accepted() };
+            fixture.observation = ABSENT;
+            fixture.aged(age).transient.absent_since = absent_since;
+            let decision = fixture.decide();
             let stored = match (planned, expected.1) {
                 (true, Stored::Accepted) => Stored::Planned,
                 (_, stored) => stored,
@@ -259,28 +259,28 @@ fn rule_5_gone_is_two_404_half_a_minute_apart_after_the_quiet_period() {
             assert_eq!(decision.transient.absent_since, counted, "{name}, planned: {planned}");
         }
     }
-    let mut scene = accepted();
-    scene.transient.absent_since = Some(ago(60));
-    scene.sees(Phase::Deploying);
-    assert_eq!(scene.decide().transient.absent_since, None, "an observation of the deployment ends the row of 404");
+    let mut fixture = accepted();
+    fixture.transient.absent_since = Some(ago(60));
+    fixture.sees(Phase::Deploying);
+    assert_eq!(fixture.decide().transient.absent_since, None, "an observation of the deployment ends the row of 404");
 }
 
 #[test]
 fn rule_3_once_the_id_is_known_another_deployment_under_the_key_does_not_belong_to_the_resource() {
-    let mut scene = Fixture::live();
+    let mut fixture = Fixture::live();
     let mut stranger = observed(Phase::Deployed);
     stranger.id = "stranger".into();
-    scene.observation = Observation::Present(stranger);
-    scene.transient.absent_since = Some(ago(30));
-    scene.wanted = Some(wanted("2", "secret"));
-    let decision = scene.decide();
+    fixture.observation = Observation::Present(stranger);
+    fixture.transient.absent_since = Some(ago(30));
+    fixture.wanted = Some(wanted("2", "secret"));
+    let decision = fixture.decide();
     assert_eq!((decision.step, decision.outcome), (Step::NoOp, Outcome::KeyTaken));
 
-    let mut scene = Fixture::creating();
-    scene.operation().state = OperationState::Accepted;
-    scene.persisted.id = Some("ours".into());
-    scene.sees(Phase::Deployed);
-    assert_eq!(scene.decide().outcome, Outcome::Missing);
+    let mut fixture = Fixture::creating();
+    fixture.operation().state = OperationState::Accepted;
+    fixture.persisted.id = Some("ours".into());
+    fixture.sees(Phase::Deployed);
+    assert_eq!(fixture.decide().outcome, Outcome::Missing);
 }
 
 #[test]
@@ -288,60 +288,60 @@ fn rule_5_a_deployment_that_is_gone_is_created_again_only_if_drift_is_corrected(
     let gone = (Does::Rest, Stored::Nothing, Outcome::Disappeared);
     let missing = (Does::Rest, Stored::Nothing, Outcome::Missing);
     let rows: &[Row] = &[
-        ("the first 404", |scene| scene.observation = ABSENT, missing),
+        ("the first 404", |fixture| fixture.observation = ABSENT, missing),
         (
             "the second",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.transient.absent_since = Some(ago(30));
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.transient.absent_since = Some(ago(30));
             },
             gone,
         ),
         (
             "a write 89 s ago",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.transient.absent_since = Some(ago(30));
-                scene.applied().at = ago(89);
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.transient.absent_since = Some(ago(30));
+                fixture.applied().at = ago(89);
             },
             missing,
         ),
         (
             "a write 90 s ago",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.transient.absent_since = Some(ago(30));
-                scene.applied().at = ago(90);
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.transient.absent_since = Some(ago(30));
+                fixture.applied().at = ago(90);
             },
             gone,
         ),
         (
             "another deployment has the key",
-            |scene| {
-                scene.observation = Observation::Absent { key_held_by: Some("stranger".into()) };
-                scene.transient.absent_since = Some(ago(30));
-                scene.intent.correct_drift = true;
+            |fixture| {
+                fixture.observation = Observation::Absent { key_held_by: Some("stranger".into()) };
+                fixture.transient.absent_since = Some(ago(30));
+                fixture.intent.correct_drift = true;
             },
             TAKEN,
         ),
         (
             "drift is corrected",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.transient.absent_since = Some(ago(30));
-                scene.intent.correct_drift = true;
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.transient.absent_since = Some(ago(30));
+                fixture.intent.correct_drift = true;
             },
             (Does::Send(CREATE), Stored::Planned, Outcome::Running(CREATE)),
         ),
     ];
     check(Fixture::live, rows);
 
-    let mut scene = Fixture::live();
-    scene.observation = ABSENT;
-    scene.transient.absent_since = Some(ago(30));
-    assert_eq!(scene.decide().transient.absent_since, Some(ago(30)), "the proof stays valid");
-    scene.intent.correct_drift = true;
-    let Step::Send(call) = scene.decide().step else { panic!("the deployment is created again") };
+    let mut fixture = Fixture::live();
+    fixture.observation = ABSENT;
+    fixture.transient.absent_since = Some(ago(30));
+    assert_eq!(fixture.decide().transient.absent_since, Some(ago(30)), "the proof stays valid");
+    fixture.intent.correct_drift = true;
+    let Step::Send(call) = fixture.decide().step else { panic!("the deployment is created again") };
     assert_eq!(call.kind, CallKind::Create { gone: Some("id-1".into()) });
 }
 
@@ -355,8 +355,8 @@ fn rule_15_a_create_deploys_the_latest_version_and_no_other() {
         ("no version is requested", version(None, Some(3)), Outcome::Running(CREATE)),
         ("the latest version is not known", version(Some(2), None), Outcome::Running(CREATE)),
     ] {
-        let mut scene = Fixture::new();
-        scene.intent.version = version;
-        assert_eq!(scene.decide().outcome, expected, "{input}");
+        let mut fixture = Fixture::new();
+        fixture.intent.version = version;
+        assert_eq!(fixture.decide().outcome, expected, "{input}");
     }
 }

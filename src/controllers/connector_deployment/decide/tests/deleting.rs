@@ -17,16 +17,16 @@ const fn released(stored: Stored) -> (Does, Stored, Outcome) {
     (Does::Release, stored, FREE)
 }
 
-fn deleted(mut scene: Fixture) -> Fixture {
-    scene.intent.deletion = Some(Deletion::Undeploy);
-    scene.wanted = None;
-    scene
+fn deleted(mut fixture: Fixture) -> Fixture {
+    fixture.intent.deletion = Some(Deletion::Undeploy);
+    fixture.wanted = None;
+    fixture
 }
 
 fn undeploying() -> Fixture {
-    let mut scene = deleted(Fixture::live());
-    scene.persisted.operation = Some(operation(UNDEPLOY, None));
-    scene
+    let mut fixture = deleted(Fixture::live());
+    fixture.persisted.operation = Some(operation(UNDEPLOY, None));
+    fixture
 }
 
 #[test]
@@ -37,30 +37,30 @@ fn rule_22_a_resource_without_a_deployment_is_removed_at_once() {
             ("nothing under the key", |_| {}, released(Stored::Nothing)),
             (
                 "another client's deployment under the key",
-                |scene| _ = scene.sees(Phase::Deployed),
+                |fixture| _ = fixture.sees(Phase::Deployed),
                 released(Stored::Nothing),
             ),
             (
                 "rule 3: the status was lost, and the annotation names the deployment",
-                |scene| {
-                    scene.sees(Phase::Deployed);
-                    scene.intent.remote_id = Some("id-1".into());
+                |fixture| {
+                    fixture.sees(Phase::Deployed);
+                    fixture.intent.remote_id = Some("id-1".into());
                 },
                 SENT,
             ),
             (
                 "rule 3: the annotation names another deployment",
-                |scene| {
-                    scene.sees(Phase::Deployed);
-                    scene.intent.remote_id = Some("id-2".into());
+                |fixture| {
+                    fixture.sees(Phase::Deployed);
+                    fixture.intent.remote_id = Some("id-2".into());
                 },
                 released(Stored::Nothing),
             ),
             (
                 "rule 3: the deployment has another identity",
-                |scene| {
-                    scene.sees(Phase::Deployed).region = "other".into();
-                    scene.intent.remote_id = Some("id-1".into());
+                |fixture| {
+                    fixture.sees(Phase::Deployed).region = "other".into();
+                    fixture.intent.remote_id = Some("id-1".into());
                 },
                 released(Stored::Nothing),
             ),
@@ -71,50 +71,50 @@ fn rule_22_a_resource_without_a_deployment_is_removed_at_once() {
 #[test]
 fn rule_22_deleting_waits_for_an_outstanding_create() {
     let rows: &[Row] = &[
-        ("absent, before the quiet period", |scene| _ = scene.aged(119), waits(Stored::Planned)),
-        ("absent, after the quiet period", |scene| _ = scene.aged(120), released(Stored::Planned)),
+        ("absent, before the quiet period", |fixture| _ = fixture.aged(119), waits(Stored::Planned)),
+        ("absent, after the quiet period", |fixture| _ = fixture.aged(120), released(Stored::Planned)),
         (
             "a stale read of the deployment that was gone",
-            |scene| {
-                scene.aged(119).sees(Phase::Deployed);
-                scene.persisted.id = Some("id-1".into());
+            |fixture| {
+                fixture.aged(119).sees(Phase::Deployed);
+                fixture.persisted.id = Some("id-1".into());
             },
             waits(Stored::Planned),
         ),
-        ("fits", |scene| _ = scene.sees(Phase::Queued), SENT),
+        ("fits", |fixture| _ = fixture.sees(Phase::Queued), SENT),
         (
             "does not fit, before the quiet period",
-            |scene| {
-                scene.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]);
+            |fixture| {
+                fixture.aged(119).sees(Phase::Deployed).values = visible(&[("A", "2")]);
             },
             waits(Stored::Planned),
         ),
         (
             "does not fit, after the quiet period",
-            |scene| {
-                scene.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]);
+            |fixture| {
+                fixture.aged(120).sees(Phase::Deployed).values = visible(&[("A", "2")]);
             },
             released(Stored::Planned),
         ),
         (
             "other region, after the quiet period",
-            |scene| scene.aged(120).sees(Phase::Deployed).region = "other".into(),
+            |fixture| fixture.aged(120).sees(Phase::Deployed).region = "other".into(),
             released(Stored::Planned),
         ),
         (
             "accepted",
-            |scene| {
-                scene.accepted().persisted.id = Some("id-1".into());
-                scene.sees(Phase::Deploying);
+            |fixture| {
+                fixture.accepted().persisted.id = Some("id-1".into());
+                fixture.sees(Phase::Deploying);
             },
             SENT,
         ),
     ];
     check(|| deleted(Fixture::creating()), rows);
 
-    let mut scene = deleted(Fixture::creating());
-    scene.sees(Phase::Queued);
-    let decision = scene.decide();
+    let mut fixture = deleted(Fixture::creating());
+    fixture.sees(Phase::Queued);
+    let decision = fixture.decide();
     assert_eq!(decision.persisted.id.as_deref(), Some("id-1"));
     let Step::Send(call) = decision.step else { panic!("a DELETE is sent") };
     assert_eq!(call.kind, CallKind::Undeploy { id: "id-1".into() });
@@ -124,40 +124,40 @@ fn rule_22_deleting_waits_for_an_outstanding_create() {
 fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
     let rows: &[Row] = &[
         ("live", |_| {}, SENT),
-        ("failed", |scene| _ = scene.sees(Phase::Failed), SENT),
-        ("busy: the service may refuse", |scene| _ = scene.sees(Phase::Deploying), SENT),
-        ("another client undeploys it", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Nothing)),
-        ("gone: a 404 counts only after an accepted DELETE", |scene| scene.observation = ABSENT, SENT),
-        ("suspended", |scene| scene.intent.suspended = true, SENT),
+        ("failed", |fixture| _ = fixture.sees(Phase::Failed), SENT),
+        ("busy: the service may refuse", |fixture| _ = fixture.sees(Phase::Deploying), SENT),
+        ("another client undeploys it", |fixture| _ = fixture.sees(Phase::Undeploying), waits(Stored::Nothing)),
+        ("gone: a 404 counts only after an accepted DELETE", |fixture| fixture.observation = ABSENT, SENT),
+        ("suspended", |fixture| fixture.intent.suspended = true, SENT),
         (
             "refused, too soon",
-            |scene| {
-                scene.transient.refused =
+            |fixture| {
+                fixture.transient.refused =
                     Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
             },
             (Does::Rest, Stored::Nothing, Outcome::Refused),
         ),
         (
             "refused, after its pause",
-            |scene| {
-                scene.transient.refused = Some(Refused { cause: None, until: ago(0), times: 1 });
+            |fixture| {
+                fixture.transient.refused = Some(Refused { cause: None, until: ago(0), times: 1 });
             },
             SENT,
         ),
         (
             "refused, and undeploying",
-            |scene| {
-                scene.transient.refused =
+            |fixture| {
+                fixture.transient.refused =
                     Some(Refused { cause: None, until: ago(0) + std::time::Duration::from_secs(1), times: 1 });
-                scene.sees(Phase::Undeploying);
+                fixture.sees(Phase::Undeploying);
             },
             waits(Stored::Nothing),
         ),
         (
             "undeploying for half an hour",
-            |scene| {
-                scene.transient.busy_since = Some(ago(1800));
-                scene.sees(Phase::Undeploying);
+            |fixture| {
+                fixture.transient.busy_since = Some(ago(1800));
+                fixture.sees(Phase::Undeploying);
             },
             (Does::Rest, Stored::Nothing, Outcome::TakesTooLong),
         ),
@@ -165,13 +165,13 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
     check(|| deleted(Fixture::live()), rows);
     let running: &[Row] = &[
         ("planned", |_| {}, SENT),
-        ("planned, gone", |scene| scene.observation = ABSENT, SENT),
-        ("accepted", |scene| _ = scene.accepted(), SENT),
+        ("planned, gone", |fixture| fixture.observation = ABSENT, SENT),
+        ("accepted", |fixture| _ = fixture.accepted(), SENT),
         (
             "accepted, gone",
-            |scene| {
-                scene.accepted();
-                scene.observation = ABSENT;
+            |fixture| {
+                fixture.accepted();
+                fixture.observation = ABSENT;
             },
             SENT,
         ),
@@ -190,90 +190,94 @@ fn rule_22_an_existing_deployment_is_deleted_whatever_runs() {
 #[test]
 fn undeploy_planned() {
     let rows: &[Row] = &[
-        ("present, before its pause", |scene| _ = scene.aged(5), waits(Stored::Planned)),
-        ("present, after its pause", |scene| _ = scene.aged(6), AGAIN),
-        ("absent, before its pause", |scene| scene.aged(5).observation = ABSENT, waits(Stored::Planned)),
-        ("absent, after its pause", |scene| scene.aged(6).observation = ABSENT, AGAIN),
-        ("busy", |scene| _ = scene.aged(6).sees(Phase::Deploying), AGAIN),
-        ("undeploying", |scene| _ = scene.aged(6).sees(Phase::Undeploying), waits(Stored::Planned)),
-        ("the third time, before its pause", |scene| scene.aged(23).operation().attempt = 3, waits(Stored::Planned)),
-        ("the third time, after its pause", |scene| scene.aged(24).operation().attempt = 3, AGAIN),
+        ("present, before its pause", |fixture| _ = fixture.aged(5), waits(Stored::Planned)),
+        ("present, after its pause", |fixture| _ = fixture.aged(6), AGAIN),
+        ("absent, before its pause", |fixture| fixture.aged(5).observation = ABSENT, waits(Stored::Planned)),
+        ("absent, after its pause", |fixture| fixture.aged(6).observation = ABSENT, AGAIN),
+        ("busy", |fixture| _ = fixture.aged(6).sees(Phase::Deploying), AGAIN),
+        ("undeploying", |fixture| _ = fixture.aged(6).sees(Phase::Undeploying), waits(Stored::Planned)),
+        (
+            "the third time, before its pause",
+            |fixture| fixture.aged(23).operation().attempt = 3,
+            waits(Stored::Planned),
+        ),
+        ("the third time, after its pause", |fixture| fixture.aged(24).operation().attempt = 3, AGAIN),
     ];
     check(undeploying, rows);
-    let mut scene = undeploying();
-    scene.aged(6);
-    assert_eq!(scene.decide().persisted.operation.expect("the operation is persisted again").attempt, 2);
+    let mut fixture = undeploying();
+    fixture.aged(6);
+    assert_eq!(fixture.decide().persisted.operation.expect("the operation is persisted again").attempt, 2);
 }
 
 #[test]
 fn undeploy_accepted_as_only_this_process_knows() {
     fn remembered() -> Fixture {
-        let mut scene = undeploying();
-        scene.transient.undeployed = Some(1);
-        scene
+        let mut fixture = undeploying();
+        fixture.transient.undeployed = Some(1);
+        fixture
     }
     let rows: &[Row] = &[
-        ("404", |scene| scene.observation = ABSENT, released(Stored::Accepted)),
-        ("undeploying", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Accepted)),
-        ("the old status, before its pause", |scene| _ = scene.aged(11), waits(Stored::Accepted)),
-        ("the old status, after its pause", |scene| _ = scene.aged(12), AGAIN),
+        ("404", |fixture| fixture.observation = ABSENT, released(Stored::Accepted)),
+        ("undeploying", |fixture| _ = fixture.sees(Phase::Undeploying), waits(Stored::Accepted)),
+        ("the old status, before its pause", |fixture| _ = fixture.aged(11), waits(Stored::Accepted)),
+        ("the old status, after its pause", |fixture| _ = fixture.aged(12), AGAIN),
         (
             "404, and a later attempt has no response yet",
-            |scene| {
-                scene.operation().attempt = 2;
-                scene.aged(5).observation = ABSENT;
+            |fixture| {
+                fixture.operation().attempt = 2;
+                fixture.aged(5).observation = ABSENT;
             },
             waits(Stored::Planned),
         ),
     ];
     check(remembered, rows);
     let another_operation: Row =
-        ("404", |scene| (scene.observation, scene.transient.undeployed) = (ABSENT, Some(1)), SENT);
+        ("404", |fixture| (fixture.observation, fixture.transient.undeployed) = (ABSENT, Some(1)), SENT);
     check(|| deleted(Fixture::redeploying()), &[another_operation]);
 }
 
 #[test]
 fn undeploy_accepted() {
     fn accepted() -> Fixture {
-        let mut scene = undeploying();
-        scene.operation().state = OperationState::Accepted;
-        scene
+        let mut fixture = undeploying();
+        fixture.operation().state = OperationState::Accepted;
+        fixture
     }
     let failed = (Does::Rest, Stored::Accepted, Outcome::Settled { phase: Phase::UndeployFailed, drifted: false });
     let rows: &[Row] = &[
-        ("404", |scene| scene.observation = ABSENT, released(Stored::Accepted)),
+        ("404", |fixture| fixture.observation = ABSENT, released(Stored::Accepted)),
         (
             "another id under the key",
-            |scene| scene.sees(Phase::Deployed).id = "id-2".into(),
+            |fixture| fixture.sees(Phase::Deployed).id = "id-2".into(),
             released(Stored::Accepted),
         ),
-        ("undeploying", |scene| _ = scene.sees(Phase::Undeploying), waits(Stored::Accepted)),
-        ("busy with something else", |scene| _ = scene.aged(100).sees(Phase::Deploying), waits(Stored::Accepted)),
-        ("the old status, before its pause", |scene| _ = scene.aged(11), waits(Stored::Accepted)),
-        ("the old status, after its pause", |scene| _ = scene.aged(12), AGAIN),
-        ("undeploying failed, before its pause", |scene| _ = scene.aged(11).sees(Phase::UndeployFailed), failed),
-        ("undeploying failed, after its pause", |scene| _ = scene.aged(12).sees(Phase::UndeployFailed), AGAIN),
+        ("undeploying", |fixture| _ = fixture.sees(Phase::Undeploying), waits(Stored::Accepted)),
+        ("busy with something else", |fixture| _ = fixture.aged(100).sees(Phase::Deploying), waits(Stored::Accepted)),
+        ("the old status, before its pause", |fixture| _ = fixture.aged(11), waits(Stored::Accepted)),
+        ("the old status, after its pause", |fixture| _ = fixture.aged(12), AGAIN),
+        ("undeploying failed, before its pause", |fixture| _ = fixture.aged(11).sees(Phase::UndeployFailed), failed),
+        ("undeploying failed, after its pause", |fixture| _ = fixture.aged(12).sees(Phase::UndeployFailed), AGAIN),
         (
             "the third time, before its pause",
-            |scene| {
-                scene.aged(47).sees(Phase::UndeployFailed);
-                scene.operation().attempt = 3;
+            |fixture| {
+                fixture.aged(47).sees(Phase::UndeployFailed);
+                fixture.operation().attempt = 3;
             },
             failed,
         ),
         (
             "the third time, after its pause",
-            |scene| {
-                scene.aged(48).sees(Phase::UndeployFailed);
-                scene.operation().attempt = 3;
+            |fixture| {
+                fixture.aged(48).sees(Phase::UndeployFailed);
+                fixture.operation().attempt = 3;
             },
             AGAIN,
         ),
         (
             "the hundredth time, after the longest pause",
-            |scene| {
-                scene.aged(300).sees(Phase::UndeployFailed);
-                scene.operation().attempt = 100;
+            |fixture| {
+                fixture.aged(300).sees(Phase::UndeployFailed);
+                fixture.operation().attempt = 100;
             },
             AGAIN,
         ),
@@ -287,13 +291,13 @@ fn rule_23_orphaned_and_only_observed_resources_lose_their_finalizer_in_every_st
     creating.sees(Phase::Deploying);
     let scenes =
         [Fixture::new(), creating, Fixture::live(), Fixture::redeploying(), Fixture::rotating(), undeploying()];
-    for scene in scenes {
-        let mut orphan = deleted(scene.clone());
+    for fixture in scenes {
+        let mut orphan = deleted(fixture.clone());
         orphan.intent.deletion = Some(Deletion::Orphan);
-        let mut observed = deleted(scene);
+        let mut observed = deleted(fixture);
         observed.intent.observe_only = true;
-        for scene in [orphan, observed] {
-            assert_eq!(scene.decide().step, Step::RemoveFinalizer, "{scene:#?}");
+        for fixture in [orphan, observed] {
+            assert_eq!(fixture.decide().step, Step::RemoveFinalizer, "{fixture:#?}");
         }
     }
 }

@@ -16,75 +16,79 @@ const NOT_APPLIED: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outco
 
 /// A running deployment, with no change for longer than changes are collected.
 fn live() -> Fixture {
-    let mut scene = Fixture::live();
-    let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
+    let mut fixture = Fixture::live();
+    let digest = fixture.wanted.as_ref().expect("values are desired").payload.digest.clone();
     let cause = Cause { digest, generation: 1, request: None, latest: None };
-    scene.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
-    scene
+    fixture.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
+    fixture
 }
 
 #[test]
 fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
     let rows: &[Row] = &[
         ("no difference", |_| {}, SETTLED),
-        ("somebody changed it", |scene| scene.sees(Phase::Deployed).values = visible(&[("A", "9")]), DRIFTED),
+        ("somebody changed it", |fixture| fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]), DRIFTED),
         (
             "somebody changed it, and it is corrected",
-            |scene| {
-                scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
-                scene.intent.correct_drift = true;
+            |fixture| {
+                fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
+                fixture.intent.correct_drift = true;
             },
             SENT,
         ),
         (
             "the server shows another value than was sent",
-            |scene| {
-                scene.applied().shown = tags(&[("A", "one")]);
-                scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
+            |fixture| {
+                fixture.applied().shown = tags(&[("A", "one")]);
+                fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
             },
             NOT_APPLIED,
         ),
         (
             "the server shows another value: it is sent once more",
-            |scene| {
-                scene.applied().shown = tags(&[("A", "one")]);
-                scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
-                scene.intent.correct_drift = true;
+            |fixture| {
+                fixture.applied().shown = tags(&[("A", "one")]);
+                fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
+                fixture.intent.correct_drift = true;
             },
             SENT,
         ),
         (
             "the server shows the same again: sending it once more would not help",
-            |scene| {
-                scene.applied().shown = tags(&[("A", "one")]);
-                scene.applied().accepted = tags(&[("A", "one")]);
-                scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
-                scene.intent.correct_drift = true;
+            |fixture| {
+                fixture.applied().shown = tags(&[("A", "one")]);
+                fixture.applied().accepted = tags(&[("A", "one")]);
+                fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
+                fixture.intent.correct_drift = true;
             },
             NOT_APPLIED,
         ),
         (
             "the server shows another value, and somebody changed it since",
-            |scene| {
-                scene.applied().shown = tags(&[("A", "one")]);
-                scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
+            |fixture| {
+                fixture.applied().shown = tags(&[("A", "one")]);
+                fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
             },
             DRIFTED,
         ),
         (
             "the server shows a key that was not sent",
-            |scene| {
-                scene.sees(Phase::Deployed).values = visible(&[("A", "1"), ("B", "9")]);
-                scene.intent.correct_drift = true;
+            |fixture| {
+                fixture.sees(Phase::Deployed).values = visible(&[("A", "1"), ("B", "9")]);
+                fixture.intent.correct_drift = true;
             },
             SETTLED,
         ),
-        ("the server does not show it any more", |scene| scene.sees(Phase::Deployed).values = visible(&[]), DRIFTED),
+        (
+            "the server does not show it any more",
+            |fixture| fixture.sees(Phase::Deployed).values = visible(&[]),
+            DRIFTED,
+        ),
         (
             "what was sent is not known",
-            |scene| {
-                scene.applied().sent = None;
-                scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
+            |fixture| {
+                fixture.applied().sent = None;
+                fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
             },
             SETTLED,
         ),
@@ -93,23 +97,23 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
 }
 
 /// Lets `decide` begin a redeploy and ends it with these visible values; returns whether a redeploy was begun.
-fn redeployed(scene: &mut Fixture, shows: &str) -> bool {
-    let digest = scene.wanted.as_ref().expect("values are desired").payload.digest.clone();
+fn redeployed(fixture: &mut Fixture, shows: &str) -> bool {
+    let digest = fixture.wanted.as_ref().expect("values are desired").payload.digest.clone();
     let cause = Cause { digest, generation: 1, request: None, latest: None };
-    scene.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
-    let begun = scene.decide();
+    fixture.transient.change = Some(Change { cause, first: ago(10), last: ago(10) });
+    let begun = fixture.decide();
     if !matches!(begun.step, Step::Send(_)) {
         return false;
     }
-    (scene.persisted, scene.transient) = (begun.persisted, begun.transient);
-    let operation = scene.accepted().aged(100).operation();
+    (fixture.persisted, fixture.transient) = (begun.persisted, begun.transient);
+    let operation = fixture.accepted().aged(100).operation();
     operation.seen_busy = true;
     let version = operation.from_version.expect("it starts from a version") + 1;
-    let observed = scene.sees(Phase::Deployed);
+    let observed = fixture.sees(Phase::Deployed);
     (observed.version, observed.values) = (version, visible(&[("A", shows)]));
-    let ended = scene.decide();
+    let ended = fixture.decide();
     assert_eq!(ended.persisted.operation, None, "the operation has ended");
-    scene.persisted = ended.persisted;
+    fixture.persisted = ended.persisted;
     true
 }
 
@@ -120,44 +124,44 @@ fn rule_16_each_difference_is_corrected_once_and_then_accepted() {
         ("it shows the same difference again", "9", "9", 1),
         ("it shows another difference, twice", "9", "8", 2),
     ] {
-        let mut scene = live();
-        scene.intent.correct_drift = true;
-        scene.sees(Phase::Deployed).values = visible(&[("A", others)]);
-        let sent = std::iter::repeat_with(|| redeployed(&mut scene, after)).take(5).filter(|sent| *sent).count();
+        let mut fixture = live();
+        fixture.intent.correct_drift = true;
+        fixture.sees(Phase::Deployed).values = visible(&[("A", others)]);
+        let sent = std::iter::repeat_with(|| redeployed(&mut fixture, after)).take(5).filter(|sent| *sent).count();
         assert_eq!(sent, redeploys, "{input}");
         let expected = if after == "1" { SETTLED.2 } else { NOT_APPLIED.2 };
-        assert_eq!(scene.decide().outcome, expected, "{input}: reported as long as it lasts");
+        assert_eq!(fixture.decide().outcome, expected, "{input}: reported as long as it lasts");
     }
 }
 
 #[test]
 fn rule_16_a_server_that_normalizes_values_is_corrected_once_and_not_after_each_rotation() {
-    let mut scene = live();
-    scene.intent.correct_drift = true;
+    let mut fixture = live();
+    fixture.intent.correct_drift = true;
     for (secret, redeploys) in [("rotated", 2), ("rotated again", 1), ("and again", 1)] {
-        scene.wanted = Some(wanted("1", secret));
-        let sent = std::iter::repeat_with(|| redeployed(&mut scene, "one")).take(5).filter(|sent| *sent).count();
+        fixture.wanted = Some(wanted("1", secret));
+        let sent = std::iter::repeat_with(|| redeployed(&mut fixture, "one")).take(5).filter(|sent| *sent).count();
         assert_eq!(sent, redeploys, "{secret}: the difference is corrected the first time only");
     }
 }
 
 #[test]
 fn rule_16_a_normalized_value_is_still_accepted_after_somebody_changed_it() {
-    let mut scene = live();
-    scene.intent.correct_drift = true;
-    scene.applied().shown = tags(&[("A", "one")]);
-    scene.sees(Phase::Deployed).values = visible(&[("A", "one")]);
-    assert!(redeployed(&mut scene, "one"), "once for the difference that shows at the end");
-    assert!(!redeployed(&mut scene, "one"));
-    let changes = |scene: &mut Fixture, version, shows| {
-        let observed = scene.sees(Phase::Deployed);
+    let mut fixture = live();
+    fixture.intent.correct_drift = true;
+    fixture.applied().shown = tags(&[("A", "one")]);
+    fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
+    assert!(redeployed(&mut fixture, "one"), "once for the difference that shows at the end");
+    assert!(!redeployed(&mut fixture, "one"));
+    let changes = |fixture: &mut Fixture, version, shows| {
+        let observed = fixture.sees(Phase::Deployed);
         (observed.version, observed.values) = (version, visible(&[("A", shows)]));
     };
-    changes(&mut scene, 20, "9");
-    assert!(redeployed(&mut scene, "one"), "once for the change by another client");
-    assert!(!redeployed(&mut scene, "one"), "and not again for an accepted difference");
-    changes(&mut scene, 30, "1");
-    assert!(!redeployed(&mut scene, "1"), "the value that was sent is no drift, whatever showed before");
+    changes(&mut fixture, 20, "9");
+    assert!(redeployed(&mut fixture, "one"), "once for the change by another client");
+    assert!(!redeployed(&mut fixture, "one"), "and not again for an accepted difference");
+    changes(&mut fixture, 30, "1");
+    assert!(!redeployed(&mut fixture, "1"), "the value that was sent is no drift, whatever showed before");
 }
 
 #[test]
@@ -165,19 +169,19 @@ fn rule_16_an_ignored_value_counts_again_once_it_is_not_ignored() {
     let rows: &[Row] = &[
         (
             "an ignored value differs",
-            |scene| scene.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["A"]),
+            |fixture| fixture.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["A"]),
             SETTLED,
         ),
         (
             "a value that is no longer ignored differs",
-            |scene| scene.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["B"]),
+            |fixture| fixture.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["B"]),
             DRIFTED,
         ),
         (
             "it differed already when the last operation ended",
-            |scene| {
-                scene.applied().shown = tags(&[("A", "9")]);
-                scene.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["B"]);
+            |fixture| {
+                fixture.applied().shown = tags(&[("A", "9")]);
+                fixture.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["B"]);
             },
             NOT_APPLIED,
         ),
@@ -237,11 +241,11 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
         ("follow the running version", follow(Some(1)), 1, SETTLED),
         ("follow, and the registry was not read", follow(None), 1, SETTLED),
     ] {
-        let mut scene = live();
-        scene.intent.version = version;
-        scene.intent.generation = generation;
-        scene.transient.change.as_mut().expect("a change is collected").cause.generation = generation;
-        let decision = scene.decide();
+        let mut fixture = live();
+        fixture.intent.version = version;
+        fixture.intent.generation = generation;
+        fixture.transient.change.as_mut().expect("a change is collected").cause.generation = generation;
+        let decision = fixture.decide();
         let found = (super::build::does(&decision), super::build::stored(&decision.persisted), decision.outcome);
         assert_eq!(found, expected, "{input}");
         if let Step::Send(call) = decision.step {
@@ -250,21 +254,21 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
             assert_eq!(decision.transient.followed, Some(2), "{input}");
         }
     }
-    let mut scene = live();
-    scene.intent.version = follow(Some(2));
-    scene.transient.followed = Some(2);
-    assert_eq!(scene.decide().step, Step::NoOp, "followed once, although another version runs");
+    let mut fixture = live();
+    fixture.intent.version = follow(Some(2));
+    fixture.transient.followed = Some(2);
+    assert_eq!(fixture.decide().step, Step::NoOp, "followed once, although another version runs");
 
-    let mut scene = Fixture::redeploying();
-    scene.intent.version = latest(Some(2), Some(2));
-    let Step::Send(call) = scene.aged(60).decide().step else { panic!("the call is sent again") };
+    let mut fixture = Fixture::redeploying();
+    fixture.intent.version = latest(Some(2), Some(2));
+    let Step::Send(call) = fixture.aged(60).decide().step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: true });
-    scene.wanted = Some(wanted("3", "secret"));
-    scene.intent.version = latest(Some(1), Some(2));
-    let Step::Send(call) = scene.aged(120).decide().step else { panic!("a new call is sent") };
+    fixture.wanted = Some(wanted("3", "secret"));
+    fixture.intent.version = latest(Some(1), Some(2));
+    let Step::Send(call) = fixture.aged(120).decide().step else { panic!("a new call is sent") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
-    scene.intent.version = latest(Some(1), Some(1));
-    let Step::Send(call) = scene.decide().step else { panic!("a new call is sent") };
+    fixture.intent.version = latest(Some(1), Some(1));
+    let Step::Send(call) = fixture.decide().step else { panic!("a new call is sent") };
     let stays = CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false };
     assert_eq!(call.kind, stays, "the version runs already");
 }
@@ -272,41 +276,46 @@ fn rule_15_a_higher_version_is_sent_only_if_it_is_the_latest() {
 #[test]
 fn a_rollback_stays_unless_drift_is_corrected() {
     type Input = (&'static str, fn(&mut Fixture), i64, (Does, Stored, Outcome));
-    let rolled_back = |scene: &mut Fixture, latest: i64| {
-        scene.applied().connector_version = Some(3);
-        scene.sees(Phase::Deployed).connector_version = 1;
-        scene.intent.version = Version { wanted: None, latest: Some(latest), follow: true };
+    let rolled_back = |fixture: &mut Fixture, latest: i64| {
+        fixture.applied().connector_version = Some(3);
+        fixture.sees(Phase::Deployed).connector_version = 1;
+        fixture.intent.version = Version { wanted: None, latest: Some(latest), follow: true };
     };
     let rows: [Input; 8] = [
         ("it follows, and nothing new was published", |_| {}, 3, DRIFTED),
         ("it follows, and a newer version was published", |_| {}, 4, SENT),
-        ("it is pinned", |scene| scene.intent.version.follow = false, 3, DRIFTED),
-        ("it is pinned, and a newer version was published", |scene| scene.intent.version.follow = false, 4, DRIFTED),
-        ("corrected", |scene| scene.intent.correct_drift = true, 3, SENT),
+        ("it is pinned", |fixture| fixture.intent.version.follow = false, 3, DRIFTED),
+        (
+            "it is pinned, and a newer version was published",
+            |fixture| fixture.intent.version.follow = false,
+            4,
+            DRIFTED,
+        ),
+        ("corrected", |fixture| fixture.intent.correct_drift = true, 3, SENT),
         (
             "corrected, although it does not follow",
-            |scene| (scene.intent.correct_drift, scene.intent.version.follow) = (true, false),
+            |fixture| (fixture.intent.correct_drift, fixture.intent.version.follow) = (true, false),
             3,
             SENT,
         ),
         (
             "drift is corrected, but a redeploy would move beyond the earlier version",
-            |scene| (scene.intent.correct_drift, scene.intent.version.follow) = (true, false),
+            |fixture| (fixture.intent.correct_drift, fixture.intent.version.follow) = (true, false),
             4,
             DRIFTED,
         ),
         (
             "the last operation ended with the older version",
-            |scene| scene.applied().connector_version = Some(1),
+            |fixture| fixture.applied().connector_version = Some(1),
             1,
             SETTLED,
         ),
     ];
     for (input, change, latest, expected) in rows {
-        let mut scene = live();
-        rolled_back(&mut scene, latest);
-        change(&mut scene);
-        let decision = scene.decide();
+        let mut fixture = live();
+        rolled_back(&mut fixture, latest);
+        change(&mut fixture);
+        let decision = fixture.decide();
         assert_eq!(
             (does(&decision), stored(&decision.persisted), decision.outcome),
             expected,
@@ -323,34 +332,34 @@ fn rule_15_the_first_redeploy_after_a_rollback_resumes_following() {
     type Row = (&'static str, fn(&mut Fixture), bool);
     let cases: [Row; 5] = [
         ("rolled back to an older version", |_| {}, true),
-        ("pinned", |scene| scene.intent.version.follow = false, false),
+        ("pinned", |fixture| fixture.intent.version.follow = false, false),
         (
             "not rolled back: the older version was the result of the last redeploy",
-            |scene| {
-                scene.applied().connector_version = Some(1);
-                scene.transient.followed = Some(3);
+            |fixture| {
+                fixture.applied().connector_version = Some(1);
+                fixture.transient.followed = Some(3);
             },
             false,
         ),
         (
             "to an earlier revision of the latest version",
-            |scene| {
-                let observed = scene.sees(Phase::Deployed);
+            |fixture| {
+                let observed = fixture.sees(Phase::Deployed);
                 (observed.connector_version, observed.rollback) = (3, Some("revision".into()));
             },
             false,
         ),
-        ("the registry was not read", |scene| scene.intent.version.latest = None, false),
+        ("the registry was not read", |fixture| fixture.intent.version.latest = None, false),
     ];
     for (case, change, moves) in cases {
-        let mut scene = live();
-        scene.applied().connector_version = Some(3);
-        scene.sees(Phase::Deployed).connector_version = 1;
-        scene.intent.version = Version { wanted: None, latest: Some(3), follow: true };
-        change(&mut scene);
-        scene.wanted = Some(wanted("2", "secret"));
-        gathered(&mut scene);
-        let Step::Send(call) = scene.decide().step else { panic!("{case}: a value changed") };
+        let mut fixture = live();
+        fixture.applied().connector_version = Some(3);
+        fixture.sees(Phase::Deployed).connector_version = 1;
+        fixture.intent.version = Version { wanted: None, latest: Some(3), follow: true };
+        change(&mut fixture);
+        fixture.wanted = Some(wanted("2", "secret"));
+        gathered(&mut fixture);
+        let Step::Send(call) = fixture.decide().step else { panic!("{case}: a value changed") };
         let CallKind::Redeploy { update_connector, .. } = call.kind else { panic!("{case}: {call:?}") };
         assert_eq!(update_connector, moves, "{case}");
     }
@@ -358,32 +367,32 @@ fn rule_15_the_first_redeploy_after_a_rollback_resumes_following() {
 
 #[test]
 fn other_values_that_somebody_deployed_after_a_failure_do_not_make_it_settled() {
-    let mut scene = live();
-    scene.applied().outcome = Phase::Failed;
-    assert_eq!(scene.decide().outcome, SETTLED.2, "the same values, deployed once more by another client");
-    scene.sees(Phase::Deployed).values = visible(&[("A", "9")]);
-    assert_eq!(scene.decide().outcome, Outcome::Settled { phase: Phase::Failed, drifted: true });
+    let mut fixture = live();
+    fixture.applied().outcome = Phase::Failed;
+    assert_eq!(fixture.decide().outcome, SETTLED.2, "the same values, deployed once more by another client");
+    fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
+    assert_eq!(fixture.decide().outcome, Outcome::Settled { phase: Phase::Failed, drifted: true });
 }
 
 #[test]
 fn after_a_rollback_the_next_redeploy_follows_the_latest_version_again() {
-    let mut scene = live();
-    scene.applied().connector_version = Some(3);
-    scene.sees(Phase::Deployed).connector_version = 1;
-    scene.intent.version = Version { wanted: None, latest: Some(3), follow: true };
-    scene.transient.followed = Some(3);
-    scene.wanted = Some(wanted("1", "other"));
-    super::build::gathered(&mut scene);
-    let Step::Send(call) = scene.decide().step else { panic!("a secret has changed") };
+    let mut fixture = live();
+    fixture.applied().connector_version = Some(3);
+    fixture.sees(Phase::Deployed).connector_version = 1;
+    fixture.intent.version = Version { wanted: None, latest: Some(3), follow: true };
+    fixture.transient.followed = Some(3);
+    fixture.wanted = Some(wanted("1", "other"));
+    super::build::gathered(&mut fixture);
+    let Step::Send(call) = fixture.decide().step else { panic!("a secret has changed") };
     assert!(matches!(call.kind, CallKind::Redeploy { update_connector: true, .. }), "{call:?}");
 }
 
 #[test]
 fn a_rollback_that_shows_only_its_revision_leaves_secured_values_unverified() {
     let rolled_back = || {
-        let mut scene = live();
-        scene.sees(Phase::Deployed).rollback = Some("revision-1".into());
-        scene
+        let mut fixture = live();
+        fixture.sees(Phase::Deployed).rollback = Some("revision-1".into());
+        fixture
     };
     let condition = rolled_back().decide();
     assert_eq!((does(&condition), stored(&condition.persisted), condition.outcome), DRIFTED);

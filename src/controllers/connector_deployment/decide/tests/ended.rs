@@ -10,90 +10,90 @@ const RUNS: (Does, Stored, Outcome) = (Does::Rest, Stored::Accepted, Outcome::Ru
 #[test]
 fn redeploy_accepted() {
     let rows: &[Row] = &[
-        ("busy", |scene| _ = scene.accepted().sees(Phase::Deploying), RUNS),
+        ("busy", |fixture| _ = fixture.accepted().sees(Phase::Deploying), RUNS),
         (
             "busy observed, nothing changed",
-            |scene| {
-                scene.accepted().operation().seen_busy = true;
+            |fixture| {
+                fixture.accepted().operation().seen_busy = true;
             },
             RUNS,
         ),
         (
             "busy observed, another version",
-            |scene| {
-                scene.accepted().operation().seen_busy = true;
-                moved(scene, 10, "2");
+            |fixture| {
+                fixture.accepted().operation().seen_busy = true;
+                moved(fixture, 10, "2");
             },
             SETTLED,
         ),
         (
             "busy observed, another build at the same version: ended, but rule 17 waits",
-            |scene| {
-                scene.accepted().operation().seen_busy = true;
-                scene.aged(10).sees(Phase::Deployed).values = visible(&[("A", "2")]);
-                scene.sees_build(Some("build-2"));
+            |fixture| {
+                fixture.accepted().operation().seen_busy = true;
+                fixture.aged(10).sees(Phase::Deployed).values = visible(&[("A", "2")]);
+                fixture.sees_build(Some("build-2"));
             },
             (Does::Rest, Stored::Nothing, Outcome::Running(REDEPLOY)),
         ),
         (
             "busy observed, and a read from before its start",
-            |scene| {
-                scene.accepted().operation().seen_busy = true;
-                let observed = scene.aged(10).sees(Phase::Deployed);
+            |fixture| {
+                fixture.accepted().operation().seen_busy = true;
+                let observed = fixture.aged(10).sees(Phase::Deployed);
                 (observed.version, observed.build) = (4, Some("build-0".into()));
             },
             RUNS,
         ),
         (
             "another version, busy not observed",
-            |scene| {
-                scene.accepted();
-                moved(scene, 10, "2");
+            |fixture| {
+                fixture.accepted();
+                moved(fixture, 10, "2");
             },
             RUNS,
         ),
         (
             "busy not observed, the same for 59 s",
-            |scene| {
-                scene.accepted();
-                moved(scene, 100, "2");
-                scene.rests(59);
+            |fixture| {
+                fixture.accepted();
+                moved(fixture, 100, "2");
+                fixture.rests(59);
             },
             RUNS,
         ),
         (
             "busy not observed, the same for 60 s",
-            |scene| {
-                scene.accepted();
-                moved(scene, 100, "2");
-                scene.rests(60);
+            |fixture| {
+                fixture.accepted();
+                moved(fixture, 100, "2");
+                fixture.rests(60);
             },
             SETTLED,
         ),
         (
             "the same, read since before the call",
-            |scene| {
-                scene.accepted();
-                moved(scene, 59, "2");
-                scene.rests(1000);
+            |fixture| {
+                fixture.accepted();
+                moved(fixture, 59, "2");
+                fixture.rests(1000);
             },
             RUNS,
         ),
         (
             "another final status was read before",
-            |scene| {
-                scene.accepted();
-                moved(scene, 100, "2");
-                scene.rests(60).transient.resting.as_mut().expect("a final state was read").phase = Phase::Failed;
+            |fixture| {
+                fixture.accepted();
+                moved(fixture, 100, "2");
+                fixture.rests(60).transient.resting.as_mut().expect("a final state was read").phase = Phase::Failed;
             },
             RUNS,
         ),
         (
             "a draft, although busy was observed",
-            |scene| {
-                scene.accepted().operation().seen_busy = true;
-                moved(scene, 10, "2");
-                let observed = scene.sees(Phase::Draft);
+            |fixture| {
+                fixture.accepted().operation().seen_busy = true;
+                moved(fixture, 10, "2");
+                let observed = fixture.sees(Phase::Draft);
                 observed.version = 6;
             },
             RUNS,
@@ -101,20 +101,20 @@ fn redeploy_accepted() {
     ];
     check(Fixture::redeploying, rows);
 
-    let mut scene = Fixture::redeploying();
-    scene.accepted().rests(50);
-    scene.sees(Phase::Deploying);
-    let decision = scene.decide();
+    let mut fixture = Fixture::redeploying();
+    fixture.accepted().rests(50);
+    fixture.sees(Phase::Deploying);
+    let decision = fixture.decide();
     assert!(decision.persisted.operation.expect("an operation runs").seen_busy);
     assert_eq!(decision.transient.resting, None, "a busy deployment ends the row of equal readings");
 }
 
 #[test]
 fn a_redeploy_that_ended_keeps_the_version_before_it() {
-    let mut scene = Fixture::redeploying();
-    scene.accepted().operation().seen_busy = true;
-    moved(&mut scene, 10, "2");
-    let decision = scene.decide();
+    let mut fixture = Fixture::redeploying();
+    fixture.accepted().operation().seen_busy = true;
+    moved(&mut fixture, 10, "2");
+    let decision = fixture.decide();
     let applied = decision.persisted.applied.expect("the operation has ended");
     assert_eq!((applied.from_version, applied.at), (Some(5), NOW));
     assert_eq!(applied.digest, Some(wanted("2", "secret").payload.digest));
@@ -123,7 +123,7 @@ fn a_redeploy_that_ended_keeps_the_version_before_it() {
 
 #[test]
 fn an_earlier_build_serves_after_a_failed_redeploy_but_not_after_a_failed_create() {
-    for (case, scene, served, phase, serves) in [
+    for (case, fixture, served, phase, serves) in [
         ("a redeploy", Fixture::redeploying(), true, Phase::Deployed, true),
         ("a failed redeploy", Fixture::redeploying(), true, Phase::Failed, true),
         ("a failed redeploy after a failed one", Fixture::redeploying(), false, Phase::Failed, false),
@@ -131,14 +131,14 @@ fn an_earlier_build_serves_after_a_failed_redeploy_but_not_after_a_failed_create
         ("a create", Fixture::creating(), false, Phase::Deployed, true),
         ("a failed create", Fixture::creating(), false, Phase::Failed, false),
     ] {
-        let mut scene = scene;
-        if let Some(applied) = &mut scene.persisted.applied {
+        let mut fixture = fixture;
+        if let Some(applied) = &mut fixture.persisted.applied {
             applied.serves = served;
         }
-        scene.persisted.id = Some("id-1".into());
-        scene.accepted().aged(100).operation().seen_busy = true;
-        scene.sees(phase).version = 6;
-        let applied = scene.decide().persisted.applied.expect("the operation has ended");
+        fixture.persisted.id = Some("id-1".into());
+        fixture.accepted().aged(100).operation().seen_busy = true;
+        fixture.sees(phase).version = 6;
+        let applied = fixture.decide().persisted.applied.expect("the operation has ended");
         assert_eq!((applied.outcome, applied.serves), (phase, serves), "{case}");
     }
 }
@@ -146,11 +146,11 @@ fn an_earlier_build_serves_after_a_failed_redeploy_but_not_after_a_failed_create
 #[test]
 fn what_was_accepted_for_an_earlier_value_counts_only_for_that_value() {
     for (case, value, accepted) in [("the same value is sent", "1", true), ("another one", "2", false)] {
-        let mut scene = Fixture::redeploying_to(wanted(value, "other"));
-        scene.applied().accepted = tags(&[("A", "one")]);
-        scene.accepted().operation().seen_busy = true;
-        moved(&mut scene, 10, value);
-        let applied = scene.decide().persisted.applied.expect("the operation has ended");
+        let mut fixture = Fixture::redeploying_to(wanted(value, "other"));
+        fixture.applied().accepted = tags(&[("A", "one")]);
+        fixture.accepted().operation().seen_busy = true;
+        moved(&mut fixture, 10, value);
+        let applied = fixture.decide().persisted.applied.expect("the operation has ended");
         assert_eq!(applied.accepted == tags(&[("A", "one")]), accepted, "{case}");
         assert_eq!(applied.accepted.is_empty(), !accepted, "{case}");
     }
@@ -162,33 +162,33 @@ fn rule_17_a_read_with_the_version_before_the_last_redeploy_is_stale() {
     let rows: &[Row] = &[
         (
             "89 s after it",
-            |scene| {
-                scene.applied().from_version = Some(5);
-                scene.applied().at = ago(89);
+            |fixture| {
+                fixture.applied().from_version = Some(5);
+                fixture.applied().at = ago(89);
             },
             old,
         ),
         (
             "90 s after it",
-            |scene| {
-                scene.applied().from_version = Some(5);
-                scene.applied().at = ago(90);
+            |fixture| {
+                fixture.applied().from_version = Some(5);
+                fixture.applied().at = ago(90);
             },
             SETTLED,
         ),
         (
             "an older version",
-            |scene| {
-                scene.applied().from_version = Some(6);
-                scene.applied().at = ago(89);
+            |fixture| {
+                fixture.applied().from_version = Some(6);
+                fixture.applied().at = ago(89);
             },
             old,
         ),
         (
             "another version",
-            |scene| {
-                scene.applied().from_version = Some(4);
-                scene.applied().at = ago(10);
+            |fixture| {
+                fixture.applied().from_version = Some(4);
+                fixture.applied().at = ago(10);
             },
             SETTLED,
         ),
@@ -201,16 +201,16 @@ fn an_undeploy_without_a_deletion_is_given_up_after_the_quiet_period() {
     let rows: &[Row] = &[
         (
             "before the quiet period",
-            |scene| _ = scene.aged(119),
+            |fixture| _ = fixture.aged(119),
             (Does::Rest, Stored::Planned, Outcome::Running(OperationKind::Undeploy)),
         ),
-        ("after the quiet period", |scene| _ = scene.aged(120), (Does::Rest, Stored::Nothing, Outcome::Changing)),
+        ("after the quiet period", |fixture| _ = fixture.aged(120), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
     check(
         || {
-            let mut scene = Fixture::live();
-            scene.persisted.operation = Some(operation(OperationKind::Undeploy, None));
-            scene
+            let mut fixture = Fixture::live();
+            fixture.persisted.operation = Some(operation(OperationKind::Undeploy, None));
+            fixture
         },
         rows,
     );

@@ -22,14 +22,14 @@ fn stored() -> Vec<Fixture> {
     for begun in [Fixture::creating(), creating_again, Fixture::redeploying(), Fixture::rotating(), undeploying] {
         for age in [4, 119, 4000] {
             for state in [OperationState::Planned, OperationState::Accepted] {
-                let mut scene = begun.clone();
-                scene.aged(age).operation().state = state;
+                let mut fixture = begun.clone();
+                fixture.aged(age).operation().state = state;
                 if state == OperationState::Accepted {
-                    scene.persisted.id = Some("id-1".into());
+                    fixture.persisted.id = Some("id-1".into());
                 }
-                scenes.push(scene.clone());
-                scene.operation().seen_busy = true;
-                scenes.push(scene);
+                scenes.push(fixture.clone());
+                fixture.operation().seen_busy = true;
+                scenes.push(fixture);
             }
         }
     }
@@ -46,11 +46,11 @@ fn observations() -> Vec<Observation> {
             ("id-1", 4, "build-0", ignoring(&[("A", "3")], &["A"])),
             ("id-2", 1, "build-1", visible(&[("A", "1")])),
         ] {
-            let mut scene = Fixture::new();
-            let observed = scene.sees(phase);
+            let mut fixture = Fixture::new();
+            let observed = fixture.sees(phase);
             (observed.id, observed.version, observed.build, observed.values) =
                 (id.into(), version, Some(build.into()), values);
-            observations.push(scene.observation);
+            observations.push(fixture.observation);
         }
     }
     observations
@@ -60,22 +60,22 @@ fn observations() -> Vec<Observation> {
 fn scenes() -> impl Iterator<Item = Fixture> {
     let intents: [fn(&mut Fixture); 10] = [
         |_| {},
-        |scene| scene.wanted = None,
-        |scene| scene.wanted = Some(wanted("3", "secret")),
-        |scene| scene.intent.redeploy_request = Some("now".into()),
-        |scene| scene.intent.suspended = true,
-        |scene| scene.intent.observe_only = true,
-        |scene| scene.intent.deletion = Some(Deletion::Undeploy),
-        |scene| scene.intent.deletion = Some(Deletion::Orphan),
-        |scene| (scene.intent.adopt, scene.intent.correct_drift) = (true, true),
-        |scene| scene.intent.remote_id = Some("id-1".into()),
+        |fixture| fixture.wanted = None,
+        |fixture| fixture.wanted = Some(wanted("3", "secret")),
+        |fixture| fixture.intent.redeploy_request = Some("now".into()),
+        |fixture| fixture.intent.suspended = true,
+        |fixture| fixture.intent.observe_only = true,
+        |fixture| fixture.intent.deletion = Some(Deletion::Undeploy),
+        |fixture| fixture.intent.deletion = Some(Deletion::Orphan),
+        |fixture| (fixture.intent.adopt, fixture.intent.correct_drift) = (true, true),
+        |fixture| fixture.intent.remote_id = Some("id-1".into()),
     ];
     let local_caches: [fn(&mut Fixture); 2] = [
         |_| {},
-        |scene| {
-            scene.transient.absent_since = Some(ago(300));
-            if matches!(scene.observation, Observation::Present(_)) {
-                scene.rests(300);
+        |fixture| {
+            fixture.transient.absent_since = Some(ago(300));
+            if matches!(fixture.observation, Observation::Present(_)) {
+                fixture.rests(300);
             }
         },
     ];
@@ -86,10 +86,10 @@ fn scenes() -> impl Iterator<Item = Fixture> {
             .flat_map(|observation| intents.map(|intent| (observation, intent)))
             .flat_map(|(observation, intent)| local_caches.map(|transient| (observation, intent, transient)))
             .map(|(observation, intent, transient)| {
-                let mut scene = Fixture { observation: observation.clone(), ..stored.clone() };
-                intent(&mut scene);
-                transient(&mut scene);
-                scene
+                let mut fixture = Fixture { observation: observation.clone(), ..stored.clone() };
+                intent(&mut fixture);
+                transient(&mut fixture);
+                fixture
             })
             .collect();
         scenes
@@ -98,56 +98,56 @@ fn scenes() -> impl Iterator<Item = Fixture> {
 
 #[test]
 fn a_call_is_persisted_before_it_is_sent_and_uses_the_persisted_id() {
-    for scene in scenes() {
-        let decision = scene.decide();
+    for fixture in scenes() {
+        let decision = fixture.decide();
         let Step::Send(call) = &decision.step else { continue };
         let written = decision.persisted.operation.as_ref().expect("a call has an operation");
-        assert_eq!((written.state, written.started_at), (OperationState::Planned, NOW), "{scene:#?}");
-        assert_ne!(scene.persisted.operation.as_ref(), Some(written), "the status always changes: {scene:#?}");
+        assert_eq!((written.state, written.started_at), (OperationState::Planned, NOW), "{fixture:#?}");
+        assert_ne!(fixture.persisted.operation.as_ref(), Some(written), "the status always changes: {fixture:#?}");
         let kind = match &call.kind {
             CallKind::Create { .. } => OperationKind::Create,
             CallKind::Redeploy { id, version, .. } => {
-                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{scene:#?}");
-                assert_eq!(written.from_version, Some(*version), "{scene:#?}");
+                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
+                assert_eq!(written.from_version, Some(*version), "{fixture:#?}");
                 OperationKind::Redeploy
             }
             CallKind::Undeploy { id } => {
-                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{scene:#?}");
+                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
                 OperationKind::Undeploy
             }
             CallKind::Recreate { id } => {
-                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{scene:#?}");
+                assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
                 OperationKind::Recreate
             }
         };
-        assert_eq!(written.kind, kind, "{scene:#?}");
-        assert_eq!(kind == OperationKind::Undeploy, scene.intent.deletion.is_some(), "{scene:#?}");
-        let known = scene.wanted.is_some() || kind == OperationKind::Undeploy;
-        assert!(known, "nothing is sent while the values are unknown: {scene:#?}");
+        assert_eq!(written.kind, kind, "{fixture:#?}");
+        assert_eq!(kind == OperationKind::Undeploy, fixture.intent.deletion.is_some(), "{fixture:#?}");
+        let known = fixture.wanted.is_some() || kind == OperationKind::Undeploy;
+        assert!(known, "nothing is sent while the values are unknown: {fixture:#?}");
     }
 }
 
 #[test]
 fn rule_20_a_suspended_or_only_observed_resource_sends_nothing() {
-    for scene in scenes() {
-        let intent = &scene.intent;
-        let decision = scene.decide();
+    for fixture in scenes() {
+        let intent = &fixture.intent;
+        let decision = fixture.decide();
         if intent.suspended || intent.observe_only {
-            assert_eq!(decision.step, Step::NoOp, "{scene:#?}");
+            assert_eq!(decision.step, Step::NoOp, "{fixture:#?}");
         }
         if intent.deletion == Some(Deletion::Orphan) {
-            assert_eq!(decision.step, Step::RemoveFinalizer, "{scene:#?}");
+            assert_eq!(decision.step, Step::RemoveFinalizer, "{fixture:#?}");
         }
         if intent.deletion.is_none() {
-            assert_ne!(decision.step, Step::RemoveFinalizer, "{scene:#?}");
+            assert_ne!(decision.step, Step::RemoveFinalizer, "{fixture:#?}");
         }
     }
 }
 
 #[test]
 fn rule_21_deciding_again_from_the_same_observation_soon_changes_nothing() {
-    for scene in scenes() {
-        let mut next = scene.clone();
+    for fixture in scenes() {
+        let mut next = fixture.clone();
         let settled = (0..4).any(|_| {
             let decision = next.decide();
             let pause = decision.again.is_none_or(|again| again > Duration::ZERO);
@@ -157,18 +157,18 @@ fn rule_21_deciding_again_from_the_same_observation_soon_changes_nothing() {
             (next.persisted, next.transient) = (decision.persisted, decision.transient);
             same || ends
         });
-        assert!(settled, "{scene:#?}");
+        assert!(settled, "{fixture:#?}");
     }
 }
 
 #[test]
 fn rule_6_nothing_is_reported_as_settled_while_an_operation_runs() {
-    for scene in scenes() {
-        let decision = scene.decide();
+    for fixture in scenes() {
+        let decision = fixture.decide();
         if let (Outcome::Settled { phase, .. }, Some(operation)) = (decision.outcome, &decision.persisted.operation) {
-            let undeploys = operation.kind == OperationKind::Undeploy && scene.intent.deletion.is_some();
+            let undeploys = operation.kind == OperationKind::Undeploy && fixture.intent.deletion.is_some();
             let takes_down = undeploys || operation.kind == OperationKind::Recreate;
-            assert!(takes_down && phase == Phase::UndeployFailed, "{scene:#?}");
+            assert!(takes_down && phase == Phase::UndeployFailed, "{fixture:#?}");
         }
     }
 }

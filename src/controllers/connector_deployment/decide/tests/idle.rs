@@ -22,42 +22,42 @@ fn source(name: &str, version: &str) -> Source {
 fn rule_7_exactly_one_redeploy_for_each_change_and_none_without() {
     let rows: &[Row] = &[
         ("nothing changed", |_| {}, SETTLED),
-        ("rule 10: another generation with the same values", |scene| scene.intent.generation = 2, SETTLED),
+        ("rule 10: another generation with the same values", |fixture| fixture.intent.generation = 2, SETTLED),
         (
             "another value",
-            |scene| {
-                scene.wanted = Some(wanted("2", "secret"));
-                gathered(scene);
+            |fixture| {
+                fixture.wanted = Some(wanted("2", "secret"));
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "another secret",
-            |scene| {
-                scene.wanted = Some(wanted("1", "other"));
-                gathered(scene);
+            |fixture| {
+                fixture.wanted = Some(wanted("1", "other"));
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "what was applied is unknown",
-            |scene| {
-                scene.applied().digest = None;
-                gathered(scene);
+            |fixture| {
+                fixture.applied().digest = None;
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "nothing was ever applied",
-            |scene| {
-                scene.persisted.applied = None;
-                gathered(scene);
+            |fixture| {
+                fixture.persisted.applied = None;
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "the values cannot be known",
-            |scene| scene.wanted = None,
+            |fixture| fixture.wanted = None,
             (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
         ),
     ];
@@ -67,41 +67,41 @@ fn rule_7_exactly_one_redeploy_for_each_change_and_none_without() {
 #[test]
 fn rule_7_with_another_digest_key_the_sources_decide() {
     fn other_key() -> Fixture {
-        let mut scene = Fixture::live();
-        scene.applied().digest = Some(Digest::parse("lost:1-secret"));
-        scene.applied().sources = Sources::of(&[source("tax", "7")]);
-        scene.wanted.as_mut().expect("values are desired").payload.sources = Sources::of(&[source("tax", "7")]);
-        scene
+        let mut fixture = Fixture::live();
+        fixture.applied().digest = Some(Digest::parse("lost:1-secret"));
+        fixture.applied().sources = Sources::of(&[source("tax", "7")]);
+        fixture.wanted.as_mut().expect("values are desired").payload.sources = Sources::of(&[source("tax", "7")]);
+        fixture
     }
     let rows: &[Row] = &[
         ("the same sources", |_| {}, SETTLED),
         (
             "another version of a source",
-            |scene| {
-                scene.applied().sources = Sources::of(&[source("tax", "6")]);
-                gathered(scene);
+            |fixture| {
+                fixture.applied().sources = Sources::of(&[source("tax", "6")]);
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "another generation",
-            |scene| {
-                scene.intent.generation = 2;
-                gathered(scene);
+            |fixture| {
+                fixture.intent.generation = 2;
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "rule 13: no sources, and the visible values fit",
-            |scene| scene.applied().sources = Sources::default(),
+            |fixture| fixture.applied().sources = Sources::default(),
             SETTLED,
         ),
         (
             "rule 13: no sources, and the visible values differ",
-            |scene| {
-                scene.applied().sources = Sources::default();
-                scene.wanted = Some(wanted("2", "secret"));
-                gathered(scene);
+            |fixture| {
+                fixture.applied().sources = Sources::default();
+                fixture.wanted = Some(wanted("2", "secret"));
+                gathered(fixture);
             },
             SENT,
         ),
@@ -112,12 +112,12 @@ fn rule_7_with_another_digest_key_the_sources_decide() {
         ("no sources", false, true, true),
         ("no sources and no secrets", false, false, false),
     ] {
-        let mut scene = other_key();
+        let mut fixture = other_key();
         if !sources {
-            scene.applied().sources = Sources::default();
+            fixture.applied().sources = Sources::default();
         }
-        scene.wanted.as_mut().expect("values are desired").secured = secured;
-        let persisted = scene.decide().persisted;
+        fixture.wanted.as_mut().expect("values are desired").secured = secured;
+        let persisted = fixture.decide().persisted;
         assert_eq!(persisted.unverified, unverified, "{input}");
         let digest = persisted.applied.expect("the applied state is kept").digest;
         assert_eq!(digest, Some(wanted("1", "secret").payload.digest), "{input}: the digest is computed again");
@@ -126,21 +126,21 @@ fn rule_7_with_another_digest_key_the_sources_decide() {
 
 #[test]
 fn rule_8_a_redeploy_carries_the_version_that_was_read() {
-    let mut scene = Fixture::live();
-    scene.wanted = Some(wanted("2", "secret"));
-    gathered(&mut scene);
-    let operation = scene.decide().persisted.operation.expect("the operation is persisted");
+    let mut fixture = Fixture::live();
+    fixture.wanted = Some(wanted("2", "secret"));
+    gathered(&mut fixture);
+    let operation = fixture.decide().persisted.operation.expect("the operation is persisted");
     assert_eq!((operation.from_version, operation.from_build.as_deref()), (Some(5), Some("build-1")));
     assert_eq!(operation.payload, Some(wanted("2", "secret").payload));
 }
 
 #[test]
 fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
-    let mut scene = Fixture::live();
-    scene.wanted = Some(wanted("2", "secret"));
-    let first = scene.decide();
+    let mut fixture = Fixture::live();
+    fixture.wanted = Some(wanted("2", "secret"));
+    let first = fixture.decide();
     assert_eq!((does(&first), first.again), (Does::Rest, Some(Duration::from_secs(2))));
-    let asked = cause(&scene);
+    let asked = cause(&fixture);
     assert_eq!(first.transient.change, Some(Change { cause: asked.clone(), first: NOW, last: NOW }));
 
     let other = Cause { digest: Digest::parse("key:3-secret"), ..asked.clone() };
@@ -154,13 +154,13 @@ fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
         ("another change after ten seconds", &other, 10_000, 500, None),
     ] {
         let (first, last) = (NOW - milliseconds(first), NOW - milliseconds(last));
-        scene.transient.change = Some(Change { cause: cause.clone(), first, last });
-        let decision = scene.decide();
+        fixture.transient.change = Some(Change { cause: cause.clone(), first, last });
+        let decision = fixture.decide();
         let again = left.map_or(Some(Duration::from_secs(1)), |left| Some(milliseconds(left)));
         assert_eq!((does(&decision) == Does::Rest, decision.again), (left.is_some(), again), "{input}");
     }
-    scene.wanted = Some(wanted("1", "secret"));
-    assert_eq!(scene.decide().transient.change, None, "the change was reverted");
+    fixture.wanted = Some(wanted("1", "secret"));
+    assert_eq!(fixture.decide().transient.change, None, "the change was reverted");
 }
 
 #[test]
@@ -168,25 +168,25 @@ fn rule_9_a_change_while_the_remote_is_busy_waits() {
     let busy = |outcome| (Does::Rest, Stored::Nothing, outcome);
     let rows: &[Row] = &[
         ("just now", |_| {}, busy(Outcome::Busy)),
-        ("for nearly half an hour", |scene| scene.transient.busy_since = Some(ago(1799)), busy(Outcome::Busy)),
-        ("for half an hour", |scene| scene.transient.busy_since = Some(ago(1800)), busy(Outcome::TakesTooLong)),
+        ("for nearly half an hour", |fixture| fixture.transient.busy_since = Some(ago(1799)), busy(Outcome::Busy)),
+        ("for half an hour", |fixture| fixture.transient.busy_since = Some(ago(1800)), busy(Outcome::TakesTooLong)),
     ];
     check(
         || {
-            let mut scene = Fixture::live();
-            scene.wanted = Some(wanted("2", "secret"));
-            gathered(&mut scene);
-            scene.sees(Phase::Undeploying);
-            scene
+            let mut fixture = Fixture::live();
+            fixture.wanted = Some(wanted("2", "secret"));
+            gathered(&mut fixture);
+            fixture.sees(Phase::Undeploying);
+            fixture
         },
         rows,
     );
-    let mut scene = Fixture::live();
-    scene.sees(Phase::Deploying);
-    scene.transient.busy_since = Some(ago(60));
-    assert_eq!(scene.decide().again, Some(Duration::from_millis(7500)), "observations become rarer");
-    scene.sees(Phase::Deployed);
-    assert_eq!(scene.decide().transient.busy_since, None);
+    let mut fixture = Fixture::live();
+    fixture.sees(Phase::Deploying);
+    fixture.transient.busy_since = Some(ago(60));
+    assert_eq!(fixture.decide().again, Some(Duration::from_millis(7500)), "observations become rarer");
+    fixture.sees(Phase::Deployed);
+    assert_eq!(fixture.decide().transient.busy_since, None);
 }
 
 #[test]
@@ -194,30 +194,30 @@ fn rule_11_a_new_request_redeploys_once() {
     let rows: &[Row] = &[
         (
             "a request",
-            |scene| {
-                scene.intent.redeploy_request = Some("now".into());
-                gathered(scene);
+            |fixture| {
+                fixture.intent.redeploy_request = Some("now".into());
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "another request",
-            |scene| {
-                scene.persisted.handled_redeploy = Some("before".into());
-                scene.intent.redeploy_request = Some("now".into());
-                gathered(scene);
+            |fixture| {
+                fixture.persisted.handled_redeploy = Some("before".into());
+                fixture.intent.redeploy_request = Some("now".into());
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "served",
-            |scene| {
-                scene.persisted.handled_redeploy = Some("now".into());
-                scene.intent.redeploy_request = Some("now".into());
+            |fixture| {
+                fixture.persisted.handled_redeploy = Some("now".into());
+                fixture.intent.redeploy_request = Some("now".into());
             },
             SETTLED,
         ),
-        ("the annotation was removed", |scene| scene.persisted.handled_redeploy = Some("now".into()), SETTLED),
+        ("the annotation was removed", |fixture| fixture.persisted.handled_redeploy = Some("now".into()), SETTLED),
     ];
     check(Fixture::live, rows);
 }
@@ -232,20 +232,20 @@ fn rule_11_an_operation_serves_the_request_that_it_began_with() {
         ("an operation without a request forgets none", Some("a"), None, Some("a"), Some("a"), false),
     ] {
         let own = |text: Option<&str>| text.map(ToOwned::to_owned);
-        let mut scene = Fixture::redeploying();
-        scene.persisted.handled_redeploy = own(before);
-        scene.intent.redeploy_request = own(now);
-        scene.accepted().operation().redeploy_request = own(served);
-        scene.operation().seen_busy = true;
-        let observed = scene.sees(Phase::Deployed);
+        let mut fixture = Fixture::redeploying();
+        fixture.persisted.handled_redeploy = own(before);
+        fixture.intent.redeploy_request = own(now);
+        fixture.accepted().operation().redeploy_request = own(served);
+        fixture.operation().seen_busy = true;
+        let observed = fixture.sees(Phase::Deployed);
         (observed.version, observed.values) = (6, super::build::visible(&[("A", "2")]));
-        let decision = scene.decide();
+        let decision = fixture.decide();
         assert_eq!(decision.persisted.handled_redeploy.as_deref(), handled, "{input}");
         assert_eq!(decision.outcome == Outcome::Changing, goes_on, "{input}");
     }
-    let mut scene = Fixture::new();
-    scene.intent.redeploy_request = Some("now".into());
-    let persisted = scene.decide().persisted;
+    let mut fixture = Fixture::new();
+    fixture.intent.redeploy_request = Some("now".into());
+    let persisted = fixture.decide().persisted;
     assert_eq!(
         persisted.handled_redeploy.as_deref(),
         Some("now"),
@@ -257,36 +257,36 @@ fn rule_11_an_operation_serves_the_request_that_it_began_with() {
 #[test]
 fn rule_12_a_failed_digest_is_not_tried_again_until_something_changes() {
     fn failed() -> Fixture {
-        let mut scene = Fixture::live();
-        scene.applied().outcome = Phase::Failed;
-        scene.sees(Phase::Failed);
-        scene
+        let mut fixture = Fixture::live();
+        fixture.applied().outcome = Phase::Failed;
+        fixture.sees(Phase::Failed);
+        fixture
     }
     let rows: &[Row] = &[
         ("nothing", |_| {}, FAILED),
-        ("the generation", |scene| scene.intent.generation = 2, FAILED),
+        ("the generation", |fixture| fixture.intent.generation = 2, FAILED),
         (
             "a value",
-            |scene| {
-                scene.wanted = Some(wanted("2", "secret"));
-                gathered(scene);
+            |fixture| {
+                fixture.wanted = Some(wanted("2", "secret"));
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "the annotation",
-            |scene| {
-                scene.intent.redeploy_request = Some("now".into());
-                gathered(scene);
+            |fixture| {
+                fixture.intent.redeploy_request = Some("now".into());
+                gathered(fixture);
             },
             SENT,
         ),
         (
             "the version of the connector",
-            |scene| {
-                scene.intent.version = Version { wanted: Some(2), latest: Some(2), follow: false };
-                scene.intent.generation = 2;
-                gathered(scene);
+            |fixture| {
+                fixture.intent.version = Version { wanted: Some(2), latest: Some(2), follow: false };
+                fixture.intent.generation = 2;
+                gathered(fixture);
             },
             SENT,
         ),

@@ -15,91 +15,91 @@ const CREATES: (Does, Stored, Outcome) =
     (Does::Send(OperationKind::Create), Stored::Planned, Outcome::Running(OperationKind::Create));
 
 fn asked() -> Fixture {
-    let mut scene = live();
-    scene.intent.recreate = true;
-    scene
+    let mut fixture = live();
+    fixture.intent.recreate = true;
+    fixture
 }
 
 /// The DELETE was accepted.
 fn begun() -> Fixture {
-    let mut scene = asked();
-    wants(&mut scene, without_u());
-    scene.persisted.operation = Some(operation(RECREATE, None));
-    scene.accepted();
-    scene
+    let mut fixture = asked();
+    wants(&mut fixture, without_u());
+    fixture.persisted.operation = Some(operation(RECREATE, None));
+    fixture.accepted();
+    fixture
 }
 
 #[test]
 fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
     let rows: &[Row] = &[
         ("nothing is removed", |_| {}, SETTLED),
-        ("a plain value is removed", |scene| wants(scene, without_b()), SENT),
-        ("a secured value is removed", |scene| wants(scene, without_u()), SENT),
+        ("a plain value is removed", |fixture| wants(fixture, without_b()), SENT),
+        ("a secured value is removed", |fixture| wants(fixture, without_u()), SENT),
         (
             "it was removed before removedValues was set",
-            |scene| {
-                scene.intent.recreate = false;
-                noted(scene);
-                scene.intent.recreate = true;
+            |fixture| {
+                fixture.intent.recreate = false;
+                noted(fixture);
+                fixture.intent.recreate = true;
             },
             SENT,
         ),
         (
             "removed, and something else changes",
-            |scene| {
-                wants(scene, without_u());
-                scene.intent.redeploy_request = Some("now".into());
-                super::build::gathered(scene);
+            |fixture| {
+                wants(fixture, without_u());
+                fixture.intent.redeploy_request = Some("now".into());
+                super::build::gathered(fixture);
             },
             SENT,
         ),
         (
             "another client's values",
-            |scene| scene.applied().retained.set(Item::secured("service", "U2"), FOREIGN),
+            |fixture| fixture.applied().retained.set(Item::secured("service", "U2"), FOREIGN),
             SETTLED,
         ),
         (
             "not while more changes may follow",
-            |scene| {
-                wants(scene, without_u());
-                scene.transient.change = None;
+            |fixture| {
+                wants(fixture, without_u());
+                fixture.transient.change = None;
             },
             (Does::Rest, Stored::Nothing, Outcome::Changing),
         ),
         (
             "not while it is suspended",
-            |scene| {
-                wants(scene, without_u());
-                scene.intent.suspended = true;
+            |fixture| {
+                wants(fixture, without_u());
+                fixture.intent.suspended = true;
             },
             (Does::Rest, Stored::Nothing, Outcome::HeldBySuspend),
         ),
         (
             "not while an operation runs",
-            |scene| {
-                wants(scene, without_u());
-                observed(scene).phase = Phase::Deploying;
+            |fixture| {
+                wants(fixture, without_u());
+                observed(fixture).phase = Phase::Deploying;
             },
             (Does::Rest, Stored::Nothing, Outcome::Busy),
         ),
         (
             "not if the values for the create are not known",
-            |scene| scene.wanted = None,
+            |fixture| fixture.wanted = None,
             (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown),
         ),
         (
             "not if another version of the connector would be created",
-            |scene| {
-                wants(scene, without_u());
-                scene.intent.version = Version { wanted: Some(1), latest: Some(2), follow: false };
+            |fixture| {
+                wants(fixture, without_u());
+                fixture.intent.version = Version { wanted: Some(1), latest: Some(2), follow: false };
             },
             (Does::Rest, Stored::Nothing, Outcome::VersionUnavailable { wanted: 1, latest: Some(2) }),
         ),
         (
             "not without removedValues: Recreate",
-            |scene| {
-                wants(scene, without_u());
-                scene.intent.recreate = false;
+            |fixture| {
+                wants(fixture, without_u());
+                fixture.intent.recreate = false;
             },
             SETTLED,
         ),
@@ -113,43 +113,43 @@ fn nothing_more_is_deleted_once_removed_values_is_set_back() {
     let rows: &[Row] = &[
         (
             "it exists again, and removedValues was set back",
-            |scene| {
-                scene.aged(119);
-                scene.intent.recreate = false;
+            |fixture| {
+                fixture.aged(119);
+                fixture.intent.recreate = false;
             },
             waits,
         ),
         (
             "undeploying, and removedValues was set back",
-            |scene| {
-                scene.aged(600);
-                scene.intent.recreate = false;
-                observed(scene).phase = Phase::Undeploying;
+            |fixture| {
+                fixture.aged(600);
+                fixture.intent.recreate = false;
+                observed(fixture).phase = Phase::Undeploying;
             },
             waits,
         ),
         (
             "it exists after the quiet period, and removedValues was set back",
-            |scene| {
-                scene.aged(120);
-                scene.intent.recreate = false;
+            |fixture| {
+                fixture.aged(120);
+                fixture.intent.recreate = false;
             },
             SETTLED,
         ),
         (
             "its DELETE may have been lost, and removedValues was set back",
-            |scene| {
-                scene.persisted.operation = Some(operation(RECREATE, None));
-                scene.aged(120);
-                scene.intent.recreate = false;
+            |fixture| {
+                fixture.persisted.operation = Some(operation(RECREATE, None));
+                fixture.aged(120);
+                fixture.intent.recreate = false;
             },
             SETTLED,
         ),
         (
             "gone, and removedValues was set back",
-            |scene| {
-                scene.intent.recreate = false;
-                scene.observation = ABSENT;
+            |fixture| {
+                fixture.intent.recreate = false;
+                fixture.observation = ABSENT;
             },
             CREATES,
         ),
@@ -161,65 +161,65 @@ fn nothing_more_is_deleted_once_removed_values_is_set_back() {
 fn the_deployment_is_created_once_it_is_gone() {
     let waits = (Does::Rest, Stored::Accepted, Outcome::Running(RECREATE));
     let rows: &[Row] = &[
-        ("undeploying", |scene| observed(scene).phase = Phase::Undeploying, waits),
+        ("undeploying", |fixture| observed(fixture).phase = Phase::Undeploying, waits),
         ("it exists again", |_| {}, waits),
-        ("it exists again, for a long time", |scene| _ = scene.aged(600), AGAIN),
-        ("gone", |scene| scene.observation = ABSENT, CREATES),
+        ("it exists again, for a long time", |fixture| _ = fixture.aged(600), AGAIN),
+        ("gone", |fixture| fixture.observation = ABSENT, CREATES),
         (
             "gone, and the values are not known now",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.wanted = None;
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.wanted = None;
             },
             (Does::Rest, Stored::Accepted, Outcome::ValuesUnknown),
         ),
         (
             "gone, and suspended",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.intent.suspended = true;
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.intent.suspended = true;
             },
             (Does::Rest, Stored::Accepted, Outcome::HeldBySuspend),
         ),
         (
             "gone, but its DELETE was not accepted: one 404 proves nothing",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.aged(600).operation().state = OperationState::Planned;
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.aged(600).operation().state = OperationState::Planned;
             },
             (Does::Rest, Stored::Planned, Outcome::Missing),
         ),
         (
             "gone, and its DELETE may still arrive",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.aged(89).operation().state = OperationState::Planned;
-                scene.transient.absent_since = Some(ago(60));
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.aged(89).operation().state = OperationState::Planned;
+                fixture.transient.absent_since = Some(ago(60));
             },
             (Does::Rest, Stored::Planned, Outcome::Missing),
         ),
         (
             "gone for a long time, and its DELETE was not accepted",
-            |scene| {
-                scene.observation = ABSENT;
-                scene.aged(600).operation().state = OperationState::Planned;
-                scene.transient.absent_since = Some(ago(60));
+            |fixture| {
+                fixture.observation = ABSENT;
+                fixture.aged(600).operation().state = OperationState::Planned;
+                fixture.transient.absent_since = Some(ago(60));
             },
             CREATES,
         ),
         (
             "gone, and another deployment has the key",
-            |scene| scene.observation = Observation::Absent { key_held_by: Some("id-9".into()) },
+            |fixture| fixture.observation = Observation::Absent { key_held_by: Some("id-9".into()) },
             (Does::Rest, Stored::Accepted, Outcome::KeyTaken),
         ),
         (
             "the response was lost, and the deployment still exists",
-            |scene| scene.aged(600).operation().state = OperationState::Planned,
+            |fixture| fixture.aged(600).operation().state = OperationState::Planned,
             AGAIN,
         ),
         (
             "the resource is deleted meanwhile",
-            |scene| scene.intent.deletion = Some(Deletion::Undeploy),
+            |fixture| fixture.intent.deletion = Some(Deletion::Undeploy),
             (Does::Send(OperationKind::Undeploy), Stored::Planned, Outcome::Running(OperationKind::Undeploy)),
         ),
     ];
@@ -228,18 +228,18 @@ fn the_deployment_is_created_once_it_is_gone() {
 
 #[test]
 fn the_created_deployment_has_no_removed_values() {
-    let mut scene = begun();
-    scene.observation = ABSENT;
-    let mut created = scene.decide();
+    let mut fixture = begun();
+    fixture.observation = ABSENT;
+    let mut created = fixture.decide();
     assert_eq!(created.persisted.id.as_deref(), Some("id-1"), "a stale read may still show it");
     created.persisted.id = Some("id-2".into());
     created.persisted.operation.as_mut().expect("a create").state = OperationState::Accepted;
-    scene.persisted = created.persisted;
-    let there = scene.sees(Phase::Deployed);
+    fixture.persisted = created.persisted;
+    let there = fixture.sees(Phase::Deployed);
     there.id = "id-2".into();
     there.values = visible(&[("A", "1"), ("B", "2")]);
     there.secured.clear();
-    let decision = scene.decide();
+    let decision = fixture.decide();
     assert_eq!(decision.outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false });
     let retained = decision.persisted.applied.expect("something was applied").retained;
     assert!(retained.is_empty(), "{retained:?}");
@@ -247,14 +247,14 @@ fn the_created_deployment_has_no_removed_values() {
 
 #[test]
 fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappeared() {
-    let mut scene = begun();
-    scene.observation = ABSENT;
-    let decision = scene.decide();
+    let mut fixture = begun();
+    fixture.observation = ABSENT;
+    let decision = fixture.decide();
     let call = Call { kind: CallKind::Create { gone: Some("id-1".into()) }, first: true };
-    let cause = Some(super::build::cause(&scene));
+    let cause = Some(super::build::cause(&fixture));
     for answer in [Response::Refused, Response::Duplicate, Response::Retryable] {
         let outcome = apply_response(&decision.persisted, &decision.transient, &call, cause.clone(), &answer, NOW);
-        let mut after = Fixture { persisted: outcome.persisted, transient: outcome.transient, ..scene.clone() };
+        let mut after = Fixture { persisted: outcome.persisted, transient: outcome.transient, ..fixture.clone() };
         after.transient.refused = None;
         after.transient.pause = None;
         let next = after.decide();
@@ -265,12 +265,12 @@ fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappear
 #[test]
 fn retained_values_are_noted_even_while_nothing_may_be_sent() {
     for recreate in [true, false] {
-        let mut scene = asked();
-        scene.intent.recreate = recreate;
-        scene.intent.suspended = true;
+        let mut fixture = asked();
+        fixture.intent.recreate = recreate;
+        fixture.intent.suspended = true;
         for wanted in [without_u(), wanting(&[("A", "9"), ("B", "2")], &[("T", "secret")])] {
-            wants(&mut scene, wanted);
-            let applied = scene.decide().persisted.applied.expect("something was applied");
+            wants(&mut fixture, wanted);
+            let applied = fixture.decide().persisted.applied.expect("something was applied");
             assert!(applied.retained.has(&Item::secured("service", "U")), "{recreate}: {applied:?}");
         }
     }

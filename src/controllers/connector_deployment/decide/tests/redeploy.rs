@@ -13,31 +13,31 @@ const RUNS: (Does, Stored, Outcome) = (Does::Rest, Stored::Accepted, Outcome::Ru
 #[test]
 fn redeploy_planned_at_the_same_version() {
     let rows: &[Row] = &[
-        ("before its pause", |scene| _ = scene.aged(9), WAITS),
-        ("after its pause", |scene| _ = scene.aged(10), AGAIN),
-        ("the third time, before its pause", |scene| scene.aged(23).operation().attempt = 3, WAITS),
-        ("the third time, after its pause", |scene| scene.aged(24).operation().attempt = 3, AGAIN),
+        ("before its pause", |fixture| _ = fixture.aged(9), WAITS),
+        ("after its pause", |fixture| _ = fixture.aged(10), AGAIN),
+        ("the third time, before its pause", |fixture| fixture.aged(23).operation().attempt = 3, WAITS),
+        ("the third time, after its pause", |fixture| fixture.aged(24).operation().attempt = 3, AGAIN),
         (
             "values unknown",
-            |scene| {
-                scene.aged(500);
-                scene.wanted = None;
+            |fixture| {
+                fixture.aged(500);
+                fixture.wanted = None;
             },
             WAITS,
         ),
         (
             "changed, before the quiet period",
-            |scene| {
-                scene.aged(119);
-                scene.wanted = Some(wanted("3", "secret"));
+            |fixture| {
+                fixture.aged(119);
+                fixture.wanted = Some(wanted("3", "secret"));
             },
             WAITS,
         ),
         (
             "changed, after the quiet period",
-            |scene| {
-                scene.aged(120);
-                scene.wanted = Some(wanted("3", "secret"));
+            |fixture| {
+                fixture.aged(120);
+                fixture.wanted = Some(wanted("3", "secret"));
             },
             ANEW,
         ),
@@ -49,35 +49,35 @@ fn redeploy_planned_at_the_same_version() {
 #[test]
 fn a_planned_move_without_a_version_to_move_to_is_never_sent() {
     fn moving() -> Fixture {
-        let mut scene = Fixture::redeploying();
+        let mut fixture = Fixture::redeploying();
         let applied = wanted("1", "secret");
-        scene.operation().payload = Some(applied.payload.clone());
-        scene.wanted = Some(applied);
-        scene
+        fixture.operation().payload = Some(applied.payload.clone());
+        fixture.wanted = Some(applied);
+        fixture
     }
-    fn follows(scene: &mut Fixture, latest: i64) {
-        (scene.intent.version.follow, scene.intent.version.latest) = (true, Some(latest));
+    fn follows(fixture: &mut Fixture, latest: i64) {
+        (fixture.intent.version.follow, fixture.intent.version.latest) = (true, Some(latest));
     }
     let rows: &[Row] = &[
-        ("it may still arrive", |scene| _ = scene.aged(119), WAITS),
-        ("after the quiet period", |scene| _ = scene.aged(120), SETTLED),
+        ("it may still arrive", |fixture| _ = fixture.aged(119), WAITS),
+        ("after the quiet period", |fixture| _ = fixture.aged(120), SETTLED),
         (
             "a later version exists",
-            |scene| {
-                scene.aged(10);
-                follows(scene, 9);
+            |fixture| {
+                fixture.aged(10);
+                follows(fixture, 9);
             },
             AGAIN,
         ),
         (
             "the redeploy serves a request",
-            |scene| {
-                scene.aged(10).operation().redeploy_request = Some("now".into());
-                scene.intent.redeploy_request = Some("now".into());
+            |fixture| {
+                fixture.aged(10).operation().redeploy_request = Some("now".into());
+                fixture.intent.redeploy_request = Some("now".into());
             },
             AGAIN,
         ),
-        ("a value differs", |scene| scene.aged(10).sees(Phase::Deployed).values = visible(&[("A", "3")]), AGAIN),
+        ("a value differs", |fixture| fixture.aged(10).sees(Phase::Deployed).values = visible(&[("A", "3")]), AGAIN),
     ];
     check(moving, rows);
 }
@@ -88,10 +88,10 @@ fn an_operation_without_a_deployment_is_given_up() {
     let create = OperationKind::Create;
     for kind in [REDEPLOY, OperationKind::Recreate] {
         for state in [OperationState::Planned, OperationState::Accepted] {
-            let mut scene = Fixture { observation: ABSENT, ..Fixture::redeploying() };
-            scene.persisted.id = None;
-            (scene.operation().kind, scene.operation().state) = (kind, state);
-            let decision = scene.decide();
+            let mut fixture = Fixture { observation: ABSENT, ..Fixture::redeploying() };
+            fixture.persisted.id = None;
+            (fixture.operation().kind, fixture.operation().state) = (kind, state);
+            let decision = fixture.decide();
             assert_eq!((does(&decision), decision.outcome), (Does::Send(create), Outcome::Running(create)), "{kind:?}");
         }
     }
@@ -99,18 +99,18 @@ fn an_operation_without_a_deployment_is_given_up() {
 
 #[test]
 fn a_repeated_redeploy_keeps_its_starting_version_and_a_new_one_does_not() {
-    let mut scene = Fixture::redeploying();
-    scene.aged(60).operation().seen_busy = true;
-    let decision = scene.decide();
+    let mut fixture = Fixture::redeploying();
+    fixture.aged(60).operation().seen_busy = true;
+    let decision = fixture.decide();
     let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 5, update_connector: false });
     let again = decision.persisted.operation.expect("the operation is persisted again");
     assert_eq!((again.attempt, again.seen_busy, again.from_version), (2, false, Some(5)));
     assert!(decision.persisted.applied.expect("the applied state is kept").digest.is_some());
 
-    scene.aged(120).wanted = Some(wanted("3", "secret"));
-    scene.intent.redeploy_request = Some("now".into());
-    let decision = scene.decide();
+    fixture.aged(120).wanted = Some(wanted("3", "secret"));
+    fixture.intent.redeploy_request = Some("now".into());
+    let decision = fixture.decide();
     let re_evaluate = decision.persisted.operation.expect("the operation is persisted");
     assert_eq!(
         (re_evaluate.attempt, re_evaluate.seen_busy, re_evaluate.redeploy_request.as_deref()),
@@ -130,30 +130,30 @@ fn redeploy_planned_and_busy() {
     let rows: &[Row] = &[
         (
             "changes visible values, and they fit",
-            |scene| {
-                scene.sees(Phase::Deploying).values = visible(&[("A", "2")]);
+            |fixture| {
+                fixture.sees(Phase::Deploying).values = visible(&[("A", "2")]);
             },
             RUNS,
         ),
-        ("the change does not show", |scene| _ = scene.sees(Phase::Deploying), WAITS),
+        ("the change does not show", |fixture| _ = fixture.sees(Phase::Deploying), WAITS),
     ];
     check(Fixture::redeploying, rows);
-    check(Fixture::rotating, &[("proves nothing", |scene| _ = scene.sees(Phase::Deploying), WAITS)]);
+    check(Fixture::rotating, &[("proves nothing", |fixture| _ = fixture.sees(Phase::Deploying), WAITS)]);
 
-    for (name, scene, age, noted) in [
+    for (name, fixture, age, noted) in [
         ("proves nothing", Fixture::rotating(), 119, true),
         ("proves nothing, too late", Fixture::rotating(), 120, false),
         ("other values", Fixture::redeploying(), 119, true),
         ("other values, too late", Fixture::redeploying(), 120, false),
     ] {
-        let mut scene = scene;
-        scene.aged(age).sees(Phase::Queued);
-        assert_eq!(scene.decide().persisted.operation.expect("the operation stays").seen_busy, noted, "{name}");
+        let mut fixture = fixture;
+        fixture.aged(age).sees(Phase::Queued);
+        assert_eq!(fixture.decide().persisted.operation.expect("the operation stays").seen_busy, noted, "{name}");
     }
-    let mut scene = Fixture::redeploying();
-    scene.persisted.unverified = true;
-    scene.sees(Phase::Deploying).values = visible(&[("A", "2")]);
-    let persisted = scene.decide().persisted;
+    let mut fixture = Fixture::redeploying();
+    fixture.persisted.unverified = true;
+    fixture.sees(Phase::Deploying).values = visible(&[("A", "2")]);
+    let persisted = fixture.decide().persisted;
     assert!(persisted.operation.expect("an operation runs").seen_busy);
     assert!(!persisted.unverified, "the secured values arrived with the visible ones");
 }
@@ -161,9 +161,9 @@ fn redeploy_planned_and_busy() {
 #[test]
 fn redeploy_planned_at_another_version_and_the_visible_values_prove_it() {
     let rows: &[Row] = &[
-        ("before 60 s", |scene| moved(scene, 59, "2"), WAITS),
-        ("after 60 s", |scene| moved(scene, 60, "2"), RUNS),
-        ("hours later", |scene| moved(scene, 86_000, "2"), RUNS),
+        ("before 60 s", |fixture| moved(fixture, 59, "2"), WAITS),
+        ("after 60 s", |fixture| moved(fixture, 60, "2"), RUNS),
+        ("hours later", |fixture| moved(fixture, 86_000, "2"), RUNS),
     ];
     check(Fixture::redeploying, rows);
 }
@@ -173,68 +173,68 @@ fn redeploy_planned_at_another_version_and_the_visible_values_prove_nothing() {
     let rows: &[Row] = &[
         (
             "before 60 s, busy was observed",
-            |scene| {
-                moved(scene, 59, "1");
-                scene.operation().seen_busy = true;
+            |fixture| {
+                moved(fixture, 59, "1");
+                fixture.operation().seen_busy = true;
             },
             WAITS,
         ),
         (
             "busy was observed",
-            |scene| {
-                moved(scene, 60, "1");
-                scene.operation().seen_busy = true;
+            |fixture| {
+                moved(fixture, 60, "1");
+                fixture.operation().seen_busy = true;
             },
             RUNS,
         ),
         (
             "busy was observed, hours later",
-            |scene| {
-                moved(scene, 86_000, "1");
-                scene.operation().seen_busy = true;
+            |fixture| {
+                moved(fixture, 86_000, "1");
+                fixture.operation().seen_busy = true;
             },
             RUNS,
         ),
         (
             "another build within 2 minutes",
-            |scene| {
-                moved(scene, 119, "1");
-                scene.sees_build(Some("build-2"));
+            |fixture| {
+                moved(fixture, 119, "1");
+                fixture.sees_build(Some("build-2"));
             },
             RUNS,
         ),
         (
             "another build after 2 minutes",
-            |scene| {
-                moved(scene, 120, "1");
-                scene.sees_build(Some("build-2"));
+            |fixture| {
+                moved(fixture, 120, "1");
+                fixture.sees_build(Some("build-2"));
             },
             AGAIN,
         ),
         (
             "a missing build is not another build",
-            |scene| {
-                moved(scene, 119, "1");
-                scene.sees_build(None);
+            |fixture| {
+                moved(fixture, 119, "1");
+                fixture.sees_build(None);
             },
             WAITS,
         ),
-        ("no other evidence, before the quiet period", |scene| moved(scene, 119, "1"), WAITS),
-        ("no other evidence, after the quiet period", |scene| moved(scene, 120, "1"), AGAIN),
+        ("no other evidence, before the quiet period", |fixture| moved(fixture, 119, "1"), WAITS),
+        ("no other evidence, after the quiet period", |fixture| moved(fixture, 120, "1"), AGAIN),
         (
             "no other evidence, after the quiet period, values unknown",
-            |scene| {
-                moved(scene, 120, "1");
-                scene.wanted = None;
+            |fixture| {
+                moved(fixture, 120, "1");
+                fixture.wanted = None;
             },
             WAITS,
         ),
     ];
     check(Fixture::rotating, rows);
 
-    let mut scene = Fixture::rotating();
-    moved(&mut scene, 120, "1");
-    let decision = scene.decide();
+    let mut fixture = Fixture::rotating();
+    moved(&mut fixture, 120, "1");
+    let decision = fixture.decide();
     let Step::Send(call) = &decision.step else { panic!("the call is sent again") };
     assert_eq!(call.kind, CallKind::Redeploy { id: "id-1".into(), version: 6, update_connector: false });
     let operation = decision.persisted.operation.expect("the operation is persisted");
@@ -245,28 +245,32 @@ fn redeploy_planned_at_another_version_and_the_visible_values_prove_nothing() {
 #[test]
 fn a_lost_response_to_a_change_of_secured_values_leaves_them_unverified() {
     for (name, secured, unverified) in [("there are some", true, true), ("there are none", false, false)] {
-        let mut scene = Fixture::rotating();
-        moved(&mut scene, 60, "1");
-        scene.operation().seen_busy = true;
-        scene.wanted.as_mut().expect("values are desired").secured = secured;
-        assert_eq!(scene.decide().persisted.unverified, unverified, "{name}");
+        let mut fixture = Fixture::rotating();
+        moved(&mut fixture, 60, "1");
+        fixture.operation().seen_busy = true;
+        fixture.wanted.as_mut().expect("values are desired").secured = secured;
+        assert_eq!(fixture.decide().persisted.unverified, unverified, "{name}");
     }
-    let mut scene = Fixture::redeploying();
-    moved(&mut scene, 60, "2");
-    assert!(!scene.decide().persisted.unverified, "the visible values prove it");
+    let mut fixture = Fixture::redeploying();
+    moved(&mut fixture, 60, "2");
+    assert!(!fixture.decide().persisted.unverified, "the visible values prove it");
 }
 
 #[test]
 fn redeploy_planned_at_another_version_with_other_values() {
     let rows: &[Row] = &[
-        ("before the quiet period", |scene| moved(scene, 119, "3"), WAITS),
-        ("after the quiet period", |scene| moved(scene, 120, "3"), (Does::Rest, Stored::Nothing, Outcome::Changing)),
+        ("before the quiet period", |fixture| moved(fixture, 119, "3"), WAITS),
+        (
+            "after the quiet period",
+            |fixture| moved(fixture, 120, "3"),
+            (Does::Rest, Stored::Nothing, Outcome::Changing),
+        ),
     ];
     check(Fixture::redeploying, rows);
-    let mut scene = Fixture::redeploying();
-    moved(&mut scene, 120, "3");
+    let mut fixture = Fixture::redeploying();
+    moved(&mut fixture, 120, "3");
     assert_eq!(
-        scene.decide().persisted.applied.expect("the applied state is kept").digest,
+        fixture.decide().persisted.applied.expect("the applied state is kept").digest,
         None,
         "given up, although it may have been sent"
     );
@@ -277,18 +281,18 @@ fn a_change_of_ignored_values_only_proves_nothing() {
     let rows: &[Row] = &[
         (
             "only ignored values change",
-            |scene| {
-                scene.operation().changes_visible = false;
-                moved(scene, 60, "2");
+            |fixture| {
+                fixture.operation().changes_visible = false;
+                moved(fixture, 60, "2");
             },
             WAITS,
         ),
-        ("it changes values that count", |scene| moved(scene, 60, "2"), RUNS),
+        ("it changes values that count", |fixture| moved(fixture, 60, "2"), RUNS),
         (
             "visible values that were not sent prove nothing",
-            |scene| {
-                moved(scene, 60, "2");
-                let Observation::Present(observed) = &mut scene.observation else { panic!("the deployment exists") };
+            |fixture| {
+                moved(fixture, 60, "2");
+                let Observation::Present(observed) = &mut fixture.observation else { panic!("the deployment exists") };
                 observed.values = visible(&[("A", "2"), ("B", "9")]);
             },
             RUNS,
@@ -299,16 +303,16 @@ fn a_change_of_ignored_values_only_proves_nothing() {
 
 #[test]
 fn a_redeploy_whose_end_is_observed_first_is_read_for_another_minute() {
-    let mut scene = Fixture::rotating();
-    moved(&mut scene, 90, "1");
-    scene.operation().seen_busy = true;
-    let idle = scene.decide();
+    let mut fixture = Fixture::rotating();
+    moved(&mut fixture, 90, "1");
+    fixture.operation().seen_busy = true;
+    let idle = fixture.decide();
     assert!(idle.transient.resting.is_some(), "{idle:?}");
-    let mut scene = Fixture::redeploying();
-    moved(&mut scene, 90, "2");
-    let Observation::Present(observed) = &mut scene.observation else { panic!("the deployment exists") };
+    let mut fixture = Fixture::redeploying();
+    moved(&mut fixture, 90, "2");
+    let Observation::Present(observed) = &mut fixture.observation else { panic!("the deployment exists") };
     observed.phase = Phase::Deploying;
-    let busy = scene.decide();
+    let busy = fixture.decide();
     assert_eq!(busy.persisted.operation.as_ref().map(|operation| operation.state), Some(OperationState::Accepted));
     assert_eq!(busy.transient.resting, None);
 }

@@ -30,23 +30,23 @@ fn all() -> DesiredPayload {
 
 /// A running deployment with two plain and two secured values; each row sets the desired ones.
 pub(super) fn live() -> Fixture {
-    let mut scene = Fixture::live();
-    scene.applied().digest = Some(all().payload.digest);
-    scene.applied().sent = Some(all().payload.tags);
-    let observed = scene.sees(Phase::Deployed);
+    let mut fixture = Fixture::live();
+    fixture.applied().digest = Some(all().payload.digest);
+    fixture.applied().sent = Some(all().payload.tags);
+    let observed = fixture.sees(Phase::Deployed);
     observed.values = visible(&[("A", "1"), ("B", "2")]);
     observed.secured.insert(("service".to_owned(), "U".to_owned()));
-    wants(&mut scene, all());
-    scene
+    wants(&mut fixture, all());
+    fixture
 }
 
-pub(super) fn wants(scene: &mut Fixture, wanted: DesiredPayload) {
-    scene.wanted = Some(wanted);
-    gathered(scene);
+pub(super) fn wants(fixture: &mut Fixture, wanted: DesiredPayload) {
+    fixture.wanted = Some(wanted);
+    gathered(fixture);
 }
 
-pub(super) fn observed(scene: &mut Fixture) -> &mut ObservedDeployment {
-    let Observation::Present(observed) = &mut scene.observation else { panic!("the deployment exists") };
+pub(super) fn observed(fixture: &mut Fixture) -> &mut ObservedDeployment {
+    let Observation::Present(observed) = &mut fixture.observation else { panic!("the deployment exists") };
     observed
 }
 
@@ -59,92 +59,100 @@ pub(super) fn without_u() -> DesiredPayload {
 }
 
 /// `B` was removed some time ago, and this was noted.
-pub(super) fn noted(scene: &mut Fixture) {
-    wants(scene, without_b());
-    scene.persisted = scene.decide().persisted;
+pub(super) fn noted(fixture: &mut Fixture) {
+    wants(fixture, without_b());
+    fixture.persisted = fixture.decide().persisted;
 }
 
-fn retained(scene: &Fixture) -> Tags {
-    scene.decide().persisted.applied.expect("something was applied").retained
+fn retained(fixture: &Fixture) -> Tags {
+    fixture.decide().persisted.applied.expect("something was applied").retained
 }
 
 #[test]
 fn rule_8_only_a_change_that_has_an_effect_at_the_remote_is_sent() {
     let rows: &[Row] = &[
         ("nothing is removed", |_| {}, SETTLED),
-        ("a plain value is removed", |scene| wants(scene, without_b()), SETTLED),
-        ("a secured value is removed", |scene| wants(scene, without_u()), SETTLED),
+        ("a plain value is removed", |fixture| wants(fixture, without_b()), SETTLED),
+        ("a secured value is removed", |fixture| wants(fixture, without_u()), SETTLED),
         (
             "the values are the same, and what was sent was not",
-            |scene| {
+            |fixture| {
                 let digest = wanting(&[], &[]).payload.digest;
-                wants(scene, DesiredPayload { payload: Payload { digest, ..all().payload }, ..all() });
+                wants(fixture, DesiredPayload { payload: Payload { digest, ..all().payload }, ..all() });
             },
             SENT,
         ),
-        ("everything is removed", |scene| wants(scene, wanting(&[], &[])), SETTLED),
-        ("one is removed, and another changes", |scene| wants(scene, wanting(&[("A", "9")], &[("T", "secret")])), SENT),
-        ("one is removed, and a secret changes", |scene| wants(scene, wanting(&[("A", "1")], &[("T", "new")])), SENT),
+        ("everything is removed", |fixture| wants(fixture, wanting(&[], &[])), SETTLED),
+        (
+            "one is removed, and another changes",
+            |fixture| wants(fixture, wanting(&[("A", "9")], &[("T", "secret")])),
+            SENT,
+        ),
+        (
+            "one is removed, and a secret changes",
+            |fixture| wants(fixture, wanting(&[("A", "1")], &[("T", "new")])),
+            SENT,
+        ),
         (
             "one is removed, and it is set to its default",
-            |scene| wants(scene, wanting(&[("A", "1"), ("B", "default")], &[("T", "secret"), ("U", "other")])),
+            |fixture| wants(fixture, wanting(&[("A", "1"), ("B", "default")], &[("T", "secret"), ("U", "other")])),
             SENT,
         ),
         (
             "one is removed, and a redeploy is requested",
-            |scene| {
-                scene.intent.redeploy_request = Some("now".into());
-                wants(scene, without_b());
+            |fixture| {
+                fixture.intent.redeploy_request = Some("now".into());
+                wants(fixture, without_b());
             },
             SENT,
         ),
         (
             "after a failure, too",
-            |scene| {
-                scene.applied().outcome = Phase::Failed;
-                wants(scene, without_b());
+            |fixture| {
+                fixture.applied().outcome = Phase::Failed;
+                wants(fixture, without_b());
             },
             SETTLED,
         ),
         (
             "what was sent is not known",
-            |scene| {
-                scene.applied().sent = None;
-                wants(scene, without_b());
+            |fixture| {
+                fixture.applied().sent = None;
+                wants(fixture, without_b());
             },
             SENT,
         ),
         (
             "desired again as it was",
-            |scene| {
-                noted(scene);
-                wants(scene, all());
+            |fixture| {
+                noted(fixture);
+                wants(fixture, all());
             },
             SETTLED,
         ),
         (
             "desired again with another value",
-            |scene| {
-                noted(scene);
-                wants(scene, wanting(&[("A", "1"), ("B", "9")], &[("T", "secret"), ("U", "other")]));
+            |fixture| {
+                noted(fixture);
+                wants(fixture, wanting(&[("A", "1"), ("B", "9")], &[("T", "secret"), ("U", "other")]));
             },
             SENT,
         ),
         (
             "desired again as it was, and somebody changed it meanwhile",
-            |scene| {
-                noted(scene);
-                wants(scene, all());
-                observed(scene).values = visible(&[("A", "1"), ("B", "9")]);
+            |fixture| {
+                noted(fixture);
+                wants(fixture, all());
+                observed(fixture).values = visible(&[("A", "1"), ("B", "9")]);
             },
             SENT,
         ),
         (
             "somebody changed a retained value: no drift",
-            |scene| {
-                noted(scene);
-                scene.intent.correct_drift = true;
-                observed(scene).values = visible(&[("A", "1"), ("B", "9")]);
+            |fixture| {
+                noted(fixture);
+                fixture.intent.correct_drift = true;
+                observed(fixture).values = visible(&[("A", "1"), ("B", "9")]);
             },
             SETTLED,
         ),
@@ -159,112 +167,117 @@ fn rule_8_a_retained_value_is_remembered_by_name_as_long_as_it_may_exist() {
         ("nothing is removed", |_| {}, &[]),
         (
             "a global value is removed",
-            |scene| {
-                scene.applied().sent.as_mut().expect("what was sent is known").set(Item::standard(GLOBAL, "G"), "tag");
-                scene.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
-                observed(scene).values.global.insert("G".into(), "shown".into());
+            |fixture| {
+                fixture
+                    .applied()
+                    .sent
+                    .as_mut()
+                    .expect("what was sent is known")
+                    .set(Item::standard(GLOBAL, "G"), "tag");
+                fixture.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
+                observed(fixture).values.global.insert("G".into(), "shown".into());
             },
             &["globalConfiguration/G"],
         ),
-        ("a plain value is removed", |scene| wants(scene, without_b()), &["service/B"]),
-        ("a secured value is removed", |scene| wants(scene, without_u()), &["service/U (secured)"]),
+        ("a plain value is removed", |fixture| wants(fixture, without_b()), &["service/B"]),
+        ("a secured value is removed", |fixture| wants(fixture, without_u()), &["service/U (secured)"]),
         (
             "the record no longer shows a plain value",
-            |scene| {
-                noted(scene);
-                observed(scene).values = visible(&[("A", "1")]);
+            |fixture| {
+                noted(fixture);
+                observed(fixture).values = visible(&[("A", "1")]);
             },
             &[],
         ),
         (
             "the record lists secured keys, and no longer this one",
-            |scene| {
-                wants(scene, without_u());
-                scene.persisted = scene.decide().persisted;
-                observed(scene).secured = [("service".to_owned(), "T".to_owned())].into();
+            |fixture| {
+                wants(fixture, without_u());
+                fixture.persisted = fixture.decide().persisted;
+                observed(fixture).secured = [("service".to_owned(), "T".to_owned())].into();
             },
             &[],
         ),
         (
             "the record lists no secured keys at all",
-            |scene| {
-                wants(scene, without_u());
-                observed(scene).secured.clear();
+            |fixture| {
+                wants(fixture, without_u());
+                observed(fixture).secured.clear();
             },
             &["service/U (secured)"],
         ),
         (
             "desired again",
-            |scene| {
-                noted(scene);
-                wants(scene, all());
+            |fixture| {
+                noted(fixture);
+                wants(fixture, all());
             },
             &[],
         ),
         (
             "its application is gone",
-            |scene| {
-                noted(scene);
-                observed(scene).values.applications.clear();
+            |fixture| {
+                noted(fixture);
+                observed(fixture).values.applications.clear();
             },
             &[],
         ),
         (
             "a schedule is removed",
-            |scene| {
+            |fixture| {
                 let mut with = visible(&[("A", "1"), ("B", "2")]);
                 with.applications.get_mut("service").expect("the application exists").schedule =
                     Some("0 5 * * *".into());
                 let tag = Tags::visible(&with).get(&Item::schedule("service")).expect("a schedule").to_owned();
-                scene.applied().sent.as_mut().expect("what was sent is known").set(Item::schedule("service"), tag);
-                observed(scene).values = with;
+                fixture.applied().sent.as_mut().expect("what was sent is known").set(Item::schedule("service"), tag);
+                observed(fixture).values = with;
             },
             &["service (schedule)"],
         ),
     ];
     for (input, change, expected) in cases {
-        let mut scene = live();
-        change(&mut scene);
+        let mut fixture = live();
+        change(&mut fixture);
         if input == "a schedule is removed" {
-            scene.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
+            fixture.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
         }
-        let names: Vec<_> = retained(&scene).iter().map(|(item, _)| item.to_string()).collect();
+        let names: Vec<_> = retained(&fixture).iter().map(|(item, _)| item.to_string()).collect();
         assert_eq!(names, expected, "{input}");
-        let next = Fixture { persisted: scene.decide().persisted, ..scene.clone() };
+        let next = Fixture { persisted: fixture.decide().persisted, ..fixture.clone() };
         assert_eq!(next.decide().persisted, next.persisted, "{input}: written once");
     }
 }
 
 #[test]
 fn rule_8_values_of_other_clients_are_reported_too_but_no_defaults() {
-    let mut scene = live();
+    let mut fixture = live();
     let keys = DeclaredKeys {
         standard: ["A", "B", "C", "D", "E"].map(str::to_owned).into(),
         secured: ["T", "U", "V"].map(str::to_owned).into(),
         defaults: BTreeMap::from([("D".to_owned(), "default".to_owned())]),
         ..DeclaredKeys::default()
     };
-    let observed = observed(&mut scene);
+    let observed = observed(&mut fixture);
     observed.declared =
         Some(Declared { applications: [("service".to_owned(), keys)].into(), global: DeclaredKeys::default() });
     observed.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
     observed.secured.insert(("service".to_owned(), "V".to_owned()));
-    let found = retained(&scene);
+    let found = retained(&fixture);
     let names: Vec<_> = found.iter().map(|(item, tag)| (item.to_string(), tag.to_owned())).collect();
     assert_eq!(names, [("service/V (secured)".into(), FOREIGN.into()), ("service/C".to_owned(), FOREIGN.to_owned())]);
 }
 
 #[test]
 fn rule_8_values_that_a_given_up_operation_may_have_sent_are_not_forgotten() {
-    let mut scene = live();
-    wants(&mut scene, wanting(&[("A", "2"), ("B", "2"), ("C", "3")], &[("T", "secret"), ("U", "other")]));
-    let begun = scene.decide();
-    (scene.persisted, scene.transient) = (begun.persisted, begun.transient);
-    scene.aged(120);
-    let shown = scene.sees(Phase::Deployed);
+    let mut fixture = live();
+    wants(&mut fixture, wanting(&[("A", "2"), ("B", "2"), ("C", "3")], &[("T", "secret"), ("U", "other")]));
+    let begun = fixture.decide();
+    (fixture.persisted, fixture.transient) = (begun.persisted, begun.transient);
+    fixture.aged(120);
+    let shown = fixture.sees(Phase::Deployed);
     (shown.version, shown.values) = (9, visible(&[("A", "7"), ("B", "2"), ("C", "3")]));
-    scene.wanted = Some(all());
-    let given_up = scene.decide().persisted;
+    fixture.wanted = Some(all());
+    let given_up = fixture.decide().persisted;
     assert_eq!(given_up.operation.as_ref().map(|operation| operation.kind), None, "{given_up:#?}");
     let applied = given_up.applied.expect("the applied state is kept");
     assert_eq!(applied.digest, None);
@@ -274,25 +287,25 @@ fn rule_8_values_that_a_given_up_operation_may_have_sent_are_not_forgotten() {
 
 #[test]
 fn rule_8_a_redeploy_for_another_reason_retains_removed_values() {
-    let mut scene = live();
-    wants(&mut scene, wanting(&[("A", "9")], &[("T", "secret")]));
-    let begun = scene.decide();
-    (scene.persisted, scene.transient) = (begun.persisted, begun.transient);
-    let operation = scene.accepted().aged(100).operation();
+    let mut fixture = live();
+    wants(&mut fixture, wanting(&[("A", "9")], &[("T", "secret")]));
+    let begun = fixture.decide();
+    (fixture.persisted, fixture.transient) = (begun.persisted, begun.transient);
+    let operation = fixture.accepted().aged(100).operation();
     assert!(operation.changes_visible);
     operation.seen_busy = true;
-    let observed = scene.sees(Phase::Deployed);
+    let observed = fixture.sees(Phase::Deployed);
     (observed.version, observed.values) = (6, visible(&[("A", "9"), ("B", "2")]));
     observed.secured.insert(("service".to_owned(), "U".to_owned()));
-    let ended = scene.decide();
+    let ended = fixture.decide();
     assert_eq!(ended.outcome, SETTLED.2);
     let applied = ended.persisted.applied.expect("the operation has ended");
     assert!(applied.retained.has(&b()) && applied.retained.has(&u()));
     assert_eq!(applied.at, super::build::NOW);
-    scene.persisted.applied = Some(applied);
-    scene.persisted.operation = None;
-    scene.transient.change = None;
-    assert_eq!(scene.decide_at(super::build::NOW).outcome, SETTLED.2);
+    fixture.persisted.applied = Some(applied);
+    fixture.persisted.operation = None;
+    fixture.transient.change = None;
+    assert_eq!(fixture.decide_at(super::build::NOW).outcome, SETTLED.2);
 }
 
 /// Returns a retry policy with these members beside `A` and `B`, desired and as shown.
@@ -332,14 +345,14 @@ fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
         ),
     ];
     for (input, members, values, expected, stays) in cases {
-        let mut scene = live();
+        let mut fixture = live();
         let (sent, _) = with_policy(&BACKOFF);
-        scene.applied().digest = Some(sent.payload.digest);
-        scene.applied().sent = Some(sent.payload.tags);
-        scene.intent.correct_drift = true;
-        observed(&mut scene).values = values.expect("the record shows values");
-        wants(&mut scene, with_policy(members).0);
-        let decision = scene.decide();
+        fixture.applied().digest = Some(sent.payload.digest);
+        fixture.applied().sent = Some(sent.payload.tags);
+        fixture.intent.correct_drift = true;
+        observed(&mut fixture).values = values.expect("the record shows values");
+        wants(&mut fixture, with_policy(members).0);
+        let decision = fixture.decide();
         assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), expected, "{input}");
         let retained = decision.persisted.applied.expect("something was applied").retained;
         assert_eq!(retained.has(&Item::retry_policy("service", RETRY_STRATEGY)), stays, "{input}");
@@ -348,16 +361,16 @@ fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
 
 #[test]
 fn rule_8_a_retry_policy_that_stays_does_not_turn_a_removed_value_into_a_change() {
-    let mut scene = live();
+    let mut fixture = live();
     let (sent, values) = with_policy(&[(RETRY_STRATEGY, "immediate")]);
-    scene.applied().digest = Some(sent.payload.digest.clone());
-    scene.applied().sent = Some(sent.payload.tags.clone());
-    observed(&mut scene).values = values;
+    fixture.applied().digest = Some(sent.payload.digest.clone());
+    fixture.applied().sent = Some(sent.payload.tags.clone());
+    observed(&mut fixture).values = values;
     let mut wanted = sent;
     wanted.payload.tags.retain(|item, _| *item != b());
     wanted.payload.digest = Digest::parse("key:without-b");
-    wants(&mut scene, wanted);
-    let decision = scene.decide();
+    wants(&mut fixture, wanted);
+    let decision = fixture.decide();
     assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), SETTLED);
 }
 
@@ -365,19 +378,19 @@ fn rule_8_a_retry_policy_that_stays_does_not_turn_a_removed_value_into_a_change(
 fn rule_8_a_value_that_is_desired_again_only_while_suspended_is_retained_afterwards() {
     let another = wanting(&[("A", "9"), ("B", "2")], &[("T", "secret"), ("U", "other")]);
     for (case, meanwhile) in [("as it was", all()), ("and another value changes", another)] {
-        let mut scene = live();
-        noted(&mut scene);
-        assert!(retained(&scene).has(&b()), "{case}");
-        scene.intent.suspended = true;
-        wants(&mut scene, meanwhile);
-        scene.persisted = scene.decide().persisted;
-        assert!(!retained(&scene).has(&b()), "{case}: it is desired");
-        scene.intent.suspended = false;
-        wants(&mut scene, without_b());
-        scene.persisted = scene.decide().persisted;
-        assert!(retained(&scene).has(&b()), "{case}");
-        assert_eq!(scene.decide().outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false }, "{case}");
-        wants(&mut scene, all());
-        assert_eq!(does(&scene.decide()), Does::Rest, "{case}: it is still there");
+        let mut fixture = live();
+        noted(&mut fixture);
+        assert!(retained(&fixture).has(&b()), "{case}");
+        fixture.intent.suspended = true;
+        wants(&mut fixture, meanwhile);
+        fixture.persisted = fixture.decide().persisted;
+        assert!(!retained(&fixture).has(&b()), "{case}: it is desired");
+        fixture.intent.suspended = false;
+        wants(&mut fixture, without_b());
+        fixture.persisted = fixture.decide().persisted;
+        assert!(retained(&fixture).has(&b()), "{case}");
+        assert_eq!(fixture.decide().outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false }, "{case}");
+        wants(&mut fixture, all());
+        assert_eq!(does(&fixture.decide()), Does::Rest, "{case}: it is still there");
     }
 }

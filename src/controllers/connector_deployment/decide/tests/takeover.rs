@@ -13,54 +13,54 @@ const REDEPLOYS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome
 
 /// The status was lost, and the annotation names the deployment that exists.
 fn restored() -> Fixture {
-    let mut scene = Fixture::new();
-    scene.intent.remote_id = Some("id-1".into());
-    scene.sees(Phase::Deployed);
-    scene.rests(60);
-    scene
+    let mut fixture = Fixture::new();
+    fixture.intent.remote_id = Some("id-1".into());
+    fixture.sees(Phase::Deployed);
+    fixture.rests(60);
+    fixture
 }
 
 #[test]
 fn rule_2_an_existing_deployment_is_not_taken_over_unless_the_user_asks_for_it() {
     let rows: &[Row] = &[
-        ("neither annotation nor policy", |scene| scene.intent.remote_id = None, TAKEN),
-        ("the annotation names another deployment", |scene| scene.intent.remote_id = Some("id-2".into()), TAKEN),
+        ("neither annotation nor policy", |fixture| fixture.intent.remote_id = None, TAKEN),
+        ("the annotation names another deployment", |fixture| fixture.intent.remote_id = Some("id-2".into()), TAKEN),
         ("the annotation names the deployment", |_| {}, SETTLED),
         (
             "adoptionPolicy: Adopt",
-            |scene| {
-                scene.intent.remote_id = None;
-                scene.intent.adopt = true;
+            |fixture| {
+                fixture.intent.remote_id = None;
+                fixture.intent.adopt = true;
             },
             SETTLED,
         ),
         (
             "another region",
-            |scene| {
-                scene.intent.adopt = true;
-                scene.sees(Phase::Deployed).region = "other".into();
+            |fixture| {
+                fixture.intent.adopt = true;
+                fixture.sees(Phase::Deployed).region = "other".into();
             },
             CANNOT,
         ),
         (
             "another connector",
-            |scene| {
-                scene.intent.adopt = true;
-                scene.sees(Phase::Deployed).connector_key = Some("other".into());
+            |fixture| {
+                fixture.intent.adopt = true;
+                fixture.sees(Phase::Deployed).connector_key = Some("other".into());
             },
             CANNOT,
         ),
         (
             "another type",
-            |scene| {
-                scene.intent.adopt = true;
-                scene.sees(Phase::Deployed).kind = "production".into();
+            |fixture| {
+                fixture.intent.adopt = true;
+                fixture.sees(Phase::Deployed).kind = "production".into();
             },
             CANNOT,
         ),
         (
             "the annotation names the deployment, and its region differs",
-            |scene| scene.sees(Phase::Deployed).region = "other".into(),
+            |fixture| fixture.sees(Phase::Deployed).region = "other".into(),
             CANNOT,
         ),
     ];
@@ -70,63 +70,63 @@ fn rule_2_an_existing_deployment_is_not_taken_over_unless_the_user_asks_for_it()
 #[test]
 fn rule_13_a_deployment_is_taken_over_after_a_minute_without_changes() {
     let rows: &[Row] = &[
-        ("the first observation", |scene| scene.transient.resting = None, WAITS),
-        ("before 60 s", |scene| _ = scene.rests(59), WAITS),
+        ("the first observation", |fixture| fixture.transient.resting = None, WAITS),
+        ("before 60 s", |fixture| _ = fixture.rests(59), WAITS),
         ("after 60 s", |_| {}, SETTLED),
         (
             "another version than before",
-            |scene| {
-                scene.transient.resting.as_mut().expect("a final state was read").version = 4;
+            |fixture| {
+                fixture.transient.resting.as_mut().expect("a final state was read").version = 4;
             },
             WAITS,
         ),
         (
             "another status than before",
-            |scene| {
-                scene.transient.resting.as_mut().expect("a final state was read").phase = Phase::Failed;
+            |fixture| {
+                fixture.transient.resting.as_mut().expect("a final state was read").phase = Phase::Failed;
             },
             WAITS,
         ),
-        ("busy", |scene| _ = scene.sees(Phase::Deploying), WAITS),
-        ("values unknown", |scene| scene.wanted = None, (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown)),
+        ("busy", |fixture| _ = fixture.sees(Phase::Deploying), WAITS),
+        ("values unknown", |fixture| fixture.wanted = None, (Does::Rest, Stored::Nothing, Outcome::ValuesUnknown)),
         (
             "a retry policy is desired that the record does not show",
-            |scene| {
-                let tags = &mut scene.wanted.as_mut().expect("values are desired").payload.tags;
+            |fixture| {
+                let tags = &mut fixture.wanted.as_mut().expect("values are desired").payload.tags;
                 tags.set(Item::retry_policy("service", RETRY_STRATEGY), "immediate");
             },
             REDEPLOYS,
         ),
-        ("visible values differ", |scene| scene.wanted = Some(wanted("2", "secret")), REDEPLOYS),
+        ("visible values differ", |fixture| fixture.wanted = Some(wanted("2", "secret")), REDEPLOYS),
         (
             "failed",
-            |scene| {
-                scene.sees(Phase::Failed);
-                scene.rests(60);
+            |fixture| {
+                fixture.sees(Phase::Failed);
+                fixture.rests(60);
             },
             (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Failed, drifted: false }),
         ),
         (
             "a higher version is requested",
-            |scene| {
-                scene.intent.version = Version { wanted: Some(2), latest: Some(2), follow: false };
+            |fixture| {
+                fixture.intent.version = Version { wanted: Some(2), latest: Some(2), follow: false };
             },
             REDEPLOYS,
         ),
     ];
     check(restored, rows);
 
-    let mut scene = restored();
-    scene.transient.resting = None;
-    scene.transient = scene.decide().transient;
-    assert_eq!(scene.transient.resting.map(|resting| resting.since), Some(NOW));
-    scene.wanted = None;
+    let mut fixture = restored();
+    fixture.transient.resting = None;
+    fixture.transient = fixture.decide().transient;
+    assert_eq!(fixture.transient.resting.map(|resting| resting.since), Some(NOW));
+    fixture.wanted = None;
     assert!(
-        scene.rests(3600).decide().transient.resting.is_some(),
+        fixture.rests(3600).decide().transient.resting.is_some(),
         "the minute does not start again once the values are known"
     );
-    scene.sees(Phase::Queued);
-    assert_eq!(scene.decide().transient.resting, None, "a busy deployment ends the row");
+    fixture.sees(Phase::Queued);
+    assert_eq!(fixture.decide().transient.resting, None, "a busy deployment ends the row");
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn rule_13_an_adopted_deployment_is_unverified_and_its_request_is_handled() {
     for (input, value, secured, known) in
         [("the same", "1", true, true), ("no secrets", "1", false, true), ("visible values differ", "2", true, false)]
     {
-        let mut scene = restored();
+        let mut fixture = restored();
         let mut wanted = wanted(value, "secret");
         wanted.secured = secured;
-        scene.wanted = Some(wanted.clone());
-        scene.intent.redeploy_request = Some("now".into());
-        let decision = scene.decide();
+        fixture.wanted = Some(wanted.clone());
+        fixture.intent.redeploy_request = Some("now".into());
+        let decision = fixture.decide();
         assert_eq!(does(&decision), Does::Rest, "{input}");
         let persisted = decision.persisted;
         assert_eq!(persisted.id.as_deref(), Some("id-1"), "{input}");
@@ -151,14 +151,14 @@ fn rule_13_an_adopted_deployment_is_unverified_and_its_request_is_handled() {
         assert_eq!((applied.outcome, applied.at), (Phase::Deployed, NOW), "{input}");
     }
     for (input, phase, serves) in [("it runs", Phase::Deployed, true), ("it failed", Phase::Failed, false)] {
-        let mut scene = restored();
-        scene.sees(phase);
-        let applied = scene.rests(60).decide().persisted.applied.expect("the deployment was taken over");
+        let mut fixture = restored();
+        fixture.sees(phase);
+        let applied = fixture.rests(60).decide().persisted.applied.expect("the deployment was taken over");
         assert_eq!(applied.serves, serves, "{input}");
     }
-    let mut scene = restored();
-    scene.wanted = Some(wanted("2", "secret"));
-    let mut next = Fixture { persisted: scene.decide().persisted, transient: scene.decide().transient, ..scene };
+    let mut fixture = restored();
+    fixture.wanted = Some(wanted("2", "secret"));
+    let mut next = Fixture { persisted: fixture.decide().persisted, transient: fixture.decide().transient, ..fixture };
     next.transient.change.as_mut().expect("the difference is collected").first = ago(10);
     let decision = next.decide();
     assert!(matches!(does(&decision), Does::Send(_)), "visible values that differ cause one redeploy");

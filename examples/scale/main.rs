@@ -7,6 +7,7 @@
 //! cargo run --release --example scale -- projects [PROJECTS [MINUTES]]
 //! cargo run --release --example scale -- tenants [TENANTS [MINUTES]]
 //! cargo run --release --example scale -- mirror [CONNECTORS [MINUTES]]
+//! cargo run --release --example scale -- shards [DEPLOYMENTS [MINUTES]]
 //! ```
 //!
 //! The first form applies DEPLOYMENTS (100) at once. After all are Ready it measures for MINUTES (3) the activity while
@@ -14,8 +15,8 @@
 //! credentials of the project, changes the Secret that all of them name, which redeploys each once, and deletes all. Each
 //! remote call takes 25 ms, each deployment 2 s. It prints the figures to standard output, one on each line, and at the end
 //! all of them as one line of JSON, which `scripts/bench scale` compares with that of another run (`report.rs`); counts are
-//! exact, times depend on the machine. The other forms are described in `projects.rs`, `tenants.rs` and `mirror.rs`. It
-//! measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and kube-apiserver can be profiled
+//! exact, times depend on the machine. The other forms are described in `projects.rs`, `tenants.rs`, `mirror.rs` and
+//! `shards.rs`. It measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and kube-apiserver can be profiled
 //! meanwhile (docs/operations/performance.md).
 
 use std::collections::BTreeMap;
@@ -45,6 +46,7 @@ mod process;
 mod projects;
 mod report;
 mod requests;
+mod shards;
 mod tenants;
 
 /// Numbers of calls, by operation.
@@ -63,7 +65,7 @@ const ATTEMPTS: usize = 20;
 #[tokio::main]
 async fn main() -> Outcome {
     let mut arguments = std::env::args().skip(1).peekable();
-    let form = arguments.next_if(|word| ["projects", "tenants", "mirror"].contains(&word.as_str()));
+    let form = arguments.next_if(|word| ["projects", "tenants", "mirror", "shards"].contains(&word.as_str()));
     let many = arguments.next().map_or(Ok(if form.is_some() { 1_000 } else { 100 }), |text| text.parse())?;
     let minutes = arguments.next().map_or(Ok(3), |text| text.parse::<u64>())?.max(1);
     let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
@@ -76,7 +78,8 @@ async fn main() -> Outcome {
     let measured = match form.as_deref() {
         Some("projects") => projects::measure(&cluster, &binary, many, settled).await,
         Some("tenants") => tenants::measure(&cluster, &binary, many, settled).await,
-        Some(_) => mirror::measure(&cluster, &binary, many, settled).await,
+        Some("mirror") => mirror::measure(&cluster, &binary, many, settled).await,
+        Some(_) => shards::measure(&cluster, &binary, many, settled).await,
         None => measure(&cluster, &binary, many, settled, &interval).await,
     };
     cluster.stop().await?;

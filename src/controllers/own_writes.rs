@@ -1,8 +1,10 @@
 //! Writes of the objects that the operator reconciles, and which of them the cache does not show yet: a decision from a copy
 //! that is older than our last write would repeat it, or find nothing to correct and stay wrong.
 //!
-//! The next version is read from the API server only in that case, so a reconcile usually reads nothing.
+//! In that case the response of the write is the newest copy. It serves one reconcile, so that nothing is decided for long
+//! without a watch; the next one reads the object from the API server. A reconcile usually reads nothing.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use kube::ResourceExt;
@@ -25,6 +27,8 @@ pub struct OwnWrites(ObjectMap<Entry>);
 struct Entry {
     /// The last write that the cache does not show yet.
     last: Option<Written>,
+    /// The object in the response to it, until a reconcile has used it.
+    response: Option<Arc<dyn Any + Send + Sync>>,
     /// Whether a write is in progress.
     is_writing: bool,
     /// The version that the cache has shown last while a write is in progress: the event of a write may come before its
@@ -52,8 +56,14 @@ impl OwnWrites {
     ) -> Result<Option<Arc<K>>, kube::Error> {
         self.shown(&*cached);
         let object_ref = object_ref(&*cached);
-        if self.0.with(|entries| entries.get(&object_ref).is_none_or(|entry| entry.last.is_none())) {
-            return Ok(Some(cached));
+        let response = self.0.with(|entries| {
+            let entry = entries.get_mut(&object_ref).filter(|entry| entry.last.is_some())?;
+            Some(entry.response.take())
+        });
+        let Some(response) = response else { return Ok(Some(cached)) };
+        let written = response.and_then(|response| response.downcast::<K>().ok());
+        if let Some(written) = written.filter(|written| is_newer(&**written, &*cached)) {
+            return Ok(Some(written));
         }
         let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
         if found.meta().uid != cached.meta().uid {
@@ -72,7 +82,7 @@ impl OwnWrites {
             let object_ref = object.reference();
             let Some(entry) = entries.get_mut(&object_ref) else { return };
             if entry.last == Some(Written::As(version.clone())) {
-                entry.last = None;
+                (entry.last, entry.response) = (None, None);
                 if !entry.is_writing {
                     entries.remove(&object_ref);
                     return;
@@ -111,36 +121,38 @@ impl OwnWrites {
         self.noted(object, patch::patch_metadata(api, object, metadata)).await
     }
 
-    async fn noted<K: ManagedKind>(
+    async fn noted<K: Object + ManagedKind>(
         &self,
         object: &K,
         write: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
         self.begin(object);
         let answer = write.await;
-        self.end(object, answer.as_ref().map(ResourceExt::resource_version));
+        self.end(object, answer.as_ref());
         answer
     }
 
     fn begin<K: ManagedKind>(&self, object: &K) {
         self.0.with(|entries| {
             let entry = entries.entry(object_ref(object)).or_default();
-            (entry.is_writing, entry.shown) = (true, None);
+            (entry.is_writing, entry.shown, entry.response) = (true, None, None);
         });
     }
 
-    /// Records the answer to a write: the version that is stored now.
-    fn end<K: ManagedKind>(&self, object: &K, answer: Result<Option<String>, &kube::Error>) {
+    /// Records the answer to a write: the object that is stored now.
+    fn end<K: Object + ManagedKind>(&self, object: &K, answer: Result<&K, &kube::Error>) {
         let object_ref = object_ref(object);
         self.0.with(|entries| {
             let Some(entry) = entries.get_mut(&object_ref) else { return };
             entry.is_writing = false;
-            match answer {
-                Ok(Some(version)) => {
-                    entry.last = (entry.shown.as_ref() != Some(&version)).then_some(Written::As(version));
+            match answer.map(|stored| (stored, stored.resource_version())) {
+                Ok((_, Some(version))) if entry.shown.as_ref() == Some(&version) => entry.last = None,
+                Ok((stored, Some(version))) => {
+                    entry.last = Some(Written::As(version));
+                    entry.response = Some(Arc::new(stored.clone()));
                 }
                 Err(error) if patch::may_be_stored(error) => entry.last = Some(Written::Unknown),
-                Ok(None) | Err(_) => {}
+                Ok((_, None)) | Err(_) => {}
             }
             if entry.last.is_none() {
                 entries.remove(&object_ref);
@@ -163,6 +175,13 @@ impl OwnWrites {
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.0.object_refs()
     }
+}
+
+/// Whether a response is a newer version of the same object. The API server numbers versions (Kubernetes API concepts,
+/// section *Resource versions*); what is not a number is not compared.
+fn is_newer<K: Object>(response: &K, cached: &K) -> bool {
+    let number = |object: &K| object.resource_version()?.parse::<u64>().ok();
+    response.meta().uid == cached.meta().uid && number(response).zip(number(cached)).is_some_and(|(new, old)| new > old)
 }
 
 #[cfg(test)]

@@ -158,14 +158,8 @@ impl ConnectorDeploymentSpec {
         self.deployment_type.unwrap_or(unwritten)
     }
 
-    /// Returns the deletion policy in the spec; if absent, `Orphan` for type production and `Delete` for others.
-    #[must_use]
-    pub fn effective_deletion_policy(&self) -> DeletionPolicy {
-        self.deletion_policy_of(None)
-    }
-
     /// Returns the deletion policy in the spec; if absent, `install`, the operator's own default for every type
-    /// (`--default-deletion-policy`), if it has one.
+    /// (`--default-deletion-policy`), if it has one; otherwise `Orphan` for type production and `Delete` for others.
     #[must_use]
     pub fn deletion_policy_of(&self, install: Option<DeletionPolicy>) -> DeletionPolicy {
         self.deletion_policy.or(install).unwrap_or(match self.effective_type() {
@@ -328,7 +322,7 @@ mod tests {
                 .extend(written.as_object().expect("it is an object").clone());
             let spec: ConnectorDeploymentSpec = serde_json::from_value(spec).expect("it is a spec");
             assert_eq!(spec.effective_type(), kind, "{case}");
-            assert_eq!(spec.effective_deletion_policy(), deletion, "{case}");
+            assert_eq!(spec.deletion_policy_of(None), deletion, "{case}");
             for install in [Delete, Orphan] {
                 let written = spec.deletion_policy.unwrap_or(install);
                 assert_eq!(spec.deletion_policy_of(Some(install)), written, "{case}: the default of an install");

@@ -131,6 +131,7 @@ const PURE: &[&str] = &[
     "crd",
     "cli/plan/difference",
     "cli/plan/simulation",
+    "cli/plan/staged",
     "cli/commands/template",
     "cli/resources/advice",
     "cli/resources/argument",

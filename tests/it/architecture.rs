@@ -12,15 +12,17 @@ type Exception = (&'static str, &'static str);
 /// those crates are in their `Cargo.toml`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("names", &[]),
-    ("telemetry", &["clock", "connect_api"]),
+    ("mutex", &[]),
+    ("telemetry", &["mutex", "clock", "connect_api"]),
     ("crd", &["names"]),
     ("leader", &["names", "clock", "connect_api"]),
-    ("metrics", &["clock", "connect_api"]),
-    ("controllers", &["names", "clock", "crd", "connect_api", "leader", "metrics"]),
+    ("metrics", &["mutex", "clock", "connect_api"]),
+    ("controllers", &["names", "mutex", "clock", "crd", "connect_api", "leader", "metrics"]),
     (
         "cli",
         &[
             "names",
+            "mutex",
             "clock",
             "telemetry",
             "crd",

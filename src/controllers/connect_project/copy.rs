@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
@@ -28,6 +28,7 @@ use crate::controllers::reason::Reason;
 use crate::controllers::refusal::{self, Access};
 use crate::controllers::secret;
 use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
+use crate::mutex::Mutex;
 use crate::names;
 
 /// Pause before the next search for leftover copies. Another replica that has just lost the lease may have made one for a
@@ -74,25 +75,21 @@ impl Copies {
     }
 
     fn is_kept(&self, object_ref: &ObjectRef, kept: &Kept) -> bool {
-        self.lock().get(object_ref) == Some(kept)
+        self.kept.lock().get(object_ref) == Some(kept)
     }
 
     fn note(&self, object_ref: &ObjectRef, kept: Kept) {
         let uid = kept.uid.clone();
-        if self.lock().insert(object_ref.clone(), kept).is_some_and(|before| before.uid != uid) {
+        if self.kept.lock().insert(object_ref.clone(), kept).is_some_and(|before| before.uid != uid) {
             self.left.notify_one();
         }
     }
 
     /// Records that a project is deleted. If its copy may still exist, a search for leftovers follows.
     pub(super) fn gone(&self, object_ref: &ObjectRef) {
-        if self.lock().remove(object_ref).is_some() {
+        if self.kept.lock().remove(object_ref).is_some() {
             self.left.notify_one();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -236,7 +233,7 @@ pub(super) async fn remove<P: ProjectObject>(
         }
         Err(error) => return Err(error),
     }
-    context.copies.lock().remove(object_ref);
+    context.copies.kept.lock().remove(object_ref);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::controllers::connector_staged::decide::{
 };
 use crate::controllers::connector_staged::desired::{self, Fields};
 use crate::controllers::connector_staged::persisted::{
-    Observation, ObservedConnector, OperationKind, PersistedState, Phase, Preview,
+    Observation, ObservedConnector, OperationType, PersistedState, Phase, Preview,
 };
 use crate::controllers::connector_staged::proof::{self, Objects, ProofTarget};
 use crate::controllers::connector_staged::{intent, observe, status, status_conversion};
@@ -236,8 +236,8 @@ impl Stage {
             busy = true;
             persisted.handled_request = operation.request.or(persisted.handled_request.take());
             match (operation.kind, &observation) {
-                (OperationKind::Create, Observation::Present(seen)) => persisted.id = Some(seen.id.clone()),
-                (OperationKind::Preview, _) if operation.accepted => persisted.previewed = operation.tag,
+                (OperationType::Create, Observation::Present(seen)) => persisted.id = Some(seen.id.clone()),
+                (OperationType::Preview, _) if operation.accepted => persisted.previewed = operation.tag,
                 _ => {}
             }
         }

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::act::{self, Apis, Done};
-use super::decide::{self, CallKind, Cause, Deletion, Input, Intent, Outcome, Response, Step, TransientState};
-use super::persisted::{ObservedConnector, OperationKind, PersistedState};
+use super::decide::{self, CallKind, Cause, Input, Intent, Outcome, Response, Step, TransientState};
+use super::persisted::{ObservedConnector, OperationType, PersistedState};
 use super::status::{self, StagedFacts};
 use super::{desired, intent, observe, proof, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
@@ -32,7 +32,7 @@ use crate::controllers::refusal::KubernetesErrorBackoff;
 use crate::controllers::remote::Remote;
 use crate::controllers::staged_connectors::StagedConnector;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorStaged, ConnectorStagedStatus, ProjectRef, StagedOperation};
+use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, ProjectRef, StagedOperation};
 
 /// Shortest pause between two observations that find nothing to send: each is a call.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
@@ -133,7 +133,7 @@ impl RemoteKind for ConnectorStaged {
     }
 
     fn is_orphaned(&self, _: &Context) -> bool {
-        intent::deletion(self) == Some(Deletion::Orphan)
+        intent::deletion(self) == Some(DeletionPolicy::Orphan)
     }
 
     fn identity(&self, project: &Project) -> RemoteIdentity {
@@ -271,7 +271,7 @@ impl RemoteKind for ConnectorStaged {
         operation: PersistedOperation,
     ) -> (Done, decide::AppliedResponse) {
         let record = observed.record.as_ref();
-        let cause = decision.persisted.operation.as_ref().filter(|operation| operation.kind != OperationKind::Delete);
+        let cause = decision.persisted.operation.as_ref().filter(|operation| operation.kind != OperationType::Delete);
         let cause = cause.map(|operation| Cause::of(operation, record.map(|record| record.version)));
         let (reads, changes) = (remote.api(), remote.staged());
         let apis = Apis { reads: &*reads, changes: &*changes };
@@ -377,7 +377,7 @@ impl RemoteKind for ConnectorStaged {
     }
 
     fn deletion_event(persisted: &PersistedState) -> Option<(EventReason, &'static str)> {
-        let deleted = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Delete);
+        let deleted = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Delete);
         deleted.then_some((EventReason::Deleted, "The staged connector is gone"))
     }
 }

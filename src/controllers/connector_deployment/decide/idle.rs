@@ -5,7 +5,7 @@ use std::time::Duration;
 use clock::between;
 
 use super::super::persisted::{
-    Applied, Observation, ObservedDeployment, OperationKind, PersistedState, Phase, Sources,
+    Applied, Observation, ObservedDeployment, OperationType, PersistedState, Phase, Sources,
 };
 use super::input::serve;
 use super::starting::{create, gather};
@@ -123,7 +123,7 @@ fn present(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
         && applied.from_version.is_some_and(|from| observed.version <= from)
         && input.since_write() < LAG + LIMIT
     {
-        return input.no_op(Outcome::Running(OperationKind::Redeploy), Some(Duration::from_secs(5)));
+        return input.no_op(Outcome::Running(OperationType::Redeploy), Some(Duration::from_secs(5)));
     }
     let mut decision = match input.wanted {
         Some(wanted) => compare(input, observed, wanted),
@@ -368,7 +368,7 @@ fn redeploy(
     if let Some(waits) = gather(input, wanted) {
         return waits;
     }
-    let mut operation = input.operation(OperationKind::Redeploy, Some(wanted));
+    let mut operation = input.operation(OperationType::Redeploy, Some(wanted));
     operation.from_version = Some(observed.version);
     operation.from_build.clone_from(&observed.build);
     operation.changes_visible = !wanted.payload.tags.fits(&observed.values);

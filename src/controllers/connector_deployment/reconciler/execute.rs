@@ -7,7 +7,7 @@ use clock::{between, later};
 
 use super::super::act::{self, Done};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
-use super::super::persisted::{OperationKind, OperationState, Phase};
+use super::super::persisted::{OperationState, OperationType, Phase};
 use super::super::registered::needs_declarations;
 use super::super::status::Comparison;
 use super::super::{applications, logs, observe, outputs, verification};
@@ -17,7 +17,7 @@ use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::{PollRate, Remote};
 use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
-use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 use super::{Deployment, Details, Inputs};
 
@@ -88,7 +88,7 @@ impl Deployment<'_> {
     /// Whether a DELETE was accepted a moment ago: the status shows it already, and the end often follows.
     fn has_just_undeployed(&self, decision: &Decision) -> bool {
         let operation = decision.persisted.operation.as_ref();
-        decision.outcome == Outcome::Running(OperationKind::Undeploy)
+        decision.outcome == Outcome::Running(OperationType::Undeploy)
             && operation.is_some_and(|operation| {
                 decision.transient.undeployed == Some(operation.attempt)
                     && between(operation.started_at, self.context.clock.now()) < UNDEPLOYED_LATELY
@@ -202,7 +202,7 @@ impl Deployment<'_> {
             return interval;
         }
         let redeploys =
-            applied.persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Redeploy);
+            applied.persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Redeploy);
         if redeploys && done.response == Response::Unknown {
             let asked = done.error.as_ref().and_then(|error| error.retry_after);
             return LOST_AGAIN.max(asked.unwrap_or_default());

@@ -31,7 +31,7 @@ use super::declared::Declared;
 use super::desired::Desired;
 use super::intent::{self, Target};
 use super::observe::{self, RecordRead};
-use super::persisted::{OperationKind, PersistedState};
+use super::persisted::{OperationType, PersistedState};
 use super::registered::Registered;
 use super::status::{Comparison, DesiredIdentity};
 use super::{act, status, status_conversion, value_from};
@@ -47,9 +47,9 @@ use crate::controllers::object::Next;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
-use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
+use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation};
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ManagementPolicy, ProjectRef};
+use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy, ProjectRef};
 
 type Deployment<'a> = Reconciler<'a, ConnectorDeployment>;
 
@@ -179,7 +179,7 @@ impl RemoteKind for ConnectorDeployment {
     }
 
     fn is_orphaned(&self, context: &Context) -> bool {
-        intent::deletion(self, context.default_deletion_policy) == Some(decide::Deletion::Orphan)
+        intent::deletion(self, context.default_deletion_policy) == Some(DeletionPolicy::Orphan)
     }
 
     fn identity(&self, project: &Project) -> DesiredIdentity {
@@ -392,7 +392,7 @@ impl RemoteKind for ConnectorDeployment {
 
     fn deletion_event(persisted: &PersistedState) -> Option<(EventReason, &'static str)> {
         let operation = persisted.operation.as_ref();
-        let undeployed = operation.is_some_and(|operation| operation.kind == OperationKind::Undeploy);
+        let undeployed = operation.is_some_and(|operation| operation.kind == OperationType::Undeploy);
         undeployed.then_some((EventReason::Undeployed, "The remote deployment is gone"))
     }
 }

@@ -119,34 +119,7 @@ impl Right {
     /// scope for it.
     #[must_use]
     pub fn of_operation(operation: &str) -> Option<Self> {
-        Some(match operation {
-            "getConnectorById"
-            | "getConnectorByKey"
-            | "searchConnectors"
-            | "getConnectorStagedById"
-            | "getConnectorStagedByKey"
-            | "queryConnectorsStaged" => Self::ViewConnectors,
-            "createConnectorStaged"
-            | "updateConnectorStagedById"
-            | "updateConnectorStagedByKey"
-            | "deleteConnectorStagedById"
-            | "deleteConnectorStagedByKey" => Self::ManageConnectors,
-            "queryDeployments"
-            | "getDeploymentById"
-            | "getDeploymentByKey"
-            | "getDeploymentLogsById"
-            | "getDeploymentLogsByKey" => Self::ViewDeployments,
-            "createDeployment"
-            | "createDeploymentUnscoped"
-            | "updateDeploymentById"
-            | "updateDeploymentByKey"
-            | "updateDeploymentByKeyUnscoped"
-            | "deleteDeploymentById"
-            | "deleteDeploymentByKey" => Self::ManageDeployments,
-            "getExtensionByKey" => Self::ReadExtensions,
-            "getSubscriptionByKey" => Self::ReadSubscriptions,
-            _ => return None,
-        })
+        super::routes::right(operation)
     }
 }
 

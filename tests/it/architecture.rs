@@ -285,7 +285,7 @@ fn only_act_changes_the_remote() {
     ];
     let rule = |source: &Source| source.is_below("controllers");
     let changes = [". create ( & draft", ". create ( draft", ". redeploy (", ". undeploy ("];
-    let of_staged = [". stage (", "changes . update (", "client . update (", ". discard ("];
+    let of_staged = [". stage (", "api . update (", "client . update (", ". discard ("];
     assert_eq!(found(rule, &[changes, of_staged].concat(), exceptions), NOWHERE);
 }
 

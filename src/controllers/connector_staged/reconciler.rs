@@ -10,7 +10,7 @@ use connect_api::scopes::Right;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::act::{self, Apis, Done};
+use super::act::{self, Done};
 use super::decide::{self, CallKind, Cause, Input, Intent, Outcome, Response, Step, TransientState};
 use super::persisted::{ObservedConnector, OperationType, PersistedState};
 use super::status::{self, StagedFacts};
@@ -201,7 +201,7 @@ impl RemoteKind for ConnectorStaged {
         (): (),
     ) -> Result<Observing<Self>, kube::Error> {
         let key = &reconciler.object.spec.key;
-        let read = observe::read_remote(&*remote.api(), key, &reconciler.persisted()).await;
+        let read = observe::read_remote(&remote.api(), key, &reconciler.persisted()).await;
         Ok(match read {
             Ok(record) => Observing::Done(Observed { identity, record, unproven: Vec::new() }),
             Err(error) => Observing::Failed(identity, error),
@@ -273,9 +273,7 @@ impl RemoteKind for ConnectorStaged {
         let record = observed.record.as_ref();
         let cause = decision.persisted.operation.as_ref().filter(|operation| operation.kind != OperationType::Delete);
         let cause = cause.map(|operation| Cause::of(operation, record.map(|record| record.version)));
-        let (reads, changes) = (remote.api(), remote.staged());
-        let apis = Apis { reads: &*reads, changes: &*changes };
-        let done = act::send(apis, &reconciler.object.spec, call, record, &operation).await;
+        let done = act::send(&remote.api(), &reconciler.object.spec, call, record, &operation).await;
         let now = reconciler.context.clock.now();
         let applied =
             decide::apply_response(&decision.persisted, &decision.transient, call, cause, &done.response, now);

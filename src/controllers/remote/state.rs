@@ -161,20 +161,8 @@ impl Remote {
     /// left in `retry_after`) and reports to it afterwards, so callers need not. Do not keep it for longer than one
     /// reconcile.
     #[must_use]
-    pub fn api(self: &Arc<Self>) -> Arc<dyn ConnectApi> {
-        Arc::new(self.guarded_client(Caller::Reconcile))
-    }
-
-    /// Returns the same client for the registry of connectors.
-    #[must_use]
-    pub fn registry(self: &Arc<Self>) -> Arc<dyn RegistryApi> {
-        Arc::new(self.guarded_client(Caller::Reconcile))
-    }
-
-    /// Returns the same client for staged connectors.
-    #[must_use]
-    pub fn staged(self: &Arc<Self>) -> Arc<dyn StagedApi> {
-        Arc::new(self.guarded_client(Caller::Reconcile))
+    pub fn api(self: &Arc<Self>) -> impl ConnectApi + RegistryApi + StagedApi + use<> {
+        self.guarded_client(Caller::Reconcile)
     }
 
     /// Requests a permit. A refused object joins the queue, once, and is enqueued when it may try again.

@@ -286,7 +286,7 @@ async fn sent(desk: &mut Desk, operation: Operation, fault: &Fault) -> (Timestam
         let sent_at = desk.clock.now();
         let (api, client) = (desk.remote.api(), desk.client.clone());
         let wrong = async |dev: &mut DevServer| go_wrong(dev, &client, operation, fault).await;
-        match desk.turn(&*api, wrong).await {
+        match desk.turn(&api, wrong).await {
             Turn::Sent(call) => return (sent_at, call),
             Turn::Rest(_, Some(again)) => desk.pass(again),
             Turn::Rest(verdict, None) => panic!("{}: {verdict:?} before the call", fault.name),

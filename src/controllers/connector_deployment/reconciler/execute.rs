@@ -80,7 +80,7 @@ impl Deployment<'_> {
         let again = self.cache.kubernetes_error_backoff.again(refused, again);
         if let Some(log) = &log {
             let api = remote.api();
-            Box::pin(self.show_log(&*api, inputs, decision, log, (condition, comparison))).await?;
+            Box::pin(self.show_log(&api, inputs, decision, log, (condition, comparison))).await?;
         }
         Ok(Next::Again(again))
     }
@@ -159,7 +159,7 @@ impl Deployment<'_> {
         let api = remote.api();
         let send = async |values| {
             let target = inputs.target.as_ref();
-            act::send(&*api, &self.object, &inputs.wanted, target, call, &values, &operation).await
+            act::send(&api, &self.object, &inputs.wanted, target, call, &values, &operation).await
         };
         let mut done = send(named(&call.kind)).await;
         if let Some(without) = act::without_added(&done, &call.kind) {

@@ -259,7 +259,7 @@ impl RemoteKind for ConnectorDeployment {
         let Some(registered) = reconciler.registered(remote, target.as_ref()) else { return Ok(Observing::Pending) };
         let api = remote.api();
         let cache = &reconciler.cache;
-        let read = observe::read_remote(context, remote, &*api, object_ref, &identity.key, &persisted, cache).await;
+        let read = observe::read_remote(context, remote, &api, object_ref, &identity.key, &persisted, cache).await;
         let read = match read {
             Ok(Some(read)) => read,
             Ok(None) => return Ok(Observing::Pending),

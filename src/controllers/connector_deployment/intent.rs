@@ -11,12 +11,11 @@ use super::decide::{Intent, Version};
 use super::persisted::{ConnectorName, Identity};
 use super::status::DesiredIdentity;
 use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::context::Project;
+use crate::controllers::context::{Project, StagedConnector};
 use crate::controllers::digest::hex;
 use crate::controllers::object;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::RegistryKey;
-use crate::controllers::staged_connectors::StagedConnector;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, RemovedValues,

@@ -16,7 +16,7 @@ use super::persisted::{ObservedConnector, OperationType, PersistedState};
 use super::status::{self, StagedFacts};
 use super::{desired, intent, observe, proof, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::context::{Context, Project};
+use crate::controllers::context::{Context, Project, StagedConnector};
 use crate::controllers::driver::{
     Decided, LocalCaches, ObservedRecord, Observing, PendingCreate, PersistedOperation, Reconciler, RemoteKind,
     SentCall, StatusInputs, Unready, Versions,
@@ -30,7 +30,6 @@ use crate::controllers::problem;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::refusal::KubernetesErrorBackoff;
 use crate::controllers::remote::Remote;
-use crate::controllers::staged_connectors::StagedConnector;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, ProjectRef, StagedOperation};
 

@@ -6,11 +6,10 @@ use connect_operator::controllers::connector_deployment::intent::{
     Target, deletion, desired_identity, ignored, intent, kind, target,
 };
 use connect_operator::controllers::connector_deployment::persisted::ConnectorName;
-use connect_operator::controllers::context::Project;
+use connect_operator::controllers::context::{Project, StagedConnector};
 use connect_operator::controllers::object::request;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::remote::RegistryKey;
-use connect_operator::controllers::staged_connectors::StagedConnector;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
 use connect_operator::names;

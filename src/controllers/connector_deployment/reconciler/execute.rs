@@ -4,14 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{between, later};
+use connect_api::ConnectApi;
+use kube::runtime::events::EventType;
 
 use super::super::act::{self, Done};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
+use super::super::logs::{self, Log, LogQuery};
 use super::super::persisted::{OperationState, OperationType, Phase};
 use super::super::registered::needs_declarations;
-use super::super::status::Comparison;
-use super::super::{applications, logs, observe, outputs, verification};
+use super::super::status::{Comparison, Texts};
+use super::super::{applications, observe, outputs, verification};
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::{ANNOTATED_AFTER, ObservedRecord, PersistedOperation};
+use crate::controllers::event_reason::EventReason;
 use crate::controllers::object::Next;
 use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::{PollRate, Remote};
@@ -213,5 +218,30 @@ impl Deployment<'_> {
             (None, Some(error)) => self.pause(error),
             (None, None) => Duration::from_secs(5),
         }
+    }
+
+    /// Reads the log of a failed deployment after the failure was written, and writes its lines. An error is reported once, and changes nothing else. The masker has the
+    /// values that are desired now, so nothing is read if other values were sent.
+    pub(super) async fn show_log(
+        &mut self,
+        api: &dyn ConnectApi,
+        inputs: &Inputs,
+        decision: &Decision,
+        wanted: &LogQuery,
+        (condition, comparison): (ConditionUpdate, Comparison),
+    ) -> Result<(), kube::Error> {
+        let Texts::Masked(masker) = self.texts(inputs, &decision.persisted) else { return Ok(()) };
+        let Log { lines, outage } =
+            logs::read(&self.context.log_readers, api, &self.context.clock, wanted, masker).await;
+        if !lines.is_empty() {
+            let record = ObservedRecord::of(inputs.record());
+            let details = Details { lines: Some(lines), comparison };
+            // It is read once, so an edit of the resource meanwhile must not lose it.
+            self.patch_response(inputs, &decision.persisted, &condition, record, details).await?;
+        }
+        if let Some(outage) = outage {
+            self.context.report(&*self.object, EventType::Normal, EventReason::LogsUnavailable, "ReadLog", &outage);
+        }
+        Ok(())
     }
 }

@@ -1,14 +1,12 @@
 //! The parts of a reconcile that only a `ConnectorDeployment` has; [`driver`](crate::controllers::driver) has the rest.
 //!
 //! - `target`: which connector is deployed;
-//! - `inputs`: what a decision needs; `registered`, `permitted`: what prevents a decision from being carried out;
-//! - `execute`: no-ops, calls and what follows them;
-//! - `report`, `verify`, `log`: the content of the status.
+//! - `inputs`: what a decision needs; `registered`: what prevents a decision from being carried out;
+//! - `execute`: no-ops, calls and what follows them, also the log of a failed deployment;
+//! - `report`, `verify`: the content of the status.
 
 mod execute;
 mod inputs;
-mod log;
-mod permitted;
 mod registered;
 mod report;
 mod target;

@@ -1,6 +1,6 @@
 //! Kubernetes operator for commercetools Connect.
 //!
-//! A module may use those before it in this list, never those after it: [`names`] · [`crd`] · [`leader`], [`metrics`] ·
+//! A module may use those before it in this list, never those after it: [`names`], `mutex` · [`crd`] · [`leader`], [`metrics`] ·
 //! [`controllers`] · [`cli`]. Independent crates are in `crates/`: `clock`, `connect-api`, `dev-server`,
 //! `local-control-plane`, and `test-support` for tests.
 
@@ -9,6 +9,7 @@ pub mod controllers;
 pub mod crd;
 pub mod leader;
 pub mod metrics;
+mod mutex;
 pub mod names;
 pub mod telemetry;
 

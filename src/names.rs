@@ -12,8 +12,6 @@ pub const FIELD_MANAGER: &str = "connect-operator";
 pub const COMMAND_FIELD_MANAGER: &str = "connect-operator-cli";
 /// Name under which Events are reported.
 pub const EVENT_REPORTER: &str = "connect-operator";
-/// Category of every kind (`kubectl get connect`).
-pub const CATEGORY: &str = "connect";
 
 /// Environment variable with which a shell requests completions; its value is the name of the shell.
 pub const COMPLETE: &str = "CONNECT_OPERATOR_COMPLETE";

@@ -35,7 +35,6 @@ use super::references::{Named, References};
 use super::remote::{Login, Remote, Remotes};
 use super::requeue_timers::RequeueTimers;
 use super::secret;
-use super::staged_connectors::StagedConnector;
 use super::tracker::ReconcileTracker;
 use crate::crd::connector_deployment_status::Operation;
 use crate::crd::shared::RemoteIdentity;
@@ -193,6 +192,15 @@ impl Context {
         let event = NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
         self.recorder.take(event, self.clock.now());
     }
+}
+
+/// The state of a `ConnectorStaged` that its controller found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedConnector {
+    /// Id of the staged connector, once it exists.
+    pub id: Option<String>,
+    /// The first version that can be deployed as the spec asks for, or why none can.
+    pub deployable: Result<i64, String>,
 }
 
 /// A project as its controller found it.

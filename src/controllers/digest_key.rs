@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
-use kube::api::{Api, ObjectMeta, PostParams};
+use kube::api::{Api, ObjectMeta};
 
 use super::digest::{DigestKey, KEY_LENGTH};
+use super::patch::post_params;
 use super::secret;
-use crate::names;
 
 /// Key within the Secret's `data`.
 const DATA_KEY: &str = "key";
@@ -73,8 +73,7 @@ pub async fn load_or_create(client: &Client, namespace: &str, name: &str) -> Res
         data: Some(BTreeMap::from([(DATA_KEY.to_owned(), ByteString(key.to_vec()))])),
         ..Secret::default()
     };
-    let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    match api.create(&parameters, &secret).await {
+    match api.create(&post_params(), &secret).await {
         Ok(_) => Ok(DigestKey::new(key)),
         Err(kube::Error::Api(status)) if status.code == 409 => {
             read(&api.get(name).await.map_err(failed)?, namespace, name)

@@ -5,7 +5,6 @@
 //! Lease, one read for all objects that are left to it.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube::ResourceExt;
@@ -16,6 +15,7 @@ use super::object_ref::ObjectRef;
 use crate::leader::other_installs::{Availability, Object, OtherInstalls};
 use crate::leader::scope::Labels;
 use crate::leader::{LeaseName, Scope};
+use crate::mutex::Mutex;
 
 /// Requeue delay of a resource that depends on one of another install, whose changes enqueue nothing here.
 pub const FOREIGN_AGAIN: Duration = Duration::from_secs(30);
@@ -69,21 +69,21 @@ impl ForeignInstalls {
     /// of them.
     #[must_use]
     pub fn relabelled(&self, object_ref: &ObjectRef, labels: &Labels) -> bool {
-        if lock(&self.other_installs).relabelled(object_ref, labels) {
+        if self.other_installs.lock().relabelled(object_ref, labels) {
             return true;
         }
         if !self.is_shard() || !object_ref.kind.is_project() {
             return false;
         }
         let selected = self.selects(labels);
-        lock(&self.projects).insert(object_ref.clone(), selected).is_some_and(|before| before != selected)
+        self.projects.lock().insert(object_ref.clone(), selected).is_some_and(|before| before != selected)
     }
 
     /// Forgets an object that no longer exists, or that this install no longer watches.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        lock(&self.other_installs).forget(object_ref);
-        lock(&self.reported).remove(object_ref);
-        lock(&self.projects).remove(object_ref);
+        self.other_installs.lock().forget(object_ref);
+        self.reported.lock().remove(object_ref);
+        self.projects.lock().remove(object_ref);
     }
 
     /// Returns the install that an object is left to; `None`: this install reconciles it.
@@ -95,9 +95,9 @@ impl ForeignInstalls {
             return None;
         };
         let seen = Object { namespace: object_ref.namespace.clone(), labels: object.labels().clone() };
-        let message = match lock(&self.other_installs).availability(&install, object_ref, seen) {
+        let message = match self.other_installs.lock().availability(&install, object_ref, seen) {
             Availability::Free => {
-                lock(&self.reported).remove(object_ref);
+                self.reported.lock().remove(object_ref);
                 return None;
             }
             // `follow` reads the Lease and enqueues the object.
@@ -110,14 +110,14 @@ impl ForeignInstalls {
 
     /// Forgets that an object was left to another install, so that no Lease is read because of it.
     pub(super) fn free(&self, object_ref: &ObjectRef) {
-        lock(&self.other_installs).forget(object_ref);
-        lock(&self.reported).remove(object_ref);
+        self.other_installs.lock().forget(object_ref);
+        self.reported.lock().remove(object_ref);
     }
 
     /// Records that an object is left to `install`. Returns whether this was not yet reported.
     pub(super) fn is_new(&self, object_ref: &ObjectRef, install: &LeaseName) -> bool {
         let install = install.to_string();
-        lock(&self.reported).insert(object_ref.clone(), install.clone()) != Some(install)
+        self.reported.lock().insert(object_ref.clone(), install.clone()) != Some(install)
     }
 }
 
@@ -142,8 +142,4 @@ fn message(install: &LeaseName, unreadable: Option<&str>) -> String {
              leaves the resource alone"
         ),
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ use kube::api::Api;
 
 use super::conditions::ConditionUpdate;
 use super::context::Context;
-use super::foreign_installs::{Left, lock};
+use super::foreign_installs::Left;
 use super::managed_kind::ManagedKind;
 use super::object_ref::{Kind, ObjectRef};
 use super::reason::Reason;
@@ -50,10 +50,10 @@ pub(super) fn is_managed<K: ManagedKind>(context: &Context, object_ref: &ObjectR
 pub(super) async fn follow(context: Arc<Context>) {
     let foreign_installs = &context.foreign_installs;
     loop {
-        let leases = lock(&foreign_installs.other_installs).to_look_at();
+        let leases = foreign_installs.other_installs.lock().to_look_at();
         for lease in &leases {
             let Some(read) = read(&context, lease).await else { continue };
-            let enqueued = lock(&foreign_installs.other_installs).saw(lease, read, context.clock.elapsed());
+            let enqueued = foreign_installs.other_installs.lock().saw(lease, read, context.clock.elapsed());
             for object_ref in enqueued {
                 context.enqueue(object_ref);
             }

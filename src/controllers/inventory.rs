@@ -6,7 +6,7 @@
 //! over the resources.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use clock::{Clock, between};
 use jiff::Timestamp;
@@ -15,6 +15,7 @@ use super::conditions;
 use super::object_ref::{Kind, ObjectRef};
 use super::reason::Reason;
 use crate::metrics::{AtScrape, Metrics};
+use crate::mutex::Mutex;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// The state of a resource, as its status reports it.
@@ -44,6 +45,7 @@ impl ReportedState {
 pub struct Inventory {
     clock: Clock,
     metrics: Arc<Metrics>,
+    // A panic of a holder leaves at worst a wrong count until the resource changes.
     state: Mutex<InventoryState>,
 }
 
@@ -66,7 +68,7 @@ impl Inventory {
     /// Records the state of a resource; `None`: it is not counted, such as the mirror of a project without
     /// `spec.registry`.
     pub fn seen(&self, object_ref: &ObjectRef, reported: Option<ReportedState>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.reported.get(object_ref).copied() != reported {
             self.replace(&mut state, object_ref, reported);
         }
@@ -74,7 +76,7 @@ impl Inventory {
 
     /// Removes a resource that no longer exists.
     pub fn gone(&self, object_ref: &ObjectRef) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.polls.remove(object_ref);
         self.replace(&mut state, object_ref, None);
     }
@@ -82,17 +84,17 @@ impl Inventory {
     /// Records that this install uses a project from now on, so that the age of its last read is exported.
     pub fn used(&self, project: &ObjectRef) {
         let now = self.clock.now();
-        self.lock().polls.entry(project.clone()).or_insert(now);
+        self.state.lock().polls.entry(project.clone()).or_insert(now);
     }
 
     /// Records that this install no longer uses a project; another install may.
     pub fn unused(&self, project: &ObjectRef) {
-        self.lock().polls.remove(project);
+        self.state.lock().polls.remove(project);
     }
 
     /// Records that a request for a project was sent at `at` and succeeded.
     pub fn polled(&self, project: &ObjectRef, at: Timestamp) {
-        if let Some(last) = self.lock().polls.get_mut(project) {
+        if let Some(last) = self.state.lock().polls.get_mut(project) {
             *last = at.max(*last);
         }
     }
@@ -100,7 +102,7 @@ impl Inventory {
     /// Returns every resource that is counted.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
-        let state = self.lock();
+        let state = self.state.lock();
         state.reported.keys().chain(state.polls.keys()).cloned().collect()
     }
 
@@ -130,17 +132,12 @@ impl Inventory {
         *count = if more { count.saturating_add(1) } else { count.saturating_sub(1) };
         self.metrics.resources(kind.as_str(), state_label, reason, *count);
     }
-
-    /// Locks the state. A panic of another holder leaves at worst a wrong count until the resource changes.
-    fn lock(&self) -> MutexGuard<'_, InventoryState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl AtScrape for Inventory {
     fn refresh(&self, metrics: &Metrics) {
         let now = self.clock.now();
-        let state = self.lock();
+        let state = self.state.lock();
         for kind in [Kind::Deployment, Kind::Staged] {
             let from = (kind, Timestamp::MIN, ObjectRef::new(kind, "", ""));
             let oldest = state.operations.range(from..).next().filter(|(of, ..)| *of == kind);

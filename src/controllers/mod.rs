@@ -55,7 +55,6 @@ pub mod secret;
 pub mod served_crds;
 pub mod sources;
 pub mod spans;
-pub mod staged_connectors;
 pub mod tags;
 pub mod tracker;
 pub mod unwritten;

@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
@@ -16,6 +15,7 @@ use super::conditions::ConditionUpdate;
 use super::object_ref::ObjectRef;
 use super::reason::Reason;
 use crate::crd::AllowedNamespaces;
+use crate::mutex::Mutex;
 
 type Labels = BTreeMap<String, String>;
 
@@ -35,6 +35,7 @@ pub enum Permission {
 pub struct NamespacePermissions {
     /// Whether this install works with `ClusterConnectProject`s at all.
     enabled: bool,
+    // A panic of a holder leaves it as it was, because each change is one step.
     index: Mutex<Index>,
 }
 
@@ -91,7 +92,7 @@ impl NamespacePermissions {
         if !self.enabled {
             return denied("this install of the operator works with no ClusterConnectProjects (--cluster-projects)");
         }
-        let index = self.lock();
+        let index = self.index.lock();
         let Some(grant) = index.projects.get(&project.name) else { return Permission::Unknown };
         match &index.state {
             _ if grant.namespaces.contains(namespace) => Permission::Granted,
@@ -112,13 +113,13 @@ impl NamespacePermissions {
     /// Returns the namespaces that may use a `ClusterConnectProject`.
     #[must_use]
     pub fn namespaces(&self, project: &ObjectRef) -> BTreeSet<String> {
-        self.lock().projects.get(&project.name).map(|grant| grant.namespaces.clone()).unwrap_or_default()
+        self.index.lock().projects.get(&project.name).map(|grant| grant.namespaces.clone()).unwrap_or_default()
     }
 
     /// Records a project from a watch.
     #[must_use]
     pub fn saw_project(&self, name: &str, allowed: &AllowedNamespaces) -> Changes {
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         let index = &mut *index;
         if index.projects.get(name).is_some_and(|grant| grant.allowed == *allowed) {
             return Changes::new();
@@ -135,13 +136,13 @@ impl NamespacePermissions {
 
     /// Removes a project that no longer exists.
     pub fn forget(&self, project: &ObjectRef) {
-        self.lock().projects.remove(&project.name);
+        self.index.lock().projects.remove(&project.name);
     }
 
     /// Records an event of the watch of namespaces.
     #[must_use]
     pub fn note<K: Resource>(&self, event: &Event<K>) -> Changes {
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         match event {
             Event::Init => {
                 index.listing.clear();
@@ -170,7 +171,7 @@ impl NamespacePermissions {
 
     /// Records that the API server refuses to list the namespaces. What was listed before stays.
     pub fn refused(&self, why: &str) {
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         if index.state != ListState::Complete {
             index.state = ListState::Refused(why.to_owned());
         }
@@ -179,18 +180,13 @@ impl NamespacePermissions {
     /// Returns whether the API server refuses to list the namespaces.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        matches!(self.lock().state, ListState::Refused(_))
+        matches!(self.index.lock().state, ListState::Refused(_))
     }
 
     /// Returns whether the namespaces were listed, or the list was refused, at least once.
     #[must_use]
     pub fn is_listed(&self) -> bool {
-        self.lock().state != ListState::Awaited
-    }
-
-    /// Locks the index. A panic of another holder leaves it as it was, because each change is one step.
-    fn lock(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        self.index.lock().state != ListState::Awaited
     }
 }
 

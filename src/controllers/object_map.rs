@@ -1,9 +1,9 @@
 //! A map from objects to what this process keeps of each, behind a lock. Nothing in it has to survive a restart.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use super::object_ref::ObjectRef;
+use crate::mutex::Mutex;
 
 /// What is kept of each object. Whoever keeps something forgets it when the object is gone
 /// ([`events::gone`](super::events::gone)).
@@ -35,7 +35,7 @@ impl<T> ObjectMap<T> {
 
     /// Runs `operation` under the lock. A panic elsewhere leaves the map usable, because it changes in single steps.
     pub fn with<R>(&self, operation: impl FnOnce(&mut BTreeMap<ObjectRef, T>) -> R) -> R {
-        operation(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        operation(&mut self.0.lock())
     }
 }
 

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::panic::Location;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, ApiResource, DynamicObject, Patch};
 use kube::{Resource as _, ResourceExt as _};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ use super::managed_kind::{ManagedKind, object_ref};
 use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::ObjectRef;
+use super::patch::patch_params;
 use super::reason::Reason;
-use crate::names;
 
 thread_local! {
     /// Source location of the last panic of this thread, until it is read.
@@ -101,9 +101,8 @@ pub(super) async fn report<K: Object + ManagedKind>(
         return Ok(());
     }
     let Some(patch) = patch(&found, condition, context.clock.now()) else { return Ok(()) };
-    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     context.own_writes.unknown(&object_ref);
-    api.patch_status(&object_ref.name, &parameters, &Patch::Merge(patch)).await?;
+    api.patch_status(&object_ref.name, &patch_params(), &Patch::Merge(patch)).await?;
     context.event(object, "Reconcile", condition);
     Ok(())
 }

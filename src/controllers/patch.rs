@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -46,6 +46,18 @@ pub fn status_patch<S: Serialize>(before: &S, after: &S) -> Result<Option<Value>
     Ok(merge_patch(&before, &after))
 }
 
+/// Returns the parameters of the operator's patches.
+#[must_use]
+pub fn patch_params() -> PatchParams {
+    PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+/// Returns the parameters with which the operator creates objects.
+#[must_use]
+pub fn post_params() -> PostParams {
+    PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}
+
 /// Merges `status` into that of `object`, only if the object is still the version that was read.
 ///
 /// # Errors
@@ -55,8 +67,7 @@ where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
     let patch = json!({ "metadata": { "resourceVersion": object.resource_version() }, "status": status });
-    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch_status(&object.name_any(), &parameters, &Patch::Merge(patch)).await
+    api.patch_status(&object.name_any(), &patch_params(), &Patch::Merge(patch)).await
 }
 
 /// Merges `metadata` into that of `object`, only if the object is still the version that was read.
@@ -68,8 +79,7 @@ where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
     metadata["resourceVersion"] = json!(object.resource_version());
-    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(&object.name_any(), &parameters, &Patch::Merge(json!({ "metadata": metadata }))).await
+    api.patch(&object.name_any(), &patch_params(), &Patch::Merge(json!({ "metadata": metadata }))).await
 }
 
 /// Whether a write that failed may still be stored: no response came, or the API server could not tell itself.

@@ -8,7 +8,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedSender;
@@ -16,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::conditions::ConditionUpdate;
 use super::object_ref::ObjectRef;
 use super::reason::Reason;
+use crate::mutex::Mutex;
 
 /// Maximum numbers of `ConnectProject`s that the operator works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub enum Admission {
 pub struct ProjectQuota {
     limits: ProjectLimits,
     enqueue: UnboundedSender<ObjectRef>,
+    // A panic of a holder leaves at worst a count that the next event corrects.
     index: Mutex<Index>,
 }
 
@@ -78,7 +79,7 @@ impl ProjectQuota {
 
     /// Records a project that counts. [`ProjectQuota::settle`] applies it, so that a whole list costs one comparison.
     pub fn saw(&self, project: &ObjectRef, created: Timestamp) {
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         match index.created.insert(project.clone(), created) {
             Some(before) if before == created => return,
             // The project was deleted and created again.
@@ -91,7 +92,7 @@ impl ProjectQuota {
 
     /// Enqueues the projects whose admission changes because of recorded projects.
     pub fn settle(&self) {
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         if !mem::take(&mut index.changed) {
             return;
         }
@@ -104,7 +105,7 @@ impl ProjectQuota {
 
     /// Removes a project that no longer exists or no longer counts.
     pub fn forget(&self, project: &ObjectRef) {
-        let removed = self.lock().remove(project);
+        let removed = self.index.lock().remove(project);
         if removed {
             self.settle();
         }
@@ -112,7 +113,7 @@ impl ProjectQuota {
 
     /// Records that an initial list is complete, or refused by the API server, in which case nothing in it reconciles.
     pub fn listed(&self) {
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         index.missing_lists = index.missing_lists.saturating_sub(1);
         if index.missing_lists == 0 {
             let early = mem::take(&mut index.early);
@@ -127,7 +128,7 @@ impl ProjectQuota {
             self.saw(project, created);
             self.settle();
         }
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         if index.missing_lists > 0 {
             index.early.insert(project.clone());
             return Admission::Unknown;
@@ -156,13 +157,13 @@ impl ProjectQuota {
     /// Returns whether the project is recorded: a watch has shown it, and nothing has removed it since.
     #[must_use]
     pub fn has(&self, project: &ObjectRef) -> bool {
-        self.lock().created.contains_key(project)
+        self.index.lock().created.contains_key(project)
     }
 
     /// Returns every recorded project.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
-        self.lock().created.keys().cloned().collect()
+        self.index.lock().created.keys().cloned().collect()
     }
 
     fn enqueue(&self, projects: BTreeSet<ObjectRef>) {
@@ -170,11 +171,6 @@ impl ProjectQuota {
             // There is no receiver when the operator ends.
             let _ = self.enqueue.send(project);
         }
-    }
-
-    /// Locks the index. A panic of another holder leaves at worst a count that the next event corrects.
-    fn lock(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

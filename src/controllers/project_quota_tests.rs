@@ -84,9 +84,9 @@ fn a_project_whose_admission_changes_is_enqueued_and_no_other() {
     assert_eq!(drain(&mut enqueued), "", "recorded again");
     quota.saw(&project("c1"), second(9));
     quota.settle();
-    assert!(!quota.lock().changed, "compared once");
+    assert!(!quota.index.lock().changed, "compared once");
     quota.saw(&project("c1"), second(9));
-    assert!(!quota.lock().changed, "most events concern only a status");
+    assert!(!quota.index.lock().changed, "most events concern only a status");
     assert_eq!(drain(&mut enqueued), "b2 c1", "created again, it is the newest");
     assert_eq!(quota.object_refs().len(), 4);
 }

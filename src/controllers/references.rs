@@ -4,10 +4,11 @@
 //! It contains names only. Each reconcile records the references of its resource, whether their targets exist or not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::object_ref::{Kind, ObjectRef};
 use crate::crd::{ProjectKind, ProjectRef};
+use crate::mutex::Mutex;
 
 /// Kind of a referenced object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,7 +90,7 @@ impl References {
             (kind, namespace.to_owned(), name)
         };
         let uses: BTreeSet<Target> = uses.into_iter().map(target).collect();
-        let mut index = self.lock();
+        let mut index = self.0.lock();
         let known = index.uses.get(object_ref).into_iter().flatten();
         if known.map(|target| &**target).eq(&uses) {
             return;
@@ -103,20 +104,20 @@ impl References {
 
     /// Removes a resource that no longer exists.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        self.lock().remove(object_ref);
+        self.0.lock().remove(object_ref);
     }
 
     /// Returns the resources that refer to this object.
     #[must_use]
     pub fn users(&self, kind: Named, namespace: &str, name: &str) -> Vec<ObjectRef> {
         let key = (kind, namespace.to_owned(), name.to_owned());
-        self.lock().users.get(&key).map(|users| users.iter().cloned().collect()).unwrap_or_default()
+        self.0.lock().users.get(&key).map(|users| users.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Returns the namespace and name of each referenced object of a kind. `namespace`: only in this one.
     #[must_use]
     pub fn named(&self, kind: Named, namespace: Option<&str>) -> Vec<(String, String)> {
-        let index = self.lock();
+        let index = self.0.lock();
         let named = index
             .users
             .keys()
@@ -128,7 +129,7 @@ impl References {
     /// Returns the names of the objects of a kind that `object_ref` refers to.
     #[must_use]
     pub fn uses(&self, object_ref: &ObjectRef, kind: Named) -> Vec<String> {
-        let index = self.lock();
+        let index = self.0.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
         uses.filter(|target| target.0 == kind).map(|target| target.2.clone()).collect()
     }
@@ -143,13 +144,13 @@ impl References {
     #[must_use]
     pub fn has_several_users(&self, project: &ObjectRef) -> bool {
         let key = (Named::of_project(project), project.namespace.clone(), project.name.clone());
-        self.lock().users.get(&key).is_some_and(|users| users.len() > 1)
+        self.0.lock().users.get(&key).is_some_and(|users| users.len() > 1)
     }
 
     /// Returns the projects that `object_ref` names.
     #[must_use]
     pub fn projects(&self, object_ref: &ObjectRef) -> Vec<ObjectRef> {
-        let index = self.lock();
+        let index = self.0.lock();
         let uses = index.uses.get(object_ref).into_iter().flatten();
         let project = |target: &Arc<Target>| match &**target {
             (Named::Project, namespace, name) => Some(ObjectRef::project(namespace, name)),
@@ -162,11 +163,7 @@ impl References {
     /// Returns every resource that has references.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
-        self.lock().uses.keys().cloned().collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Index> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0.lock().uses.keys().cloned().collect()
     }
 }
 
@@ -208,7 +205,7 @@ mod tests {
         assert_eq!(references.users(Named::Secret, "shop", "a"), std::slice::from_ref(&two));
         references.forget(&two);
         assert!(references.users(Named::Secret, "shop", "a").is_empty());
-        assert_eq!(references.lock().users.len(), 1, "an object without users has no entry");
+        assert_eq!(references.0.lock().users.len(), 1, "an object without users has no entry");
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! `mod.rs` of each kind sets the timers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clock::{Clock, later};
@@ -13,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::object_ref::ObjectRef;
+use crate::mutex::Mutex;
 
 /// The requeue timers of all resources.
 pub struct RequeueTimers {
@@ -20,6 +20,7 @@ pub struct RequeueTimers {
     enqueue: UnboundedSender<ObjectRef>,
     /// Notified when the earliest timer may have changed.
     notify: Notify,
+    // A panic of a holder leaves at worst a timer that enqueues needlessly.
     set: Mutex<Set>,
 }
 
@@ -39,13 +40,13 @@ impl RequeueTimers {
     /// Sets the timer of `object_ref` to `pause` from now, in place of an earlier one; `None` clears it.
     pub fn set(&self, object_ref: &ObjectRef, pause: Option<Duration>) {
         let at = pause.map(|pause| later(self.clock.now(), pause));
-        self.replace(&mut self.lock(), object_ref, at);
+        self.replace(&mut self.set.lock(), object_ref, at);
     }
 
     /// Sets the timer of `object_ref` to `pause` from now, unless it expires earlier.
     pub fn set_within(&self, object_ref: &ObjectRef, pause: Duration) {
         let at = later(self.clock.now(), pause);
-        let mut set = self.lock();
+        let mut set = self.set.lock();
         if set.times.get(object_ref).is_none_or(|before| at < *before) {
             self.replace(&mut set, object_ref, Some(at));
         }
@@ -73,7 +74,7 @@ impl RequeueTimers {
                 // There is no receiver when the operator ends.
                 let _ = self.enqueue.send(object_ref);
             }
-            let next = self.lock().order.first().map_or(Timestamp::MAX, |(at, _)| *at);
+            let next = self.set.lock().order.first().map_or(Timestamp::MAX, |(at, _)| *at);
             tokio::select! {
                 // In a fixed order, so that tests are deterministic.
                 biased;
@@ -86,13 +87,13 @@ impl RequeueTimers {
     /// Returns every resource that has a timer.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
-        self.lock().times.keys().cloned().collect()
+        self.set.lock().times.keys().cloned().collect()
     }
 
     /// Removes and returns the resources whose timer has expired.
     fn due(&self) -> Vec<ObjectRef> {
         let now = self.clock.now();
-        let mut set = self.lock();
+        let mut set = self.set.lock();
         let mut due = Vec::new();
         while let Some((at, object_ref)) = set.order.pop_first() {
             if at > now {
@@ -103,11 +104,6 @@ impl RequeueTimers {
             due.push(object_ref);
         }
         due
-    }
-
-    /// Locks the timers. A panic of another holder leaves at worst a timer that enqueues needlessly.
-    fn lock(&self) -> MutexGuard<'_, Set> {
-        self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -12,8 +12,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clock::{Clock, between};
@@ -27,6 +27,7 @@ use super::object_ref::{Kind, ObjectName, ObjectRef};
 use super::reason::{ConditionState, Reason};
 use super::spans;
 use crate::metrics::{AtScrape, Metrics};
+use crate::mutex::Mutex;
 
 /// Time after which a reconcile that was not polled, or events of a kind of which nothing reconciles, count as hung.
 /// The longest single wait of a reconcile is for the API server (5 minutes, see `cli/run`); requests to a remote have
@@ -98,6 +99,7 @@ pub struct ReconcileTracker {
     metrics: Arc<Metrics>,
     /// The resources that exist.
     pub inventory: Arc<Inventory>,
+    // A panic of a holder leaves at worst a wrong number.
     state: Mutex<TrackerState>,
     /// Time of the last heartbeat on [`Clock::elapsed`], in milliseconds.
     beat: AtomicU64,
@@ -160,7 +162,7 @@ impl ReconcileTracker {
     /// Records that the controllers start, and that these initial lists are pending.
     pub fn start(&self, lists: impl IntoIterator<Item = List>) {
         let now = self.clock.elapsed();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         (state.started, state.lists) = (true, Lists::awaiting(lists));
         for kind in Kind::ALL {
             state.kinds.entry(kind).or_default().moved = now;
@@ -181,7 +183,7 @@ impl ReconcileTracker {
     /// list enqueues it.
     pub fn event(&self, object_ref: &ObjectRef) {
         let now = self.clock.elapsed();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.lists.is_unlisted(object_ref) && !state.waiting.contains_key(object_ref) {
             state.waiting.insert(object_ref.clone(), now);
             let of_kind = state.kinds.entry(object_ref.kind).or_default();
@@ -194,13 +196,13 @@ impl ReconcileTracker {
     pub fn changed(&self, object_ref: &ObjectRef) {
         if object_ref.kind == Kind::Deployment {
             let now = self.clock.elapsed();
-            self.lock().changed.entry(object_ref.clone()).or_insert(now);
+            self.state.lock().changed.entry(object_ref.clone()).or_insert(now);
         }
     }
 
     /// Records that the reconcile of `object_ref` in progress observed everything, sent nothing, and reports `reason`.
     pub fn settled(&self, object_ref: &ObjectRef, reason: Reason) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // A change during the reconcile belongs to the next one.
         let began = state.began.get(object_ref).copied();
         let old = state.changed.get(object_ref).zip(began).is_some_and(|(changed, began)| *changed <= began);
@@ -211,7 +213,7 @@ impl ReconcileTracker {
 
     /// Records that a call that changes the remote deployment of `object_ref` was accepted.
     pub fn sent(&self, object_ref: &ObjectRef) {
-        let changed = self.lock().changed.remove(object_ref);
+        let changed = self.state.lock().changed.remove(object_ref);
         if let Some(changed) = changed {
             self.metrics.change_sent(self.clock.elapsed().saturating_sub(changed));
         }
@@ -225,7 +227,7 @@ impl ReconcileTracker {
     /// Removes a resource that no longer exists.
     pub fn gone(&self, object_ref: &ObjectRef) {
         self.inventory.gone(object_ref);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.changed.remove(object_ref);
         self.take(&mut state, object_ref);
     }
@@ -243,7 +245,7 @@ impl ReconcileTracker {
     /// Returns every resource that has an entry here.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
-        let state = self.lock();
+        let state = self.state.lock();
         let kept: Vec<_> = state.waiting.keys().chain(state.changed.keys()).cloned().collect();
         drop(state);
         kept.into_iter().chain(self.inventory.object_refs()).collect()
@@ -254,7 +256,7 @@ impl ReconcileTracker {
     pub fn begin(self: &Arc<Self>, object_ref: &ObjectRef) -> Began {
         let at = self.clock.elapsed();
         let kind = object_ref.kind;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(since) = self.take(&mut state, object_ref) {
             self.metrics.begun(kind.as_str(), at.saturating_sub(since));
         }
@@ -266,7 +268,7 @@ impl ReconcileTracker {
     /// Returns the resources among `object_refs` that are not queued.
     #[must_use]
     pub fn not_waiting(&self, object_refs: &[ObjectRef]) -> Vec<ObjectRef> {
-        let state = self.lock();
+        let state = self.state.lock();
         object_refs.iter().filter(|object_ref| !state.waiting.contains_key(object_ref)).cloned().collect()
     }
 
@@ -274,7 +276,7 @@ impl ReconcileTracker {
     pub async fn watched<T>(self: &Arc<Self>, what: impl FnOnce() -> String, tracker: impl Future<Output = T>) -> T {
         let enqueued = Arc::new(AtomicU64::new(millis(self.clock.elapsed())));
         let number = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.begun += 1;
             let number = state.begun;
             state.running.insert(number, Running { what: what(), enqueued: Arc::clone(&enqueued) });
@@ -296,11 +298,6 @@ impl ReconcileTracker {
         of_kind.moved = self.clock.elapsed();
         self.metrics.waiting(object_ref.kind.as_str(), of_kind.waiting);
         Some(since)
-    }
-
-    /// Locks the state. A panic of another holder leaves at worst a wrong number.
-    fn lock(&self) -> MutexGuard<'_, TrackerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -340,7 +337,7 @@ impl Began {
 impl Drop for Began {
     fn drop(&mut self) {
         let now = self.tracker.clock.elapsed();
-        let mut state = self.tracker.lock();
+        let mut state = self.tracker.state.lock();
         state.began.remove(&self.object_ref);
         let of_kind = state.kinds.entry(self.object_ref.kind).or_default();
         of_kind.running = of_kind.running.saturating_sub(1);
@@ -356,7 +353,7 @@ struct Forgotten<'w> {
 
 impl Drop for Forgotten<'_> {
     fn drop(&mut self) {
-        self.tracker.lock().running.remove(&self.number);
+        self.tracker.state.lock().running.remove(&self.number);
     }
 }
 

@@ -32,51 +32,7 @@ pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
     status = "ActionCheckStatus",
     derive = "PartialEq",
     doc = "A call of a frontend action that verifies that a deployment works. POST and PUT are sent once for each \
-        change of the spec, or each time that a ConnectorDeployment is applied; GET is sent at every interval.",
-    printcolumn(
-        name = "Action",
-        type_ = "string",
-        json_path = ".spec.action.name",
-        description = "Name of the action"
-    ),
-    printcolumn(name = "Method", type_ = "string", json_path = ".spec.method", description = "GET, POST or PUT"),
-    printcolumn(
-        name = "HTTP",
-        type_ = "integer",
-        json_path = ".status.httpStatus",
-        description = "HTTP status of the last answer"
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
-        description = "Whether the action answered as expected"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Reason of the Ready condition"
-    ),
-    printcolumn(
-        name = "Last",
-        type_ = "date",
-        json_path = ".status.checkedAt",
-        description = "Time since the last call"
-    ),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp",
-        description = "Time since creation"
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
-        description = "Message of the Ready condition",
-        priority = 1
-    )
+        change of the spec, or each time that a ConnectorDeployment is applied; GET is sent at every interval."
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.interval) || self.method == 'GET'")

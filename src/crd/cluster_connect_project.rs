@@ -24,45 +24,7 @@ use super::schema::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAME_PATTERN};
     status = "ConnectProjectStatus",
     derive = "PartialEq",
     doc = "A commercetools project that resources of several namespaces share, with its API addresses and credentials. \
-        ConnectorDeployments of the namespaces that it allows refer to it.",
-    printcolumn(
-        name = "Project",
-        type_ = "string",
-        json_path = ".spec.projectKey",
-        description = "Key of the project"
-    ),
-    printcolumn(name = "Region", type_ = "string", json_path = ".spec.region", description = "Region of the project"),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
-        description = "Whether the project answers with these credentials"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Reason of the Ready condition"
-    ),
-    printcolumn(
-        name = "Deployments",
-        type_ = "integer",
-        json_path = ".status.deployments",
-        description = "Number of ConnectorDeployments that refer to this project"
-    ),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp",
-        description = "Time since creation"
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
-        priority = 1,
-        description = "Message of the Ready condition"
-    )
+        ConnectorDeployments of the namespaces that it allows refer to it."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterConnectProjectSpec {

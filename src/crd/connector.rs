@@ -36,53 +36,7 @@ const MOST_CUT: usize = 8;
     status = "ConnectorStatus",
     derive = "PartialEq",
     doc = "A published connector of the registry. Read-only: the operator writes it because of spec.registry of a \
-        ConnectProject or ClusterConnectProject, and reverts manual changes.",
-    printcolumn(
-        name = "Key",
-        type_ = "string",
-        json_path = ".status.key",
-        description = "Key for spec.connector of a ConnectorDeployment"
-    ),
-    printcolumn(name = "Version", type_ = "integer", json_path = ".status.version", description = "Latest version"),
-    printcolumn(
-        name = "Types",
-        type_ = "string",
-        json_path = ".status.summary.types",
-        description = "Integration types"
-    ),
-    printcolumn(
-        name = "Certified",
-        type_ = "boolean",
-        json_path = ".status.certified",
-        description = "Whether it passed certification"
-    ),
-    printcolumn(
-        name = "Regions",
-        type_ = "string",
-        json_path = ".status.summary.regions",
-        description = "Supported regions"
-    ),
-    printcolumn(
-        name = "Title",
-        type_ = "string",
-        json_path = ".status.name",
-        description = "Display name",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Company",
-        type_ = "string",
-        json_path = ".status.creator.company",
-        description = "Company of the creator",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Private",
-        type_ = "boolean",
-        json_path = ".status.private",
-        description = "Whether only selected projects may use it",
-        priority = 1
-    )
+        ConnectProject or ClusterConnectProject, and reverts manual changes."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorSpec {

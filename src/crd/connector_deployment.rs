@@ -42,86 +42,7 @@ use super::verify::{ReadyWhen, Verify};
     validation = schema::added_must_match_status("region"),
     validation = schema::added_must_match_status("type"),
     validation = schema::added_must_match_status("connector.key"),
-    validation = schema::added_must_match_status("connector.id"),
-    printcolumn(
-        name = "Key",
-        type_ = "string",
-        json_path = ".status.key",
-        description = "Key of the remote deployment"
-    ),
-    printcolumn(
-        name = "Connector",
-        type_ = "string",
-        // There from the start: the spec has exactly one of key, id and stagedRef.name.
-        json_path = ".spec.connector..['key','id','name']",
-        description = "Connector as the spec names it: its key, its id, or its ConnectorStaged"
-    ),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = ".status.deploymentStatus",
-        description = "Status of the remote deployment, as the API reports it"
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
-        description = "Whether the deployment is live as the spec asks for"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Reason of the Ready condition"
-    ),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp",
-        description = "Time since creation"
-    ),
-    printcolumn(
-        name = "URL",
-        type_ = "string",
-        json_path = ".status.applications[*].url",
-        priority = 1,
-        description = "Address of the first application that has one"
-    ),
-    printcolumn(
-        name = "Region",
-        type_ = "string",
-        json_path = ".status.region",
-        priority = 1,
-        description = "Region of the remote deployment"
-    ),
-    printcolumn(
-        name = "Version",
-        type_ = "integer",
-        json_path = ".status.connector.version",
-        priority = 1,
-        description = "Version of the connector that is deployed"
-    ),
-    printcolumn(
-        name = "Tag",
-        type_ = "string",
-        json_path = ".status.connector.tag",
-        priority = 1,
-        description = "Git tag of the connector that is deployed"
-    ),
-    printcolumn(
-        name = "Deletion",
-        type_ = "string",
-        json_path = ".status.deletionPolicy",
-        priority = 1,
-        description = "What happens to the remote deployment when this object is deleted"
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
-        priority = 1,
-        description = "Message of the Ready condition"
-    )
+    validation = schema::added_must_match_status("connector.id")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = schema::unchanged("key"))]
@@ -237,14 +158,8 @@ impl ConnectorDeploymentSpec {
         self.deployment_type.unwrap_or(unwritten)
     }
 
-    /// Returns the deletion policy in the spec; if absent, `Orphan` for type production and `Delete` for others.
-    #[must_use]
-    pub fn effective_deletion_policy(&self) -> DeletionPolicy {
-        self.deletion_policy_of(None)
-    }
-
     /// Returns the deletion policy in the spec; if absent, `install`, the operator's own default for every type
-    /// (`--default-deletion-policy`), if it has one.
+    /// (`--default-deletion-policy`), if it has one; otherwise `Orphan` for type production and `Delete` for others.
     #[must_use]
     pub fn deletion_policy_of(&self, install: Option<DeletionPolicy>) -> DeletionPolicy {
         self.deletion_policy.or(install).unwrap_or(match self.effective_type() {
@@ -407,7 +322,7 @@ mod tests {
                 .extend(written.as_object().expect("it is an object").clone());
             let spec: ConnectorDeploymentSpec = serde_json::from_value(spec).expect("it is a spec");
             assert_eq!(spec.effective_type(), kind, "{case}");
-            assert_eq!(spec.effective_deletion_policy(), deletion, "{case}");
+            assert_eq!(spec.deletion_policy_of(None), deletion, "{case}");
             for install in [Delete, Orphan] {
                 let written = spec.deletion_policy.unwrap_or(install);
                 assert_eq!(spec.deletion_policy_of(Some(install)), written, "{case}: the default of an install");

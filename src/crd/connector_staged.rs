@@ -31,51 +31,7 @@ use super::shared::{NamedRef, ProjectRef, is_default};
     selectable = ".spec.key",
     doc = "A staged connector: its description, the repository and tag that it is built from, whether it can be deployed \
         as a preview, and whether it is published. Deleting this object keeps the staged connector, unless \
-        deletionPolicy says otherwise.",
-    printcolumn(name = "Key", type_ = "string", json_path = ".spec.key", description = "Key of the connector"),
-    printcolumn(
-        name = "Tag",
-        type_ = "string",
-        json_path = ".spec.repository.tag",
-        description = "Git tag in the spec"
-    ),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = ".status.connectorStatus",
-        description = "Status of the staged connector, as the API reports it"
-    ),
-    printcolumn(
-        name = "Preview",
-        type_ = "string",
-        json_path = ".status.previewable",
-        description = "Whether it may be deployed while staged"
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
-        description = "Whether the remote matches the spec"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Reason of the Ready condition"
-    ),
-    printcolumn(
-        name = "Age",
-        type_ = "date",
-        json_path = ".metadata.creationTimestamp",
-        description = "Time since creation"
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].message"#,
-        priority = 1,
-        description = "Message of the Ready condition"
-    )
+        deletionPolicy says otherwise."
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.key == oldSelf.key")

@@ -10,8 +10,6 @@ use super::connector_deployment_status::ReportEntry;
 use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN};
 
-/// Maximum number of entries of a report in the status.
-pub const STAGED_REPORT_ENTRIES: usize = 20;
 /// Maximum number of certification comments in the status; the newest are kept.
 pub const CERTIFICATION_COMMENTS: usize = 20;
 /// Maximum size of the certification comments as JSON, in bytes.

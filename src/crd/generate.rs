@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::action_check::ActionCheck;
 use super::cluster_connect_project::ClusterConnectProject;
+use super::columns::{self, Column};
 use super::connect_project::ConnectProject;
 use super::connector::Connector;
 use super::connector_deployment::ConnectorDeployment;
@@ -20,7 +21,7 @@ use super::shared::UNSEEN;
 /// Returns every CRD of the operator, in the order in which they are printed and installed.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    KINDS.map(|kind| finished((kind.crd)())).into()
+    KINDS.map(|kind| finished((kind.crd)(), kind.columns)).into()
 }
 
 /// Returns every kind of the operator, in the same order, without the schema that [`all`] generates at each call.
@@ -29,27 +30,28 @@ pub fn resources() -> [ApiResource; 6] {
     KINDS.map(|kind| (kind.resource)())
 }
 
-/// What is derived of a kind.
+/// What is derived of a kind, and its printer columns.
 #[derive(Clone, Copy)]
 struct DerivedKind {
     crd: fn() -> CustomResourceDefinition,
     resource: fn() -> ApiResource,
+    columns: &'static [Column],
 }
 
 impl DerivedKind {
-    const fn of<K: CustomResourceExt>() -> Self {
-        Self { crd: K::crd, resource: K::api_resource }
+    const fn of<K: CustomResourceExt>(columns: &'static [Column]) -> Self {
+        Self { crd: K::crd, resource: K::api_resource, columns }
     }
 }
 
 /// Every kind of the operator.
 const KINDS: [DerivedKind; 6] = [
-    DerivedKind::of::<ConnectProject>(),
-    DerivedKind::of::<ConnectorDeployment>(),
-    DerivedKind::of::<ConnectorStaged>(),
-    DerivedKind::of::<ActionCheck>(),
-    DerivedKind::of::<Connector>(),
-    DerivedKind::of::<ClusterConnectProject>(),
+    DerivedKind::of::<ConnectProject>(columns::PROJECT),
+    DerivedKind::of::<ConnectorDeployment>(columns::DEPLOYMENT),
+    DerivedKind::of::<ConnectorStaged>(columns::STAGED),
+    DerivedKind::of::<ActionCheck>(columns::CHECK),
+    DerivedKind::of::<Connector>(columns::CONNECTOR),
+    DerivedKind::of::<ClusterConnectProject>(columns::PROJECT),
 ];
 
 /// Returns [`all`] as one stream of YAML documents.
@@ -85,9 +87,10 @@ fn whole_numbers(value: Value) -> Value {
 /// Field of a status with the generation that it describes.
 const OBSERVED: &str = "observedGeneration";
 
-/// Tidies a derived CRD, and adds the default of `status.observedGeneration`.
-fn finished(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+/// Tidies a derived CRD, and adds its columns and the default of `status.observedGeneration`.
+fn finished(mut crd: CustomResourceDefinition, columns: &[Column]) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
+        version.additional_printer_columns = Some(columns.iter().map(Column::definition).collect());
         let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
         if let Some(root) = root {
             tidy(root);

@@ -6,12 +6,12 @@
 //! types that several kinds use, [`schema`] for what the derives cannot express; `controllers/` for the reconcilers.
 
 #![allow(clippy::doc_markdown, reason = "the docs of fields are what kubectl explain prints, as plain text")]
-#![allow(clippy::duplicated_attributes, reason = "several printer columns have the same type")]
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
 
 pub mod action_check;
 pub mod action_check_expect;
 pub mod cluster_connect_project;
+mod columns;
 pub mod connect_project;
 pub mod connector;
 pub mod connector_configuration;

@@ -34,8 +34,9 @@ pub enum AdoptionPolicy {
 }
 
 /// Policy for the remote object when the Kubernetes object is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[schemars(transform = schema::leave_description_to_the_field)]
+#[value(rename_all = "PascalCase")]
 pub enum DeletionPolicy {
     /// It is deleted.
     Delete,

@@ -10,7 +10,7 @@ mod process;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -23,6 +23,8 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 
 use clock::between;
 use connect_api::observer::{Observer, RequestEnd, TokenEnd};
+
+use crate::mutex::Mutex;
 
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 type Seconds = Gauge<f64, AtomicU64>;
@@ -138,14 +140,14 @@ impl Metrics {
 
     /// Calls `who` before each scrape, until it is dropped.
     pub fn at_scrape(&self, who: Weak<dyn AtScrape>) {
-        self.ages.lock().unwrap_or_else(PoisonError::into_inner).push(who);
+        self.ages.lock().push(who);
     }
 
     /// Encodes all families as `OpenMetrics` 1.0. The result is also valid in the Prometheus text format 0.0.4, since
     /// it uses only types and suffixes that both have.
     #[must_use]
     pub fn encode(&self) -> String {
-        let mut ages = self.ages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ages = self.ages.lock();
         ages.retain(|who| who.upgrade().map(|who| who.refresh(self)).is_some());
         if let Some(seconds) = process::cpu_seconds() {
             self.process_cpu.inner().store(seconds.to_bits(), Ordering::Relaxed);

@@ -12,15 +12,17 @@ type Exception = (&'static str, &'static str);
 /// those crates are in their `Cargo.toml`.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("names", &[]),
-    ("telemetry", &["clock", "connect_api"]),
+    ("mutex", &[]),
+    ("telemetry", &["mutex", "clock", "connect_api"]),
     ("crd", &["names"]),
     ("leader", &["names", "clock", "connect_api"]),
-    ("metrics", &["clock", "connect_api"]),
-    ("controllers", &["names", "clock", "crd", "connect_api", "leader", "metrics"]),
+    ("metrics", &["mutex", "clock", "connect_api"]),
+    ("controllers", &["names", "mutex", "clock", "crd", "connect_api", "leader", "metrics"]),
     (
         "cli",
         &[
             "names",
+            "mutex",
             "clock",
             "telemetry",
             "crd",
@@ -131,6 +133,7 @@ const PURE: &[&str] = &[
     "crd",
     "cli/plan/difference",
     "cli/plan/simulation",
+    "cli/plan/staged",
     "cli/commands/template",
     "cli/resources/advice",
     "cli/resources/argument",
@@ -282,7 +285,7 @@ fn only_act_changes_the_remote() {
     ];
     let rule = |source: &Source| source.is_below("controllers");
     let changes = [". create ( & draft", ". create ( draft", ". redeploy (", ". undeploy ("];
-    let of_staged = [". stage (", "changes . update (", "client . update (", ". discard ("];
+    let of_staged = [". stage (", "api . update (", "client . update (", ". discard ("];
     assert_eq!(found(rule, &[changes, of_staged].concat(), exceptions), NOWHERE);
 }
 

@@ -88,7 +88,7 @@ fn groups_versions_and_categories_are_the_names_of_the_project() {
         assert_eq!(crd.spec.group, names::GROUP);
         assert_eq!(crd.spec.versions.len(), 1);
         assert_eq!(crd.spec.versions[0].name, names::VERSION);
-        assert_eq!(crd.spec.names.categories, Some(vec![names::CATEGORY.to_owned()]));
+        assert_eq!(crd.spec.names.categories, Some(vec!["connect".to_owned()]));
         let scope = if crd.spec.names.kind == "ClusterConnectProject" { "Cluster" } else { "Namespaced" };
         assert_eq!(crd.spec.scope, scope, "{}", crd.spec.names.kind);
     }

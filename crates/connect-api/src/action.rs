@@ -20,7 +20,6 @@ use url::Url;
 use super::api::Answer;
 use super::hosts::Endpoint;
 use super::mask::Masker;
-use super::model::ActionError;
 use super::routes;
 
 /// Maximum length of a label in a host name (RFC 1035 section 2.3.4).
@@ -228,13 +227,6 @@ impl ActionAnswer {
     #[must_use]
     pub fn json<T: DeserializeOwned>(&self) -> Option<T> {
         self.whole.then(|| serde_json::from_slice(&self.body).ok())?
-    }
-
-    /// Returns the frontend's error for a failed call, for example that the action does not exist. Returns `None` for a
-    /// success and for a body in another form.
-    #[must_use]
-    pub fn error(&self) -> Option<ActionError> {
-        (!self.status.is_success()).then(|| self.json())?
     }
 }
 

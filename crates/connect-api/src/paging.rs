@@ -12,9 +12,9 @@ use futures::stream::{self, Stream, TryStreamExt as _};
 
 use super::api::{Answer, PageRequest};
 use super::model::{Connector, ConnectorStaged, Deployment, Paged};
-use super::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use super::registry::{ConnectorQuery, RegistryApi, StagedQuery};
 use super::routes::{LARGEST_OFFSET, LARGEST_PAGE};
-use super::{ApiError, ConnectApi};
+use super::{ApiError, ConnectApi, HttpConnect};
 
 /// Page size of requests. Each result contains a whole connector, so larger pages would be megabytes.
 const PAGE: u16 = 100;
@@ -86,10 +86,10 @@ impl Measure {
 
 /// Streams every staged connector that matches, as far as lists reach.
 pub fn connectors_staged<'a>(
-    api: &'a dyn StagedApi,
+    api: &'a HttpConnect,
     query: &'a StagedQuery,
 ) -> impl Stream<Item = Result<ConnectorStaged, ApiError>> + Send + 'a {
-    all(move |page| api.all_staged(query, page))
+    all(move |page| Box::pin(api.all_staged(query, page)) as Answer<'a, _>)
 }
 
 /// Streams every deployment of the project, as far as lists reach.

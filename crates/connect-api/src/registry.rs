@@ -17,12 +17,8 @@ pub trait RegistryApi: Send + Sync {
     fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>>;
 }
 
-/// Staged connectors. [`super::ConnectApi::staged`] reads a single one.
+/// Staged connectors. [`super::ConnectApi::staged`] reads a single one, and [`super::HttpConnect::all_staged`] lists them.
 pub trait StagedApi: Send + Sync {
-    /// `queryConnectorsStaged`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted
-    /// from `results` but included in `count`.
-    fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>>;
-
     /// `createConnectorStaged`. Not safe to repeat: look up the key first (contract section 8.4).
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged>;
 

@@ -1,6 +1,9 @@
 //! Paths of the Connect API (contract sections 2, 5.1, 5.2 and 11), shared by the client and the dev server.
 
 use super::Selector;
+use super::scopes::Right::{
+    self, ManageConnectors, ManageDeployments, ReadExtensions, ReadSubscriptions, ViewConnectors, ViewDeployments,
+};
 
 /// Token endpoint on the authorization host.
 pub const TOKEN: &str = "/oauth/token";
@@ -93,75 +96,68 @@ fn encode(segment: &str) -> String {
     encoded
 }
 
-/// Names of all operations: those of contract sections 5 and 11, the two reads of the HTTP API, and `token`. Faults are
-/// configured and requests are counted by these names.
-pub const OPERATIONS: [&str; 32] = [
-    "token",
-    "searchConnectors",
-    "getConnectorById",
-    "getConnectorByKey",
-    "createConnectorStaged",
-    "queryConnectorsStaged",
-    "getConnectorStagedById",
-    "getConnectorStagedByKey",
-    "updateConnectorStagedById",
-    "updateConnectorStagedByKey",
-    "deleteConnectorStagedById",
-    "deleteConnectorStagedByKey",
-    "createDeployment",
-    "createDeploymentUnscoped",
-    "queryDeployments",
-    "getDeploymentById",
-    "getDeploymentByKey",
-    "updateDeploymentById",
-    "updateDeploymentByKey",
-    "updateDeploymentByKeyUnscoped",
-    "deleteDeploymentById",
-    "deleteDeploymentByKey",
-    "getDeploymentLogsById",
-    "getDeploymentLogsByKey",
-    "getExtensionByKey",
-    "getSubscriptionByKey",
-    "readAction",
-    "writeActionPost",
-    "writeActionPut",
-    "readFrontasticAction",
-    "writeFrontasticActionPost",
-    "writeFrontasticActionPut",
+/// Every operation: its name, the template of its path in the description of the API, and the right that it needs, if the
+/// contract names a scope for it. The operations are those of contract sections 5 and 11, the two reads of the HTTP API,
+/// and `token`.
+const TABLE: [(&str, &str, Option<Right>); 32] = [
+    ("token", TOKEN, None),
+    ("searchConnectors", CONNECTOR_SEARCH, Some(ViewConnectors)),
+    ("getConnectorById", "/connectors/{id}", Some(ViewConnectors)),
+    ("getConnectorByKey", "/connectors/key={key}", Some(ViewConnectors)),
+    ("createConnectorStaged", CONNECTORS_STAGED, Some(ManageConnectors)),
+    ("queryConnectorsStaged", CONNECTORS_STAGED, Some(ViewConnectors)),
+    ("getConnectorStagedById", "/connectors/drafts/{id}", Some(ViewConnectors)),
+    ("getConnectorStagedByKey", "/connectors/drafts/key={key}", Some(ViewConnectors)),
+    ("updateConnectorStagedById", "/connectors/drafts/{id}", Some(ManageConnectors)),
+    ("updateConnectorStagedByKey", "/connectors/drafts/key={key}", Some(ManageConnectors)),
+    ("deleteConnectorStagedById", "/connectors/drafts/{id}", Some(ManageConnectors)),
+    ("deleteConnectorStagedByKey", "/connectors/drafts/key={key}", Some(ManageConnectors)),
+    ("createDeployment", "/{projectKey}/deployments", Some(ManageDeployments)),
+    ("createDeploymentUnscoped", "/deployments", Some(ManageDeployments)),
+    ("queryDeployments", "/{projectKey}/deployments", Some(ViewDeployments)),
+    ("getDeploymentById", "/{projectKey}/deployments/{id}", Some(ViewDeployments)),
+    ("getDeploymentByKey", "/{projectKey}/deployments/key={key}", Some(ViewDeployments)),
+    ("updateDeploymentById", "/{projectKey}/deployments/{id}", Some(ManageDeployments)),
+    ("updateDeploymentByKey", "/{projectKey}/deployments/key={key}", Some(ManageDeployments)),
+    ("updateDeploymentByKeyUnscoped", "/deployments/key={key}", Some(ManageDeployments)),
+    ("deleteDeploymentById", "/{projectKey}/deployments/{id}", Some(ManageDeployments)),
+    ("deleteDeploymentByKey", "/{projectKey}/deployments/key={key}", Some(ManageDeployments)),
+    ("getDeploymentLogsById", "/{projectKey}/deployments/{id}/logs", Some(ViewDeployments)),
+    ("getDeploymentLogsByKey", "/{projectKey}/deployments/key={key}/logs", Some(ViewDeployments)),
+    ("getExtensionByKey", "/{projectKey}/extensions/key={key}", Some(ReadExtensions)),
+    ("getSubscriptionByKey", "/{projectKey}/subscriptions/key={key}", Some(ReadSubscriptions)),
+    ("readAction", "/service/action/{namespace}/{action_name}", None),
+    ("writeActionPost", "/service/action/{namespace}/{action_name}", None),
+    ("writeActionPut", "/service/action/{namespace}/{action_name}", None),
+    ("readFrontasticAction", "/frontastic/action/{namespace}/{action}", None),
+    ("writeFrontasticActionPost", "/frontastic/action/{namespace}/{action}", None),
+    ("writeFrontasticActionPut", "/frontastic/action/{namespace}/{action}", None),
 ];
+
+/// Names of all operations. Faults are configured and requests are counted by these names.
+pub const OPERATIONS: [&str; TABLE.len()] = {
+    let mut names = [""; TABLE.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = TABLE[at].0;
+        at += 1;
+    }
+    names
+};
 
 /// Returns the path template of an operation, as the description of the API has it; empty for an unknown operation.
 #[must_use]
 pub fn template(operation: &str) -> &'static str {
-    match operation {
-        "token" => TOKEN,
-        "searchConnectors" => CONNECTOR_SEARCH,
-        "getConnectorById" => "/connectors/{id}",
-        "getConnectorByKey" => "/connectors/key={key}",
-        "createConnectorStaged" | "queryConnectorsStaged" => CONNECTORS_STAGED,
-        "getConnectorStagedById" | "updateConnectorStagedById" | "deleteConnectorStagedById" => {
-            "/connectors/drafts/{id}"
-        }
-        "getConnectorStagedByKey" | "updateConnectorStagedByKey" | "deleteConnectorStagedByKey" => {
-            "/connectors/drafts/key={key}"
-        }
-        "createDeployment" | "queryDeployments" => "/{projectKey}/deployments",
-        "createDeploymentUnscoped" => "/deployments",
-        "getDeploymentById" | "updateDeploymentById" | "deleteDeploymentById" => "/{projectKey}/deployments/{id}",
-        "getDeploymentByKey" | "updateDeploymentByKey" | "deleteDeploymentByKey" => {
-            "/{projectKey}/deployments/key={key}"
-        }
-        "updateDeploymentByKeyUnscoped" => "/deployments/key={key}",
-        "getDeploymentLogsById" => "/{projectKey}/deployments/{id}/logs",
-        "getDeploymentLogsByKey" => "/{projectKey}/deployments/key={key}/logs",
-        "getExtensionByKey" => "/{projectKey}/extensions/key={key}",
-        "getSubscriptionByKey" => "/{projectKey}/subscriptions/key={key}",
-        "readAction" | "writeActionPost" | "writeActionPut" => "/service/action/{namespace}/{action_name}",
-        "readFrontasticAction" | "writeFrontasticActionPost" | "writeFrontasticActionPut" => {
-            "/frontastic/action/{namespace}/{action}"
-        }
-        _ => "",
-    }
+    row(operation).map_or("", |(_, template, _)| template)
+}
+
+/// Returns the right that an operation needs.
+pub(super) fn right(operation: &str) -> Option<Right> {
+    row(operation).and_then(|(_, _, right)| *right)
+}
+
+fn row(operation: &str) -> Option<&'static (&'static str, &'static str, Option<Right>)> {
+    TABLE.iter().find(|(name, ..)| *name == operation)
 }
 
 #[cfg(test)]

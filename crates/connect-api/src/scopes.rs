@@ -119,77 +119,7 @@ impl Right {
     /// scope for it.
     #[must_use]
     pub fn of_operation(operation: &str) -> Option<Self> {
-        Some(match operation {
-            "getConnectorById"
-            | "getConnectorByKey"
-            | "searchConnectors"
-            | "getConnectorStagedById"
-            | "getConnectorStagedByKey"
-            | "queryConnectorsStaged" => Self::ViewConnectors,
-            "createConnectorStaged"
-            | "updateConnectorStagedById"
-            | "updateConnectorStagedByKey"
-            | "deleteConnectorStagedById"
-            | "deleteConnectorStagedByKey" => Self::ManageConnectors,
-            "queryDeployments"
-            | "getDeploymentById"
-            | "getDeploymentByKey"
-            | "getDeploymentLogsById"
-            | "getDeploymentLogsByKey" => Self::ViewDeployments,
-            "createDeployment"
-            | "createDeploymentUnscoped"
-            | "updateDeploymentById"
-            | "updateDeploymentByKey"
-            | "updateDeploymentByKeyUnscoped"
-            | "deleteDeploymentById"
-            | "deleteDeploymentByKey" => Self::ManageDeployments,
-            "getExtensionByKey" => Self::ReadExtensions,
-            "getSubscriptionByKey" => Self::ReadSubscriptions,
-            _ => return None,
-        })
-    }
-}
-
-/// A task for which a user creates an API client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
-    /// What the task is, as the end of a sentence.
-    pub purpose: &'static str,
-    /// The rights that the task needs; all of them are required.
-    pub rights: &'static [Right],
-}
-
-impl Task {
-    /// The tasks for which the documentation lists scopes.
-    pub const ALL: [Self; 6] = [
-        Self { purpose: "to deploy connectors", rights: &[Right::ManageDeployments, Right::ViewConnectors] },
-        Self {
-            purpose: "to deploy connectors, including those whose API client is generated",
-            rights: &[Right::ManageDeployments, Right::ViewConnectors, Right::GenerateApiClients],
-        },
-        Self { purpose: "to observe deployments", rights: &[Right::ViewDeployments, Right::ViewConnectors] },
-        Self { purpose: "to stage and publish connectors", rights: &[Right::ManageConnectors] },
-        Self {
-            purpose: "to stage connectors and deploy them as previews",
-            rights: &[Right::ManageConnectors, Right::ManageDeployments],
-        },
-        Self {
-            purpose: "to look up the resources in `spec.verify`",
-            rights: &[Right::ReadExtensions, Right::ReadSubscriptions],
-        },
-    ];
-
-    /// Returns the scopes that allow the task and as little else as possible.
-    #[must_use]
-    pub fn least(self) -> Vec<&'static str> {
-        self.rights.iter().filter_map(|right| right.scopes().last().copied()).collect()
-    }
-
-    /// Returns the scopes that allow the task with [`MANAGE_PROJECT`]: that scope and those that it does not include.
-    #[must_use]
-    pub fn with_manage_project(self) -> Vec<&'static str> {
-        let beside = self.rights.iter().filter(|right| !right.scopes().contains(&MANAGE_PROJECT));
-        std::iter::once(MANAGE_PROJECT).chain(beside.filter_map(|right| right.scopes().last().copied())).collect()
+        super::routes::right(operation)
     }
 }
 
@@ -283,22 +213,6 @@ mod tests {
             "manage_api_clients:shop, which is needed to deploy a connector whose API client is generated; and \
              manage_project:shop or manage_connectors:shop, which is needed to create, update and delete staged connectors"
         );
-    }
-
-    #[test]
-    fn a_task_has_its_least_scopes_and_those_beside_manage_project() {
-        for task in Task::ALL {
-            for scopes in [task.least(), task.with_manage_project()] {
-                let scopes: Vec<_> = scopes.iter().map(|scope| format!("{scope}:shop")).collect();
-                let granted = || scopes.iter().map(String::as_str);
-                assert!(task.rights.iter().all(|right| right.is_granted(granted(), "shop")), "{task:?}: {scopes:?}");
-                for one in &scopes {
-                    let others: Vec<_> = granted().filter(|other| other != one).collect();
-                    let enough = task.rights.iter().all(|right| right.is_granted(others.iter().copied(), "shop"));
-                    assert!(!enough, "{task:?} does not need {one}");
-                }
-            }
-        }
     }
 
     /// Requesting a token with an included scope must not give a client a right that it lacks.

@@ -134,10 +134,8 @@ async fn take_over(args: &Adopt) -> Result<(), Failed> {
         "metadata": {"resourceVersion": object.resource_version()},
         "spec": {"managementPolicy": "Full", "adoptionPolicy": "Adopt"},
     });
-    let parameters =
-        PatchParams { field_manager: Some(names::COMMAND_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let api = ResourceType::Deployment.api(client.clone(), &namespace);
-    api.patch(&name, &parameters, &Patch::Merge(change)).await.map_err(resources::Failed::from)?;
+    api.patch(&name, &resources::patch_params(), &Patch::Merge(change)).await.map_err(resources::Failed::from)?;
     Ok(await_ready(&client, &namespace, &name, args.timeout).await?)
 }
 

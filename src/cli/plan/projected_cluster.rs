@@ -23,12 +23,12 @@ use super::manifests::Document;
 use crate::cli::resources::{ResourceType, similar};
 use crate::controllers::connector_staged::observe;
 use crate::controllers::connector_staged::proof::Objects;
+use crate::controllers::context::StagedConnector;
 use crate::controllers::driver::RemoteKind;
 use crate::controllers::keys::{ClaimStatus, KeyOwnership};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;
-use crate::controllers::staged_connectors::StagedConnector;
 use crate::crd::{
     ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
     PublishAfter,

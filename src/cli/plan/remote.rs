@@ -14,7 +14,7 @@ use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::observe::RecordRead;
-use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState, PersistedState};
+use crate::controllers::connector_deployment::persisted::{OperationState, OperationType, PersistedState};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::problem;
 use crate::controllers::reason::Reason;
@@ -121,7 +121,7 @@ impl Remotes {
         persisted: &PersistedState,
     ) -> Result<RecordRead, ApiError> {
         let creates = persisted.operation.as_ref().is_some_and(|operation| {
-            operation.kind == OperationKind::Create && operation.state == OperationState::Planned
+            operation.kind == OperationType::Create && operation.state == OperationState::Planned
         });
         let at = self.now();
         let by_key = Selector::Key(key.to_owned());

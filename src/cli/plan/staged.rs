@@ -4,6 +4,8 @@
 //! from the record that the service would then return: a new tag revokes the permission for a preview, and a request
 //! for one is granted. This file decides nothing that the operator decides.
 
+mod difference;
+
 use clock::later;
 use connect_api::model::ConnectorStaged as Record;
 use connect_api::scopes::{self, Right};
@@ -16,13 +18,15 @@ use crate::controllers::connector_staged::decide::{
 };
 use crate::controllers::connector_staged::desired::{self, Fields};
 use crate::controllers::connector_staged::persisted::{
-    Observation, ObservedConnector, OperationKind, PersistedState, Phase, Preview,
+    Observation, ObservedConnector, OperationType, PersistedState, Phase, Preview,
 };
 use crate::controllers::connector_staged::proof::{self, Objects, ProofTarget};
 use crate::controllers::connector_staged::{intent, observe, status, status_conversion};
 use crate::controllers::problem;
 use crate::controllers::reason::ConditionState;
 use crate::crd::ConnectorStaged;
+
+pub(super) use self::difference::Difference;
 
 /// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
 const ROUNDS: usize = 64;
@@ -62,17 +66,6 @@ pub(super) enum Action {
     Publish,
     /// Not known, because the remote was not asked.
     NotAsked,
-}
-
-/// A field that would change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Difference {
-    /// Its path in the spec.
-    pub(super) field: &'static str,
-    /// The value at the remote.
-    pub(super) before: String,
-    /// The value afterwards.
-    pub(super) after: String,
 }
 
 /// The result of the simulation.
@@ -188,10 +181,7 @@ fn foresee(inputs: &Inputs<'_>, call: &Call, stage: &Stage, outcome: &mut Projec
         CallKind::Delete { .. } => return,
     };
     if let (Action::Update, Some(record)) = (action, inputs.record) {
-        outcome.differences = desired::differences(&inputs.object.spec, record)
-            .into_iter()
-            .map(|(field, before, after)| Difference { field, before, after })
-            .collect();
+        outcome.differences = difference::differences(&inputs.object.spec, record);
     }
     let retags = stage.seen().is_some_and(|seen| action == Action::Update && !seen.repository_met);
     outcome.moves |= retags || matches!(action, Action::Create | Action::Preview);
@@ -246,8 +236,8 @@ impl Stage {
             busy = true;
             persisted.handled_request = operation.request.or(persisted.handled_request.take());
             match (operation.kind, &observation) {
-                (OperationKind::Create, Observation::Present(seen)) => persisted.id = Some(seen.id.clone()),
-                (OperationKind::Preview, _) if operation.accepted => persisted.previewed = operation.tag,
+                (OperationType::Create, Observation::Present(seen)) => persisted.id = Some(seen.id.clone()),
+                (OperationType::Preview, _) if operation.accepted => persisted.previewed = operation.tag,
                 _ => {}
             }
         }

@@ -63,6 +63,29 @@ fn a_missing_scope_is_reported_before_it_is_needed() {
 }
 
 #[test]
+fn only_fields_that_an_update_changes_are_differences() {
+    let there = json!({
+        "description": "Kits", "integrationTypes": ["tax", "oms"],
+        "creator": {"email": "dev@example.com", "noOfContributors": 2},
+    });
+    let creator = json!({"email": "dev@example.com", "noOfContributors": 3});
+    for (case, change, expected) in [
+        ("nothing, although the remote has more", json!({"integrationTypes": ["oms", "tax"]}), None),
+        ("a text", json!({"integrationTypes": ["oms", "tax"], "name": "Kits"}), Some(("name", "Kit", "Kits"))),
+        (
+            "a number",
+            json!({"integrationTypes": ["oms", "tax"], "creator": creator}),
+            Some(("creator.noOfContributors", "2", "3")),
+        ),
+        ("a list", json!({"integrationTypes": ["tax"]}), Some(("integrationTypes", "oms, tax", "tax"))),
+    ] {
+        let found = difference::differences(&object(&change, Value::Null).spec, &record("2", &there));
+        let found: Vec<_> = found.iter().map(|it| (it.field, it.before.as_str(), it.after.as_str())).collect();
+        assert_eq!(found, Vec::from_iter(expected), "{case}");
+    }
+}
+
+#[test]
 #[allow(clippy::too_many_lines, reason = "one table")]
 fn a_staged_connector_is_simulated_to_its_end() {
     use Action::{Adopt, Create, Preview, Publish, Update};

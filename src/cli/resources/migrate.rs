@@ -6,7 +6,7 @@
 
 use clock::Clock;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DynamicObject, ListParams, PartialObjectMeta, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, PartialObjectMeta, Patch};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
@@ -117,7 +117,7 @@ impl Migration<'_> {
         }
         let status =
             json!({"metadata": {"resourceVersion": crd.resource_version()}, "status": {"storedVersions": [storage]}});
-        match self.crds.patch_status(&crd.name_any(), &parameters(), &Patch::Merge(status)).await {
+        match self.crds.patch_status(&crd.name_any(), &super::patch_params(), &Patch::Merge(status)).await {
             Ok(_) => Ok(format!(
                 "{} objects rewritten as {storage}, {} changed by others meanwhile; stored versions: {stored} before, {storage} now",
                 done.count, done.skipped
@@ -180,7 +180,7 @@ impl Migration<'_> {
             None => Api::all_with(self.client.clone(), &resource),
         };
         let unchanged = json!({"metadata": {"resourceVersion": object.resource_version()}});
-        match api.patch_metadata(&object.name_any(), &parameters(), &Patch::Merge(unchanged)).await {
+        match api.patch_metadata(&object.name_any(), &super::patch_params(), &Patch::Merge(unchanged)).await {
             Ok(_) => done.count += 1,
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => done.skipped += 1,
             Err(kube::Error::Api(status)) if status.code == 403 => {
@@ -209,8 +209,4 @@ fn resource(crd: &CustomResourceDefinition, version: &str) -> ApiResource {
         kind: names.kind.clone(),
         plural: names.plural.clone(),
     }
-}
-
-fn parameters() -> PatchParams {
-    PatchParams { field_manager: Some(names::COMMAND_FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }

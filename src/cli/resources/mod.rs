@@ -48,7 +48,14 @@ pub(super) use self::tree::{Tree, tree};
 pub(super) use self::version::{Version, version};
 pub(super) use self::wait::{Wait, await_ready, wait};
 
+use kube::api::PatchParams;
+
 use crate::names;
+
+/// Returns the parameters of a patch that a user requests with a command.
+pub(super) fn patch_params() -> PatchParams {
+    PatchParams { field_manager: Some(names::COMMAND_FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
 
 /// Returns the program as the user called it, for commands in its output.
 pub(super) fn program() -> &'static str {

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
-use kube::api::{Patch, PatchParams};
+use kube::api::Patch;
 use kube::{Client, ResourceExt as _};
 
 use crate::cli::completion;
 use crate::cli::printing::print;
 use crate::crd::parse_duration;
-use crate::names;
 
 use super::change::Change;
 use super::failure::Failed;
@@ -233,8 +232,6 @@ async fn patched(
     let (resource_type, mut object) = found;
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     let api = resource_type.api(client.clone(), &namespace);
-    let parameters =
-        PatchParams { field_manager: Some(names::COMMAND_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let mut attempt = 0;
     loop {
         attempt += 1;
@@ -242,7 +239,7 @@ async fn patched(
         let Some(patch) = change.patch(&resource, value, followed) else {
             return Ok(((resource_type, object), change.reply(resource_type, &name, false)));
         };
-        match api.patch(&name, &parameters, &Patch::Merge(patch)).await {
+        match api.patch(&name, &super::patch_params(), &Patch::Merge(patch)).await {
             Ok(object) => {
                 if let Some(caveat) = change.caveat(&resource, super::program()) {
                     tell!("{caveat}");

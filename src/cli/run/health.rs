@@ -6,11 +6,12 @@
 //! The process reports its own progress through [`Health::set_stage`] and [`Health::set_election`].
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::controllers::tracker::ReconcileTracker;
 use crate::leader;
+use crate::mutex::Mutex;
 
 /// Time without an attempt of the election loop after which it counts as hanging; attempts come every few seconds, also
 /// while the API server does not answer.
@@ -59,13 +60,13 @@ impl Health {
 
     /// Sets the stage of the process.
     pub fn set_stage(&self, stage: Stage) {
-        self.lock().stage = stage;
+        self.state.lock().stage = stage;
         self.tracker.metrics().leads(stage == Stage::Leads);
     }
 
     /// Sets the election in which the process takes part.
     pub fn set_election(&self, election: leader::LeadershipState) {
-        self.lock().election = Some(election);
+        self.state.lock().election = Some(election);
     }
 
     /// Checks that nothing hangs.
@@ -84,7 +85,7 @@ impl Health {
     /// Checks that the process does its part.
     #[must_use]
     pub fn readyz(&self) -> Report {
-        let stage = self.lock().stage;
+        let stage = self.state.lock().stage;
         let served = match stage {
             Stage::AwaitsCrds => Err("the CRDs of this version are not served yet".to_owned()),
             Stage::StandsBy | Stage::Leads => Ok(()),
@@ -103,16 +104,11 @@ impl Health {
 
     /// Checks that the election loop makes attempts; without an election nothing can hang.
     fn election_goes_on(&self) -> Result<(), String> {
-        let age = self.lock().election.as_ref().map(leader::LeadershipState::since_last_turn).unwrap_or_default();
+        let age = self.state.lock().election.as_ref().map(leader::LeadershipState::since_last_turn).unwrap_or_default();
         if age > ELECTION_AGE {
             return Err(format!("the election loop has made no attempt for {} s", age.as_secs()));
         }
         Ok(())
-    }
-
-    /// A panic while the lock was held leaves a valid state.
-    fn lock(&self) -> MutexGuard<'_, HealthState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -111,7 +111,7 @@ pub(in crate::cli) struct Args {
     /// What happens to the remote deployment when a ConnectorDeployment without a deletionPolicy is deleted.
     /// It does not apply to staged connectors. Default: Orphan for type production, else Delete.
     #[arg(long, value_name = "POLICY", env = "DEFAULT_DELETION_POLICY", value_enum)]
-    pub default_deletion_policy: Option<DefaultDeletionPolicy>,
+    pub default_deletion_policy: Option<DeletionPolicy>,
 
     /// Certificates in PEM to trust in addition to those of the system, for the Connect API and for frontends.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
@@ -160,25 +160,6 @@ pub(in crate::cli) struct Args {
 
     #[command(flatten)]
     pub connection: Connection,
-}
-
-/// A deletion policy, written as in a spec.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-#[value(rename_all = "PascalCase")]
-pub(in crate::cli) enum DefaultDeletionPolicy {
-    /// The operator undeploys it.
-    Delete,
-    /// It stays.
-    Orphan,
-}
-
-impl From<DefaultDeletionPolicy> for DeletionPolicy {
-    fn from(policy: DefaultDeletionPolicy) -> Self {
-        match policy {
-            DefaultDeletionPolicy::Delete => Self::Delete,
-            DefaultDeletionPolicy::Orphan => Self::Orphan,
-        }
-    }
 }
 
 /// Why the operator did not start.
@@ -291,7 +272,7 @@ pub(in crate::cli) async fn run_with(
         project_limits: ProjectLimits { per_namespace: args.max_projects_per_namespace, total: args.max_projects },
         clock,
         operator_namespace: namespace,
-        default_deletion_policy: args.default_deletion_policy.map(Into::into),
+        default_deletion_policy: args.default_deletion_policy,
         secrets: secret::Policy { require_label: args.require_secret_label },
         digest_key,
         factory: Arc::new(factory),

@@ -1,6 +1,6 @@
 //! Sends the one call of a reconcile, and evaluates its answer. Decides nothing.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clock::later;
@@ -13,6 +13,7 @@ use super::status::{AS_EXPECTED, Result, with_excerpt};
 use super::{STACK, expect};
 use crate::controllers::problem::sentence;
 use crate::crd::{CheckOutcome, Expectation};
+use crate::mutex::Mutex;
 
 /// A call leaves within this time after its intent was written, or not at all.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -65,7 +66,7 @@ pub(super) async fn check(expected: Expectation) -> std::result::Result<(), Stri
 /// it.
 async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let run = move || {
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = ONE_AT_A_TIME.lock();
         let thread = std::thread::Builder::new().name("expect".to_owned()).stack_size(STACK);
         thread.spawn(work).ok()?.join().ok()
     };

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch};
 use kube::core::{PartialObjectMeta, Status};
 use kube::{Client, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -23,11 +23,13 @@ use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::patch::{merge_patch, patch_params, post_params};
 use crate::controllers::project_object::ProjectObject;
 use crate::controllers::reason::Reason;
 use crate::controllers::refusal::{self, Access};
 use crate::controllers::secret;
 use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
+use crate::mutex::Mutex;
 use crate::names;
 
 /// Pause before the next search for leftover copies. Another replica that has just lost the lease may have made one for a
@@ -74,25 +76,21 @@ impl Copies {
     }
 
     fn is_kept(&self, object_ref: &ObjectRef, kept: &Kept) -> bool {
-        self.lock().get(object_ref) == Some(kept)
+        self.kept.lock().get(object_ref) == Some(kept)
     }
 
     fn note(&self, object_ref: &ObjectRef, kept: Kept) {
         let uid = kept.uid.clone();
-        if self.lock().insert(object_ref.clone(), kept).is_some_and(|before| before.uid != uid) {
+        if self.kept.lock().insert(object_ref.clone(), kept).is_some_and(|before| before.uid != uid) {
             self.left.notify_one();
         }
     }
 
     /// Records that a project is deleted. If its copy may still exist, a search for leftovers follows.
     pub(super) fn gone(&self, object_ref: &ObjectRef) {
-        if self.lock().remove(object_ref).is_some() {
+        if self.kept.lock().remove(object_ref).is_some() {
             self.left.notify_one();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Kept>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -160,15 +158,12 @@ fn fingerprint(data: &Data) -> [u8; 32] {
 
 async fn write<P: ProjectObject>(context: &Context, object: &P, data: Data) -> Result<(), kube::Error> {
     let (api, name) = (context.copies.api(&context.client), name(object));
-    let manager = Some(names::FIELD_MANAGER.to_owned());
     let Some(found) = read_by_name(context, &name).await? else {
-        let parameters = PostParams { field_manager: manager, ..PostParams::default() };
-        let made = api.create(&parameters, &made(name, object, data)).await;
+        let made = api.create(&post_params(), &made(name, object, data)).await;
         return made.map(|_| ()).map_err(secret::without_content);
     };
     let Some(patch) = changed(&found, &data) else { return Ok(()) };
-    let parameters = PatchParams { field_manager: manager, ..PatchParams::default() };
-    api.patch(&name, &parameters, &Patch::Merge(patch)).await.map(|_| ()).map_err(secret::without_content)
+    api.patch(&name, &patch_params(), &Patch::Merge(patch)).await.map(|_| ()).map_err(secret::without_content)
 }
 
 fn made<P: ProjectObject>(name: String, object: &P, data: Data) -> Secret {
@@ -191,14 +186,8 @@ fn made<P: ProjectObject>(name: String, object: &P, data: Data) -> Secret {
 
 /// Returns the patch for a copy; `None` if it is up to date.
 fn changed(found: &Secret, data: &Data) -> Option<Value> {
-    if found.data.as_ref() == Some(data) {
-        return None;
-    }
-    let mut patch = json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": data });
-    for key in found.data.iter().flatten().map(|(key, _)| key).filter(|key| !data.contains_key(*key)) {
-        patch["data"][key] = Value::Null;
-    }
-    Some(patch)
+    let change = merge_patch(&json!(found.data), &json!(data))?;
+    Some(json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": change }))
 }
 
 /// Reads the copy, if it exists.
@@ -236,7 +225,7 @@ pub(super) async fn remove<P: ProjectObject>(
         }
         Err(error) => return Err(error),
     }
-    context.copies.lock().remove(object_ref);
+    context.copies.kept.lock().remove(object_ref);
     Ok(())
 }
 

@@ -1,15 +1,14 @@
 //! Writes and removes Connector objects. Decides nothing.
 
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch};
 use serde_json::json;
 
 use super::desired::{self, Desired, Owner};
 use super::errors::{OfRequest as _, RequestError};
 use super::observe;
-use crate::controllers::patch::{patch_status, status_patch};
+use crate::controllers::patch::{patch_params, patch_status, post_params, status_patch};
 use crate::crd::Connector;
-use crate::names;
 
 /// Maximum attempts of a write that conflicts with a newer version of the object.
 const ATTEMPTS: u32 = 5;
@@ -84,8 +83,7 @@ async fn create(api: &Api<Connector>, name: &str, desired: &Desired) -> Result<C
         spec: desired.spec.clone(),
         status: None,
     };
-    let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
-    api.create(&parameters, &object).await
+    api.create(&post_params(), &object).await
 }
 
 /// Corrects spec and owner. Labels and annotations belong to users and their tools.
@@ -98,8 +96,7 @@ async fn bring_in_line(api: &Api<Connector>, object: Connector, desired: &Desire
         "metadata": {"resourceVersion": object.resource_version(), "ownerReferences": desired.owners},
         "spec": desired.spec,
     });
-    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    api.patch(&object.name_any(), &parameters, &Patch::Merge(patch)).await
+    api.patch(&object.name_any(), &patch_params(), &Patch::Merge(patch)).await
 }
 
 /// Deletes an object, if it exists.

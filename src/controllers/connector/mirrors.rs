@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clock::{between, later};
@@ -17,6 +16,7 @@ use super::status::MirrorReport;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::Login;
 use crate::crd::RegistryMirror;
+use crate::mutex::Mutex;
 
 /// Shortest pause between two checks for changes by other writers.
 const BETWEEN_CHECKS: Duration = Duration::from_secs(10);
@@ -122,7 +122,7 @@ impl Mirrors {
 
     /// Records an event. Returns whether the mirror has to be reconciled.
     pub fn event(&self, object_ref: &ObjectRef, name: &str, version: u64, gone: bool) -> bool {
-        let mut mirrors = self.lock();
+        let mut mirrors = self.0.lock();
         // Before its first read it knows no object, and will list them all.
         let Some(mirror) = mirrors.get_mut(object_ref).filter(|mirror| mirror.begun) else { return false };
         let is_new = match mirror.versions.get(name) {
@@ -145,7 +145,7 @@ impl Mirrors {
         listed: &BTreeSet<(String, String)>,
     ) -> Vec<ObjectRef> {
         let mut lacking = Vec::new();
-        for (object_ref, Mirror { versions, touched, .. }) in self.lock().iter_mut() {
+        for (object_ref, Mirror { versions, touched, .. }) in self.0.lock().iter_mut() {
             let own = if object_ref.namespace.is_empty() { operator } else { &object_ref.namespace };
             if namespace.is_some_and(|namespace| namespace != own) {
                 continue;
@@ -212,38 +212,34 @@ impl Mirrors {
     /// Returns whether a reconcile of this process has listed its objects.
     #[must_use]
     pub fn has_begun(&self, object_ref: &ObjectRef) -> bool {
-        self.lock().get(object_ref).is_some_and(|mirror| mirror.begun)
+        self.0.lock().get(object_ref).is_some_and(|mirror| mirror.begun)
     }
 
     /// Returns the number of failed reads in a row.
     #[must_use]
     pub fn failures(&self, object_ref: &ObjectRef) -> u32 {
-        self.lock().get(object_ref).map_or(0, |mirror| mirror.failures)
+        self.0.lock().get(object_ref).map_or(0, |mirror| mirror.failures)
     }
 
     /// Returns the outcome of the mirror; `None`: unknown in this process.
     #[must_use]
     pub fn outcome(&self, object_ref: &ObjectRef) -> Option<Outcome> {
-        self.lock().get(object_ref).and_then(|mirror| mirror.outcome.clone())
+        self.0.lock().get(object_ref).and_then(|mirror| mirror.outcome.clone())
     }
 
     /// Removes the mirror of a deleted project.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        self.lock().remove(object_ref);
+        self.0.lock().remove(object_ref);
     }
 
     /// Returns every mirror.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
-        self.lock().keys().cloned().collect()
+        self.0.lock().keys().cloned().collect()
     }
 
     fn change<T>(&self, object_ref: &ObjectRef, change: impl FnOnce(&mut Mirror) -> T) -> T {
-        change(self.lock().entry(object_ref.clone()).or_default())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectRef, Mirror>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        change(self.0.lock().entry(object_ref.clone()).or_default())
     }
 }
 

@@ -199,13 +199,13 @@ impl<P: ProjectObject> Reconciler<'_, P> {
     ) -> Result<Option<Duration>, RequestError> {
         self.context.mirrors.reading(self.object_ref);
         let most = usize::try_from(asked.filter.effective_max_objects()).unwrap_or(usize::MAX);
-        let (registry, began) = (remote.registry(), self.context.clock.now());
+        let (api, began) = (remote.api(), self.context.clock.now());
         let mut absent_before: Option<BTreeSet<String>> = None;
         let mut needed = BTreeSet::new();
         let mut is_first = true;
         loop {
             let clock = &self.context.clock;
-            let looked = observe::look(registry.as_ref(), clock, &asked.filter, &self.owner, &kept, &needed).await;
+            let looked = observe::look(&api, clock, &asked.filter, &self.owner, &kept, &needed).await;
             let look = match looked {
                 Ok(look) => look,
                 Err(error) => return Ok(Some(self.failed(asked, &error, &remote.settings().project_key))),

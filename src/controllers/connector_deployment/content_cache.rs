@@ -7,7 +7,7 @@
 //! then the resource, may expect the new value.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use clock::{Clock, later};
@@ -19,6 +19,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::desired::Content;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::Named;
+use crate::mutex::Mutex;
 
 /// Time for which a content is used; it is wiped within as much again. The watch of its object may lag, but hardly by
 /// more.
@@ -178,7 +179,7 @@ impl ContentCache {
     }
 
     fn with<R>(&self, operation: impl FnOnce(&mut State) -> R) -> R {
-        operation(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        operation(&mut self.0.lock())
     }
 }
 

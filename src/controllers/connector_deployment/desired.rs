@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use super::decide::DesiredPayload;
 use super::declared::{Declared, DeclaredKeys};
 use super::missing::Missing;
-use super::persisted::{OperationKind, Payload, PersistedState, Source, Sources};
+use super::persisted::{OperationType, Payload, PersistedState, Source, Sources};
 use super::value_from;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::digest::DigestKey;
@@ -101,7 +101,7 @@ fn also(message: String, problems: &[String]) -> String {
 
 /// Returns the values that this resource sent, as far as they are known, and that the deployment may still have.
 fn held(persisted: &PersistedState) -> impl Iterator<Item = &Item> {
-    let creates = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
+    let creates = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Create);
     // A deployment that is created again has none of the earlier values.
     let applied = persisted.applied.iter().filter(move |_| !creates);
     let sent = applied.flat_map(|applied| applied.sent.iter().chain([&applied.retained]));

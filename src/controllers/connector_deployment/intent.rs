@@ -7,16 +7,15 @@ use connect_api::model::ConnectorReference;
 use kube::ResourceExt;
 use sha2::{Digest as _, Sha256};
 
-use super::decide::{Deletion, Intent, Version};
+use super::decide::{Intent, Version};
 use super::persisted::{ConnectorName, Identity};
 use super::status::DesiredIdentity;
 use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::context::Project;
+use crate::controllers::context::{Project, StagedConnector};
 use crate::controllers::digest::hex;
 use crate::controllers::object;
 use crate::controllers::reason::Reason;
 use crate::controllers::remote::RegistryKey;
-use crate::controllers::staged_connectors::StagedConnector;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, RemovedValues,
@@ -155,11 +154,11 @@ pub fn not_deployable(object: &ConnectorDeployment, why: &str) -> ConditionUpdat
 /// Returns what happens to the remote deployment when the object is deleted. `install`: the default policy of this
 /// install.
 #[must_use]
-pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -> Option<Deletion> {
+pub fn deletion(object: &ConnectorDeployment, install: Option<DeletionPolicy>) -> Option<DeletionPolicy> {
     object.metadata.deletion_timestamp.as_ref()?;
     let stays = object.spec.deletion_policy_of(install) == DeletionPolicy::Orphan
         || object.spec.management_policy == ManagementPolicy::ObserveOnly;
-    Some(if stays { Deletion::Orphan } else { Deletion::Undeploy })
+    Some(if stays { DeletionPolicy::Orphan } else { DeletionPolicy::Delete })
 }
 
 /// Returns what a user asks for, where the install has no default deletion policy. `target`: the connector, if it is

@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
 use super::decide::Outcome;
-use super::persisted::{OperationKind, PersistedState, Phase};
+use super::persisted::{OperationType, PersistedState, Phase};
 use crate::controllers::conditions::cut;
 use crate::controllers::tags::{Item, Kind, Tags};
 use crate::crd::ConnectorDeployment;
-use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 /// Most pages that are read for one application.
 const PAGES: usize = 3;
@@ -82,7 +82,7 @@ pub(super) fn wanted(
 /// Whether a log of the operation that ends may have secured values that are not those of the operation, so that they
 /// could not be masked: a redeploy that fails does not stop what runs (contract section 7), which goes on to log.
 pub(super) fn may_have_former_values(before: &PersistedState) -> bool {
-    let Some(operation) = before.operation.as_ref().filter(|operation| operation.kind != OperationKind::Create) else {
+    let Some(operation) = before.operation.as_ref().filter(|operation| operation.kind != OperationType::Create) else {
         return false;
     };
     let Some(applied) = before.applied.as_ref().filter(|_| !before.unverified) else { return true };

@@ -18,7 +18,7 @@ use super::cache::Cache;
 use super::decide::TransientState;
 use super::declared::{Declared, DeclaredKeys};
 use super::desired::{Content, Contents};
-use super::persisted::{Observation, ObservedDeployment, OperationKind, OperationState, PersistedState, Phase, Source};
+use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase, Source};
 use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;
 use crate::controllers::driver::LocalCache;
@@ -129,7 +129,7 @@ pub async fn read_remote(
     let create = persisted
         .operation
         .as_ref()
-        .is_some_and(|operation| operation.kind == OperationKind::Create && operation.state == OperationState::Planned);
+        .is_some_and(|operation| operation.kind == OperationType::Create && operation.state == OperationState::Planned);
     let selector = Selector::Key(key.to_owned());
     let Some(id) = persisted.id.as_ref().filter(|_| !create) else {
         let at = context.clock.now();
@@ -141,7 +141,7 @@ pub async fn read_remote(
         return Ok(None);
     };
     let mut read = RecordRead { at: polled_record.at, record: polled_record.found, key_held_by: None };
-    let undeploying = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Undeploy);
+    let undeploying = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Undeploy);
     if read.record.is_none() && !undeploying {
         // Rule 3: whoever has the key now explains why the id is gone. After an undeploy by this resource nothing needs
         // explaining.

@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 
 use connect_api::model::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{Api, ObjectMeta, Patch};
 use kube::core::Status;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
+use crate::controllers::patch::{merge_patch, patch_params, post_params};
 use crate::controllers::reason::Reason;
 use crate::controllers::refusal::{self, Access};
 use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
-use crate::names;
 
 /// Cause with which the API server refuses new objects in a namespace that is being deleted.
 const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
@@ -49,8 +49,7 @@ pub(super) async fn write(
             data: Some(data),
             ..ConfigMap::default()
         };
-        let parameters = PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        return match api.create(&parameters, &config_map).await {
+        return match api.create(&post_params(), &config_map).await {
             // Rule 24: a namespace that is being deleted accepts no new objects.
             Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
             Err(error) => refused(Access::Write, "create", error),
@@ -66,16 +65,9 @@ pub(super) async fn write(
         );
         return Ok(Err(ConditionUpdate::new(Reason::OutputConflict, message)));
     }
-    if found.data.as_ref() == Some(&data) {
-        return Ok(condition(&missing));
-    }
-    let gone = found.data.iter().flatten().map(|(key, _)| key).filter(|key| !data.contains_key(*key));
-    let mut patch = json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": data });
-    for key in gone {
-        patch["data"][key] = serde_json::Value::Null;
-    }
-    let parameters = PatchParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    match api.patch(&wanted.name, &parameters, &Patch::Merge(patch)).await {
+    let Some(change) = merge_patch(&json!(found.data), &json!(data)) else { return Ok(condition(&missing)) };
+    let patch = json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": change });
+    match api.patch(&wanted.name, &patch_params(), &Patch::Merge(patch)).await {
         Ok(_) => Ok(condition(&missing)),
         Err(error) => refused(Access::Write, "patch", error),
     }

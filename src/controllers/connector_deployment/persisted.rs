@@ -1,7 +1,8 @@
 //! The persisted state of a deployment, and an observation of it: the values that `decide` works on.
 //!
-//! Pure, and without types of Kubernetes or of the Connect API. `status_conversion.rs` keeps a [`PersistedState`] in
-//! the status of the resource, `observe.rs` produces observations. Next: `decide/`.
+//! Pure, and without types of Kubernetes or of the Connect API; of the CRD only those that mean the same here.
+//! `status_conversion.rs` keeps a [`PersistedState`] in the status of the resource, `observe.rs` produces observations.
+//! Next: `decide/`.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,8 @@ use super::declared::Declared;
 use crate::controllers::digest::{Digest, hex};
 use crate::controllers::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
 use crate::controllers::values::VisibleValues;
+
+pub use crate::crd::{DeletionPolicy, Inputs as Sources, OperationState, OperationType, Source};
 
 /// Number of objects that [`Sources`] names. The others are only in its digest, so that a status stays small.
 const FIRST_SOURCES: usize = 4;
@@ -80,7 +83,7 @@ impl Applied {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// What it does.
-    pub kind: OperationKind,
+    pub kind: OperationType,
     /// Whether the service is known to have accepted its call.
     pub state: OperationState,
     /// Number of times its call was about to be sent, from 1.
@@ -114,39 +117,6 @@ pub struct Payload {
     pub sources: Sources,
 }
 
-/// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperationKind {
-    /// Creates the deployment.
-    Create,
-    /// Deploys it again with the desired values.
-    Redeploy,
-    /// Deletes the deployment.
-    Undeploy,
-    /// Deletes the deployment, so that it can be created again without the removed values.
-    Recreate,
-}
-
-/// What is known of the call of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperationState {
-    /// It may have been sent.
-    Planned,
-    /// It was accepted.
-    Accepted,
-}
-
-/// The objects that values came from: a digest of all of them, and the first few for users.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sources {
-    /// How many there were.
-    pub count: u32,
-    /// Digest of all of them. Equal digests stand for the same objects in the same versions.
-    pub digest: String,
-    /// The first of them, by kind and name.
-    pub first: Vec<Source>,
-}
-
 impl Sources {
     /// Returns the sources for these objects, in any order.
     #[must_use]
@@ -175,19 +145,6 @@ impl Sources {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
-}
-
-/// An object that values came from, in the version that was read.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source {
-    /// `Secret` or `ConfigMap`.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its resource version.
-    pub resource_version: String,
 }
 
 /// The status of the remote deployment (contract section 7).

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::persisted::{
-    Applied, Operation, OperationKind, OperationState, Payload, PersistedState, Phase, Source, Sources,
-};
+use super::persisted::{Applied, Operation, Payload, PersistedState, Phase, Sources};
 use crate::controllers::bounds;
 use crate::controllers::conditions::{is_true, whole_seconds};
 use crate::controllers::digest::Digest;
@@ -102,16 +100,8 @@ fn stored_applied(applied: &Applied) -> stored::Applied {
 
 fn operation(operation: &stored::Operation) -> Operation {
     Operation {
-        kind: match operation.operation_type {
-            stored::OperationType::Create => OperationKind::Create,
-            stored::OperationType::Redeploy => OperationKind::Redeploy,
-            stored::OperationType::Undeploy => OperationKind::Undeploy,
-            stored::OperationType::Recreate => OperationKind::Recreate,
-        },
-        state: match operation.state {
-            stored::OperationState::Planned => OperationState::Planned,
-            stored::OperationState::Accepted => OperationState::Accepted,
-        },
+        kind: operation.operation_type,
+        state: operation.state,
         attempt: operation.attempt,
         generation: operation.generation,
         payload: operation.digest.as_deref().map(|digest| Payload {
@@ -143,16 +133,8 @@ fn stored_operation(operation: &Operation) -> stored::Operation {
         started_at,
     } = operation;
     stored::Operation {
-        operation_type: match kind {
-            OperationKind::Create => stored::OperationType::Create,
-            OperationKind::Redeploy => stored::OperationType::Redeploy,
-            OperationKind::Undeploy => stored::OperationType::Undeploy,
-            OperationKind::Recreate => stored::OperationType::Recreate,
-        },
-        state: match state {
-            OperationState::Planned => stored::OperationState::Planned,
-            OperationState::Accepted => stored::OperationState::Accepted,
-        },
+        operation_type: *kind,
+        state: *state,
         attempt: *attempt,
         generation: *generation,
         digest: payload.as_ref().map(|payload| payload.digest.to_string()),
@@ -207,35 +189,19 @@ fn stored_tags(tags: &Tags, size: usize) -> Vec<stored::ValueDigests> {
     places.into_values().collect()
 }
 
-fn sources(inputs: Option<&stored::Inputs>) -> Sources {
-    let Some(stored::Inputs { count: count @ 1.., digest, first }) = inputs else {
-        return Sources::default();
-    };
-    let source = |stored::Source { kind, name, uid, resource_version }: &stored::Source| Source {
-        kind: kind.clone(),
-        name: name.clone(),
-        uid: uid.clone(),
-        resource_version: resource_version.clone(),
-    };
-    Sources { count: *count, digest: digest.clone(), first: first.iter().map(source).collect() }
+fn sources(inputs: Option<&Sources>) -> Sources {
+    inputs.filter(|inputs| !inputs.is_empty()).cloned().unwrap_or_default()
 }
 
-fn inputs(sources: &Sources) -> Option<stored::Inputs> {
-    let Sources { count, digest, first } = sources;
-    let source = |Source { kind, name, uid, resource_version }: &Source| stored::Source {
-        kind: kind.clone(),
-        name: name.clone(),
-        uid: uid.clone(),
-        resource_version: resource_version.clone(),
-    };
-    let inputs = || stored::Inputs { count: *count, digest: digest.clone(), first: first.iter().map(source).collect() };
-    (!sources.is_empty()).then(inputs)
+fn inputs(sources: &Sources) -> Option<Sources> {
+    (!sources.is_empty()).then(|| sources.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
 
+    use super::super::persisted::{OperationState, OperationType, Source};
     use super::*;
 
     /// A tag for each kind of value, in an application and global.
@@ -283,9 +249,9 @@ mod tests {
         let sources = Sources::of(std::slice::from_ref(&source));
         let payload = Payload { digest: Digest::parse("key:hash"), tags: some("1a2b3c4d"), sources: sources.clone() };
         for (kind, state) in [
-            (OperationKind::Create, OperationState::Planned),
-            (OperationKind::Redeploy, OperationState::Accepted),
-            (OperationKind::Undeploy, OperationState::Planned),
+            (OperationType::Create, OperationState::Planned),
+            (OperationType::Redeploy, OperationState::Accepted),
+            (OperationType::Undeploy, OperationState::Planned),
         ] {
             for outcome in [Phase::Deployed, Phase::Failed, Phase::UndeployFailed, Phase::Draft, Phase::Other] {
                 let before = PersistedState {
@@ -310,7 +276,7 @@ mod tests {
                         state,
                         attempt: 2,
                         generation: 5,
-                        payload: (kind != OperationKind::Undeploy).then(|| payload.clone()),
+                        payload: (kind != OperationType::Undeploy).then(|| payload.clone()),
                         from_version: Some(6),
                         from_build: Some("build".into()),
                         changes_visible: true,

@@ -16,18 +16,9 @@ use crate::crd::ConnectorStagedSpec;
 /// The result of a call.
 pub type Done = CallResult<ObservedConnector, Record>;
 
-/// The two sides of the client that a call needs.
-#[derive(Clone, Copy)]
-pub struct Apis<'a> {
-    /// For reads.
-    pub reads: &'a dyn ConnectApi,
-    /// For changes.
-    pub changes: &'a dyn StagedApi,
-}
-
 /// Sends the call whose operation was persisted. `record`: what was read, from which an update is computed.
 pub async fn send(
-    apis: Apis<'_>,
+    api: &(impl ConnectApi + StagedApi),
     spec: &ConnectorStagedSpec,
     call: &Call,
     record: Option<&Record>,
@@ -36,10 +27,10 @@ pub async fn send(
     let send_before = later(operation.started_at(), LIMIT);
     let update = async |id: &str, version: i64, actions: Vec<ConnectorUpdateAction>| {
         let update = ConnectorUpdate { version, actions };
-        apis.changes.update(&Selector::Id(id.to_owned()), &update, send_before).await
+        api.update(&Selector::Id(id.to_owned()), &update, send_before).await
     };
     let answer = match &call.kind {
-        CallKind::Create => return create(apis, spec, call.first, send_before).await,
+        CallKind::Create => return create(api, spec, call.first, send_before).await,
         CallKind::Update { id, version } => {
             let actions = record.map(|record| desired::changes(spec, record).actions).unwrap_or_default();
             update(id, *version, actions).await
@@ -48,7 +39,7 @@ pub async fn send(
         CallKind::Publish { id, version, certification } => {
             update(id, *version, vec![ConnectorUpdateAction::Publish { certification: *certification }]).await
         }
-        CallKind::Delete { id } => apis.changes.discard(&Selector::Id(id.clone()), send_before).await,
+        CallKind::Delete { id } => api.discard(&Selector::Id(id.clone()), send_before).await,
     };
     match answer {
         Ok(Some(record)) => accepted(spec, record),
@@ -58,8 +49,13 @@ pub async fn send(
 }
 
 /// Rule 1: looks the key up once more, then sends one POST.
-async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_before: Timestamp) -> Done {
-    match apis.reads.staged(&Selector::Key(spec.key.clone())).await {
+async fn create(
+    api: &(impl ConnectApi + StagedApi),
+    spec: &ConnectorStagedSpec,
+    first: bool,
+    send_before: Timestamp,
+) -> Done {
+    match api.staged(&Selector::Key(spec.key.clone())).await {
         Ok(Some(_)) => {
             // A repeated create may find what an earlier attempt created: the next observation decides.
             let answer = if first { Response::Duplicate } else { Response::Unknown };
@@ -69,7 +65,7 @@ async fn create(apis: Apis<'_>, spec: &ConnectorStagedSpec, first: bool, send_be
         // This attempt has not sent anything yet.
         Err(error) => return Done::without_record(Response::Retryable, Some(error)),
     }
-    match apis.changes.stage(&desired::draft(spec), send_before).await {
+    match api.stage(&desired::draft(spec), send_before).await {
         Ok(record) => accepted(spec, record),
         Err(error) => Done::failed(error, true),
     }

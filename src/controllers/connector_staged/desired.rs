@@ -216,44 +216,6 @@ pub fn changes(spec: &ConnectorStagedSpec, record: &Record) -> Changes {
     changes
 }
 
-/// Path in the spec of each member of [`Fields`].
-const PATHS: [(&str, &str); 15] = [
-    ("name", "name"),
-    ("description", "description"),
-    ("email", "creator.email"),
-    ("creator_name", "creator.name"),
-    ("company", "creator.company"),
-    ("title", "creator.title"),
-    ("contributors", "creator.noOfContributors"),
-    ("logo_url", "creator.logoUrl"),
-    ("support_url", "creator.supportUrl"),
-    ("url", "repository.url"),
-    ("tag", "repository.tag"),
-    ("integration_types", "integrationTypes"),
-    ("supported_regions", "supportedRegions"),
-    ("private_projects", "privateProjects"),
-    ("documentation_url", "documentationUrl"),
-];
-
-/// Returns the fields that an update changes: path in the spec, what the remote shows, what is desired. What the spec
-/// leaves out stays as it is.
-#[must_use]
-pub fn differences(spec: &ConnectorStagedSpec, record: &Record) -> Vec<(&'static str, String, String)> {
-    let members = |fields: Fields| serde_json::to_value(fields).unwrap_or_default();
-    let (wanted, seen) = (members(Fields::from(spec)), members(Fields::from(record)));
-    let shown = |value: &serde_json::Value| match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Array(words) => {
-            words.iter().filter_map(serde_json::Value::as_str).collect::<Vec<_>>().join(", ")
-        }
-        other => other.to_string(),
-    };
-    let left_out = |value: &serde_json::Value| matches!(value.as_str(), Some("")) || value.as_i64() == Some(0);
-    let differs = |member: &str| wanted[member] != seen[member] && !left_out(&wanted[member]);
-    let fields = PATHS.iter().filter(|(member, _)| differs(member));
-    fields.map(|(member, path)| (*path, shown(&seen[*member]), shown(&wanted[*member]))).collect()
-}
-
 /// Compares the regions. No action empties them (contract section 6.2).
 fn regions(changes: &mut Changes, spec: &ConnectorStagedSpec, wanted: &Fields, seen: &Fields) {
     if wanted.supported_regions == seen.supported_regions {

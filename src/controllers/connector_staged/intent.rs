@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 
-use super::decide::{Deletion, Intent};
+use super::decide::Intent;
 use super::desired::{self, Fields};
 use crate::controllers::object::request;
 use crate::crd::{AdoptionPolicy, ConnectorStaged, DeletionPolicy, Publish};
@@ -10,12 +10,8 @@ use crate::names;
 
 /// Returns what happens to the remote connector when the object is deleted.
 #[must_use]
-pub fn deletion(object: &ConnectorStaged) -> Option<Deletion> {
-    object.metadata.deletion_timestamp.as_ref()?;
-    Some(match object.spec.effective_deletion_policy() {
-        DeletionPolicy::Orphan => Deletion::Orphan,
-        DeletionPolicy::Delete => Deletion::Delete,
-    })
+pub fn deletion(object: &ConnectorStaged) -> Option<DeletionPolicy> {
+    object.metadata.deletion_timestamp.is_some().then(|| object.spec.effective_deletion_policy())
 }
 
 /// Returns what a user asks for.

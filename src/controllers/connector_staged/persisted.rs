@@ -1,9 +1,12 @@
 //! The persisted state of a staged connector, and an observation of it: the values that `decide` works on.
 //!
-//! Pure, and without types of Kubernetes or of the Connect API. `status_conversion.rs` keeps a [`PersistedState`] in
-//! the status of the resource, `observe.rs` produces observations. Next: `decide/`.
+//! Pure, and without types of Kubernetes or of the Connect API; of the CRD only those that mean the same here.
+//! `status_conversion.rs` keeps a [`PersistedState`] in the status of the resource, `observe.rs` produces observations.
+//! Next: `decide/`.
 
 use jiff::Timestamp;
+
+pub use crate::crd::{DeletionPolicy, StagedDeployable as Deployable, StagedOperationType as OperationType};
 
 /// What must survive a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +25,8 @@ pub struct PersistedState {
     pub published: Option<String>,
     /// How the last attempt to publish ended.
     pub publication: Option<Publication>,
-    /// The repository that can be deployed while it is staged, and since which version.
+    /// The repository that can be deployed while it is staged, and since which version. Later versions of the same tag,
+    /// such as that of its publication, do not cause another deployment.
     pub deployable: Option<Deployable>,
     /// The last retry request that was served (rule 11).
     pub handled_request: Option<String>,
@@ -44,16 +48,6 @@ pub struct Applied {
     pub at: Timestamp,
 }
 
-/// Since which version a tag can be deployed while it is staged. Later versions of the same tag, such as that of its
-/// publication, do not cause another deployment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deployable {
-    /// Digest of repository and tag.
-    pub source: String,
-    /// The first version of the connector in which the permission was observed.
-    pub version: i64,
-}
-
 /// How an attempt to publish ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication {
@@ -69,7 +63,7 @@ pub struct Publication {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// What it does.
-    pub kind: OperationKind,
+    pub kind: OperationType,
     /// Whether the service is known to have accepted its call.
     pub accepted: bool,
     /// Number of times its call was about to be sent, from 1.
@@ -90,21 +84,6 @@ pub struct Operation {
     pub request: Option<String>,
     /// When its call was last about to be sent.
     pub started_at: Timestamp,
-}
-
-/// What an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperationKind {
-    /// Creates the staged connector.
-    Create,
-    /// Changes it.
-    Update,
-    /// Requests permission to deploy it while staged.
-    Preview,
-    /// Publishes it.
-    Publish,
-    /// Deletes it.
-    Delete,
 }
 
 /// The status of a staged connector (contract section 4.1).

@@ -10,13 +10,13 @@ use connect_api::scopes::Right;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::act::{self, Apis, Done};
-use super::decide::{self, CallKind, Cause, Deletion, Input, Intent, Outcome, Response, Step, TransientState};
-use super::persisted::{ObservedConnector, OperationKind, PersistedState};
+use super::act::{self, Done};
+use super::decide::{self, CallKind, Cause, Input, Intent, Outcome, Response, Step, TransientState};
+use super::persisted::{ObservedConnector, OperationType, PersistedState};
 use super::status::{self, StagedFacts};
 use super::{desired, intent, observe, proof, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::context::{Context, Project};
+use crate::controllers::context::{Context, Project, StagedConnector};
 use crate::controllers::driver::{
     Decided, LocalCaches, ObservedRecord, Observing, PendingCreate, PersistedOperation, Reconciler, RemoteKind,
     SentCall, StatusInputs, Unready, Versions,
@@ -30,9 +30,8 @@ use crate::controllers::problem;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::refusal::KubernetesErrorBackoff;
 use crate::controllers::remote::Remote;
-use crate::controllers::staged_connectors::StagedConnector;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorStaged, ConnectorStagedStatus, ProjectRef, StagedOperation};
+use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, ProjectRef, StagedOperation};
 
 /// Shortest pause between two observations that find nothing to send: each is a call.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
@@ -133,7 +132,7 @@ impl RemoteKind for ConnectorStaged {
     }
 
     fn is_orphaned(&self, _: &Context) -> bool {
-        intent::deletion(self) == Some(Deletion::Orphan)
+        intent::deletion(self) == Some(DeletionPolicy::Orphan)
     }
 
     fn identity(&self, project: &Project) -> RemoteIdentity {
@@ -201,7 +200,7 @@ impl RemoteKind for ConnectorStaged {
         (): (),
     ) -> Result<Observing<Self>, kube::Error> {
         let key = &reconciler.object.spec.key;
-        let read = observe::read_remote(&*remote.api(), key, &reconciler.persisted()).await;
+        let read = observe::read_remote(&remote.api(), key, &reconciler.persisted()).await;
         Ok(match read {
             Ok(record) => Observing::Done(Observed { identity, record, unproven: Vec::new() }),
             Err(error) => Observing::Failed(identity, error),
@@ -271,11 +270,9 @@ impl RemoteKind for ConnectorStaged {
         operation: PersistedOperation,
     ) -> (Done, decide::AppliedResponse) {
         let record = observed.record.as_ref();
-        let cause = decision.persisted.operation.as_ref().filter(|operation| operation.kind != OperationKind::Delete);
+        let cause = decision.persisted.operation.as_ref().filter(|operation| operation.kind != OperationType::Delete);
         let cause = cause.map(|operation| Cause::of(operation, record.map(|record| record.version)));
-        let (reads, changes) = (remote.api(), remote.staged());
-        let apis = Apis { reads: &*reads, changes: &*changes };
-        let done = act::send(apis, &reconciler.object.spec, call, record, &operation).await;
+        let done = act::send(&remote.api(), &reconciler.object.spec, call, record, &operation).await;
         let now = reconciler.context.clock.now();
         let applied =
             decide::apply_response(&decision.persisted, &decision.transient, call, cause, &done.response, now);
@@ -377,7 +374,7 @@ impl RemoteKind for ConnectorStaged {
     }
 
     fn deletion_event(persisted: &PersistedState) -> Option<(EventReason, &'static str)> {
-        let deleted = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Delete);
+        let deleted = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Delete);
         deleted.then_some((EventReason::Deleted, "The staged connector is gone"))
     }
 }

@@ -7,7 +7,7 @@ use connect_api::model::{ConnectorStaged as Record, DeclaredApplication, IsPrevi
 use jiff::Timestamp;
 
 use super::decide::{Outcome, ReachedStep};
-use super::persisted::{ObservedConnector, OperationKind, PersistedState, Preview};
+use super::persisted::{ObservedConnector, OperationType, PersistedState, Preview};
 use super::status_conversion;
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
@@ -160,19 +160,19 @@ pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, det
 fn of_outcome(outcome: Outcome, key: &str, record: Option<&Record>, details: &[String]) -> ConditionUpdate {
     let status = record.map_or_else(|| "not found".to_owned(), |record| record.status.to_string());
     match outcome {
-        Outcome::Running(OperationKind::Create) => {
+        Outcome::Running(OperationType::Create) => {
             ConditionUpdate::new(Reason::Staging, "Creating the staged connector")
         }
-        Outcome::Running(OperationKind::Update) => {
+        Outcome::Running(OperationType::Update) => {
             ConditionUpdate::new(Reason::Updating, "Sending the changes of the spec")
         }
-        Outcome::Running(OperationKind::Preview) => {
+        Outcome::Running(OperationType::Preview) => {
             ConditionUpdate::new(Reason::PreviewRequested, "Requested permission to deploy this tag as a preview")
         }
-        Outcome::Running(OperationKind::Publish) => {
+        Outcome::Running(OperationType::Publish) => {
             ConditionUpdate::new(Reason::Publishing, format!("Publishing: the connector is {status}"))
         }
-        Outcome::Running(OperationKind::Delete) | Outcome::Released => {
+        Outcome::Running(OperationType::Delete) | Outcome::Released => {
             ConditionUpdate::new(Reason::Deleting, "Deleting the staged connector")
         }
         Outcome::TakesTooLong => ConditionUpdate::new(

@@ -4,9 +4,9 @@
 use connect_api::model::ConnectorStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::persisted::{Applied, Deployable, Operation, OperationKind, PersistedState, Phase, Publication};
+use super::persisted::{Applied, Operation, PersistedState, Phase, Publication};
 use crate::controllers::conditions::whole_seconds;
-use crate::crd::{self, ConnectorStagedStatus, OperationState, StagedApplied, StagedOperation, StagedOperationType};
+use crate::crd::{self, ConnectorStagedStatus, OperationState, StagedApplied, StagedOperation};
 
 /// Reads the persisted state from a status.
 #[must_use]
@@ -29,10 +29,7 @@ pub fn persisted(status: &ConnectorStagedStatus) -> PersistedState {
             outcome: phase(&publication.outcome),
             at: publication.at.as_ref().map(|at| at.0).unwrap_or_default(),
         }),
-        deployable: status
-            .deployable
-            .as_ref()
-            .map(|deployable| Deployable { source: deployable.source.clone(), version: deployable.version }),
+        deployable: status.deployable.clone(),
         handled_request: status.handled_redeploy_request.clone(),
     }
 }
@@ -68,21 +65,13 @@ pub fn store(status: &mut ConnectorStagedStatus, persisted: &PersistedState) {
         outcome: word(*outcome).to_owned(),
         at: Some(Time(whole_seconds(*at))),
     });
-    status.deployable = deployable
-        .as_ref()
-        .map(|Deployable { source, version }| crd::StagedDeployable { source: source.clone(), version: *version });
+    status.deployable.clone_from(deployable);
     status.handled_redeploy_request.clone_from(handled_request);
 }
 
 fn operation(status_conversion: &StagedOperation) -> Operation {
     Operation {
-        kind: match status_conversion.operation_type {
-            StagedOperationType::Create => OperationKind::Create,
-            StagedOperationType::Update => OperationKind::Update,
-            StagedOperationType::Preview => OperationKind::Preview,
-            StagedOperationType::Publish => OperationKind::Publish,
-            StagedOperationType::Delete => OperationKind::Delete,
-        },
+        kind: status_conversion.operation_type,
         accepted: status_conversion.state == OperationState::Accepted,
         attempt: status_conversion.attempt,
         generation: status_conversion.generation,
@@ -111,13 +100,7 @@ fn stored_operation(operation: &Operation) -> StagedOperation {
         started_at,
     } = operation;
     StagedOperation {
-        operation_type: match kind {
-            OperationKind::Create => StagedOperationType::Create,
-            OperationKind::Update => StagedOperationType::Update,
-            OperationKind::Preview => StagedOperationType::Preview,
-            OperationKind::Publish => StagedOperationType::Publish,
-            OperationKind::Delete => StagedOperationType::Delete,
-        },
+        operation_type: *kind,
         state: if *accepted { OperationState::Accepted } else { OperationState::Planned },
         attempt: *attempt,
         generation: *generation,

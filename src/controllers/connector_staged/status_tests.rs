@@ -194,7 +194,7 @@ fn the_remote_is_fixed_once_it_may_have_the_connector() {
 #[test]
 fn the_event_of_an_operation_is_that_of_its_call() {
     for (outcome, expected) in [
-        (Outcome::Running(OperationKind::Update), false),
+        (Outcome::Running(OperationType::Update), false),
         (Outcome::Released, false),
         (Outcome::Busy, true),
         (Outcome::KeyTaken, true),

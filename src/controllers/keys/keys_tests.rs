@@ -148,7 +148,7 @@ fn rule_4_a_single_claimant_is_the_owner_and_is_not_enqueued_for_it() {
     assert!(world.enqueued().is_empty());
     world.keys.gone(&object_ref("one"));
     world.keys.gone(&ObjectRef::project("shop", "shop"));
-    let index = world.keys.lock();
+    let index = world.keys.index.lock();
     let empty = index.entries.is_empty() && index.places.is_empty() && index.users.is_empty();
     assert!(empty && index.projects.is_empty(), "nothing is kept of deleted objects: {index:?}");
 }

@@ -10,7 +10,6 @@ mod entry;
 mod index;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -24,6 +23,7 @@ use super::managed_kind;
 use super::object_ref::{Kind, ObjectRef};
 use super::project_object::ProjectObject;
 use crate::crd::shared::RemoteIdentity;
+use crate::mutex::Mutex;
 
 /// A key in a remote project, which only one resource can own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +124,7 @@ impl KeyOwnership {
     /// Returns whether a resource owns a remote record, or has begun an operation.
     #[must_use]
     pub fn holds(&self, object_ref: &ObjectRef) -> bool {
-        self.lock().entries.get(object_ref).is_some_and(|entry| entry.holds())
+        self.index.lock().entries.get(object_ref).is_some_and(|entry| entry.holds())
     }
 
     /// Records from a watch that a resource or project is deleted.
@@ -181,7 +181,7 @@ impl KeyOwnership {
     /// Returns every resource or project of the kind that the watches have shown, also one that cannot be deserialized.
     #[must_use]
     pub fn object_refs(&self, kind: Kind) -> Vec<ObjectRef> {
-        let index = self.lock();
+        let index = self.index.lock();
         match kind {
             Kind::Deployment | Kind::Staged => {
                 let all = index.entries.keys().chain(&index.unreadable);
@@ -201,7 +201,7 @@ impl KeyOwnership {
         let object_ref = managed_kind::object_ref(object);
         self.wrote(object);
         self.change(|index| index.announce(&object_ref, false));
-        let mut index = self.lock();
+        let mut index = self.index.lock();
         if index.missing_lists > 0 {
             index.early.insert(object_ref);
             return ClaimStatus::Unknown;
@@ -244,15 +244,11 @@ impl KeyOwnership {
     }
 
     fn change(&self, change: impl FnOnce(&mut Index) -> BTreeSet<ObjectRef>) {
-        let enqueued = change(&mut self.lock());
+        let enqueued = change(&mut self.index.lock());
         for object_ref in enqueued {
             // The receiver is gone only when the operator shuts down.
             let _ = self.enqueue.send(object_ref);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,7 +8,7 @@ use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
     RedeployAction,
 };
-use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi};
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
@@ -92,10 +92,6 @@ impl RegistryApi for GuardedClient {
 }
 
 impl StagedApi for GuardedClient {
-    fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
-        Box::pin(self.pass("queryConnectorsStaged", CallScope::Other, move || self.client.all_staged(query, page)))
-    }
-
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
         let call = move || self.client.stage(draft, send_before);
         Box::pin(self.pass("createConnectorStaged", CallScope::Other, call))

@@ -31,7 +31,6 @@ mod poller;
 mod registry;
 mod registry_cache;
 mod registry_reader;
-mod rights;
 mod round_robin;
 mod settings;
 mod state;

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use clock::{between, later};
-use connect_api::ErrorCode;
 use connect_api::error::Failure;
+use connect_api::{ErrorCode, RegistryApi as _};
 use futures::FutureExt;
 
 use super::*;
@@ -350,10 +350,10 @@ async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
         let bench = Bench::new(10, 16);
         bench.settle().await;
         bench.service.world().mood = Mood::Fails(error);
-        let registry = bench.remote.registry();
+        let api = bench.remote.api();
         for _ in 0..3 {
-            assert!(registry.search(&query, page).await.is_err(), "{case}");
-            assert!(bench.remote.api().connector(&Selector::Key("tax".into())).await.is_err(), "{case}");
+            assert!(api.search(&query, page).await.is_err(), "{case}");
+            assert!(api.connector(&Selector::Key("tax".into())).await.is_err(), "{case}");
         }
         assert!(bench.remote.enter(&object_ref(1), Purpose::Change).is_ok(), "{case}");
         assert!(matches!(bench.remote.health(), Health::Good { .. }), "{case}");

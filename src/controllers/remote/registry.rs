@@ -4,7 +4,7 @@
 //! that it does not know (`docs/security.md`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use clock::Clock;
 use connect_api::CommerceApi;
@@ -15,6 +15,7 @@ use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::tracker::ReconcileTracker;
+use crate::mutex::Mutex;
 
 /// The remotes of all `ConnectProject`s: one for each combination of address, project key and set of credentials,
 /// however many projects share it.
@@ -98,7 +99,7 @@ impl Remotes {
         settings: &Settings,
         made: Option<Arc<dyn Connection>>,
     ) -> Option<Arc<Remote>> {
-        let mut registry = self.lock();
+        let mut registry = self.registry.lock();
         let before = registry.by_project.get(project).cloned();
         let shared = registry.remotes.iter().map(|(remote, _)| remote).find(|remote| remote.is_reached_by(settings));
         let kept = before.as_ref().filter(|before| before.is_claimed_by(project, settings));
@@ -116,7 +117,7 @@ impl Remotes {
     /// Gives up the claim of `project`; the last one ends its tasks. Everything kept for resources of the project's
     /// namespace is removed, and they are enqueued.
     pub fn release(&self, project: &ObjectRef) {
-        let mut registry = self.lock();
+        let mut registry = self.registry.lock();
         if let Some(remote) = registry.by_project.remove(project) {
             Self::leave(&mut registry, project, &remote);
         }
@@ -125,7 +126,7 @@ impl Remotes {
     /// Returns the remote that `project` claimed.
     #[must_use]
     pub fn of(&self, project: &ObjectRef) -> Option<Arc<Remote>> {
-        self.lock().by_project.get(project).cloned()
+        self.registry.lock().by_project.get(project).cloned()
     }
 
     /// Returns the client of the HTTP API at `url`. All callers with the same settings share it, as long as one of them
@@ -134,12 +135,12 @@ impl Remotes {
     /// # Errors
     /// The sentence of [`ConnectFactory::commerce`].
     pub fn commerce(&self, settings: &Settings, url: &str) -> Result<Arc<dyn CommerceApi>, String> {
-        if let Some(client) = self.lock().commerce(settings, url) {
+        if let Some(client) = self.registry.lock().commerce(settings, url) {
             return Ok(client);
         }
         // Without the lock, as above; if two callers make a client at once, both use the first.
         let client = self.factory.commerce(settings, url)?;
-        let mut registry = self.lock();
+        let mut registry = self.registry.lock();
         if let Some(first) = registry.commerce(settings, url) {
             return Ok(first);
         }
@@ -149,7 +150,7 @@ impl Remotes {
 
     /// Removes all that any remote keeps for a resource.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        for (remote, _) in &self.lock().remotes {
+        for (remote, _) in &self.registry.lock().remotes {
             remote.forget(object_ref);
         }
     }
@@ -157,7 +158,7 @@ impl Remotes {
     /// Returns every object that any remote keeps something for, and every project that claims a remote.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
-        let registry = self.lock();
+        let registry = self.registry.lock();
         let kept = registry.remotes.iter().flat_map(|(remote, _)| remote.object_refs());
         kept.chain(registry.by_project.keys().cloned()).collect()
     }
@@ -191,10 +192,6 @@ impl Remotes {
             registry.remotes.retain(|(other, _)| !Arc::ptr_eq(other, remote));
             remote.close();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clock::{Clock, between, later};
 use connect_api::error::Failure;
@@ -25,6 +25,7 @@ use super::view::View;
 use super::{Connection, Health, NotAdmitted, Outage, OutageKind, Settings};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::tracker::ReconcileTracker;
+use crate::mutex::Mutex;
 
 /// Number of remotes that this process has opened; tells them apart, also after they closed.
 static OPENED: AtomicU64 = AtomicU64::new(0);
@@ -48,6 +49,7 @@ pub struct Remote {
     pub(super) lookup_notify: Notify,
     enqueue: UnboundedSender<ObjectRef>,
     pub(super) tracker: Arc<ReconcileTracker>,
+    // A panic of a holder leaves nothing half-done that matters: missing observations are read again.
     state: Mutex<RemoteState>,
 }
 
@@ -159,20 +161,8 @@ impl Remote {
     /// left in `retry_after`) and reports to it afterwards, so callers need not. Do not keep it for longer than one
     /// reconcile.
     #[must_use]
-    pub fn api(self: &Arc<Self>) -> Arc<dyn ConnectApi> {
-        Arc::new(self.guarded_client(Caller::Reconcile))
-    }
-
-    /// Returns the same client for the registry of connectors.
-    #[must_use]
-    pub fn registry(self: &Arc<Self>) -> Arc<dyn RegistryApi> {
-        Arc::new(self.guarded_client(Caller::Reconcile))
-    }
-
-    /// Returns the same client for staged connectors.
-    #[must_use]
-    pub fn staged(self: &Arc<Self>) -> Arc<dyn StagedApi> {
-        Arc::new(self.guarded_client(Caller::Reconcile))
+    pub fn api(self: &Arc<Self>) -> impl ConnectApi + RegistryApi + StagedApi + use<> {
+        self.guarded_client(Caller::Reconcile)
     }
 
     /// Requests a permit. A refused object joins the queue, once, and is enqueued when it may try again.
@@ -206,23 +196,23 @@ impl Remote {
     /// Identifies the credentials that the remote is called with now.
     #[must_use]
     pub fn login(&self) -> Login {
-        Login { remote: self.serial, client: self.lock().circuit_breaker.client() }
+        Login { remote: self.serial, client: self.state.lock().circuit_breaker.client() }
     }
 
     /// Returns the key of the project.
     pub(super) fn project_key(&self) -> String {
-        self.lock().settings.project_key.clone()
+        self.state.lock().settings.project_key.clone()
     }
 
     /// Returns the rate of its requests.
     pub(super) fn rate(&self) -> Rate {
-        self.lock().settings.requests_per_second
+        self.state.lock().settings.requests_per_second
     }
 
     /// Returns the health. Each change of its kind enqueues the projects that claim the remote.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.lock().circuit_breaker.health()
+        self.state.lock().circuit_breaker.health()
     }
 
     /// Removes all that is kept for `object_ref`: polls, pending reads and its place in the queue.
@@ -238,7 +228,7 @@ impl Remote {
 
     /// Returns every object that something is kept for: polls, pending reads or a place in the queue.
     pub(super) fn object_refs(&self) -> Vec<ObjectRef> {
-        let state = self.lock();
+        let state = self.state.lock();
         let watched = state.view.entries().map(|(object_ref, _)| object_ref);
         watched
             .chain(state.registry_cache.object_refs())
@@ -254,17 +244,17 @@ impl Remote {
     /// projects.
     #[must_use]
     pub fn has_answered(&self) -> bool {
-        self.lock().counted.is_some()
+        self.state.lock().counted.is_some()
     }
 
     /// Returns the scopes of the newest token; `None` before the first one.
     #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
-        self.lock().client.scopes()
+        self.state.lock().client.scopes()
     }
 
     pub(super) fn guarded_client(self: &Arc<Self>, caller: Caller) -> GuardedClient {
-        let state = self.lock();
+        let state = self.state.lock();
         GuardedClient {
             remote: Arc::clone(self),
             client: Arc::clone(&state.client),
@@ -281,7 +271,7 @@ impl Remote {
         client: u64,
     ) -> Result<Permit, ApiError> {
         let now = self.clock.now();
-        self.lock().circuit_breaker.admit(now, caller, scope, client).map_err(|outage| ApiError {
+        self.state.lock().circuit_breaker.admit(now, caller, scope, client).map_err(|outage| ApiError {
             operation,
             failure: Failure::HeldBack,
             // A status contains this message, and each attempt has another correlation id (rule 21).
@@ -336,7 +326,7 @@ impl Remote {
         object_ref: Option<&ObjectRef>,
         change: impl FnOnce(&mut RemoteState) -> T,
     ) -> T {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let before = state.face();
         let result = change(&mut state);
         let now = self.clock.now();
@@ -369,11 +359,6 @@ impl Remote {
             let _ = self.enqueue.send(object_ref);
         }
         result
-    }
-
-    /// Locks the state. A panic elsewhere leaves nothing half-done that matters: missing observations are read again.
-    fn lock(&self) -> MutexGuard<'_, RemoteState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,7 +13,7 @@ use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Extension, LogPage,
     Paged, RedeployAction, Subscription,
 };
-use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi};
 use connect_api::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -244,10 +244,6 @@ impl RegistryApi for Service {
 }
 
 impl StagedApi for Service {
-    fn all_staged<'a>(&'a self, _: &'a StagedQuery, _: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
-        unreachable!("no test here lists staged connectors")
-    }
-
     fn stage<'a>(&'a self, _: &'a ConnectorStagedDraft, _: Timestamp) -> Answer<'a, ConnectorStaged> {
         unreachable!("no test here stages")
     }

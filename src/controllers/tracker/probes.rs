@@ -13,7 +13,7 @@ impl ReconcileTracker {
     /// # Errors
     /// How many are complete, for users.
     pub fn lists(&self) -> Result<(), String> {
-        let state = self.lock();
+        let state = self.state.lock();
         if !state.started {
             return Err("the controllers have not started".to_owned());
         }
@@ -31,7 +31,7 @@ impl ReconcileTracker {
     pub fn loop_alive(&self) -> Result<(), String> {
         let beat = Duration::from_millis(self.beat.load(Ordering::Relaxed));
         let pause = self.clock.elapsed().saturating_sub(beat);
-        if self.lock().started && pause > LONGEST_PAUSE {
+        if self.state.lock().started && pause > LONGEST_PAUSE {
             return Err(format!("the main loop was not run for {} s", pause.as_secs()));
         }
         Ok(())
@@ -47,7 +47,7 @@ impl ReconcileTracker {
             let enqueued = Duration::from_millis(running.enqueued.load(Ordering::Relaxed));
             Some(now.saturating_sub(enqueued)).filter(|silence| *silence > LONGEST_SILENCE)
         };
-        let state = self.lock();
+        let state = self.state.lock();
         let hung: Vec<_> =
             state.running.values().filter_map(|running| Some((silent(running)?, &running.what))).collect();
         let Some((silence, what)) = hung.iter().max() else { return Ok(()) };
@@ -64,7 +64,7 @@ impl ReconcileTracker {
             return Ok(());
         }
         let now = self.clock.elapsed();
-        let state = self.lock();
+        let state = self.state.lock();
         for kind in Kind::ALL {
             let still = state.kinds.get(&kind).filter(|it| it.waiting > 0 && it.running == 0).map(|it| it.moved);
             let Some(moved) = still else { continue };

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
@@ -13,6 +13,7 @@ use reqwest::Client;
 use tokio::runtime::Handle;
 
 use super::Settings;
+use crate::mutex::Mutex;
 
 /// Pause between two lines of the log about a collector that does not accept spans.
 const REPORT_AGAIN: Duration = Duration::from_mins(10);
@@ -76,7 +77,7 @@ impl Failures {
     pub(super) fn report(&self, error: Option<String>) {
         let now = self.clock.elapsed();
         // A panic of another holder leaves at worst a wrong number.
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outage = self.outage.lock();
         let collector = &self.host;
         match error {
             Some(error) => {

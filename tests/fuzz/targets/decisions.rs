@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clock::{between, later};
 use connect_operator::controllers::connector_deployment::decide::{
-    AppliedResponse, Call, CallKind, Decision, Deletion, Outcome, QUIET_PERIOD, Response, Step, apply_response,
+    AppliedResponse, Call, CallKind, Decision, Outcome, QUIET_PERIOD, Response, Step, apply_response,
 };
 use connect_operator::controllers::connector_deployment::persisted::{
-    Observation, Operation, OperationKind, OperationState, Phase,
+    DeletionPolicy, Observation, Operation, OperationState, OperationType, Phase,
 };
 use connect_operator::controllers::digest::Comparison;
 
@@ -53,14 +53,14 @@ fn check(inputs: &Inputs, decision: &Decision) {
     }
     if intent.observe_only
         || (intent.suspended && intent.deletion.is_none())
-        || intent.deletion == Some(Deletion::Orphan)
+        || intent.deletion == Some(DeletionPolicy::Orphan)
     {
         assert!(!matches!(decision.step, Step::Send(_)), "nothing may be sent: {inputs:#?}\n{decision:#?}");
     }
     assert_ne!(decision.again, Some(Duration::ZERO), "no loop without a pause: {inputs:#?}\n{decision:#?}");
     if let (Outcome::Settled { phase, .. }, Some(operation)) = (decision.outcome, &decision.persisted.operation) {
-        let undeploys = operation.kind == OperationKind::Undeploy && intent.deletion.is_some();
-        let takes_down = undeploys || operation.kind == OperationKind::Recreate;
+        let undeploys = operation.kind == OperationType::Undeploy && intent.deletion.is_some();
+        let takes_down = undeploys || operation.kind == OperationType::Recreate;
         assert!(
             takes_down && phase == Phase::UndeployFailed,
             "settled, though an operation is in progress: {inputs:#?}\n{decision:#?}"
@@ -83,7 +83,7 @@ fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
     let again = before.is_some_and(|before| written.attempt == before.attempt.saturating_add(1));
     assert!(written.attempt == 1 || again, "attempts are counted: {}", context());
     assert_eq!(kind(call), written.kind, "{}", context());
-    assert_eq!(written.kind == OperationKind::Undeploy, inputs.intent.deletion.is_some(), "{}", context());
+    assert_eq!(written.kind == OperationType::Undeploy, inputs.intent.deletion.is_some(), "{}", context());
     if let CallKind::Redeploy { id, .. } | CallKind::Undeploy { id } | CallKind::Recreate { id } = &call.kind {
         assert_eq!(decision.persisted.id.as_ref(), Some(id), "{}", context());
     }
@@ -98,7 +98,7 @@ fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
             };
             assert!(free, "nothing is created while the key is in use: {}", context());
             assert!(!(call.first && is_planned_create(before)), "it may have been sent before: {}", context());
-            let recreates = before.is_some_and(|before| before.kind == OperationKind::Recreate);
+            let recreates = before.is_some_and(|before| before.kind == OperationType::Recreate);
             let replaces = is_planned_create(before) || recreates || inputs.intent.correct_drift;
             assert!(gone.is_none() || replaces, "created again only if requested: {}", context());
         }
@@ -117,7 +117,7 @@ fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
         }
         CallKind::Recreate { id } => {
             assert_eq!(inputs.persisted.id.as_ref(), Some(id), "no foreign deployment is undeployed: {}", context());
-            let begun = before.is_some_and(|before| before.kind == OperationKind::Recreate);
+            let begun = before.is_some_and(|before| before.kind == OperationType::Recreate);
             assert!(begun || inputs.intent.recreate, "only if requested: {}", context());
             assert!(inputs.wanted.is_some(), "the values of the create that follows are unknown: {}", context());
             return;
@@ -128,18 +128,18 @@ fn check_call(inputs: &Inputs, decision: &Decision, call: &Call) {
     assert_eq!(sent.digest.compare(&wanted.payload.digest), Comparison::Same, "{}", context());
 }
 
-fn kind(call: &Call) -> OperationKind {
+fn kind(call: &Call) -> OperationType {
     match call.kind {
-        CallKind::Create { .. } => OperationKind::Create,
-        CallKind::Redeploy { .. } => OperationKind::Redeploy,
-        CallKind::Undeploy { .. } => OperationKind::Undeploy,
-        CallKind::Recreate { .. } => OperationKind::Recreate,
+        CallKind::Create { .. } => OperationType::Create,
+        CallKind::Redeploy { .. } => OperationType::Redeploy,
+        CallKind::Undeploy { .. } => OperationType::Undeploy,
+        CallKind::Recreate { .. } => OperationType::Recreate,
     }
 }
 
 fn is_planned_create(operation: Option<&Operation>) -> bool {
     operation
-        .is_some_and(|operation| operation.kind == OperationKind::Create && operation.state == OperationState::Planned)
+        .is_some_and(|operation| operation.kind == OperationType::Create && operation.state == OperationState::Planned)
 }
 
 /// Whether the observed deployment belongs to the resource though its id is not stored: by the annotation, or by a
@@ -156,7 +156,7 @@ fn is_claimed(inputs: &Inputs, id: &str) -> bool {
 fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
     let context = || format!("{inputs:#?}\n{decision:#?}");
     assert!(inputs.intent.deletion.is_some(), "it is not being deleted: {}", context());
-    if inputs.intent.deletion == Some(Deletion::Orphan) || inputs.intent.observe_only {
+    if inputs.intent.deletion == Some(DeletionPolicy::Orphan) || inputs.intent.observe_only {
         return;
     }
     let Some(operation) = &inputs.persisted.operation else {
@@ -173,7 +173,7 @@ fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
     if inputs.persisted.id.is_some() {
         let known =
             operation.state == OperationState::Accepted || inputs.transient.undeployed == Some(operation.attempt);
-        let accepted = operation.kind == OperationKind::Undeploy && known;
+        let accepted = operation.kind == OperationType::Undeploy && known;
         assert!(accepted, "no DELETE was answered: {}", context());
         let there =
             matches!(&inputs.observation, Observation::Present(seen) if Some(&seen.id) == inputs.persisted.id.as_ref());
@@ -185,10 +185,10 @@ fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &Appl
     let context = || format!("{call:?} {answer:?} {:#?}\n{outcome:#?}", inputs.persisted);
     let kind = kind(call);
     if outcome.remove_finalizer {
-        assert_eq!((kind, answer), (OperationKind::Undeploy, &Response::NotFound), "{}", context());
+        assert_eq!((kind, answer), (OperationType::Undeploy, &Response::NotFound), "{}", context());
     }
     if outcome.key_taken {
-        assert!(call.first && kind == OperationKind::Create && *answer == Response::Duplicate, "{}", context());
+        assert!(call.first && kind == OperationType::Create && *answer == Response::Duplicate, "{}", context());
     }
     if *answer == Response::Unknown {
         assert_eq!((&outcome.persisted, &outcome.transient), (&inputs.persisted, &inputs.transient), "{}", context());
@@ -198,7 +198,7 @@ fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &Appl
         Some(operation) => {
             let accepted = matches!(answer, Response::Accepted(_));
             // The acceptance of a deletion stays in memory.
-            let deleted = accepted && operation.kind == OperationKind::Undeploy;
+            let deleted = accepted && operation.kind == OperationType::Undeploy;
             let undeployed = if deleted { Some(operation.attempt) } else { inputs.transient.undeployed };
             assert_eq!(outcome.transient.undeployed, undeployed, "{}", context());
             assert_eq!(operation.state == OperationState::Accepted, accepted && !deleted, "{}", context());

@@ -21,7 +21,7 @@ pub(crate) fn files(data: &[u8]) {
     let _ = (Variant::default().set(text), parse_duration(text));
     let _ = serde_saphyr::from_str::<ConnectProject>(text);
     if let Ok(object) = serde_saphyr::from_str::<ConnectorDeployment>(text) {
-        let _ = (object.spec.effective_interval(), object.spec.effective_deletion_policy());
+        let _ = (object.spec.effective_interval(), object.spec.deletion_policy_of(None));
     }
 }
 

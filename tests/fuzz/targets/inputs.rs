@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clock::later;
 use connect_operator::controllers::connector_deployment::decide::{
-    Accepted, Ahead, Cause, Change, Decision, Deletion, DesiredPayload, Input, Intent, Pause, Refused, Response,
-    Resting, TransientState, Version, decide,
+    Accepted, Ahead, Cause, Change, Decision, DesiredPayload, Input, Intent, Pause, Refused, Response, Resting,
+    TransientState, Version, decide,
 };
 use connect_operator::controllers::connector_deployment::persisted::{
-    Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationKind, OperationState,
-    Payload, PersistedState, Phase, Source, Sources,
+    Applied, ConnectorName, DeletionPolicy, Identity, Observation, ObservedDeployment, Operation, OperationState,
+    OperationType, Payload, PersistedState, Phase, Source, Sources,
 };
 use connect_operator::controllers::digest::Digest;
 use connect_operator::controllers::tags::{Item, Tags, UNKNOWN};
@@ -186,10 +186,10 @@ impl Generator<'_, '_> {
     fn operation(&mut self) -> Operation {
         Operation {
             kind: self.bytes.one(&[
-                OperationKind::Create,
-                OperationKind::Redeploy,
-                OperationKind::Undeploy,
-                OperationKind::Recreate,
+                OperationType::Create,
+                OperationType::Redeploy,
+                OperationType::Undeploy,
+                OperationType::Recreate,
             ]),
             state: self.bytes.one(&[OperationState::Planned, OperationState::Accepted]),
             attempt: self.bytes.one(&[1, 2, 7, 40, u32::MAX - 7, 0]),
@@ -249,7 +249,7 @@ impl Generator<'_, '_> {
             },
             remote_id: (flags & 1 == 1).then(|| self.id()),
             redeploy_request: self.request(),
-            deletion: self.bytes.one(&[None, None, Some(Deletion::Undeploy), Some(Deletion::Orphan)]),
+            deletion: self.bytes.one(&[None, None, Some(DeletionPolicy::Delete), Some(DeletionPolicy::Orphan)]),
             adopt: flags & 2 == 2,
             observe_only: rarely(self.bytes),
             suspended: rarely(self.bytes),

@@ -166,7 +166,7 @@ impl Checker {
         life.alive = !change.deleted;
         life.observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
         life.corrected |= object.spec.drift.policy == DriftPolicy::Correct;
-        let kept = object.spec.effective_deletion_policy() == DeletionPolicy::Orphan
+        let kept = object.spec.deletion_policy_of(None) == DeletionPolicy::Orphan
             || object.spec.management_policy == ManagementPolicy::ObserveOnly;
         life.may_leave |= kept && object.metadata.deletion_timestamp.is_some();
         let before = std::mem::replace(&mut life.status, status.clone());

@@ -37,7 +37,7 @@ fn forbidden(object: &ConnectorDeployment, kind: OperationType, gone: bool) -> O
     match kind {
         OperationType::Undeploy if !going => Some("it is not being deleted"),
         OperationType::Undeploy => {
-            (spec.effective_deletion_policy() == DeletionPolicy::Orphan).then_some("its deployment must be orphaned")
+            (spec.deletion_policy_of(None) == DeletionPolicy::Orphan).then_some("its deployment must be orphaned")
         }
         _ if going => Some("it is being deleted"),
         _ if spec.suspend => Some("it is suspended"),

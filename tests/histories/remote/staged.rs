@@ -1,9 +1,9 @@
 //! The API of staged connectors at the remote, from their creation to their publication.
 
 use connect_api::Selector;
-use connect_api::api::{Answer, PageRequest};
-use connect_api::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction, Paged};
-use connect_api::registry::{StagedApi, StagedQuery};
+use connect_api::api::Answer;
+use connect_api::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, ConnectorUpdateAction};
+use connect_api::registry::StagedApi;
 use dev_server::World;
 use jiff::Timestamp;
 
@@ -15,10 +15,6 @@ fn projects() -> [String; 1] {
 }
 
 impl StagedApi for Line {
-    fn all_staged<'a>(&'a self, _: &'a StagedQuery, _: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
-        unreachable!("no controller lists staged connectors")
-    }
-
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
         let draft = draft.clone();
         let name = format!("stage {}", draft.key.as_deref().unwrap_or_default());

@@ -1,5 +1,6 @@
 //! Registry and staged connectors: what each operation sends, how it interprets the answer, and lists over many pages.
 
+use connect_api::HttpConnect;
 use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::error::{ApiError, Effect, Failure};
 use connect_api::model::{
@@ -78,7 +79,7 @@ fn narrow() -> ConnectorQuery {
 }
 
 /// Sends every operation once, in a fixed order; returns the result of each.
-async fn send_all(api: &(impl ConnectApi + RegistryApi + StagedApi)) -> Vec<Result<bool, ApiError>> {
+async fn send_all(api: &HttpConnect) -> Vec<Result<bool, ApiError>> {
     let query = StagedQuery { is_private: Some(true), integration_types: vec!["tax".into()], sort: words(&["a", "b"]) };
     let found = |answer: Result<Option<_>, ApiError>| answer.map(|found: Option<_>| found.is_some());
     vec![
@@ -280,7 +281,7 @@ async fn changes_are_sent_in_time_or_not_at_all_and_lost_answers_leave_the_resul
 
     let (address, _socket) = closed_port();
     let nobody = settings(&format!("http://{address}"), &remote.url());
-    let api = connect_api::HttpConnect::new(nobody, clock::Clock::system());
+    let api = HttpConnect::new(nobody, clock::Clock::system());
     let error = api.expect("a client").stage(&draft(), no_hurry()).await.expect_err("nothing listens");
     assert_eq!((error.failure.clone(), error.effect()), (Failure::NotSent, Effect::None));
 }

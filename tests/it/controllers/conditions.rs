@@ -1,7 +1,7 @@
 //! The reported conditions of each outcome: the reason, and a helpful message.
 
 use connect_operator::controllers::connector_deployment::decide::Outcome;
-use connect_operator::controllers::connector_deployment::persisted::{OperationKind, Phase};
+use connect_operator::controllers::connector_deployment::persisted::{OperationType, Phase};
 use connect_operator::controllers::connector_deployment::status::ready_condition;
 use connect_operator::controllers::reason::{ConditionState, Reason};
 use connect_operator::crd::ReportEntry;
@@ -97,21 +97,21 @@ fn rule_19_stalled_needs_a_user_and_its_message_names_the_remedy() {
     for (case, verdict, reason, state, words) in [
         (
             "creating",
-            Outcome::Running(OperationKind::Create),
+            Outcome::Running(OperationType::Create),
             Reason::Creating,
             ConditionState::Progressing,
             "being created",
         ),
         (
             "redeploying",
-            Outcome::Running(OperationKind::Redeploy),
+            Outcome::Running(OperationType::Redeploy),
             Reason::Redeploying,
             ConditionState::Progressing,
             "being redeployed",
         ),
         (
             "undeploying",
-            Outcome::Running(OperationKind::Undeploy),
+            Outcome::Running(OperationType::Undeploy),
             Reason::Undeploying,
             ConditionState::Progressing,
             "being undeployed",

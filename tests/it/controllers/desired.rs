@@ -6,7 +6,7 @@ use connect_operator::controllers::conditions::ConditionUpdate;
 use connect_operator::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
 use connect_operator::controllers::connector_deployment::desired::{Content, Contents, Desired, from_spec};
 use connect_operator::controllers::connector_deployment::persisted::{
-    Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Source, Sources,
+    Applied, Operation, OperationState, OperationType, PersistedState, Phase, Source, Sources,
 };
 use connect_operator::controllers::connector_deployment::value_from::references;
 use connect_operator::controllers::reason::Reason;
@@ -21,7 +21,7 @@ use super::resource;
 /// Returns a create that was accepted.
 fn creating() -> Operation {
     Operation {
-        kind: OperationKind::Create,
+        kind: OperationType::Create,
         state: OperationState::Accepted,
         attempt: 1,
         generation: 1,

@@ -2,16 +2,14 @@
 
 use connect_api::Selector;
 use connect_operator::controllers::conditions::ConditionUpdate;
-use connect_operator::controllers::connector_deployment::decide::Deletion;
 use connect_operator::controllers::connector_deployment::intent::{
     Target, deletion, desired_identity, ignored, intent, kind, target,
 };
 use connect_operator::controllers::connector_deployment::persisted::ConnectorName;
-use connect_operator::controllers::context::Project;
+use connect_operator::controllers::context::{Project, StagedConnector};
 use connect_operator::controllers::object::request;
 use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::remote::RegistryKey;
-use connect_operator::controllers::staged_connectors::StagedConnector;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
 use connect_operator::names;
@@ -134,12 +132,16 @@ fn a_staged_ref_resolves_to_the_result_of_its_connector_staged() {
 fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
     let policy = |policy: &str| json!({"deletionPolicy": policy});
     for (case, spec, expected) in [
-        ("by default", json!({}), Deletion::Undeploy),
-        ("of production by default", json!({"type": "production"}), Deletion::Orphan),
-        ("Delete of production", json!({"type": "production", "deletionPolicy": "Delete"}), Deletion::Undeploy),
-        ("Orphan", policy("Orphan"), Deletion::Orphan),
-        ("only observed", json!({"managementPolicy": "ObserveOnly", "deletionPolicy": "Delete"}), Deletion::Orphan),
-        ("suspended", json!({"suspend": true}), Deletion::Undeploy),
+        ("by default", json!({}), DeletionPolicy::Delete),
+        ("of production by default", json!({"type": "production"}), DeletionPolicy::Orphan),
+        ("Delete of production", json!({"type": "production", "deletionPolicy": "Delete"}), DeletionPolicy::Delete),
+        ("Orphan", policy("Orphan"), DeletionPolicy::Orphan),
+        (
+            "only observed",
+            json!({"managementPolicy": "ObserveOnly", "deletionPolicy": "Delete"}),
+            DeletionPolicy::Orphan,
+        ),
+        ("suspended", json!({"suspend": true}), DeletionPolicy::Delete),
     ] {
         let mut object = resource(&spec);
         assert_eq!(deletion(&object, None), None, "{case}: not deleted");
@@ -151,12 +153,17 @@ fn rules_20_22_and_23_what_a_deletion_does_to_the_remote() {
 #[test]
 fn rule_23_an_install_may_have_another_default_which_the_spec_overrides() {
     for (case, spec, install, expected) in [
-        ("sandbox", json!({}), None, Deletion::Undeploy),
-        ("sandbox, kept by the install", json!({}), Some(DeletionPolicy::Orphan), Deletion::Orphan),
-        ("production", json!({"type": "production"}), None, Deletion::Orphan),
-        ("production, not kept", json!({"type": "production"}), Some(DeletionPolicy::Delete), Deletion::Undeploy),
-        ("written", json!({"deletionPolicy": "Delete"}), Some(DeletionPolicy::Orphan), Deletion::Undeploy),
-        ("only observed", json!({"managementPolicy": "ObserveOnly"}), Some(DeletionPolicy::Delete), Deletion::Orphan),
+        ("sandbox", json!({}), None, DeletionPolicy::Delete),
+        ("sandbox, kept by the install", json!({}), Some(DeletionPolicy::Orphan), DeletionPolicy::Orphan),
+        ("production", json!({"type": "production"}), None, DeletionPolicy::Orphan),
+        ("production, not kept", json!({"type": "production"}), Some(DeletionPolicy::Delete), DeletionPolicy::Delete),
+        ("written", json!({"deletionPolicy": "Delete"}), Some(DeletionPolicy::Orphan), DeletionPolicy::Delete),
+        (
+            "only observed",
+            json!({"managementPolicy": "ObserveOnly"}),
+            Some(DeletionPolicy::Delete),
+            DeletionPolicy::Orphan,
+        ),
     ] {
         let mut object = resource(&spec);
         assert_eq!(deletion(&object, install), None, "{case}: not deleted");

@@ -6,7 +6,7 @@ use connect_api::mask::{LEFT_OUT, Masker};
 use connect_api::model::Deployment;
 use connect_operator::controllers::conditions::ConditionUpdate;
 use connect_operator::controllers::connector_deployment::persisted::{
-    Applied, Operation, OperationKind, OperationState, PersistedState, Phase, Sources,
+    Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
 };
 use connect_operator::controllers::connector_deployment::status::{
     Comparison, DeploymentFacts, DesiredIdentity, Newer, Release, Texts, of_redeploy, summarize,
@@ -361,7 +361,7 @@ fn rule_19_reconciling_and_stalled_exist_only_while_true() {
 #[test]
 fn rule_3_the_project_of_a_deployment_is_fixed_once_an_own_deployment_may_exist() {
     let operation = Operation {
-        kind: OperationKind::Create,
+        kind: OperationType::Create,
         state: OperationState::Planned,
         attempt: 1,
         generation: 1,

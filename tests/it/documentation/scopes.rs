@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use connect_api::routes::OPERATIONS;
-use connect_api::scopes::{Right, Task};
+use connect_api::scopes::{MANAGE_PROJECT, Right};
 use dev_server::DESCRIPTION;
 
 use crate::golden::assert_golden_parts;
@@ -18,6 +18,63 @@ const PAGES: &[&str] =
     &["docs", "charts", "deploy", "examples", "crds", "README.md", "CHANGELOG.md", "crates/dev-server/src"];
 /// Files whose messages may name scopes directly: the table, and sentences that a page repeats.
 const TABLES: &[&str] = &["connect-api/scopes.rs", "controllers/reason.rs"];
+
+/// A task for which a user creates an API client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Task {
+    /// What the task is, as the end of a sentence.
+    purpose: &'static str,
+    /// The rights that the task needs; all of them are required.
+    rights: &'static [Right],
+}
+
+impl Task {
+    /// The tasks for which the documentation lists scopes.
+    const ALL: [Self; 6] = [
+        Self { purpose: "to deploy connectors", rights: &[Right::ManageDeployments, Right::ViewConnectors] },
+        Self {
+            purpose: "to deploy connectors, including those whose API client is generated",
+            rights: &[Right::ManageDeployments, Right::ViewConnectors, Right::GenerateApiClients],
+        },
+        Self { purpose: "to observe deployments", rights: &[Right::ViewDeployments, Right::ViewConnectors] },
+        Self { purpose: "to stage and publish connectors", rights: &[Right::ManageConnectors] },
+        Self {
+            purpose: "to stage connectors and deploy them as previews",
+            rights: &[Right::ManageConnectors, Right::ManageDeployments],
+        },
+        Self {
+            purpose: "to look up the resources in `spec.verify`",
+            rights: &[Right::ReadExtensions, Right::ReadSubscriptions],
+        },
+    ];
+
+    /// Returns the scopes that allow the task and as little else as possible.
+    fn least(self) -> Vec<&'static str> {
+        self.rights.iter().filter_map(|right| right.scopes().last().copied()).collect()
+    }
+
+    /// Returns the scopes that allow the task with [`MANAGE_PROJECT`]: that scope and those that it does not include.
+    fn with_manage_project(self) -> Vec<&'static str> {
+        let beside = self.rights.iter().filter(|right| !right.scopes().contains(&MANAGE_PROJECT));
+        std::iter::once(MANAGE_PROJECT).chain(beside.filter_map(|right| right.scopes().last().copied())).collect()
+    }
+}
+
+#[test]
+fn a_task_has_its_least_scopes_and_those_beside_manage_project() {
+    for task in Task::ALL {
+        for scopes in [task.least(), task.with_manage_project()] {
+            let scopes: Vec<_> = scopes.iter().map(|scope| format!("{scope}:shop")).collect();
+            let granted = || scopes.iter().map(String::as_str);
+            assert!(task.rights.iter().all(|right| right.is_granted(granted(), "shop")), "{task:?}: {scopes:?}");
+            for one in &scopes {
+                let others: Vec<_> = granted().filter(|other| other != one).collect();
+                let enough = task.rights.iter().all(|right| right.is_granted(others.iter().copied(), "shop"));
+                assert!(!enough, "{task:?} does not need {one}");
+            }
+        }
+    }
+}
 
 #[test]
 fn the_page_of_connectproject_names_the_scopes_of_each_right_and_task() {

@@ -9,7 +9,7 @@ use connect_api::model::DeploymentStatus;
 use connect_api::{ApiError, http::HttpConnect};
 use connect_operator::controllers::connector_deployment::act;
 use connect_operator::controllers::connector_deployment::decide::{AppliedResponse, Outcome, Response};
-use connect_operator::controllers::connector_deployment::persisted::{OperationKind, OperationState};
+use connect_operator::controllers::connector_deployment::persisted::{OperationState, OperationType};
 use connect_operator::controllers::connector_deployment::status;
 use connect_operator::controllers::problem;
 use connect_operator::controllers::reason::Reason;
@@ -147,9 +147,9 @@ pub(super) struct Cell {
 pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
     let clock = Clock::stepped(START.parse().unwrap());
     let kind = match operation {
-        Operation::Create | Operation::CreateUnscoped => OperationKind::Create,
-        Operation::Redeploy | Operation::TokenToChange => OperationKind::Redeploy,
-        Operation::Undeploy => OperationKind::Undeploy,
+        Operation::Create | Operation::CreateUnscoped => OperationType::Create,
+        Operation::Redeploy | Operation::TokenToChange => OperationType::Redeploy,
+        Operation::Undeploy => OperationType::Undeploy,
         Operation::List
         | Operation::ById
         | Operation::ByKey
@@ -229,22 +229,22 @@ fn found<T>(answer: Result<Option<T>, ApiError>) -> Result<bool, ApiError> {
 }
 
 /// Begins a change, makes its call fail, and follows it to its end: it happened once, whatever the fault.
-async fn change(operation: Operation, kind: OperationKind, clock: Clock, fault: &Fault) -> Cell {
+async fn change(operation: Operation, kind: OperationType, clock: Clock, fault: &Fault) -> Cell {
     let paths = match operation {
         Operation::CreateUnscoped => DeploymentPaths::Unscoped,
         _ => DeploymentPaths::Project,
     };
     let mut desk = match kind {
-        OperationKind::Create => Desk::new(paths, clock, fault).await,
-        OperationKind::Redeploy | OperationKind::Undeploy | OperationKind::Recreate => {
+        OperationType::Create => Desk::new(paths, clock, fault).await,
+        OperationType::Redeploy | OperationType::Undeploy | OperationType::Recreate => {
             Desk::live(paths, clock, fault).await
         }
     };
     match kind {
-        OperationKind::Create => {}
-        OperationKind::Redeploy => desk.rotate(),
-        OperationKind::Undeploy => desk.delete(),
-        OperationKind::Recreate => unreachable!("its calls are those of an undeploy and of a create"),
+        OperationType::Create => {}
+        OperationType::Redeploy => desk.rotate(),
+        OperationType::Undeploy => desk.delete(),
+        OperationType::Recreate => unreachable!("its calls are those of an undeploy and of a create"),
     }
     let (sent_at, call) = sent(&mut desk, operation, fault).await;
     let (done, outcome) = &*call;
@@ -286,7 +286,7 @@ async fn sent(desk: &mut Desk, operation: Operation, fault: &Fault) -> (Timestam
         let sent_at = desk.clock.now();
         let (api, client) = (desk.remote.api(), desk.client.clone());
         let wrong = async |dev: &mut DevServer| go_wrong(dev, &client, operation, fault).await;
-        match desk.turn(&*api, wrong).await {
+        match desk.turn(&api, wrong).await {
             Turn::Sent(call) => return (sent_at, call),
             Turn::Rest(_, Some(again)) => desk.pass(again),
             Turn::Rest(verdict, None) => panic!("{}: {verdict:?} before the call", fault.name),
@@ -304,13 +304,13 @@ fn about(time: Duration) -> Duration {
 }
 
 /// Checks for one deployment after a create, one more redeploy after a redeploy, none after an undeploy.
-pub(super) fn happened_once(desk: &Desk, kind: OperationKind, case: &str) {
+pub(super) fn happened_once(desk: &Desk, kind: OperationType, case: &str) {
     let all = desk.dev.world().all(desk.dev.now());
     let found: Vec<_> = all.iter().map(|live| (live.version, live.status.clone())).collect();
     let expected = match kind {
-        OperationKind::Create => vec![(1, DeploymentStatus::Deployed)],
-        OperationKind::Redeploy => vec![(2, DeploymentStatus::Deployed)],
-        OperationKind::Undeploy | OperationKind::Recreate => Vec::new(),
+        OperationType::Create => vec![(1, DeploymentStatus::Deployed)],
+        OperationType::Redeploy => vec![(2, DeploymentStatus::Deployed)],
+        OperationType::Undeploy | OperationType::Recreate => Vec::new(),
     };
     assert_eq!(found, expected, "{kind:?}, {case}: {:?}", desk.dev.counts());
 }

@@ -22,7 +22,7 @@ use connect_operator::controllers::connector_deployment::desired::{self, Content
 use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
 use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
 use connect_operator::controllers::connector_deployment::persisted::{
-    OperationKind, OperationState, PersistedState, Source,
+    OperationState, OperationType, PersistedState, Source,
 };
 use connect_operator::controllers::connector_deployment::status::DesiredIdentity;
 use connect_operator::controllers::connector_deployment::status_conversion::store;
@@ -368,7 +368,7 @@ impl Desk {
     /// Reads as `observe` does, but without the shared view.
     async fn observation(&self) -> Result<RecordRead, ApiError> {
         let creating = self.persisted.operation.as_ref().is_some_and(|operation| {
-            operation.kind == OperationKind::Create && operation.state == OperationState::Planned
+            operation.kind == OperationType::Create && operation.state == OperationState::Planned
         });
         let selector = match &self.persisted.id {
             Some(id) if !creating => Selector::Id(id.clone()),

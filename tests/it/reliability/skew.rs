@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use clock::{Clock, later};
-use connect_operator::controllers::connector_deployment::persisted::{OperationKind, OperationState};
+use connect_operator::controllers::connector_deployment::persisted::{OperationState, OperationType};
 use dev_server::{Fault, FaultAnswer};
 use jiff::{SignedDuration, Timestamp};
 
@@ -31,16 +31,16 @@ async fn a_service_whose_clock_is_an_hour_wrong_loses_neither_tokens_nor_calls()
         let life = async {
             let mut desk = Desk::with_clocks(clock.clone(), Clock::stepped(theirs)).await;
             desk.follow_to_the_end().await;
-            happened_once(&desk, OperationKind::Create, case);
+            happened_once(&desk, OperationType::Create, case);
             // The token expires by the service's clock, and is renewed earlier by the operator's.
             desk.pass(TOKEN_LIFETIME);
             desk.rotate();
             desk.follow_to_the_end().await;
-            happened_once(&desk, OperationKind::Redeploy, case);
+            happened_once(&desk, OperationType::Redeploy, case);
             desk.pass(TOKEN_LIFETIME);
             desk.delete();
             desk.follow_to_the_end().await;
-            happened_once(&desk, OperationKind::Undeploy, case);
+            happened_once(&desk, OperationType::Undeploy, case);
             let refused = desk.dev.calls().into_iter().filter(|call| call.status == 401).count();
             let counts = desk.dev.counts();
             assert_eq!((refused, counts["token"]), (0, 3), "{case}: {counts:?}");
@@ -79,11 +79,11 @@ enum Change {
 }
 
 impl Change {
-    fn call(self) -> (OperationKind, &'static str) {
+    fn call(self) -> (OperationType, &'static str) {
         match self {
-            Self::Create => (OperationKind::Create, "createDeployment"),
-            Self::Value | Self::Secret => (OperationKind::Redeploy, "updateDeploymentById"),
-            Self::Deletion => (OperationKind::Undeploy, "deleteDeploymentById"),
+            Self::Create => (OperationType::Create, "createDeployment"),
+            Self::Value | Self::Secret => (OperationType::Redeploy, "updateDeploymentById"),
+            Self::Deletion => (OperationType::Undeploy, "deleteDeploymentById"),
         }
     }
 

@@ -29,6 +29,15 @@ impl HttpConnect {
         let reply = self.call(&call).await.map_err(|failed| failed.error)?;
         page(&call, &reply, answer::paged(&reply.body))
     }
+
+    /// `queryConnectorsStaged`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted
+    /// from `results` but included in `count`. No controller lists staged connectors, so it belongs to no trait.
+    ///
+    /// # Errors
+    /// Those of the operations of [`StagedApi`].
+    pub async fn all_staged(&self, query: &StagedQuery, page: PageRequest) -> Result<Paged<ConnectorStaged>, ApiError> {
+        self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page, false).await
+    }
 }
 
 impl RegistryApi for HttpConnect {
@@ -38,10 +47,6 @@ impl RegistryApi for HttpConnect {
 }
 
 impl StagedApi for HttpConnect {
-    fn all_staged<'a>(&'a self, query: &'a StagedQuery, page: PageRequest) -> Answer<'a, Paged<ConnectorStaged>> {
-        Box::pin(self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page, false))
-    }
-
     fn stage<'a>(&'a self, draft: &'a ConnectorStagedDraft, send_before: Timestamp) -> Answer<'a, ConnectorStaged> {
         Box::pin(self.one(Call {
             method: Method::POST,

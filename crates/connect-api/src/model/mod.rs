@@ -3,7 +3,6 @@
 //! Decoding is lenient (see [`super::lenient`]); encoding follows the strict form of the contract. Secured values are
 //! `SecretString`s, so that neither `Debug` nor an error shows them. See [`super::api`] for the operations.
 
-mod action;
 mod commerce;
 mod connector;
 mod deployment;
@@ -16,7 +15,6 @@ mod staged_update;
 mod values;
 mod words;
 
-pub use action::ActionError;
 pub use commerce::{Destination, Extension, Subscription};
 pub use connector::{
     Connector, ConnectorApiClient, Creator, DeclaredApplication, DeclaredGlobal, Repository, SecuredKey, StandardKey,

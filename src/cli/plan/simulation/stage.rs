@@ -7,7 +7,7 @@ use super::Inputs;
 use crate::controllers::connector_deployment::decide::{self, Decision, DesiredPayload, Input, Step, TransientState};
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::persisted::{
-    Applied, Observation, OperationKind, PersistedState, Phase, Sources,
+    Applied, Observation, OperationType, PersistedState, Phase, Sources,
 };
 use crate::controllers::connector_deployment::status_conversion;
 use crate::controllers::digest::Comparison;
@@ -78,7 +78,7 @@ impl Stage {
                 sources: payload.sources.clone(),
                 at: now,
             });
-            if operation.kind == OperationKind::Create
+            if operation.kind == OperationType::Create
                 && let Observation::Present(seen) = &self.observation
             {
                 self.persisted.id = Some(seen.id.clone());

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::persisted::{OperationKind, OperationState, PersistedState, Phase};
+use super::super::persisted::{OperationState, OperationType, PersistedState, Phase};
 use super::{Call, Cause, Pause, Refused, TransientState};
 use crate::controllers::operations;
 
@@ -39,35 +39,35 @@ pub fn apply_response(
     };
     let Some(operation) = &mut applied.persisted.operation else { return applied };
     let kind = operation.kind;
-    let takes_down = matches!(kind, OperationKind::Undeploy | OperationKind::Recreate);
-    let cause = cause.filter(|_| kind != OperationKind::Undeploy);
+    let takes_down = matches!(kind, OperationType::Undeploy | OperationType::Recreate);
+    let cause = cause.filter(|_| kind != OperationType::Undeploy);
     match answer {
         Response::Accepted(Accepted { id, phase }) => {
-            if kind == OperationKind::Undeploy {
+            if kind == OperationType::Undeploy {
                 // Lost with this process, it costs another DELETE.
                 applied.transient.undeployed = Some(operation.attempt);
             } else {
                 operation.state = OperationState::Accepted;
                 operation.seen_busy |= phase.is_busy();
             }
-            if kind == OperationKind::Create {
+            if kind == OperationType::Create {
                 applied.persisted.id = Some(id.clone());
             }
             applied.persisted.unverified &= takes_down;
             applied.transient.refused = None;
             applied.transient.pause = None;
         }
-        Response::NotFound if kind == OperationKind::Undeploy => applied.remove_finalizer = true,
+        Response::NotFound if kind == OperationType::Undeploy => applied.remove_finalizer = true,
         // The deployment does not exist any more: the create follows.
-        Response::NotFound if kind == OperationKind::Recreate => operation.state = OperationState::Accepted,
+        Response::NotFound if kind == OperationType::Recreate => operation.state = OperationState::Accepted,
         Response::Unknown => {}
-        Response::Duplicate if kind == OperationKind::Create => {
+        Response::Duplicate if kind == OperationType::Create => {
             if call.first {
                 settle(&mut applied, call);
                 applied.key_taken = true;
             }
         }
-        Response::NotFound if kind == OperationKind::Redeploy => passing(&mut applied, call, now),
+        Response::NotFound if kind == OperationType::Redeploy => passing(&mut applied, call, now),
         Response::Retryable => passing(&mut applied, call, now),
         Response::Refused | Response::Duplicate | Response::NotFound => {
             settle(&mut applied, call);
@@ -84,7 +84,7 @@ fn settle(applied: &mut AppliedResponse, call: &Call) {
         // Rule 15: nothing was moved to the latest version either.
         applied.transient.followed = None;
         // The create was to replace a deployment that is gone, so this resource has no deployment any more.
-        if begun.is_some_and(|operation| operation.kind == OperationKind::Create) {
+        if begun.is_some_and(|operation| operation.kind == OperationType::Create) {
             applied.persisted.id = None;
             applied.persisted.applied = None;
         }

@@ -5,19 +5,19 @@
 use std::time::Duration;
 
 use super::super::persisted::{
-    Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
+    DeletionPolicy, Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState,
 };
 use super::taking_down::{self, UNDEPLOY};
-use super::{Decision, Deletion, Input, Outcome, QUIET_PERIOD};
+use super::{Decision, Input, Outcome, QUIET_PERIOD};
 use crate::controllers::operations::left;
 
-pub(super) fn decide(input: &Input<'_>, deletion: Deletion) -> Decision {
-    if deletion == Deletion::Orphan || input.intent.observe_only {
+pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
+    if deletion == DeletionPolicy::Orphan || input.intent.observe_only {
         return input.remove_finalizer();
     }
     match (&input.persisted.id, &input.persisted.operation, input.observation) {
         (_, Some(operation), _)
-            if operation.kind == OperationKind::Create && operation.state == OperationState::Planned =>
+            if operation.kind == OperationType::Create && operation.state == OperationState::Planned =>
         {
             outstanding_create(input, operation)
         }
@@ -36,7 +36,7 @@ fn restored(input: &Input<'_>, observed: &ObservedDeployment) -> bool {
 }
 
 fn is_accepted(operation: &Operation) -> bool {
-    operation.kind == OperationKind::Undeploy && operation.state == OperationState::Accepted
+    operation.kind == OperationType::Undeploy && operation.state == OperationState::Accepted
 }
 
 /// A create of this resource may still arrive: absence, or another client's deployment, counts only after the quiet
@@ -53,7 +53,7 @@ fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
     if age >= QUIET_PERIOD {
         return input.remove_finalizer();
     }
-    input.no_op(Outcome::Running(OperationKind::Undeploy), Some(left(age, QUIET_PERIOD).min(Duration::from_secs(10))))
+    input.no_op(Outcome::Running(OperationType::Undeploy), Some(left(age, QUIET_PERIOD).min(Duration::from_secs(10))))
 }
 
 /// Notes the id of a deployment that this resource created and whose id was not known.

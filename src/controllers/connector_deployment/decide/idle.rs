@@ -5,7 +5,7 @@ use std::time::Duration;
 use clock::between;
 
 use super::super::persisted::{
-    Applied, Observation, ObservedDeployment, OperationKind, PersistedState, Phase, Sources,
+    Applied, Observation, ObservedDeployment, OperationType, PersistedState, Phase, Sources,
 };
 use super::input::serve;
 use super::starting::{create, gather};
@@ -77,7 +77,7 @@ fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredP
     let tags = &wanted.payload.tags;
     let same = tags.fits(&observed.values)
         && !tags.has_hidden_retry_policy(&observed.values)
-        && !matches!(version(input, observed), Update::Yes);
+        && version(input, observed) != Ok(true);
     persisted.unverified = wanted.secured;
     persisted.applied = Some(Applied {
         generation: input.intent.generation,
@@ -123,7 +123,7 @@ fn present(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
         && applied.from_version.is_some_and(|from| observed.version <= from)
         && input.since_write() < LAG + LIMIT
     {
-        return input.no_op(Outcome::Running(OperationKind::Redeploy), Some(Duration::from_secs(5)));
+        return input.no_op(Outcome::Running(OperationType::Redeploy), Some(Duration::from_secs(5)));
     }
     let mut decision = match input.wanted {
         Some(wanted) => compare(input, observed, wanted),
@@ -146,16 +146,15 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
         }
         None => (true, false),
         Some(Comparison::Unknown) => match rehash(input, observed, wanted) {
-            Rehash::Same(decision) => return *decision,
-            Rehash::Changed => (true, false),
+            Some(persisted) => return input.re_evaluate(persisted),
+            None => (true, false),
         },
     };
     let requested =
         input.intent.redeploy_request.is_some() && input.intent.redeploy_request != input.persisted.handled_redeploy;
     let update = match version(input, observed) {
-        Update::No => false,
-        Update::Yes => true,
-        Update::Cannot(outcome) => return input.no_op(outcome, None),
+        Ok(update) => update,
+        Err(outcome) => return input.no_op(outcome, None),
     };
     // Retained values are reported even if nothing is sent yet, or for a long time.
     if (input.intent.suspended || input.intent.recreate)
@@ -236,15 +235,11 @@ fn noted(
     (applied != *before).then(|| PersistedState { applied: Some(applied), ..input.persisted.clone() })
 }
 
-enum Rehash {
-    Same(Box<Decision>),
-    Changed,
-}
-
 /// Rule 7: the digest was computed with another key, so it cannot be compared. The same sources in the same versions
-/// contain the same values; without sources rule 13 applies.
-fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Rehash {
-    let Some(applied) = &input.persisted.applied else { return Rehash::Changed };
+/// contain the same values; without sources rule 13 applies. Returns the state with the new digest; `None`: the values
+/// may have changed.
+fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Option<PersistedState> {
+    let applied = input.persisted.applied.as_ref()?;
     let unknown = applied.sources.is_empty();
     let same = if unknown {
         wanted.payload.tags.fits(&observed.values)
@@ -252,7 +247,7 @@ fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayl
         applied.generation == input.intent.generation && applied.sources == wanted.payload.sources
     };
     if !same {
-        return Rehash::Changed;
+        return None;
     }
     let mut persisted = input.persisted.clone();
     persisted.unverified |= unknown && wanted.secured;
@@ -261,7 +256,7 @@ fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayl
         applied.retained = retained::retained(applied, &wanted.payload.tags, observed);
         applied.sent = applied.sent.as_ref().map(|_| wanted.payload.tags.clone());
     }
-    Rehash::Same(Box::new(input.re_evaluate(persisted)))
+    Some(persisted)
 }
 
 /// The visible values that differ from those that were sent (rule 16). Values that were never sent do not count.
@@ -318,12 +313,6 @@ pub fn not_applied(applied: Option<&Applied>, observed: &ObservedDeployment, wan
     at_once.into_iter().chain(normalised).collect()
 }
 
-enum Update {
-    No,
-    Yes,
-    Cannot(Outcome),
-}
-
 /// Whether somebody rolled the deployment back since the last operation of this resource ended (contract section 6.1):
 /// the record names a revision, or an older version of the connector runs.
 fn is_rolled_back(input: &Input<'_>, observed: &ObservedDeployment) -> bool {
@@ -333,28 +322,28 @@ fn is_rolled_back(input: &Input<'_>, observed: &ObservedDeployment) -> bool {
 }
 
 /// Rule 15, as far as the registry was read: a redeploy can only move to the latest version. A deployment that somebody
-/// rolled back is left as it is until a newer version is published, or if drift is to be corrected.
-fn version(input: &Input<'_>, observed: &ObservedDeployment) -> Update {
+/// rolled back is left as it is until a newer version is published, or if drift is to be corrected. Returns whether to move;
+/// the error is why that is impossible.
+fn version(input: &Input<'_>, observed: &ObservedDeployment) -> Result<bool, Outcome> {
     let running = observed.connector_version;
     let version = &input.intent.version;
     let before = input.persisted.applied.as_ref().and_then(|applied| applied.connector_version);
     if input.intent.correct_drift && version.restores(running, before) {
-        return Update::Yes;
+        return Ok(true);
     }
     if version.follow {
-        let rises = version.rises(running, before) && input.transient.followed != version.latest;
-        return if rises { Update::Yes } else { Update::No };
+        return Ok(version.rises(running, before) && input.transient.followed != version.latest);
     }
-    let Some(wanted) = version.wanted.filter(|wanted| *wanted != running) else { return Update::No };
+    let Some(wanted) = version.wanted.filter(|wanted| *wanted != running) else { return Ok(false) };
     let applied = input.persisted.applied.as_ref().filter(|applied| applied.digest.is_some());
     let tried = applied.is_some_and(|applied| applied.generation == input.intent.generation);
     if wanted < running || (tried && version.latest == Some(wanted)) {
-        return Update::Cannot(Outcome::VersionMismatch { wanted, running });
+        return Err(Outcome::VersionMismatch { wanted, running });
     }
     if version.latest == Some(wanted) {
-        return Update::Yes;
+        return Ok(true);
     }
-    Update::Cannot(Outcome::VersionUnavailable { wanted, latest: version.latest })
+    Err(Outcome::VersionUnavailable { wanted, latest: version.latest })
 }
 
 /// Rule 9: sends the changes within [`GATHER`] as one redeploy. Rule 8: it carries every value and the version that was
@@ -368,7 +357,7 @@ fn redeploy(
     if let Some(waits) = gather(input, wanted) {
         return waits;
     }
-    let mut operation = input.operation(OperationKind::Redeploy, Some(wanted));
+    let mut operation = input.operation(OperationType::Redeploy, Some(wanted));
     operation.from_version = Some(observed.version);
     operation.from_build.clone_from(&observed.build);
     operation.changes_visible = !wanted.payload.tags.fits(&observed.values);

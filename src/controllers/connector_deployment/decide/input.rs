@@ -6,7 +6,7 @@ use clock::between;
 use jiff::Timestamp;
 
 use super::super::persisted::{
-    Applied, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState, Phase,
+    Applied, ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase,
 };
 use super::retained;
 use super::{
@@ -76,7 +76,7 @@ impl Input<'_> {
     }
 
     /// Returns a new operation that starts now.
-    pub(super) fn operation(&self, kind: OperationKind, wanted: Option<&DesiredPayload>) -> Operation {
+    pub(super) fn operation(&self, kind: OperationType, wanted: Option<&DesiredPayload>) -> Operation {
         Operation {
             kind,
             state: OperationState::Planned,
@@ -106,7 +106,7 @@ impl Input<'_> {
         }
         let pause = transient.pause?.left(self.now)?;
         let outcome = match (cause, &self.persisted.operation) {
-            (None, _) => Outcome::Running(OperationKind::Undeploy),
+            (None, _) => Outcome::Running(OperationType::Undeploy),
             (Some(_), Some(operation)) => Outcome::Running(operation.kind),
             (Some(_), None) => Outcome::Changing,
         };
@@ -207,7 +207,7 @@ pub(super) fn ended(
 ) -> Option<Applied> {
     let payload = operation.payload.as_ref()?;
     // A deployment that was created again has none of the earlier values.
-    let before = before.filter(|_| operation.kind != OperationKind::Create);
+    let before = before.filter(|_| operation.kind != OperationType::Create);
     let shown = payload.tags.shown_otherwise(&observed.values);
     let accepted = accepted(&payload.tags, &shown, before);
     Some(Applied {

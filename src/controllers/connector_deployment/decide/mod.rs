@@ -31,7 +31,9 @@ pub use transient::{Cause, Change, Refused, Resting, TransientState};
 use crate::controllers::operations;
 pub use crate::controllers::operations::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
 
-use super::persisted::{Identity, Observation, OperationKind, OperationState, Payload, PersistedState, Phase};
+use super::persisted::{
+    DeletionPolicy, Identity, Observation, OperationState, OperationType, Payload, PersistedState, Phase,
+};
 
 /// Changes within this time become one redeploy (rule 9).
 pub const GATHER: Duration = Duration::from_secs(2);
@@ -51,7 +53,7 @@ pub struct Intent {
     /// Value of the redeploy annotation (rule 11).
     pub redeploy_request: Option<String>,
     /// What to do with the remote deployment; `Some` while the resource is being deleted.
-    pub deletion: Option<Deletion>,
+    pub deletion: Option<DeletionPolicy>,
     /// `adoptionPolicy: Adopt`.
     pub adopt: bool,
     /// `managementPolicy: ObserveOnly`.
@@ -64,15 +66,6 @@ pub struct Intent {
     pub recreate: bool,
     /// Which version of the connector is to run (rule 15).
     pub version: Version,
-}
-
-/// What happens to the remote deployment when the resource is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deletion {
-    /// It is deleted.
-    Undeploy,
-    /// It stays.
-    Orphan,
 }
 
 /// Which version of the connector should run, and which one the registry has.
@@ -150,12 +143,12 @@ pub enum CallKind {
 impl CallKind {
     /// Returns the operation to which this call belongs.
     #[must_use]
-    pub fn operation(&self) -> OperationKind {
+    pub fn operation(&self) -> OperationType {
         match self {
-            Self::Create { .. } => OperationKind::Create,
-            Self::Redeploy { .. } => OperationKind::Redeploy,
-            Self::Undeploy { .. } => OperationKind::Undeploy,
-            Self::Recreate { .. } => OperationKind::Recreate,
+            Self::Create { .. } => OperationType::Create,
+            Self::Redeploy { .. } => OperationType::Redeploy,
+            Self::Undeploy { .. } => OperationType::Undeploy,
+            Self::Recreate { .. } => OperationType::Recreate,
         }
     }
 
@@ -170,7 +163,7 @@ impl CallKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// An operation of this resource runs.
-    Running(OperationKind),
+    Running(OperationType),
     /// It has been running for longer than [`TOO_LONG`].
     TakesTooLong,
     /// A change was found and will be sent.
@@ -272,7 +265,7 @@ pub fn decide(input: &Input<'_>) -> Decision {
 fn by_id(input: &Input<'_>) -> Observation {
     let creating =
         input.persisted.operation.as_ref().is_some_and(|operation| {
-            operation.kind == OperationKind::Create && operation.state == OperationState::Planned
+            operation.kind == OperationType::Create && operation.state == OperationState::Planned
         });
     match (&input.persisted.id, input.observation) {
         (Some(id), Observation::Present(observed)) if observed.id != *id && !creating => {

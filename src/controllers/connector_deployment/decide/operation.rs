@@ -9,7 +9,7 @@ use std::time::Duration;
 use clock::between;
 
 use super::super::persisted::{
-    Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState, Phase,
+    Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase,
 };
 use super::input::{ended, forget_digest, serve};
 use super::recreating;
@@ -24,16 +24,16 @@ const REDEPLOY_AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     match (operation.kind, operation.state) {
-        (OperationKind::Create, OperationState::Planned) => create_planned(input, operation),
+        (OperationType::Create, OperationState::Planned) => create_planned(input, operation),
         // The status was edited: the operation names no deployment.
-        (OperationKind::Redeploy | OperationKind::Recreate, _) if input.persisted.id.is_none() => input.give_up(),
-        (OperationKind::Redeploy, OperationState::Planned) => redeploy_planned(input, operation),
-        (OperationKind::Create | OperationKind::Redeploy, OperationState::Accepted) => accepted(input, operation),
-        (OperationKind::Recreate, _) => recreating::decide(input, operation),
+        (OperationType::Redeploy | OperationType::Recreate, _) if input.persisted.id.is_none() => input.give_up(),
+        (OperationType::Redeploy, OperationState::Planned) => redeploy_planned(input, operation),
+        (OperationType::Create | OperationType::Redeploy, OperationState::Accepted) => accepted(input, operation),
+        (OperationType::Recreate, _) => recreating::decide(input, operation),
         // The deletion that began it is over: the finalizer was removed, and a restored backup brought the resource
         // back. Evaluate again once its call can no longer arrive.
-        (OperationKind::Undeploy, _) if input.age(operation) < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
-        (OperationKind::Undeploy, _) => input.give_up(),
+        (OperationType::Undeploy, _) if input.age(operation) < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
+        (OperationType::Undeploy, _) => input.give_up(),
     }
 }
 
@@ -250,7 +250,7 @@ fn renew(
     }
     let mut persisted = input.persisted.clone();
     forget_digest(&mut persisted);
-    let mut renewed = input.operation(OperationKind::Redeploy, Some(wanted));
+    let mut renewed = input.operation(OperationType::Redeploy, Some(wanted));
     renewed.attempt = operation.attempt.saturating_add(1);
     renewed.from_version = Some(observed.version);
     renewed.from_build.clone_from(&observed.build);
@@ -292,7 +292,7 @@ fn accepted(input: &Input<'_>, operation: &Operation) -> Decision {
     let long = between(resting.since, input.now).min(input.age(operation)) >= LAG;
     // `Draft` is not documented and may come before the first build, so it counts as a result only if it stays.
     let over =
-        observed.phase != Phase::Draft && (operation.kind == OperationKind::Create || (operation.seen_busy && moved));
+        observed.phase != Phase::Draft && (operation.kind == OperationType::Create || (operation.seen_busy && moved));
     if !(over || long) {
         let mut decision = observation(input, operation);
         decision.transient.resting = Some(resting);

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::super::persisted::{
-    Observation, ObservedDeployment, Operation, OperationKind, OperationState, PersistedState,
+    Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState,
 };
 use super::taking_down::{self, Purpose};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, starting};
@@ -44,7 +44,7 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
 /// deployment stays as it is.
 fn withdrawn(input: &Input<'_>, observed: &ObservedDeployment, operation: &Operation) -> Decision {
     let age = input.age(operation);
-    let running = |again| input.no_op(Outcome::Running(OperationKind::Recreate), Some(again));
+    let running = |again| input.no_op(Outcome::Running(OperationType::Recreate), Some(again));
     if observed.phase.is_busy() {
         return running(pace(age));
     }
@@ -55,5 +55,5 @@ fn withdrawn(input: &Input<'_>, observed: &ObservedDeployment, operation: &Opera
 }
 
 fn purpose(input: &Input<'_>, wanted: &DesiredPayload) -> Purpose {
-    Purpose { kind: OperationKind::Recreate, call: |id| CallKind::Recreate { id }, cause: Some(input.cause(wanted)) }
+    Purpose { kind: OperationType::Recreate, call: |id| CallKind::Recreate { id }, cause: Some(input.cause(wanted)) }
 }

@@ -2,7 +2,7 @@
 
 use clock::{between, later};
 
-use super::super::persisted::OperationKind;
+use super::super::persisted::OperationType;
 use super::input::serve;
 use super::{CallKind, Change, Decision, DesiredPayload, GATHER, GATHER_AT_MOST, Input, Outcome};
 
@@ -19,7 +19,7 @@ pub(super) fn create(input: &Input<'_>) -> Decision {
     // The create also serves a redeploy request that already exists (rule 11).
     serve(&mut persisted, input.intent.redeploy_request.as_ref());
     let gone = persisted.id.clone();
-    input.send(persisted, input.operation(OperationKind::Create, Some(wanted)), CallKind::Create { gone }, true)
+    input.send(persisted, input.operation(OperationType::Create, Some(wanted)), CallKind::Create { gone }, true)
 }
 
 /// Rule 15: a create deploys the latest version. Returns an outcome if the spec asks for another one.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::persisted::{ObservedDeployment, Operation, OperationKind, OperationState, PersistedState, Phase};
+use super::super::persisted::{ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase};
 use super::input::forget_digest;
 use super::{CallKind, Cause, Decision, Input, Outcome, TOO_LONG};
 use crate::controllers::operations::{left, pace, repeat_after};
@@ -10,7 +10,7 @@ use crate::controllers::operations::{left, pace, repeat_after};
 /// Which of the two rows applies.
 pub(super) struct Purpose {
     /// The persisted operation.
-    pub(super) kind: OperationKind,
+    pub(super) kind: OperationType,
     /// The call that is sent.
     pub(super) call: fn(String) -> CallKind,
     /// The cause for which a refusal is remembered.
@@ -19,7 +19,7 @@ pub(super) struct Purpose {
 
 /// The resource is being deleted.
 pub(super) const UNDEPLOY: Purpose =
-    Purpose { kind: OperationKind::Undeploy, call: |id| CallKind::Undeploy { id }, cause: None };
+    Purpose { kind: OperationType::Undeploy, call: |id| CallKind::Undeploy { id }, cause: None };
 
 /// The deployment still exists.
 pub(super) fn present(input: &Input<'_>, id: &str, observed: &ObservedDeployment, purpose: &Purpose) -> Decision {

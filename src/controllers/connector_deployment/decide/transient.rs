@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use clock::later;
 use jiff::Timestamp;
 
-use super::super::persisted::{Operation, OperationKind, OperationState, PersistedState, Phase};
+use super::super::persisted::{Operation, OperationState, OperationType, PersistedState, Phase};
 use super::input::last_write;
 use crate::controllers::digest::Digest;
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
@@ -86,7 +86,7 @@ impl TransientState {
     pub(super) fn complete<'a>(&self, persisted: &'a PersistedState) -> Cow<'a, PersistedState> {
         let mut persisted = Cow::Borrowed(persisted);
         let accepted = |operation: &Operation| {
-            operation.kind == OperationKind::Undeploy && Some(operation.attempt) == self.undeployed
+            operation.kind == OperationType::Undeploy && Some(operation.attempt) == self.undeployed
         };
         if persisted.operation.as_ref().is_some_and(accepted)
             && let Some(operation) = &mut persisted.to_mut().operation

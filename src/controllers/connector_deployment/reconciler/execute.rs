@@ -4,20 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{between, later};
+use connect_api::ConnectApi;
+use kube::runtime::events::EventType;
 
 use super::super::act::{self, Done};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
-use super::super::persisted::{OperationKind, OperationState, Phase};
+use super::super::logs::{self, Log, LogQuery};
+use super::super::persisted::{OperationState, OperationType, Phase};
 use super::super::registered::needs_declarations;
-use super::super::status::Comparison;
-use super::super::{applications, logs, observe, outputs, verification};
+use super::super::status::{Comparison, Texts};
+use super::super::{applications, observe, outputs, verification};
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::{ANNOTATED_AFTER, ObservedRecord, PersistedOperation};
+use crate::controllers::event_reason::EventReason;
 use crate::controllers::object::Next;
 use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::{PollRate, Remote};
 use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
-use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 use super::{Deployment, Details, Inputs};
 
@@ -80,7 +85,7 @@ impl Deployment<'_> {
         let again = self.cache.kubernetes_error_backoff.again(refused, again);
         if let Some(log) = &log {
             let api = remote.api();
-            Box::pin(self.show_log(&*api, inputs, decision, log, (condition, comparison))).await?;
+            Box::pin(self.show_log(&api, inputs, decision, log, (condition, comparison))).await?;
         }
         Ok(Next::Again(again))
     }
@@ -88,7 +93,7 @@ impl Deployment<'_> {
     /// Whether a DELETE was accepted a moment ago: the status shows it already, and the end often follows.
     fn has_just_undeployed(&self, decision: &Decision) -> bool {
         let operation = decision.persisted.operation.as_ref();
-        decision.outcome == Outcome::Running(OperationKind::Undeploy)
+        decision.outcome == Outcome::Running(OperationType::Undeploy)
             && operation.is_some_and(|operation| {
                 decision.transient.undeployed == Some(operation.attempt)
                     && between(operation.started_at, self.context.clock.now()) < UNDEPLOYED_LATELY
@@ -159,7 +164,7 @@ impl Deployment<'_> {
         let api = remote.api();
         let send = async |values| {
             let target = inputs.target.as_ref();
-            act::send(&*api, &self.object, &inputs.wanted, target, call, &values, &operation).await
+            act::send(&api, &self.object, &inputs.wanted, target, call, &values, &operation).await
         };
         let mut done = send(named(&call.kind)).await;
         if let Some(without) = act::without_added(&done, &call.kind) {
@@ -202,7 +207,7 @@ impl Deployment<'_> {
             return interval;
         }
         let redeploys =
-            applied.persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Redeploy);
+            applied.persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Redeploy);
         if redeploys && done.response == Response::Unknown {
             let asked = done.error.as_ref().and_then(|error| error.retry_after);
             return LOST_AGAIN.max(asked.unwrap_or_default());
@@ -213,5 +218,30 @@ impl Deployment<'_> {
             (None, Some(error)) => self.pause(error),
             (None, None) => Duration::from_secs(5),
         }
+    }
+
+    /// Reads the log of a failed deployment after the failure was written, and writes its lines. An error is reported once, and changes nothing else. The masker has the
+    /// values that are desired now, so nothing is read if other values were sent.
+    pub(super) async fn show_log(
+        &mut self,
+        api: &dyn ConnectApi,
+        inputs: &Inputs,
+        decision: &Decision,
+        wanted: &LogQuery,
+        (condition, comparison): (ConditionUpdate, Comparison),
+    ) -> Result<(), kube::Error> {
+        let Texts::Masked(masker) = self.texts(inputs, &decision.persisted) else { return Ok(()) };
+        let Log { lines, outage } =
+            logs::read(&self.context.log_readers, api, &self.context.clock, wanted, masker).await;
+        if !lines.is_empty() {
+            let record = ObservedRecord::of(inputs.record());
+            let details = Details { lines: Some(lines), comparison };
+            // It is read once, so an edit of the resource meanwhile must not lose it.
+            self.patch_response(inputs, &decision.persisted, &condition, record, details).await?;
+        }
+        if let Some(outage) = outage {
+            self.context.report(&*self.object, EventType::Normal, EventReason::LogsUnavailable, "ReadLog", &outage);
+        }
+        Ok(())
     }
 }

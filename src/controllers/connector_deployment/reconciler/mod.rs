@@ -1,14 +1,12 @@
 //! The parts of a reconcile that only a `ConnectorDeployment` has; [`driver`](crate::controllers::driver) has the rest.
 //!
 //! - `target`: which connector is deployed;
-//! - `inputs`: what a decision needs; `registered`, `permitted`: what prevents a decision from being carried out;
-//! - `execute`: no-ops, calls and what follows them;
-//! - `report`, `verify`, `log`: the content of the status.
+//! - `inputs`: what a decision needs; `registered`: what prevents a decision from being carried out;
+//! - `execute`: no-ops, calls and what follows them, also the log of a failed deployment;
+//! - `report`, `verify`: the content of the status.
 
 mod execute;
 mod inputs;
-mod log;
-mod permitted;
 mod registered;
 mod report;
 mod target;
@@ -31,7 +29,7 @@ use super::declared::Declared;
 use super::desired::Desired;
 use super::intent::{self, Target};
 use super::observe::{self, RecordRead};
-use super::persisted::{OperationKind, PersistedState};
+use super::persisted::{OperationType, PersistedState};
 use super::registered::Registered;
 use super::status::{Comparison, DesiredIdentity};
 use super::{act, status, status_conversion, value_from};
@@ -47,9 +45,9 @@ use crate::controllers::object::Next;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
-use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationType};
+use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation};
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, ManagementPolicy, ProjectRef};
+use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy, ProjectRef};
 
 type Deployment<'a> = Reconciler<'a, ConnectorDeployment>;
 
@@ -179,7 +177,7 @@ impl RemoteKind for ConnectorDeployment {
     }
 
     fn is_orphaned(&self, context: &Context) -> bool {
-        intent::deletion(self, context.default_deletion_policy) == Some(decide::Deletion::Orphan)
+        intent::deletion(self, context.default_deletion_policy) == Some(DeletionPolicy::Orphan)
     }
 
     fn identity(&self, project: &Project) -> DesiredIdentity {
@@ -259,7 +257,7 @@ impl RemoteKind for ConnectorDeployment {
         let Some(registered) = reconciler.registered(remote, target.as_ref()) else { return Ok(Observing::Pending) };
         let api = remote.api();
         let cache = &reconciler.cache;
-        let read = observe::read_remote(context, remote, &*api, object_ref, &identity.key, &persisted, cache).await;
+        let read = observe::read_remote(context, remote, &api, object_ref, &identity.key, &persisted, cache).await;
         let read = match read {
             Ok(Some(read)) => read,
             Ok(None) => return Ok(Observing::Pending),
@@ -392,7 +390,7 @@ impl RemoteKind for ConnectorDeployment {
 
     fn deletion_event(persisted: &PersistedState) -> Option<(EventReason, &'static str)> {
         let operation = persisted.operation.as_ref();
-        let undeployed = operation.is_some_and(|operation| operation.kind == OperationKind::Undeploy);
+        let undeployed = operation.is_some_and(|operation| operation.kind == OperationType::Undeploy);
         undeployed.then_some((EventReason::Undeployed, "The remote deployment is gone"))
     }
 }

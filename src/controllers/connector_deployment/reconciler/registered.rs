@@ -1,21 +1,26 @@
-//! Reads the connector from the registry cache, and stops a decision that the service would refuse.
+//! Reads the connector from the registry cache, and stops a decision that the service would refuse, also for lack of a
+//! right.
 //! `connector_deployment/registered.rs` concludes what follows from the entry.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clock::later;
 use jiff::Timestamp;
 
-use super::super::decide::{Decision, Outcome, Step};
+use super::super::decide::{CallKind, Decision, Outcome, Step};
 use super::super::intent::{self, Target};
 use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
 use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::driver::ObservedRecord;
+use crate::controllers::object::Next;
+use crate::controllers::problem;
 use crate::controllers::reason::Reason;
-use crate::controllers::remote::{RegistryAnswer, RegistryEntry, Remote};
+use crate::controllers::remote::{PollRate, RegistryAnswer, RegistryEntry, Remote};
 use crate::crd::ManagementPolicy;
 use crate::crd::connector_deployment_status::OperationType;
 
-use super::{Deployment, Inputs};
+use super::{Deployment, Details, Inputs};
 
 /// Pause before a staged connector is read again whose entry is older than the version that its own controller has
 /// observed.
@@ -184,6 +189,35 @@ impl Deployment<'_> {
     fn doubted(&self) -> Option<Timestamp> {
         let generation = self.object.metadata.generation.unwrap_or_default();
         self.cache.own.doubted.filter(|(doubted, _)| *doubted == generation).map(|(_, since)| since)
+    }
+
+    /// Returns why the service would refuse this call: the token names its scopes, and one is missing. A token with
+    /// other scopes enqueues the resource.
+    pub(super) fn unpermitted(&self, remote: &Remote, inputs: &Inputs, call: &CallKind) -> Option<ConditionUpdate> {
+        let missing = remote.lacking(self.object_ref, &inputs.registered.rights(call));
+        (!missing.is_empty()).then(|| problem::unpermitted(&missing, &inputs.wanted.remote.project_key))
+    }
+
+    /// Reports the condition and sends nothing. Used if the decision sends a call even without values, as an undeploy
+    /// does.
+    pub(super) async fn withhold(
+        &mut self,
+        remote: &Arc<Remote>,
+        inputs: &Inputs,
+        decision: &Decision,
+        condition: ConditionUpdate,
+    ) -> Result<Next, kube::Error> {
+        let persisted = self.persisted();
+        let reason = condition.reason;
+        let record = ObservedRecord::of(inputs.record());
+        self.patch_status(inputs, &persisted, condition, record, Details::default()).await?;
+        self.context.tracker.settled(self.object_ref, reason);
+        let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval());
+        if let Some(id) = &persisted.id {
+            let pace = PollRate::Settled(self.object.spec.effective_interval());
+            remote.watch(self.object_ref, id, pace);
+        }
+        Ok(Next::Again(Some(again)))
     }
 }
 

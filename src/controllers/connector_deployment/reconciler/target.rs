@@ -3,20 +3,19 @@
 use kube::ResourceExt;
 use kube::api::Api;
 
-use super::super::decide::Deletion;
 use super::super::intent::{self, Target};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::Unready;
 use crate::controllers::object;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reason::Reason;
-use crate::crd::ConnectorStaged;
+use crate::crd::{ConnectorStaged, DeletionPolicy};
 
 use super::Deployment;
 
 impl Deployment<'_> {
     /// Returns what happens to the remote when the object is deleted; `None`: it is not being deleted.
-    pub(super) fn deletion(&self) -> Option<Deletion> {
+    pub(super) fn deletion(&self) -> Option<DeletionPolicy> {
         intent::deletion(&self.object, self.context.default_deletion_policy)
     }
 

@@ -4,7 +4,7 @@ use connect_api::model::Deployment;
 
 use super::super::applications;
 use super::super::decide::Outcome;
-use super::super::persisted::{OperationKind, PersistedState, Phase};
+use super::super::persisted::{OperationType, PersistedState, Phase};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
 use crate::controllers::report;
@@ -54,17 +54,17 @@ pub fn ready_condition(
 fn of_outcome(outcome: &Outcome, key: &str, record: Option<&Deployment>, report: &[ReportEntry]) -> ConditionUpdate {
     let phase = record.map_or("nothing", |record| record.status.as_str());
     match outcome {
-        Outcome::Running(OperationKind::Create) => {
+        Outcome::Running(OperationType::Create) => {
             ConditionUpdate::new(Reason::Creating, running("The deployment is being created", record))
         }
-        Outcome::Running(OperationKind::Redeploy) => {
+        Outcome::Running(OperationType::Redeploy) => {
             ConditionUpdate::new(Reason::Redeploying, running("The deployment is being redeployed", record))
         }
-        Outcome::Running(OperationKind::Recreate) => ConditionUpdate::new(
+        Outcome::Running(OperationType::Recreate) => ConditionUpdate::new(
             Reason::Undeploying,
             running("The deployment is being undeployed, to create it again without the removed values", record),
         ),
-        Outcome::Running(OperationKind::Undeploy) | Outcome::Released => {
+        Outcome::Running(OperationType::Undeploy) | Outcome::Released => {
             ConditionUpdate::new(Reason::Undeploying, running("The deployment is being undeployed", record))
         }
         Outcome::TakesTooLong => ConditionUpdate::new(

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::persisted::{ObservedConnector, OperationKind, PersistedState};
+use super::super::persisted::{ObservedConnector, OperationType, PersistedState};
 use super::input::note_taken;
 use super::{Call, Cause, Refused, TransientState};
 use crate::controllers::operations::{self, Pause};
@@ -35,15 +35,15 @@ pub fn apply_response(
         Response::Accepted(observed) => {
             applied.transient.refused = None;
             applied.transient.pause = None;
-            if kind == OperationKind::Delete {
+            if kind == OperationType::Delete {
                 // Lost with this process, it costs another DELETE.
                 applied.transient.deleted = Some(operation.attempt);
             }
             accepted(&mut applied.persisted, observed, now);
         }
-        Response::NotFound if kind == OperationKind::Delete => applied.remove_finalizer = true,
+        Response::NotFound if kind == OperationType::Delete => applied.remove_finalizer = true,
         Response::Unknown => {}
-        Response::Duplicate if kind == OperationKind::Create => {
+        Response::Duplicate if kind == OperationType::Create => {
             if call.first {
                 applied.persisted.operation = None;
                 applied.key_taken = true;
@@ -67,13 +67,13 @@ pub fn apply_response(
 fn accepted(persisted: &mut PersistedState, observed: &ObservedConnector, now: Timestamp) {
     let Some(operation) = persisted.operation.clone() else { return };
     match operation.kind {
-        OperationKind::Create | OperationKind::Update => {
+        OperationType::Create | OperationType::Update => {
             persisted.id = Some(observed.id.clone());
             note_taken(persisted, &operation, operation.digest.clone(), &observed.digest, now);
         }
         // The acceptance of a DELETE stays in memory.
-        OperationKind::Delete => {}
-        OperationKind::Preview | OperationKind::Publish => {
+        OperationType::Delete => {}
+        OperationType::Preview | OperationType::Publish => {
             if let Some(operation) = &mut persisted.operation {
                 operation.accepted = true;
                 operation.seen_busy |= observed.is_busy();

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use super::super::persisted::{Observation, ObservedConnector, Operation, OperationKind, PersistedState, Phase};
-use super::{CallKind, Decision, Deletion, Input, Outcome};
+use super::super::persisted::{
+    DeletionPolicy, Observation, ObservedConnector, Operation, OperationType, PersistedState, Phase,
+};
+use super::{CallKind, Decision, Input, Outcome};
 use crate::controllers::operations::{QUIET_PERIOD, TOO_LONG, left, repeat_after};
 
-pub(super) fn decide(input: &Input<'_>, deletion: Deletion) -> Decision {
-    if deletion == Deletion::Orphan {
+pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
+    if deletion == DeletionPolicy::Orphan {
         return input.remove_finalizer();
     }
     let operation = input.persisted.operation.as_ref();
     match (&input.persisted.id, operation, input.observation) {
-        (None, Some(operation), _) if operation.kind == OperationKind::Create => outstanding_create(input, operation),
+        (None, Some(operation), _) if operation.kind == OperationType::Create => outstanding_create(input, operation),
         // Rule 3: the status was lost with a restored backup, and the annotation names this connector.
         (None, _, Observation::Present(observed)) if input.intent.remote_id.as_ref() == Some(&observed.id) => {
             claim(input, observed)
@@ -20,7 +22,7 @@ pub(super) fn decide(input: &Input<'_>, deletion: Deletion) -> Decision {
         (None, _, _) => input.remove_finalizer(),
         // One 404 is enough after the service accepted a DELETE.
         (Some(_), Some(operation), Observation::Absent)
-            if operation.kind == OperationKind::Delete && operation.accepted =>
+            if operation.kind == OperationType::Delete && operation.accepted =>
         {
             input.remove_finalizer()
         }
@@ -51,12 +53,12 @@ fn present(input: &Input<'_>, id: &str, observed: &ObservedConnector) -> Decisio
         let outcome = if busy.outcome == Outcome::TakesTooLong {
             Outcome::TakesTooLong
         } else {
-            Outcome::Running(OperationKind::Delete)
+            Outcome::Running(OperationType::Delete)
         };
         return Decision { outcome, ..busy };
     }
     let taken =
-        input.persisted.operation.as_ref().filter(|before| before.kind == OperationKind::Delete && before.accepted);
+        input.persisted.operation.as_ref().filter(|before| before.kind == OperationType::Delete && before.accepted);
     if let Some(before) = taken {
         // The DELETE was accepted, but the connector still exists: repeat it with growing pauses.
         let (age, pause) = (input.age(before), repeat_after(before.attempt.saturating_add(1)));
@@ -72,7 +74,7 @@ fn present(input: &Input<'_>, id: &str, observed: &ObservedConnector) -> Decisio
 }
 
 fn wait(input: &Input<'_>, again: Duration) -> Decision {
-    input.no_op(Outcome::Running(OperationKind::Delete), Some(again))
+    input.no_op(Outcome::Running(OperationType::Delete), Some(again))
 }
 
 /// Notes the id of a connector that this resource created and whose id was not known.
@@ -82,12 +84,12 @@ fn claim(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
 
 /// Sends a DELETE, for the first time or again.
 fn delete(input: &Input<'_>, mut persisted: PersistedState, id: &str) -> Decision {
-    if let Some(held) = input.held(OperationKind::Delete) {
+    if let Some(held) = input.held(OperationType::Delete) {
         return held;
     }
-    let mut operation = input.operation(OperationKind::Delete, None);
+    let mut operation = input.operation(OperationType::Delete, None);
     operation.request = None;
-    if let Some(before) = persisted.operation.take().filter(|before| before.kind == OperationKind::Delete) {
+    if let Some(before) = persisted.operation.take().filter(|before| before.kind == OperationType::Delete) {
         let (age, pause) = (input.age(&before), repeat_after(before.attempt));
         if !before.accepted && age < pause {
             return wait(input, left(age, pause));

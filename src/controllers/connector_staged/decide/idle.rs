@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::super::persisted::{
-    Applied, Deployable, Observation, ObservedConnector, OperationKind, PersistedState, Phase, Preview,
+    Applied, Deployable, Observation, ObservedConnector, OperationType, PersistedState, Phase, Preview,
 };
 use super::{CallKind, Decision, Input, Outcome, ReachedStep, is_failure};
 use crate::controllers::operations::{Gone, LAG, QUIET_PERIOD};
@@ -17,7 +17,7 @@ pub(super) fn decide(input: &Input<'_>) -> Decision {
         (None, Observation::Absent) => create(input),
         (None, Observation::Present(observed)) => found(input, observed),
         (Some(_), Observation::Absent) if input.since_write() < LAG => {
-            input.no_op(Outcome::Running(OperationKind::Update), Some(OLD_AGAIN))
+            input.no_op(Outcome::Running(OperationType::Update), Some(OLD_AGAIN))
         }
         (Some(_), Observation::Absent) => match input.gone(QUIET_PERIOD) {
             Gone::Proven => input.no_op(Outcome::Disappeared, None),
@@ -29,13 +29,13 @@ pub(super) fn decide(input: &Input<'_>) -> Decision {
 
 /// Rule 1. The key was looked up and is free; `act` looks it up once more before the POST.
 fn create(input: &Input<'_>) -> Decision {
-    if let Some(held) = input.held(OperationKind::Create) {
+    if let Some(held) = input.held(OperationType::Create) {
         return held;
     }
     let mut persisted = input.persisted.clone();
     // The create also serves a retry request that already exists (rule 11).
     persisted.handled_request.clone_from(&input.intent.request);
-    input.send(persisted, input.operation(OperationKind::Create, None), CallKind::Create, true)
+    input.send(persisted, input.operation(OperationType::Create, None), CallKind::Create, true)
 }
 
 /// Rules 2, 3 and 13: the key exists, and the persisted state does not say that this resource created the connector.
@@ -77,7 +77,7 @@ fn present(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
 
 fn at_rest(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     if input.is_old(observed) {
-        return input.no_op(Outcome::Running(OperationKind::Update), Some(OLD_AGAIN));
+        return input.no_op(Outcome::Running(OperationType::Update), Some(OLD_AGAIN));
     }
     if observed.impossible {
         return input.no_op(Outcome::CannotChange, None);
@@ -141,7 +141,7 @@ fn asked(input: &Input<'_>) -> bool {
 
 fn update(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     let call = CallKind::Update { id: observed.id.clone(), version: observed.version };
-    begin(input, input.persisted.clone(), OperationKind::Update, observed, call)
+    begin(input, input.persisted.clone(), OperationType::Update, observed, call)
 }
 
 /// The step *preview*. `None`: permission is granted, or not desired.
@@ -161,7 +161,7 @@ fn preview(input: &Input<'_>, observed: &ObservedConnector) -> Option<Decision> 
     let call = CallKind::Preview { id: observed.id.clone(), version: observed.version };
     // Requested once more, but not again and again: the next response tells since which version it can be deployed.
     let persisted = PersistedState { deployable: None, previewed: None, refused: false, ..input.persisted.clone() };
-    Some(begin(input, persisted, OperationKind::Preview, observed, call))
+    Some(begin(input, persisted, OperationType::Preview, observed, call))
 }
 
 /// The step *publish*. `None`: the connector is published as it is.
@@ -187,13 +187,13 @@ fn publish(input: &Input<'_>, observed: &ObservedConnector) -> Option<Decision> 
         return Some(input.no_op(Outcome::AwaitingProof, None));
     }
     let call = CallKind::Publish { id: observed.id.clone(), version: observed.version, certification };
-    Some(begin(input, input.persisted.clone(), OperationKind::Publish, observed, call))
+    Some(begin(input, input.persisted.clone(), OperationType::Publish, observed, call))
 }
 
 fn begin(
     input: &Input<'_>,
     persisted: PersistedState,
-    kind: OperationKind,
+    kind: OperationType,
     observed: &ObservedConnector,
     call: CallKind,
 ) -> Decision {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clock::between;
 use jiff::Timestamp;
 
-use super::super::persisted::{Observation, ObservedConnector, Operation, OperationKind, PersistedState};
+use super::super::persisted::{Observation, ObservedConnector, Operation, OperationType, PersistedState};
 use super::{Call, CallKind, Cause, Decision, Input, Outcome, Step};
 use crate::controllers::operations::{self, ABSENCE, Gone, LAG, LIMIT, TOO_LONG, left, pace};
 
@@ -27,7 +27,7 @@ impl Input<'_> {
 
     /// Something ended: decides again from the same observation.
     pub(super) fn re_evaluate(&self, persisted: PersistedState) -> Decision {
-        self.decision(persisted, Step::NoOp, Outcome::Running(OperationKind::Update), Some(Duration::ZERO))
+        self.decision(persisted, Step::NoOp, Outcome::Running(OperationType::Update), Some(Duration::ZERO))
     }
 
     /// Removes an operation that is over or was never accepted: the observation decides what to do.
@@ -53,14 +53,14 @@ impl Input<'_> {
     }
 
     /// Returns a new operation that starts now.
-    pub(super) fn operation(&self, kind: OperationKind, observed: Option<&ObservedConnector>) -> Operation {
+    pub(super) fn operation(&self, kind: OperationType, observed: Option<&ObservedConnector>) -> Operation {
         Operation {
             kind,
             accepted: false,
             attempt: 1,
             generation: self.intent.generation,
-            digest: (kind != OperationKind::Delete).then(|| self.about(kind)),
-            tag: (kind != OperationKind::Delete).then(|| self.intent.tag.clone()),
+            digest: (kind != OperationType::Delete).then(|| self.about(kind)),
+            tag: (kind != OperationType::Delete).then(|| self.intent.tag.clone()),
             from_version: observed.map(|observed| observed.version),
             from_phase: observed.map(|observed| observed.phase),
             seen_busy: false,
@@ -70,14 +70,14 @@ impl Input<'_> {
     }
 
     /// Returns the digest of what an operation of this kind sends.
-    pub(super) fn about(&self, kind: OperationKind) -> String {
-        let publication = self.intent.publication.clone().filter(|_| kind == OperationKind::Publish);
+    pub(super) fn about(&self, kind: OperationType) -> String {
+        let publication = self.intent.publication.clone().filter(|_| kind == OperationType::Publish);
         publication.unwrap_or_else(|| self.intent.digest.clone())
     }
 
     /// Returns what is asked for now, if an operation of this kind has a cause.
-    pub(super) fn cause(&self, kind: OperationKind) -> Option<Cause> {
-        (kind != OperationKind::Delete).then(|| Cause {
+    pub(super) fn cause(&self, kind: OperationType) -> Option<Cause> {
+        (kind != OperationType::Delete).then(|| Cause {
             kind,
             digest: self.about(kind),
             generation: self.intent.generation,
@@ -96,7 +96,7 @@ impl Input<'_> {
     }
 
     /// Returns why a call cannot be sent now: it was refused before for the same cause, or a pause is not over.
-    pub(super) fn held(&self, kind: OperationKind) -> Option<Decision> {
+    pub(super) fn held(&self, kind: OperationType) -> Option<Decision> {
         if let Some(until) = self.refused_until(self.cause(kind).as_ref()) {
             return Some(self.no_op(Outcome::Refused, Some(between(self.now, until))));
         }

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 
 pub use answer::{AppliedResponse, Response, apply_response};
 
-use super::persisted::{Observation, Operation, OperationKind, PersistedState, Phase};
+use super::persisted::{DeletionPolicy, Observation, Operation, OperationType, PersistedState, Phase};
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 
 /// What a user asks for.
@@ -40,7 +40,7 @@ pub struct Intent {
     /// Value of the annotation that requests a retry of what failed (rule 11).
     pub request: Option<String>,
     /// What to do with the staged connector; `Some` while the resource is being deleted.
-    pub deletion: Option<Deletion>,
+    pub deletion: Option<DeletionPolicy>,
     /// `adoptionPolicy: Adopt`.
     pub adopt: bool,
     /// `suspend: true`.
@@ -55,20 +55,11 @@ pub struct Intent {
     pub proven: bool,
 }
 
-/// What happens to the staged connector when the resource is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deletion {
-    /// It is deleted.
-    Delete,
-    /// It stays.
-    Orphan,
-}
-
 /// What a call is sent for: a call that was refused is not repeated in a loop for the same cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// The operation.
-    pub kind: OperationKind,
+    pub kind: OperationType,
     /// Digest of what was asked for.
     pub digest: String,
     /// Generation that was asked for.
@@ -119,7 +110,7 @@ impl TransientState {
     fn complete<'a>(&self, persisted: &'a PersistedState) -> Cow<'a, PersistedState> {
         let mut persisted = Cow::Borrowed(persisted);
         let accepted =
-            |operation: &Operation| operation.kind == OperationKind::Delete && Some(operation.attempt) == self.deleted;
+            |operation: &Operation| operation.kind == OperationType::Delete && Some(operation.attempt) == self.deleted;
         if persisted.operation.as_ref().is_some_and(accepted)
             && let Some(operation) = &mut persisted.to_mut().operation
         {
@@ -190,13 +181,13 @@ pub enum CallKind {
 impl CallKind {
     /// Returns the operation to which this call belongs.
     #[must_use]
-    pub fn operation(&self) -> OperationKind {
+    pub fn operation(&self) -> OperationType {
         match self {
-            Self::Create => OperationKind::Create,
-            Self::Update { .. } => OperationKind::Update,
-            Self::Preview { .. } => OperationKind::Preview,
-            Self::Publish { .. } => OperationKind::Publish,
-            Self::Delete { .. } => OperationKind::Delete,
+            Self::Create => OperationType::Create,
+            Self::Update { .. } => OperationType::Update,
+            Self::Preview { .. } => OperationType::Preview,
+            Self::Publish { .. } => OperationType::Publish,
+            Self::Delete { .. } => OperationType::Delete,
         }
     }
 }
@@ -205,7 +196,7 @@ impl CallKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// An operation of this resource runs.
-    Running(OperationKind),
+    Running(OperationType),
     /// It has been running for longer than [`operations::TOO_LONG`].
     TakesTooLong,
     /// Another client keeps the connector busy.

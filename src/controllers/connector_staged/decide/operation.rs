@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use super::super::persisted::{
-    Observation, ObservedConnector, Operation, OperationKind, PersistedState, Phase, Preview, Publication,
+    Observation, ObservedConnector, Operation, OperationType, PersistedState, Phase, Preview, Publication,
 };
 use super::input::{moved, note_end, note_taken};
 use super::{CallKind, Cause, Decision, Input, Outcome};
@@ -18,16 +18,16 @@ const CHANGE_AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
     match (operation.kind, input.observation) {
-        (OperationKind::Create, Observation::Absent) => create_absent(input, operation),
-        (OperationKind::Create, Observation::Present(observed)) => create_found(input, operation, observed),
+        (OperationType::Create, Observation::Absent) => create_absent(input, operation),
+        (OperationType::Create, Observation::Present(observed)) => create_found(input, operation, observed),
         // The deletion that began it is over: the finalizer was removed, and a restored backup brought the resource
         // back. Evaluate again once its call can no longer arrive.
-        (OperationKind::Delete, _) if input.age(operation) < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
-        (OperationKind::Delete, _) => input.over(),
+        (OperationType::Delete, _) if input.age(operation) < QUIET_PERIOD => wait(input, operation, QUIET_PERIOD),
+        (OperationType::Delete, _) => input.over(),
         (_, Observation::Absent) => absent(input),
-        (OperationKind::Update, Observation::Present(observed)) => update(input, operation, observed),
-        (OperationKind::Preview, Observation::Present(observed)) => preview(input, operation, observed),
-        (OperationKind::Publish, Observation::Present(observed)) => publish(input, operation, observed),
+        (OperationType::Update, Observation::Present(observed)) => update(input, operation, observed),
+        (OperationType::Preview, Observation::Present(observed)) => preview(input, operation, observed),
+        (OperationType::Publish, Observation::Present(observed)) => publish(input, operation, observed),
     }
 }
 
@@ -60,7 +60,7 @@ fn again(input: &Input<'_>, operation: &Operation, call: CallKind) -> Decision {
 }
 
 fn create_absent(input: &Input<'_>, operation: &Operation) -> Decision {
-    let about = input.about(OperationKind::Create);
+    let about = input.about(OperationType::Create);
     let same = operation.digest.as_ref() == Some(&about);
     let pause = if same { repeat_after(operation.attempt).max(2 * LIMIT) } else { QUIET_PERIOD };
     if input.age(operation) < pause {

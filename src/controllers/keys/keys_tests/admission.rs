@@ -131,7 +131,7 @@ fn rule_29_a_resource_claims_a_key_through_a_shared_project_only_from_a_namespac
     assert!(held_by_theirs(&world) && world.keys.holds(&theirs_ref()));
     world.keys.gone(&theirs_ref());
     world.keys.gone(&shared);
-    let index = world.keys.lock();
+    let index = world.keys.index.lock();
     assert!(index.allowed.is_empty() && !index.projects.contains_key(&shared), "nothing is kept: {index:?}");
 }
 

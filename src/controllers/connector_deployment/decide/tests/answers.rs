@@ -6,16 +6,16 @@ use super::build::{Fixture, NOW, Stored, ago, operation, stored, wanted};
 use crate::controllers::connector_deployment::decide::{
     Accepted, AppliedResponse, Call, CallKind, Cause, Pause, Refused, Response, TransientState, apply_response,
 };
-use crate::controllers::connector_deployment::persisted::{OperationKind, PersistedState, Phase};
+use crate::controllers::connector_deployment::persisted::{OperationType, PersistedState, Phase};
 
-use OperationKind::{Create, Recreate, Redeploy, Undeploy};
+use OperationType::{Create, Recreate, Redeploy, Undeploy};
 use clock::later;
 
 fn cause() -> Cause {
     Cause { digest: wanted("1", "secret").payload.digest, generation: 1, request: None, latest: None }
 }
 
-fn persisted(kind: OperationKind) -> PersistedState {
+fn persisted(kind: OperationType) -> PersistedState {
     match kind {
         Create => Fixture::creating().persisted,
         Redeploy => Fixture::redeploying().persisted,
@@ -23,7 +23,7 @@ fn persisted(kind: OperationKind) -> PersistedState {
     }
 }
 
-fn call(kind: OperationKind, first: bool) -> Call {
+fn call(kind: OperationType, first: bool) -> Call {
     let id = "id-1".to_owned();
     let kind = match kind {
         Create => CallKind::Create { gone: None },
@@ -34,7 +34,7 @@ fn call(kind: OperationKind, first: bool) -> Call {
     Call { kind, first }
 }
 
-fn take_in(kind: OperationKind, first: bool, answer: &Response, transient: &TransientState) -> AppliedResponse {
+fn take_in(kind: OperationType, first: bool, answer: &Response, transient: &TransientState) -> AppliedResponse {
     apply_response(&persisted(kind), transient, &call(kind, first), Some(cause()), answer, NOW)
 }
 
@@ -55,7 +55,7 @@ enum Then {
     Released,
 }
 
-fn then(kind: OperationKind, outcome: &AppliedResponse) -> Then {
+fn then(kind: OperationType, outcome: &AppliedResponse) -> Then {
     let removed = stored(&outcome.persisted) == Stored::Nothing;
     match (&outcome.transient.refused, outcome.transient.pause, stored(&outcome.persisted)) {
         _ if outcome.remove_finalizer => Then::Released,

@@ -9,7 +9,7 @@ use crate::controllers::connector_deployment::decide::{
     decide,
 };
 use crate::controllers::connector_deployment::persisted::{
-    Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationKind, OperationState,
+    Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationState, OperationType,
     Payload, PersistedState, Phase, Sources,
 };
 use crate::controllers::digest::Digest;
@@ -92,7 +92,7 @@ pub(super) fn observed(phase: Phase) -> ObservedDeployment {
     }
 }
 
-pub(super) fn operation(kind: OperationKind, payload: Option<Payload>) -> Operation {
+pub(super) fn operation(kind: OperationType, payload: Option<Payload>) -> Operation {
     Operation {
         kind,
         state: OperationState::Planned,
@@ -156,7 +156,7 @@ impl Fixture {
     /// A create was about to be sent.
     pub(super) fn creating() -> Self {
         let mut fixture = Self::new();
-        fixture.persisted.operation = Some(operation(OperationKind::Create, Some(wanted("1", "secret").payload)));
+        fixture.persisted.operation = Some(operation(OperationType::Create, Some(wanted("1", "secret").payload)));
         fixture
     }
 
@@ -177,7 +177,7 @@ impl Fixture {
             from_version: Some(5),
             from_build: Some("build-1".into()),
             changes_visible: !wanted.payload.tags.fits(&observed(Phase::Deployed).values),
-            ..operation(OperationKind::Redeploy, Some(wanted.payload.clone()))
+            ..operation(OperationType::Redeploy, Some(wanted.payload.clone()))
         });
         fixture.wanted = Some(wanted);
         fixture
@@ -254,8 +254,8 @@ pub(super) fn moved(fixture: &mut Fixture, seconds: u64, value: &str) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     Rest,
-    Send(OperationKind),
-    SendAgain(OperationKind),
+    Send(OperationType),
+    SendAgain(OperationType),
     Release,
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clock::later;
 
 use super::build::{ABSENT, Does, Fixture, NOW, Stored, does, stored, wanted};
-use crate::controllers::connector_deployment::decide::{Cause, Change, Deletion, Outcome, Pause, Refused};
-use crate::controllers::connector_deployment::persisted::Phase;
+use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Pause, Refused};
+use crate::controllers::connector_deployment::persisted::{DeletionPolicy, Phase};
 
 /// Decides at each of these seconds after now, and returns what is sent.
 fn over_time<const N: usize>(mut fixture: Fixture, seconds: [u64; N]) -> [Does; N] {
@@ -22,7 +22,7 @@ fn over_time<const N: usize>(mut fixture: Fixture, seconds: [u64; N]) -> [Does; 
 
 #[test]
 fn an_operation_that_starts_in_the_future_ages_from_when_this_process_first_saw_it() {
-    use crate::controllers::connector_deployment::persisted::OperationKind::{Create, Redeploy, Undeploy};
+    use crate::controllers::connector_deployment::persisted::OperationType::{Create, Redeploy, Undeploy};
     let ahead = |mut fixture: Fixture| {
         fixture.operation().started_at = later(NOW, Duration::from_hours(5));
         fixture
@@ -32,7 +32,7 @@ fn an_operation_that_starts_in_the_future_ages_from_when_this_process_first_saw_
         fixture
     };
     let deleted = |mut fixture: Fixture| {
-        fixture.intent.deletion = Some(Deletion::Undeploy);
+        fixture.intent.deletion = Some(DeletionPolicy::Delete);
         fixture
     };
     let rest = Does::Rest;
@@ -56,7 +56,7 @@ fn a_clock_that_is_set_back_again_restarts_the_age() {
     assert_eq!(does(&fixture.decide_at(later(NOW, Duration::from_secs(59)))), Does::Rest);
     assert_eq!(
         does(&fixture.decide_at(later(NOW, Duration::from_mins(1)))),
-        Does::SendAgain(crate::controllers::connector_deployment::persisted::OperationKind::Create)
+        Does::SendAgain(crate::controllers::connector_deployment::persisted::OperationType::Create)
     );
 }
 

@@ -2,9 +2,9 @@
 
 use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, observed, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step, Version};
-use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::persisted::{Observation, OperationState, OperationType, Phase};
 
-const CREATE: OperationKind = OperationKind::Create;
+const CREATE: OperationType = OperationType::Create;
 const WAITS: (Does, Stored, Outcome) = (Does::Rest, Stored::Planned, Outcome::Running(CREATE));
 const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(CREATE), Stored::Planned, Outcome::Running(CREATE));
 const RUNS: (Does, Stored, Outcome) = (Does::Rest, Stored::Accepted, Outcome::Running(CREATE));

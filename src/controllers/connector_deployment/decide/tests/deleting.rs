@@ -1,10 +1,10 @@
 //! The rows *Undeploy* of the table, and rules 22 and 23: deleting from every persisted state.
 
 use super::build::{ABSENT, Does, Fixture, Row, Stored, ago, check, operation, visible};
-use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Outcome, Refused, Step};
-use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Refused, Step};
+use crate::controllers::connector_deployment::persisted::{DeletionPolicy, OperationState, OperationType, Phase};
 
-const UNDEPLOY: OperationKind = OperationKind::Undeploy;
+const UNDEPLOY: OperationType = OperationType::Undeploy;
 const SENT: (Does, Stored, Outcome) = (Does::Send(UNDEPLOY), Stored::Planned, Outcome::Running(UNDEPLOY));
 const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(UNDEPLOY), Stored::Planned, Outcome::Running(UNDEPLOY));
 const FREE: Outcome = Outcome::Released;
@@ -18,7 +18,7 @@ const fn released(stored: Stored) -> (Does, Stored, Outcome) {
 }
 
 fn deleted(mut fixture: Fixture) -> Fixture {
-    fixture.intent.deletion = Some(Deletion::Undeploy);
+    fixture.intent.deletion = Some(DeletionPolicy::Delete);
     fixture.wanted = None;
     fixture
 }
@@ -293,7 +293,7 @@ fn rule_23_orphaned_and_only_observed_resources_lose_their_finalizer_in_every_st
         [Fixture::new(), creating, Fixture::live(), Fixture::redeploying(), Fixture::rotating(), undeploying()];
     for fixture in scenes {
         let mut orphan = deleted(fixture.clone());
-        orphan.intent.deletion = Some(Deletion::Orphan);
+        orphan.intent.deletion = Some(DeletionPolicy::Orphan);
         let mut observed = deleted(fixture);
         observed.intent.observe_only = true;
         for fixture in [orphan, observed] {

@@ -5,9 +5,9 @@ use super::build::{
     Does, Fixture, Row, SETTLED, Stored, ago, check, does, gathered, ignoring, stored, tags, visible, wanted,
 };
 use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Outcome, Step, Version};
-use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
+use crate::controllers::connector_deployment::persisted::{OperationType, Phase};
 
-const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const REDEPLOY: OperationType = OperationType::Redeploy;
 const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
 const DRIFTED: (Does, Stored, Outcome) =
     (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Deployed, drifted: true });

@@ -2,9 +2,9 @@
 
 use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, moved, operation, tags, visible, wanted};
 use crate::controllers::connector_deployment::decide::Outcome;
-use crate::controllers::connector_deployment::persisted::{OperationKind, Phase};
+use crate::controllers::connector_deployment::persisted::{OperationType, Phase};
 
-const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const REDEPLOY: OperationType = OperationType::Redeploy;
 const RUNS: (Does, Stored, Outcome) = (Does::Rest, Stored::Accepted, Outcome::Running(REDEPLOY));
 
 #[test]
@@ -202,14 +202,14 @@ fn an_undeploy_without_a_deletion_is_given_up_after_the_quiet_period() {
         (
             "before the quiet period",
             |fixture| _ = fixture.aged(119),
-            (Does::Rest, Stored::Planned, Outcome::Running(OperationKind::Undeploy)),
+            (Does::Rest, Stored::Planned, Outcome::Running(OperationType::Undeploy)),
         ),
         ("after the quiet period", |fixture| _ = fixture.aged(120), (Does::Rest, Stored::Nothing, Outcome::Changing)),
     ];
     check(
         || {
             let mut fixture = Fixture::live();
-            fixture.persisted.operation = Some(operation(OperationKind::Undeploy, None));
+            fixture.persisted.operation = Some(operation(OperationType::Undeploy, None));
             fixture
         },
         rows,

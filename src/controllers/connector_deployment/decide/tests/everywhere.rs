@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::build::{ABSENT, Fixture, NOW, ago, ignoring, operation, visible, wanted};
-use crate::controllers::connector_deployment::decide::{CallKind, Deletion, Outcome, Step};
-use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step};
+use crate::controllers::connector_deployment::persisted::{
+    DeletionPolicy, Observation, OperationState, OperationType, Phase,
+};
 use crate::controllers::digest::Digest;
 
 const PHASES: [Phase; 6] =
@@ -13,7 +15,7 @@ const PHASES: [Phase; 6] =
 /// Everything that may be persisted, each at several ages.
 fn stored() -> Vec<Fixture> {
     let mut undeploying = Fixture::live();
-    undeploying.persisted.operation = Some(operation(OperationKind::Undeploy, None));
+    undeploying.persisted.operation = Some(operation(OperationType::Undeploy, None));
     let mut creating_again = Fixture::creating();
     creating_again.persisted.id = Some("old".into());
     let mut unknown = Fixture::live();
@@ -65,8 +67,8 @@ fn scenes() -> impl Iterator<Item = Fixture> {
         |fixture| fixture.intent.redeploy_request = Some("now".into()),
         |fixture| fixture.intent.suspended = true,
         |fixture| fixture.intent.observe_only = true,
-        |fixture| fixture.intent.deletion = Some(Deletion::Undeploy),
-        |fixture| fixture.intent.deletion = Some(Deletion::Orphan),
+        |fixture| fixture.intent.deletion = Some(DeletionPolicy::Delete),
+        |fixture| fixture.intent.deletion = Some(DeletionPolicy::Orphan),
         |fixture| (fixture.intent.adopt, fixture.intent.correct_drift) = (true, true),
         |fixture| fixture.intent.remote_id = Some("id-1".into()),
     ];
@@ -105,24 +107,24 @@ fn a_call_is_persisted_before_it_is_sent_and_uses_the_persisted_id() {
         assert_eq!((written.state, written.started_at), (OperationState::Planned, NOW), "{fixture:#?}");
         assert_ne!(fixture.persisted.operation.as_ref(), Some(written), "the status always changes: {fixture:#?}");
         let kind = match &call.kind {
-            CallKind::Create { .. } => OperationKind::Create,
+            CallKind::Create { .. } => OperationType::Create,
             CallKind::Redeploy { id, version, .. } => {
                 assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
                 assert_eq!(written.from_version, Some(*version), "{fixture:#?}");
-                OperationKind::Redeploy
+                OperationType::Redeploy
             }
             CallKind::Undeploy { id } => {
                 assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
-                OperationKind::Undeploy
+                OperationType::Undeploy
             }
             CallKind::Recreate { id } => {
                 assert_eq!(decision.persisted.id.as_ref(), Some(id), "{fixture:#?}");
-                OperationKind::Recreate
+                OperationType::Recreate
             }
         };
         assert_eq!(written.kind, kind, "{fixture:#?}");
-        assert_eq!(kind == OperationKind::Undeploy, fixture.intent.deletion.is_some(), "{fixture:#?}");
-        let known = fixture.wanted.is_some() || kind == OperationKind::Undeploy;
+        assert_eq!(kind == OperationType::Undeploy, fixture.intent.deletion.is_some(), "{fixture:#?}");
+        let known = fixture.wanted.is_some() || kind == OperationType::Undeploy;
         assert!(known, "nothing is sent while the values are unknown: {fixture:#?}");
     }
 }
@@ -135,7 +137,7 @@ fn rule_20_a_suspended_or_only_observed_resource_sends_nothing() {
         if intent.suspended || intent.observe_only {
             assert_eq!(decision.step, Step::NoOp, "{fixture:#?}");
         }
-        if intent.deletion == Some(Deletion::Orphan) {
+        if intent.deletion == Some(DeletionPolicy::Orphan) {
             assert_eq!(decision.step, Step::RemoveFinalizer, "{fixture:#?}");
         }
         if intent.deletion.is_none() {
@@ -166,8 +168,8 @@ fn rule_6_nothing_is_reported_as_settled_while_an_operation_runs() {
     for fixture in scenes() {
         let decision = fixture.decide();
         if let (Outcome::Settled { phase, .. }, Some(operation)) = (decision.outcome, &decision.persisted.operation) {
-            let undeploys = operation.kind == OperationKind::Undeploy && fixture.intent.deletion.is_some();
-            let takes_down = undeploys || operation.kind == OperationKind::Recreate;
+            let undeploys = operation.kind == OperationType::Undeploy && fixture.intent.deletion.is_some();
+            let takes_down = undeploys || operation.kind == OperationType::Recreate;
             assert!(takes_down && phase == Phase::UndeployFailed, "{fixture:#?}");
         }
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use clock::later;
 
 use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, cause, check, does, gathered, wanted};
-use crate::controllers::connector_deployment::decide::{Deletion, Outcome, Pause, Refused, TransientState};
-use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, Phase};
+use crate::controllers::connector_deployment::decide::{Outcome, Pause, Refused, TransientState};
+use crate::controllers::connector_deployment::persisted::{DeletionPolicy, Observation, OperationType, Phase};
 
-const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const REDEPLOY: OperationType = OperationType::Redeploy;
 const GATHERS: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::Changing);
 const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
 
@@ -92,7 +92,7 @@ fn a_refusal_is_not_repeated_before_its_time_unless_its_cause_changes() {
 #[test]
 fn a_refusal_delays_creates_and_repeated_calls_too() {
     let again: (Does, Stored, Outcome) = (Does::SendAgain(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
-    let create = OperationKind::Create;
+    let create = OperationType::Create;
     check(
         Fixture::new,
         &[
@@ -160,8 +160,8 @@ fn a_refused_undeploy_does_not_delay_a_redeploy_and_the_other_way_round() {
     gathered(&mut live);
     refused(&mut live, 600);
     let mut deleted = Fixture { transient: live.transient.clone(), ..live.clone() };
-    deleted.intent.deletion = Some(Deletion::Undeploy);
-    assert_eq!(does(&deleted.decide()), Does::Send(OperationKind::Undeploy));
+    deleted.intent.deletion = Some(DeletionPolicy::Delete);
+    assert_eq!(does(&deleted.decide()), Does::Send(OperationType::Undeploy));
     live.transient.refused.as_mut().expect("a refusal").cause = None;
     assert_eq!(does(&live.decide()), Does::Send(REDEPLOY));
     deleted.transient.refused = live.transient.refused;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, does, gathered, wanted};
 
 use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Version};
-use crate::controllers::connector_deployment::persisted::{OperationKind, Phase, Source, Sources};
+use crate::controllers::connector_deployment::persisted::{OperationType, Phase, Source, Sources};
 use crate::controllers::digest::Digest;
 
-const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const REDEPLOY: OperationType = OperationType::Redeploy;
 const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
 const FAILED: (Does, Stored, Outcome) =
     (Does::Rest, Stored::Nothing, Outcome::Settled { phase: Phase::Failed, drifted: false });

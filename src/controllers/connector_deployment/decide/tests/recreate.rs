@@ -2,17 +2,17 @@
 
 use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, operation, visible, wanting};
 use super::retained::{live, noted, observed, wants, without_b, without_u};
-use crate::controllers::connector_deployment::decide::{
-    Call, CallKind, Deletion, Outcome, Response, Version, apply_response,
+use crate::controllers::connector_deployment::decide::{Call, CallKind, Outcome, Response, Version, apply_response};
+use crate::controllers::connector_deployment::persisted::{
+    DeletionPolicy, Observation, OperationState, OperationType, Phase,
 };
-use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
 use crate::controllers::tags::{FOREIGN, Item};
 
-const RECREATE: OperationKind = OperationKind::Recreate;
+const RECREATE: OperationType = OperationType::Recreate;
 const SENT: (Does, Stored, Outcome) = (Does::Send(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
 const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
 const CREATES: (Does, Stored, Outcome) =
-    (Does::Send(OperationKind::Create), Stored::Planned, Outcome::Running(OperationKind::Create));
+    (Does::Send(OperationType::Create), Stored::Planned, Outcome::Running(OperationType::Create));
 
 fn asked() -> Fixture {
     let mut fixture = live();
@@ -219,8 +219,8 @@ fn the_deployment_is_created_once_it_is_gone() {
         ),
         (
             "the resource is deleted meanwhile",
-            |fixture| fixture.intent.deletion = Some(Deletion::Undeploy),
-            (Does::Send(OperationKind::Undeploy), Stored::Planned, Outcome::Running(OperationKind::Undeploy)),
+            |fixture| fixture.intent.deletion = Some(DeletionPolicy::Delete),
+            (Does::Send(OperationType::Undeploy), Stored::Planned, Outcome::Running(OperationType::Undeploy)),
         ),
     ];
     check(begun, rows);
@@ -258,7 +258,7 @@ fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappear
         after.transient.refused = None;
         after.transient.pause = None;
         let next = after.decide();
-        assert_eq!(next.outcome, Outcome::Running(OperationKind::Create), "{answer:?}");
+        assert_eq!(next.outcome, Outcome::Running(OperationType::Create), "{answer:?}");
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::build::{ABSENT, Does, Fixture, Row, SETTLED, Stored, check, does, moved, visible, wanted};
 use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step};
-use crate::controllers::connector_deployment::persisted::{Observation, OperationKind, OperationState, Phase};
+use crate::controllers::connector_deployment::persisted::{Observation, OperationState, OperationType, Phase};
 
-const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const REDEPLOY: OperationType = OperationType::Redeploy;
 const WAITS: (Does, Stored, Outcome) = (Does::Rest, Stored::Planned, Outcome::Running(REDEPLOY));
 const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
 const ANEW: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
@@ -85,8 +85,8 @@ fn a_planned_move_without_a_version_to_move_to_is_never_sent() {
 /// The status was edited: nothing is known of a deployment, and none exists.
 #[test]
 fn an_operation_without_a_deployment_is_given_up() {
-    let create = OperationKind::Create;
-    for kind in [REDEPLOY, OperationKind::Recreate] {
+    let create = OperationType::Create;
+    for kind in [REDEPLOY, OperationType::Recreate] {
         for state in [OperationState::Planned, OperationState::Accepted] {
             let mut fixture = Fixture { observation: ABSENT, ..Fixture::redeploying() };
             fixture.persisted.id = None;

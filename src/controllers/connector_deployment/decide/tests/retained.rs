@@ -7,13 +7,13 @@ use super::build::{Does, Fixture, Row, SETTLED, Stored, check, does, gathered, s
 use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome};
 use crate::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
 use crate::controllers::connector_deployment::persisted::{
-    Observation, ObservedDeployment, OperationKind, Payload, Phase,
+    Observation, ObservedDeployment, OperationType, Payload, Phase,
 };
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Tags, UNKNOWN};
 use crate::controllers::values::{RETRY_STRATEGY, VisibleValues};
 
-const REDEPLOY: OperationKind = OperationKind::Redeploy;
+const REDEPLOY: OperationType = OperationType::Redeploy;
 const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));
 
 fn b() -> Item {

@@ -23,7 +23,7 @@ fn nothing_is_concluded_from_a_stale_read() {
 
 #[test]
 fn a_create_whose_response_was_lost_is_found_or_sent_again() {
-    let creating = || PersistedState { operation: Some(doing(OperationKind::Create)), ..PersistedState::default() };
+    let creating = || PersistedState { operation: Some(doing(OperationType::Create)), ..PersistedState::default() };
     let changed = || Intent { digest: "third".into(), ..desired() };
     check(vec![
         ("absent", Row::of(creating(), desired(), None).at(seconds(59)), "Running(Create)"),
@@ -58,7 +58,7 @@ fn a_create_whose_response_was_lost_is_found_or_sent_again() {
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn a_change_whose_response_was_lost_is_sent_again_from_the_same_version_only() {
-    use OperationKind::{Preview as Asks, Publish, Update};
+    use OperationType::{Preview as Asks, Publish, Update};
     let same = |observed: ObservedConnector| ObservedConnector { version: 6, ..observed };
     let of = |kind, intent, observed: ObservedConnector| Row::of(with(doing(kind)), intent, observed).at(seconds(10));
     let changed = || Intent { digest: "third".into(), publication: Some("private:third".into()), ..published() };
@@ -176,7 +176,7 @@ fn a_repeated_publication_without_a_response_is_sent_once_more_if_only_the_failu
             accepted,
             from_phase: Some(Phase::Failed),
             request: Some("retry".into()),
-            ..doing(OperationKind::Publish)
+            ..doing(OperationType::Publish)
         };
         let persisted = PersistedState { publication: Some(failed("private:second")), ..with(retried) };
         let intent = Intent { request: Some("retry".into()), ..published() };
@@ -194,7 +194,7 @@ const RUNS: &str = "Running(Preview)";
 
 #[test]
 fn an_accepted_operation_ends_with_the_observation_after_it() {
-    use OperationKind::{Preview as Asks, Publish};
+    use OperationType::{Preview as Asks, Publish};
     let of = |kind, seen_busy, intent, observed: ObservedConnector| {
         Row::of(with(Operation { accepted: true, seen_busy, ..doing(kind) }), intent, observed).at(seconds(10))
     };
@@ -266,7 +266,7 @@ fn rule_5_a_connector_is_gone_after_two_absences() {
         ("twice", missing(Some(seconds(30))), "Disappeared"),
         (
             "twice, while an update runs",
-            Row { persisted: with(doing(OperationKind::Update)), ..missing(Some(seconds(30))) },
+            Row { persisted: with(doing(OperationType::Update)), ..missing(Some(seconds(30))) },
             "Disappeared",
         ),
     ]);
@@ -274,15 +274,15 @@ fn rule_5_a_connector_is_gone_after_two_absences() {
 
 #[test]
 fn a_response_decides_the_result_of_a_call() {
-    use OperationKind::{Create, Delete, Preview as Asks, Publish, Update};
+    use OperationType::{Create, Delete, Preview as Asks, Publish, Update};
     let call = |kind, first| {
         let (id, version) = (ID.to_owned(), 6);
         let kind = match kind {
-            OperationKind::Create => CallKind::Create,
-            OperationKind::Update => CallKind::Update { id, version },
-            OperationKind::Preview => CallKind::Preview { id, version },
-            OperationKind::Publish => CallKind::Publish { id, version, certification: false },
-            OperationKind::Delete => CallKind::Delete { id },
+            OperationType::Create => CallKind::Create,
+            OperationType::Update => CallKind::Update { id, version },
+            OperationType::Preview => CallKind::Preview { id, version },
+            OperationType::Publish => CallKind::Publish { id, version, certification: false },
+            OperationType::Delete => CallKind::Delete { id },
         };
         Call { kind, first }
     };
@@ -352,7 +352,7 @@ fn nothing_is_sent_during_a_pause_which_a_clock_that_was_set_back_does_not_exten
 fn a_refused_call_is_not_repeated_for_the_same_cause_and_version() {
     let refused = |version| {
         let cause =
-            Cause { kind: OperationKind::Update, digest: "second".into(), generation: 2, version, request: None };
+            Cause { kind: OperationType::Update, digest: "second".into(), generation: 2, version, request: None };
         let refused = Refused::after(None, Some(cause), begun());
         TransientState { refused: Some(refused), ..TransientState::default() }
     };
@@ -371,10 +371,10 @@ fn a_refused_call_is_not_repeated_for_the_same_cause_and_version() {
 
 #[test]
 fn a_call_that_was_refused_when_it_was_sent_again_does_not_run_any_more() {
-    let repeated = || with(Operation { from_version: Some(7), attempt: 2, ..doing(OperationKind::Publish) });
+    let repeated = || with(Operation { from_version: Some(7), attempt: 2, ..doing(OperationType::Publish) });
     let refused = |digest: &str| {
         let cause = Cause {
-            kind: OperationKind::Publish,
+            kind: OperationType::Publish,
             digest: digest.into(),
             generation: 2,
             version: Some(7),

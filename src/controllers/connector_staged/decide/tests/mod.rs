@@ -10,7 +10,7 @@ use clock::later;
 use jiff::Timestamp;
 
 use super::super::persisted::{
-    Applied, Deployable, Observation, ObservedConnector, Operation, OperationKind, PersistedState, Phase, Preview,
+    Applied, Deployable, Observation, ObservedConnector, Operation, OperationType, PersistedState, Phase, Preview,
     Publication,
 };
 use super::*;
@@ -82,13 +82,13 @@ fn ours() -> PersistedState {
     }
 }
 
-fn doing(kind: OperationKind) -> Operation {
+fn doing(kind: OperationType) -> Operation {
     Operation {
         kind,
         accepted: false,
         attempt: 1,
         generation: 2,
-        digest: Some(if kind == OperationKind::Publish { "private:second" } else { "second" }.into()),
+        digest: Some(if kind == OperationType::Publish { "private:second" } else { "second" }.into()),
         tag: Some("2".into()),
         from_version: Some(6),
         from_phase: Some(Phase::Draft),

@@ -255,13 +255,13 @@ fn rule_11_a_request_retries_once_what_failed_and_nothing_else() {
 
 #[test]
 fn rules_22_and_23_deleting() {
-    let deletes = || Intent { deletion: Some(Deletion::Delete), ..desired() };
-    let orphans = || Intent { deletion: Some(Deletion::Orphan), ..desired() };
-    let deleting = |accepted| with(Operation { accepted, from_version: None, ..doing(OperationKind::Delete) });
-    let creating = || PersistedState { operation: Some(doing(OperationKind::Create)), ..PersistedState::default() };
+    let deletes = || Intent { deletion: Some(DeletionPolicy::Delete), ..desired() };
+    let orphans = || Intent { deletion: Some(DeletionPolicy::Orphan), ..desired() };
+    let deleting = |accepted| with(Operation { accepted, from_version: None, ..doing(OperationType::Delete) });
+    let creating = || PersistedState { operation: Some(doing(OperationType::Create)), ..PersistedState::default() };
     let publishing = || ObservedConnector { phase: Phase::Processing, ..met() };
-    let published_just_now = || with(Operation { accepted: true, ..doing(OperationKind::Publish) });
-    let without_id = || PersistedState { id: None, ..with(doing(OperationKind::Update)) };
+    let published_just_now = || with(Operation { accepted: true, ..doing(OperationType::Publish) });
+    let without_id = || PersistedState { id: None, ..with(doing(OperationType::Update)) };
     check(vec![
         ("orphan", Row::of(ours(), orphans(), met()), "released"),
         ("orphan, while it is created", Row::of(creating(), orphans(), None).at(seconds(1)), "released"),

@@ -6,10 +6,10 @@ use super::world::{ConditionUpdate, Deployment, Resource, Status, Verb};
 use super::{Explorer, NOW};
 use crate::controllers::connector_deployment::decide::tests::build::{self, identity, intent, visible};
 use crate::controllers::connector_deployment::decide::{
-    Call, CallKind, Deletion, DesiredPayload, Input, Intent, Outcome, Step, decide,
+    Call, CallKind, DesiredPayload, Input, Intent, Outcome, Step, decide,
 };
 use crate::controllers::connector_deployment::persisted::{
-    Observation, ObservedDeployment, PersistedState, Phase, Source, Sources,
+    DeletionPolicy, Observation, ObservedDeployment, PersistedState, Phase, Source, Sources,
 };
 use crate::controllers::digest::Digest;
 use crate::controllers::tags::Item;
@@ -126,7 +126,7 @@ impl Explorer {
             identity: identity(),
             remote_id: (resource.annotation != 0).then(|| name(resource.annotation)),
             redeploy_request: (resource.request != 0).then(|| resource.request.to_string()),
-            deletion: resource.deleting.then_some(if stays { Deletion::Orphan } else { Deletion::Undeploy }),
+            deletion: resource.deleting.then_some(if stays { DeletionPolicy::Orphan } else { DeletionPolicy::Delete }),
             adopt: self.settings.adopt,
             observe_only: resource.observed,
             suspended: resource.suspended,

@@ -7,7 +7,7 @@ use crate::controllers::connector_deployment::decide::{
     ABSENCE, Decision, DesiredPayload, Intent, Step, TransientState,
 };
 use crate::controllers::connector_deployment::persisted::{
-    Applied, Observation, OperationKind, OperationState, PersistedState,
+    Applied, Observation, OperationState, OperationType, PersistedState,
 };
 use crate::controllers::digest::{Comparison, Digest};
 use crate::controllers::tags::{Tags, UNKNOWN};
@@ -67,7 +67,7 @@ pub(super) fn after(
     let creating = persisted
         .operation
         .as_ref()
-        .is_some_and(|operation| (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned));
+        .is_some_and(|operation| (operation.kind, operation.state) == (OperationType::Create, OperationState::Planned));
     let rests = decision.step == Step::NoOp;
     match rule {
         Rule::ForgottenDigest => {

@@ -26,7 +26,6 @@ mod teeth;
 mod trace;
 mod world;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
@@ -40,6 +39,7 @@ use super::build::{NOW, visible};
 use crate::controllers::connector_deployment::decide::TransientState;
 use crate::controllers::connector_deployment::persisted::{Applied, PersistedState, Phase};
 use crate::controllers::tags::Tags;
+use crate::mutex::Mutex;
 
 const TICK: Duration = Duration::from_secs(30);
 const LAG_TICKS: u8 = 2;
@@ -169,22 +169,16 @@ impl Explorer {
 /// The explorer as the checker needs it: its tables of large values grow during the search.
 struct Exploration(Mutex<Explorer>);
 
-impl Exploration {
-    fn lock(&self) -> MutexGuard<'_, Explorer> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Model for Exploration {
     type State = World;
     type Action = Step;
 
     fn init_states(&self) -> Vec<World> {
-        vec![self.lock().first()]
+        vec![self.0.lock().first()]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Step>) {
-        actions.extend(self.lock().successors(world));
+        actions.extend(self.0.lock().successors(world));
     }
 
     fn next_state(&self, _: &World, step: Step) -> Option<World> {
@@ -199,7 +193,7 @@ impl Model for Exploration {
             Property::always("CREATED-TWICE", |_, world: &World| world.broken != Some(Broken::CreatedTwice)),
             Property::always("ORPHAN", |_, world: &World| world.broken != Some(Broken::Orphan)),
             Property::always("FORGOTTEN", |_, world: &World| world.broken != Some(Broken::Forgotten)),
-            Property::always("STUCK", |exploration: &Self, world: &World| exploration.lock().recovers(world)),
+            Property::always("STUCK", |exploration: &Self, world: &World| exploration.0.lock().recovers(world)),
         ]
     }
 }
@@ -225,7 +219,7 @@ fn explore(settings: Settings, steps: usize) -> Result<Reached, (&'static str, S
         return Ok(Reached { states: checker.unique_state_count(), complete: checker.unique_state_count() < steps });
     };
     let steps: Vec<_> = path.into_iter().filter_map(|(world, step)| Some((world, step?))).collect();
-    Err((property, checker.model().lock().trace(&steps)))
+    Err((property, checker.model().0.lock().trace(&steps)))
 }
 
 /// Returns how many worlds were visited, or `None` if a property breaks. The checker would keep a path for each world that

@@ -13,7 +13,7 @@ use super::{Explorer, NOW, OPERATORS};
 use crate::controllers::connector_deployment::decide::{
     Accepted, Call, CallKind, Cause, LIMIT, Response, apply_response,
 };
-use crate::controllers::connector_deployment::persisted::{OperationKind, OperationState};
+use crate::controllers::connector_deployment::persisted::{OperationState, OperationType};
 
 impl Operator {
     /// Returns what a reconcile begins with: its view of the cluster, unless it has written since.
@@ -116,7 +116,7 @@ impl Explorer {
         let source = if lagging { world.before } else { world.remote };
         let persisted = self.persisted_states.get(resource.persisted);
         let creating = persisted.operation.as_ref().is_some_and(|operation| {
-            (operation.kind, operation.state) == (OperationKind::Create, OperationState::Planned)
+            (operation.kind, operation.state) == (OperationType::Create, OperationState::Planned)
         });
         let begun = persisted.operation.is_some();
         let by_key = persisted.id.is_none() || creating;
@@ -263,7 +263,7 @@ impl Explorer {
             .get(run.persisted)
             .operation
             .as_ref()
-            .is_some_and(|it| it.kind == OperationKind::Undeploy);
+            .is_some_and(|it| it.kind == OperationType::Undeploy);
         if undeploys && matches!(answer, Response::Accepted(_)) {
             operator.run = InProgress::default();
             return;

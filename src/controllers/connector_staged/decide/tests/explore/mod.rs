@@ -17,7 +17,6 @@ mod teeth;
 mod world;
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -25,6 +24,7 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 use test_support::reachable::{MOST, Reached, full, reachable};
 
 use self::world::{Broken, World};
+use crate::mutex::Mutex;
 
 /// The time of every step; what was before is as many seconds ago.
 const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
@@ -108,10 +108,6 @@ struct Explorer {
 impl Explorer {
     fn new(settings: Settings) -> Self {
         Self { settings, recovering: Mutex::default() }
-    }
-
-    fn recovering(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.recovering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn successors(&self, world: &World) -> Vec<Step> {

@@ -6,7 +6,7 @@ use super::{Explorer, NOW, Rule, Step};
 use crate::controllers::connector_staged::decide::{
     self, Call, Decision, Input, Outcome, ReachedStep, Response, TransientState, apply_response, decide,
 };
-use crate::controllers::connector_staged::persisted::{Observation, OperationKind, PersistedState, Preview};
+use crate::controllers::connector_staged::persisted::{Observation, OperationType, PersistedState, Preview};
 
 fn emit(steps: &mut Vec<Step>, label: &str, fair: bool, next: World) {
     steps.push(Step { label: format!("the operator {label}"), fair, next });
@@ -42,7 +42,7 @@ impl Explorer {
     pub(super) fn decided(&self, world: &World, resource: &Resource, view: Option<&Record>) -> Decision {
         let mut persisted = resource.persisted.0.clone();
         let mut intent = intent(resource, &self.settings);
-        let creating = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationKind::Create);
+        let creating = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Create);
         let by_id = persisted.id.clone().filter(|_| !creating);
         let found = view.filter(|record| by_id.as_ref().is_none_or(|known| *known == id(record.id)));
         let observation =
@@ -164,7 +164,7 @@ impl Explorer {
 /// record shows nothing of it. What such a call publishes counts as another client's.
 fn is_given_up(before: &PersistedState, after: &PersistedState) -> bool {
     let begun = |persisted: &PersistedState| {
-        let operation = persisted.operation.as_ref().filter(|operation| operation.kind == OperationKind::Publish);
+        let operation = persisted.operation.as_ref().filter(|operation| operation.kind == OperationType::Publish);
         operation.map(|operation| (operation.from_version, operation.accepted))
     };
     let given_up =
@@ -173,7 +173,7 @@ fn is_given_up(before: &PersistedState, after: &PersistedState) -> bool {
 }
 
 fn cause(persisted: &PersistedState, world: &World) -> Option<decide::Cause> {
-    let operation = persisted.operation.as_ref().filter(|operation| operation.kind != OperationKind::Delete)?;
+    let operation = persisted.operation.as_ref().filter(|operation| operation.kind != OperationType::Delete)?;
     Some(decide::Cause {
         kind: operation.kind,
         digest: operation.digest.clone().unwrap_or_default(),
@@ -194,7 +194,7 @@ fn write_answer(
         return world.vanish();
     }
     let Some(resource) = &mut world.resource else { return };
-    let read = persisted.operation.as_ref().is_some_and(|now| now.kind == OperationKind::Preview && now.accepted);
+    let read = persisted.operation.as_ref().is_some_and(|now| now.kind == OperationType::Preview && now.accepted);
     world.answered |= read;
     resource.persisted = Kept(persisted);
     world.take_over(false);
@@ -230,7 +230,7 @@ impl World {
 fn break_rule(rule: Rule, persisted: &mut PersistedState, intent: &mut decide::Intent, observation: &Observation) {
     match (rule, &mut persisted.operation, observation) {
         (Rule::Calm, Some(operation), _) => operation.started_at = NOW - super::CAP,
-        (Rule::Answered, Some(operation), _) => operation.accepted |= operation.kind == OperationKind::Preview,
+        (Rule::Answered, Some(operation), _) => operation.accepted |= operation.kind == OperationType::Preview,
         (Rule::OneTag, _, Observation::Present(observed))
             if observed.repository_met && observed.preview == Preview::Granted =>
         {

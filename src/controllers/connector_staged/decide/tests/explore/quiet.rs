@@ -21,7 +21,7 @@ impl Explorer {
         let well = loop {
             // Another property detects what breaks on the way.
             let hash = hash(&world);
-            if world.broken.is_some() || self.is_good(&world) || self.recovering().contains(&hash) {
+            if world.broken.is_some() || self.is_good(&world) || self.recovering.lock().contains(&hash) {
                 break true;
             }
             let Some(next) = self.next_quiet(&world).filter(|_| way.len() < STEPS) else { break false };
@@ -29,7 +29,7 @@ impl Explorer {
             world = next;
         };
         if well {
-            self.recovering().extend(way);
+            self.recovering.lock().extend(way);
         }
         well
     }

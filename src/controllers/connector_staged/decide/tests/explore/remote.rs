@@ -3,7 +3,7 @@
 use super::world::{Broken, Content, Flying, OURS, Phases, Previews, Record, Resource, World, id};
 use super::{Explorer, LAG_TICKS, Step};
 use crate::controllers::connector_staged::decide::{Call, CallKind, Response};
-use crate::controllers::connector_staged::persisted::OperationKind;
+use crate::controllers::connector_staged::persisted::OperationType;
 
 fn emit(steps: &mut Vec<Step>, label: &str, fair: bool, next: World) {
     steps.push(Step { label: label.to_owned(), fair, next });
@@ -76,7 +76,7 @@ impl Explorer {
             let _ = self.effect(&mut next, &kind.0, *content);
             // What was given up meanwhile for another tag counts as another client's: nothing is persisted about it.
             let begun = world.resource.as_ref().and_then(|resource| resource.persisted.0.operation.as_ref());
-            let publishes = begun.is_some_and(|operation| operation.kind == OperationKind::Publish);
+            let publishes = begun.is_some_and(|operation| operation.kind == OperationType::Publish);
             next.published = next.published.filter(|_| publishes);
             emit(steps, "the late call arrives", false, next);
         }

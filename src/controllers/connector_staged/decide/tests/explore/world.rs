@@ -5,8 +5,10 @@ use std::hash::{Hash, Hasher};
 
 use super::{Budget, CAP, NOW, Settings};
 use crate::controllers::connector_staged::decide::tests::desired;
-use crate::controllers::connector_staged::decide::{Call, CallKind, Deletion, Intent, TransientState};
-use crate::controllers::connector_staged::persisted::{Applied, ObservedConnector, PersistedState, Phase, Preview};
+use crate::controllers::connector_staged::decide::{Call, CallKind, Intent, TransientState};
+use crate::controllers::connector_staged::persisted::{
+    Applied, DeletionPolicy, ObservedConnector, PersistedState, Phase, Preview,
+};
 
 /// A value without a hash of its own, which is hashed by its `Debug` text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -256,7 +258,7 @@ pub(super) fn intent(resource: &Resource, settings: &Settings) -> Intent {
         generation: resource.generation.into(),
         tag: resource.tag.to_string(),
         request: (resource.request > 0).then(|| resource.request.to_string()),
-        deletion: resource.deleting.then_some(Deletion::Delete),
+        deletion: resource.deleting.then_some(DeletionPolicy::Delete),
         adopt: settings.adopt,
         previewable: settings.previewable,
         publish: settings.publish.then_some(false),

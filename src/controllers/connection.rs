@@ -76,10 +76,10 @@ mod tests {
 
     #[test]
     fn the_default_limits_are_those_that_are_documented() {
-        let page = include_str!("../../docs/decisions/2026-11-21-what-hangs.md").replace('\n', " ");
+        let page = include_str!("../../docs/decisions/2026-11-21-liveness-by-progress.md").replace('\n', " ");
         let Limits { answer, silence } = Limits::default();
-        assert!(page.contains(&format!("gives an answer {} s", answer.as_secs())), "{answer:?}");
-        assert!(page.contains(&format!("the silence of a watch {} s", silence.as_secs())), "{silence:?}");
+        assert!(page.contains(&format!("{} s for a response", answer.as_secs())), "{answer:?}");
+        assert!(page.contains(&format!("{} s for the silence of a watch", silence.as_secs())), "{silence:?}");
         // Each wait ends by itself long before a reconcile counts as hung.
         assert!(answer < silence && silence * 3 <= LONGEST_SILENCE);
     }

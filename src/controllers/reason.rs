@@ -124,12 +124,12 @@ reasons! {
     ValuesNotApplied, Stalled, "The deployment is live, but shows other plain values than those that were sent; the message names their keys. The operator does not send them again by itself: compare them with those in the Merchant Center, then change them or request a redeploy. List values that others may change in `drift.ignore`.";
     NotVerified, Failing, "The service reports `Deployed`, but a resource in `spec.verify` does not exist or does not point to the deployment: the condition `Verified` names it. The operator looks it up again, at the interval at the latest, and sends nothing. Read the logs of the `postDeploy` script.";
     NotFound, Failing, "A resource in `spec.verify` does not exist: the script that creates it did not run, or failed.";
-    WrongDestination, Failing, "A resource in `spec.verify` points elsewhere, for example to a deployment that was replaced: run the script again by requesting a redeploy with the annotation `redeploy-requested-at`.";
+    WrongDestination, Failing, "A resource in `spec.verify` points elsewhere, for example to a deployment that was replaced: run the script again with `connect-operator redeploy`.";
     WarningsReported, Stalled, "The service reports `Deployed`, but the report contains warnings or errors, and `spec.readyWhen` is `NoWarnings`: read `status.report`, correct what it names, or request a redeploy.";
     DeploymentFailed, Stalled, "Deploying failed: read `status.report`, change the value that it names, or request a redeploy.";
     RedeployFailed, Stalled, "The last redeploy failed. The code that was deployed before keeps serving, so this is no outage: read `status.report`, change the value that it names, or request a redeploy.";
-    PublishingFailed, Stalled, "Publishing failed: read `status.publishingReport`, correct what it names, and name another tag, or request another attempt with the annotation `redeploy-requested-at`.";
-    PreviewRefused, Stalled, "The service refused the permission to deploy this tag as a preview: read `status.previewableReport`, and name another tag, or request the permission again with the annotation `redeploy-requested-at`.";
+    PublishingFailed, Stalled, "Publishing failed: read `status.publishingReport`, correct what it names, and name another tag, or request another attempt with `connect-operator redeploy`.";
+    PreviewRefused, Stalled, "The service refused the permission to deploy this tag as a preview: read `status.previewableReport`, and name another tag, or request the permission again with `connect-operator redeploy`.";
     RepositoryInvalid, Stalled, "The repository cannot be reached, has no such tag, or its connect.yaml is missing or invalid: see the message. The operator retries after ten minutes at the earliest, or at once if you change the spec or request a redeploy.";
     CannotBeChanged, Stalled, "The spec asks for a change that no update can make: the message names it. Revert it, or create another connector.";
     ConfigurationInvalid, Stalled, "A value or a name is invalid: see the message.";
@@ -153,8 +153,8 @@ reasons! {
     FrontendUnavailable, Waiting, "The frontend cannot be reached, and nothing was sent: the operator retries every minute.";
     CheckFailing, Failing, "The response of the action is not as expected: see the message. The operator calls it again at the interval.";
     RegistryReadInPart, Failing, "The registry could not be read completely, so no object is removed; what was read is mirrored. The operator reads it again at the interval. If this persists, narrow `spec.registry`.";
-    CheckFailed, Stalled, "The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with the annotation `rerun-requested-at`, change the spec, or have the deployment in `spec.after` applied again.";
-    AnswerLost, Stalled, "The call may have been sent, and the operator ended before it received the response: check the effect of the call, then request a rerun with the annotation `rerun-requested-at`, or change the spec, to send it once more.";
+    CheckFailed, Stalled, "The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with `connect-operator rerun`, change the spec, or have the deployment in `spec.after` applied again.";
+    AnswerLost, Stalled, "The call may have been sent, and the operator ended before it received the response: check the effect of the call, then request a rerun with `connect-operator rerun`, or change the spec, to send it once more.";
     ExpectInvalid, Stalled, "An assertion in `spec.expect` is invalid: the message names it and the cause. Nothing was sent.";
     HostNotAllowed, Stalled, "The operator may not call this host: correct `spec.frontend`, or have the host added to `--allowed-action-hosts`.";
     OutputConflict, Stalled, "The ConfigMap of `spec.outputs` exists and the operator does not own it: choose another name, or delete it.";

@@ -124,7 +124,7 @@ async fn files_and_the_registry_are_enough_for_a_plan() {
             "everything is there",
             vec![login(), shop.project(), token(), info()],
             (2, "create"),
-            "does not know the cluster",
+            "a local plan does not read the cluster. It assumes",
         ),
         (
             "without the Secret of a value",

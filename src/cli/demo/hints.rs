@@ -33,7 +33,7 @@ pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, varia
         ["tree".to_owned(), format!("status {DEPLOYMENT}"), format!("wait {LIVE}"), format!("logs {DEPLOYMENT}")]
             .map(|verb| format!("{program}{cluster} {verb}"));
     for (what, lines) in [
-        ("Ask the remote project with the command line of this program", {
+        ("Query the remote project", {
             let export = format!("export {}", words.join(" "));
             let asked = [&format!("connectors get {CONNECTOR}"), "deployments list"];
             std::iter::once(export).chain(asked.map(|command| format!("{program} {command}"))).collect()
@@ -47,7 +47,7 @@ pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, varia
             "Break a value: Failed, with the cause in the report of the status",
             vec![log_level("loud"), format!("{kubectl} describe cdep {DEPLOYMENT}")],
         ),
-        ("Repair it", vec![log_level("info")]),
+        ("Fix the value", vec![log_level("info")]),
         (
             "Publish a tag whose build fails: the status of the connector has the cause, the deployment keeps serving",
             vec![

@@ -31,8 +31,8 @@ const CLIENT_SECRET: &str = "CTP_CLIENT_SECRET";
 const SCOPES: &str = "CTP_SCOPES";
 
 /// What the whole plan notes.
-pub(super) const NOTE: &str = "this plan does not know the cluster: it takes a deployment under the key of a resource for \
-    that of the resource, and does not evaluate the rules of the schemas between fields, nor keys of other resources";
+pub(super) const NOTE: &str = "a local plan does not read the cluster. It assumes that an existing deployment with the same \
+    key belongs to the resource. It does not check rules between fields, or keys of other resources";
 /// Why secured values are not compared.
 pub(super) const UNKEYED: &str = "a local plan does not know which values were applied";
 

@@ -180,7 +180,7 @@ Ready:       False (CheckFailed) for 2m
 Message:     because
 Wanted:      GET cart/getCart, after deployment/tax
 Last call:   2m ago, HTTP status 500 after 12 ms: Failed
-Next step:   The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with the annotation rerun-requested-at, change the spec, or have the deployment in spec.after applied again.
+Next step:   The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with connect-operator rerun, change the spec, or have the deployment in spec.after applied again.
              p rerun check/cart --namespace shop
 ",
         ),

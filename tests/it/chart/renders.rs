@@ -352,26 +352,22 @@ fn the_notes_describe_the_next_step_of_this_install() {
     for (set, said, unsaid) in [
         ("replicaCount=2", "works in all namespaces", "are not part of this release"),
         ("replicaCount=2", "kubectl --namespace default apply", "on resources with the labels"),
-        ("replicaCount=2", "leaves the CustomResourceDefinitions", "Careful"),
+        ("replicaCount=2", "leaves the CustomResourceDefinitions", "Warning"),
         ("watchNamespaces={shop,blog}", "works in shop, blog", "all namespaces"),
         ("watchNamespaces={shop,blog}", "kubectl --namespace shop wait ctp/shop", "--namespace default"),
-        ("selector=team=a", "on resources with the labels team=a", "Careful"),
+        ("selector=team=a", "on resources with the labels team=a", "Warning"),
         ("crds.enabled=false", "are not part of this release", "Uninstalling"),
-        ("crds.keep=false", "Careful: uninstalling this release deletes", "leaves the Custom"),
+        ("crds.keep=false", "Warning: uninstalling this release deletes", "leaves the Custom"),
         ("replicaCount=2", "can read every Secret of the cluster", "(secrets.requireLabel)."),
-        (
-            "watchNamespaces={shop}",
-            "cannot be written (outputs.enabled is false)",
-            "can read every Secret of the cluster",
-        ),
+        ("watchNamespaces={shop}", "may not write ConfigMaps for spec.outputs", "can read every Secret of the cluster"),
         (
             "secrets.requireLabel=true",
             "label secret shop-credentials connect-operator.io/use=true",
             "set secrets.requireLabel",
         ),
-        ("outputs.enabled=true", "name your Prometheus in networkPolicy.metricsFrom", "outputs.enabled is false"),
-        ("networkPolicy.enabled=false", "outputs.enabled is false", "name your Prometheus"),
-        ("rbac.create=false", "bind them to the service account connect-operator", "Careful"),
+        ("outputs.enabled=true", "set networkPolicy.metricsFrom", "outputs.enabled is false"),
+        ("networkPolicy.enabled=false", "outputs.enabled is false", "networkPolicy.metricsFrom"),
+        ("rbac.create=false", "docs/security.md to the service account connect-operator", "Warning"),
     ] {
         let arguments =
             ["template", "connect-operator", chart, "--namespace", "operators", "--kube-version", helm::KUBE_VERSION];

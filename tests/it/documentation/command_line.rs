@@ -14,9 +14,10 @@ const WIDTH: usize = 100;
 const INTRODUCTION: &str = "\
 # Command line
 
+<!-- Generated from the help of the program: `UPDATE_GOLDEN=1 cargo test` rewrites this page. -->
+
 The help of every command, as `connect-operator COMMAND --help` prints it. Options that several commands have are described once, in
-[Shared options](#shared-options). As a plugin, the program is called `kubectl connect`. This page is generated: `UPDATE_GOLDEN=1 cargo
-test` rewrites it.
+[Shared options](#shared-options). As a plugin, the program is called `kubectl connect`.
 ";
 
 const SHARED: &str = "

@@ -145,11 +145,15 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::HostNotAllowed,
 ];
 
+/// Reasons that only an Event has: the status of the object belongs to another install.
+const EVENT_ONLY: &[Reason] = &[Reason::ManagedElsewhere];
+
 /// Returns each kind that users write, with its possible reasons.
 pub(crate) fn of_kinds() -> [(&'static str, Vec<Reason>); 5] {
     let given = given();
     let deployment = Reason::ALL.iter().filter(|reason| given.contains(reason.as_str())).copied();
-    let deployment = deployment.filter(|reason| !NO_DEPLOYMENT.contains(reason)).collect();
+    let none = |reason: &Reason| NO_DEPLOYMENT.contains(reason) || EVENT_ONLY.contains(reason);
+    let deployment = deployment.filter(|reason| !none(reason)).collect();
     [
         ("ConnectProject", PROJECT.to_vec()),
         ("ClusterConnectProject", PROJECT.to_vec()),
@@ -291,9 +295,13 @@ fn link(reason: Reason) -> String {
     format!("[{reason}](troubleshooting.md#{})", reason.as_str().to_lowercase())
 }
 
-/// Returns the condition of a reason that `Ready` never has.
-pub(super) fn condition_of(reason: Reason) -> &'static str {
-    if VERIFIED.contains(&reason) { "Verified" } else { "RegistryMirrored" }
+/// Formats what has a reason that `Ready` never has.
+pub(super) fn place_beside_ready(reason: Reason) -> String {
+    if EVENT_ONLY.contains(&reason) {
+        return "Event: all kinds but Connector".to_owned();
+    }
+    let condition = if VERIFIED.contains(&reason) { "Verified" } else { "RegistryMirrored" };
+    format!("{}: condition `{condition}`", reason.state().as_str())
 }
 
 fn code(word: &str) -> String {

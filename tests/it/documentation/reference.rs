@@ -23,8 +23,8 @@ fn page(crd: &CustomResourceDefinition) -> String {
     let schema = json!(version.schema.as_ref().unwrap().open_api_v3_schema);
     let kind = &names.kind;
     let mut page = format!(
-        "# {kind}: reference\n\nMade from the CustomResourceDefinition; `UPDATE_GOLDEN=1 cargo test` rewrites this page. What the \
-         fields are for, with examples, is on [the page of the kind](../kinds/{}.md).\n\n",
+        "# {kind}: reference\n\n<!-- Generated from the CustomResourceDefinition: `UPDATE_GOLDEN=1 cargo test` rewrites this page. \
+         -->\n\n[{kind}](../kinds/{}.md) explains the use of these fields, with examples.\n\n",
         kind.to_lowercase()
     );
     let short: Vec<_> = names.short_names.iter().flatten().map(|name| format!("`{name}`")).collect();
@@ -38,28 +38,30 @@ fn page(crd: &CustomResourceDefinition) -> String {
         crd.spec.scope
     )
     .unwrap();
-    page.push_str("## Columns of `kubectl get`\n\n| Column | Path | Only with `-o wide` | What |\n|---|---|---|---|\n");
+    page.push_str(
+        "## Columns of `kubectl get`\n\n| Column | Path | Only with `-o wide` | Description |\n|---|---|---|---|\n",
+    );
     for column in version.additional_printer_columns.iter().flatten() {
         let wide = if column.priority.unwrap_or_default() > 0 { "yes" } else { "" };
-        let what = column.description.as_deref().unwrap_or_default();
-        writeln!(page, "| `{}` | `{}` | {wide} | {} |", column.name, escaped(&column.json_path), escaped(what))
+        let description = column.description.as_deref().unwrap_or_default();
+        writeln!(page, "| `{}` | `{}` | {wide} | {} |", column.name, escaped(&column.json_path), escaped(description))
             .unwrap();
     }
     for part in ["spec", "status"] {
         let mut rows = String::new();
         fields(part, &schema["properties"][part], &mut rows);
-        write!(page, "\n## `{part}`\n\n| Field | Type | Bounds | If absent | What |\n|---|---|---|---|---|\n{rows}")
+        write!(page, "\n## `{part}`\n\n| Field | Type | Required | Default | Validation | Description |\n|---|---|---|---|---|---|\n{rows}")
             .unwrap();
     }
     let mut rules = String::new();
     collect("", &schema, &mut rules);
     if rules.is_empty() {
-        page.push_str("\n## Rules\n\nNone beside the bounds.\n");
+        page.push_str("\n## Validation rules\n\nNone.\n");
     } else {
         write!(
             page,
-            "\n## Rules\n\nChecked by the API server at each write; those that name `oldSelf` at each change.\n\n\
-             | Where | What must be true | Message otherwise |\n|---|---|---|\n{rules}"
+            "\n## Validation rules\n\nThe API server checks these CEL rules at each write; those with `oldSelf` at each update.\n\n\
+             | Field | Rule | Message |\n|---|---|---|\n{rules}"
         )
         .unwrap();
     }
@@ -70,21 +72,26 @@ fn fields(path: &str, schema: &Value, rows: &mut String) {
     let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
-        let what = field["description"].as_str().unwrap_or_default();
+        let description = field["description"].as_str().unwrap_or_default();
         // The API server sets the default of such a field before it checks required fields.
         let filled = (!field["default"].is_null()).then(|| field["default"].to_string());
-        let (what, absent) = match (required.contains(&name.as_str()), what.split_once("Default: ")) {
-            (true, _) => (what, "refused"),
-            (false, Some((before, default))) => (before.trim_end(), default),
-            (false, None) => (what, ""),
+        let is_required = filled.is_none() && required.contains(&name.as_str());
+        // The default ends with its sentence; what follows it, such as an example, belongs to the description.
+        let (description, default) = match description.split_once("Default: ") {
+            Some((before, rest)) if !is_required => {
+                let (default, after) = rest.split_once(". ").unwrap_or((rest, ""));
+                (format!("{before}{after}"), default.trim_end_matches('.'))
+            }
+            _ => (description.to_owned(), ""),
         };
         writeln!(
             rows,
-            "| `{path}` | {} | {} | {} | {} |",
+            "| `{path}` | {} | {} | {} | {} | {} |",
             kind(field),
+            if is_required { "yes" } else { "" },
+            escaped(filled.as_deref().unwrap_or(default)),
             bounds(field).join("; "),
-            escaped(filled.as_deref().unwrap_or(absent)),
-            escaped(what)
+            escaped(description.trim_end())
         )
         .unwrap();
         fields(&path, field, rows);

@@ -2,7 +2,7 @@
 
 use connect_operator::controllers::reason::{ConditionState, Reason};
 
-use super::reasons::{condition_of, of_kinds};
+use super::reasons::{of_kinds, place_beside_ready};
 use crate::golden::assert_golden_parts;
 
 const PAGE: &str = include_str!("../../../docs/troubleshooting.md");
@@ -13,8 +13,11 @@ fn every_reason_has_a_section_that_begins_with_its_generated_head() {
     for reason in Reason::ALL {
         let kinds: Vec<_> =
             of_kinds().iter().filter(|(_, reasons)| reasons.contains(reason)).map(|(kind, _)| *kind).collect();
-        let place = if kinds.is_empty() { format!("condition `{}`", condition_of(*reason)) } else { kinds.join(", ") };
-        heads.push((reason.as_str(), format!("{}\n\n*{}: {place}*", reason.sentence(), reason.state().as_str())));
+        let place = match kinds.as_slice() {
+            [] => place_beside_ready(*reason),
+            kinds => format!("{}: {}", reason.state().as_str(), kinds.join(", ")),
+        };
+        heads.push((reason.as_str(), format!("{}\n\n*{place}*", reason.sentence())));
     }
     assert_golden_parts("docs/troubleshooting.md", &heads);
 }

@@ -58,10 +58,10 @@ impl Simulation {
         let object = self.stored();
         let id = object["status"]["id"].as_str().unwrap_or_default().to_owned();
         let values = crate::desired::values(&lock(&self.reach.cluster), ONE.stored().namespace.as_str(), &object);
-        self.forge_call(Verb::Redeploy { id, values: values.expect("no referenced object is missing"), moves });
+        self.forge_call(Verb::Redeploy { id, values: values.expect("no referenced object is missing"), moves }, false);
     }
 
-    fn forge_call(&mut self, verb: Verb) {
+    fn forge_call(&mut self, verb: Verb, denied: bool) {
         let object = self.stored();
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let Key { namespace, name, .. } = ONE.stored();
@@ -84,7 +84,8 @@ impl Simulation {
             changed = Some(id.clone());
         }
         let caller = (ObjectRef::deployment(&namespace, &name), uid);
-        lock(&self.reach.remote).arrived.push(Arrived { caller, asked: Asked::Deployment(verb), changed });
+        let arrived = Arrived { caller, denied, asked: Asked::Deployment(verb), changed };
+        lock(&self.reach.remote).arrived.push(arrived);
         self.check();
     }
 }
@@ -119,7 +120,19 @@ fn the_checker_reports_each_thing_that_an_operator_must_not_do() {
     let shape = Shape::default();
     // Like the foreign deployment.
     let like_theirs = Shape { level: 2, adopt: true, ..shape };
-    let rows: [(&str, Shape, bool, Forge, &str); 12] = [
+    let rows: [(&str, Shape, bool, Forge, &str); 13] = [
+        (
+            "a call for a namespace that was known not to be allowed",
+            shape,
+            false,
+            |simulation| {
+                let id = simulation.stored()["status"]["id"].as_str().unwrap_or_default().to_owned();
+                simulation.delete(ONE);
+                simulation.forge_operation("Undeploy");
+                simulation.forge_call(Verb::Undeploy { id }, true);
+            },
+            "rule 29",
+        ),
         (
             "a redeploy while it is suspended",
             shape,

@@ -19,18 +19,20 @@ pub(crate) enum Kind {
     Staged,
     Check,
     Connector,
+    ClusterProject,
     Secret,
     ConfigMap,
     Namespace,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Project,
         Self::Deployment,
         Self::Staged,
         Self::Check,
         Self::Connector,
+        Self::ClusterProject,
         Self::Secret,
         Self::ConfigMap,
         Self::Namespace,
@@ -44,6 +46,7 @@ impl Kind {
             Self::Staged => "connectorstageds",
             Self::Check => "actionchecks",
             Self::Connector => "connectors",
+            Self::ClusterProject => "clusterconnectprojects",
             Self::Secret => "secrets",
             Self::ConfigMap => "configmaps",
             Self::Namespace => "namespaces",
@@ -57,6 +60,7 @@ impl Kind {
             Self::Staged => ("connect-operator.io/v1alpha1", "ConnectorStaged"),
             Self::Check => ("connect-operator.io/v1alpha1", "ActionCheck"),
             Self::Connector => ("connect-operator.io/v1alpha1", "Connector"),
+            Self::ClusterProject => ("connect-operator.io/v1alpha1", "ClusterConnectProject"),
             Self::Secret => ("v1", "Secret"),
             Self::ConfigMap => ("v1", "ConfigMap"),
             Self::Namespace => ("v1", "Namespace"),
@@ -69,7 +73,7 @@ impl Kind {
 
     /// Whether the schema gives a new object a status.
     fn has_first_status(self) -> bool {
-        matches!(self, Self::Project | Self::Deployment | Self::Staged | Self::Check)
+        matches!(self, Self::Project | Self::ClusterProject | Self::Deployment | Self::Staged | Self::Check)
     }
 }
 

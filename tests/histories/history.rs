@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::checks::{self, CheckShape};
 use crate::interceptor::Callee;
 use crate::mirror::{self, Gap, Touch};
+use crate::sharing;
 use crate::simulation::{Armed, Outage};
 
 /// How the remote interprets what the contract leaves open, in a form that shrinks to the friendliest interpretation.
@@ -154,6 +155,10 @@ pub(crate) enum Step {
     Registry(u8, u8),
     Gap(Gap),
     Touch(u8, Touch),
+    /// Changes which namespaces may use the shared project: 0: none; 1: those with the label; 2 and 3: one by its name.
+    Share(u8),
+    /// Adds the label to a namespace, or removes it.
+    Label(u8, bool),
 }
 
 impl Step {
@@ -311,13 +316,17 @@ pub(crate) fn histories() -> impl Strategy<Value = History> {
     let mirror = prop::option::weighted(0.25, mirror::steps());
     let published = prop::collection::vec(any::<usize>(), 1..4);
     let latest = prop::option::weighted(0.25, (prop::collection::vec(prop::bool::weighted(0.7), 40), published));
-    (order, reading(), skew, live, steps, checks, mirror, latest).prop_map(
-        |(order, reading, skew, mut live, mut steps, checks, mirror, latest)| {
+    let shared = prop::option::weighted(0.25, sharing::steps());
+    (order, reading(), skew, live, steps, checks, mirror, latest, shared).prop_map(
+        |(order, reading, skew, mut live, mut steps, checks, mirror, latest, shared)| {
             for (at, step) in checks.into_iter().chain(mirror).flatten() {
                 steps.insert(at % (steps.len() + 1), step);
             }
             if let Some(latest) = latest {
                 follow(&mut live, &mut steps, latest);
+            }
+            for (at, step) in shared.into_iter().flatten() {
+                steps.insert(at % (steps.len() + 1), step);
             }
             History { order, reading, skew, live, steps }
         },

@@ -41,6 +41,8 @@ pub(crate) struct Informer<K> {
     ready: bool,
     /// Everything up to this version was delivered.
     cursor: u64,
+    /// Whether the last list was delivered as a whole.
+    whole: bool,
     /// No event arrives until the next list.
     cut: bool,
 }
@@ -58,7 +60,8 @@ where
     pub(crate) fn new(kind: Kind) -> Self {
         let (known_objects, changes) = (KnownObjects::new(None), Changes::default());
         let (compressor, store) = (Compressor::default(), BTreeMap::new());
-        Self { kind, known_objects, changes, compressor, store, listing: None, ready: false, cursor: 0, cut: true }
+        let (listing, ready, whole) = (None, false, false);
+        Self { kind, known_objects, changes, compressor, store, listing, ready, cursor: 0, whole, cut: true }
     }
 
     /// Returns the object as a reconcile gets it from the store.
@@ -69,6 +72,11 @@ where
     /// Returns all objects of the store.
     pub(crate) fn state(&self) -> Vec<Arc<Packed<K>>> {
         self.store.values().cloned().collect()
+    }
+
+    /// Returns the version whose state was delivered; `None`: a list was not, or only in part.
+    pub(crate) fn delivered(&self) -> Option<u64> {
+        self.whole.then_some(self.cursor)
     }
 
     /// Whether reconciles of this kind may start.
@@ -90,7 +98,7 @@ where
 
     /// Begins to list as of a version, and watches from there.
     pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) {
-        self.cut = false;
+        (self.cut, self.whole) = (false, false);
         self.cursor = version;
         let rest = cluster.at(self.kind, version).into_values().map(|value| parse::<K>(&value)).collect();
         self.listing = Some(Listing { rest, arrived: BTreeMap::new() });
@@ -121,7 +129,7 @@ where
         let Some(mut listing) = self.listing.take() else { return Vec::new() };
         let Some(object) = listing.rest.pop_front() else {
             self.store = listing.arrived;
-            self.ready = true;
+            (self.ready, self.whole) = (true, true);
             return self.note(context, &Event::InitDone);
         };
         let enqueued = self.note(context, &Event::InitApply(object.clone()));
@@ -160,15 +168,18 @@ enum Watched {
     Sources(Sources),
     /// Of Connector objects.
     Mirrored(MirroredObjects),
+    Namespaces,
 }
 
-/// The metadata watch of Secrets, of ConfigMaps or of Connector objects.
+/// The metadata watch of Secrets, of ConfigMaps, of Connector objects or of namespaces.
 pub(crate) struct Names<K> {
     kind: Kind,
     watched: Watched,
     /// Objects still to come of the list that is arriving.
     listing: Option<VecDeque<K>>,
     cursor: u64,
+    /// Whether the last list was delivered as a whole.
+    whole: bool,
     cut: bool,
 }
 
@@ -176,12 +187,19 @@ impl<K> Names<K>
 where
     K: Resource + DeserializeOwned,
 {
-    pub(crate) fn new(kind: Kind, named: Option<Named>) -> Self {
-        let watched = named.map_or_else(
-            || Watched::Mirrored(MirroredObjects::new(None)),
-            |named| Watched::Sources(Sources::new(named, None)),
-        );
-        Self { kind, watched, listing: None, cursor: 0, cut: true }
+    pub(crate) fn new(kind: Kind) -> Self {
+        let watched = match kind {
+            Kind::Secret => Watched::Sources(Sources::new(Named::Secret, None)),
+            Kind::ConfigMap => Watched::Sources(Sources::new(Named::ConfigMap, None)),
+            Kind::Namespace => Watched::Namespaces,
+            _ => Watched::Mirrored(MirroredObjects::new(None)),
+        };
+        Self { kind, watched, listing: None, cursor: 0, whole: false, cut: true }
+    }
+
+    /// Returns the version whose state was delivered, as [`Informer::delivered`].
+    pub(crate) fn delivered(&self) -> Option<u64> {
+        self.whole.then_some(self.cursor)
     }
 
     pub(crate) fn waits(&self, cluster: &Cluster) -> bool {
@@ -198,7 +216,7 @@ where
     /// Begins to list as of a version: every object of the list counts as changed, and at its end the objects that
     /// reference a missing one are enqueued.
     pub(crate) fn list(&mut self, context: &Context, cluster: &Cluster, version: u64) {
-        self.cut = false;
+        (self.cut, self.whole) = (false, false);
         self.cursor = version;
         self.listing = Some(cluster.at(self.kind, version).into_values().map(|value| parse(&value)).collect());
         self.note(context, &Event::Init);
@@ -209,6 +227,7 @@ where
             let next = rest.pop_front();
             if next.is_none() {
                 self.listing = None;
+                self.whole = true;
             }
             return self.note(context, &next.map_or(Event::InitDone, Event::InitApply));
         }
@@ -223,6 +242,7 @@ where
         match &mut self.watched {
             Watched::Sources(sources) => events::sourced(context, sources, event),
             Watched::Mirrored(mirrored_objects) => mirrored_objects.note(context, event),
+            Watched::Namespaces => events::namespace(context, event),
         }
     }
 }

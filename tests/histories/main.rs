@@ -23,6 +23,7 @@ mod remote;
 mod replay;
 mod service;
 mod settled;
+mod sharing;
 mod simulation;
 mod staged;
 mod users;

@@ -30,8 +30,9 @@ use crate::allocations::Allocations;
 use crate::cluster::Cluster;
 use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
 use crate::interceptor::{Interceptor, lock};
-use crate::remote::{CALLER, Line, Remote};
+use crate::remote::{CALLER, DENIED, Line, Remote};
 use crate::service::Service;
+use crate::sharing::HOME;
 use crate::users::{SHOP, YARD};
 use crate::watches::{Watch, Watches};
 
@@ -54,6 +55,8 @@ pub(crate) struct Own {
     pub(crate) digest_key: u8,
     /// Whether it watches what concerns mirrors.
     pub(crate) mirrors: bool,
+    /// Whether it works with shared projects.
+    pub(crate) shares: bool,
 }
 
 /// A reconcile in progress.
@@ -112,12 +115,12 @@ impl Operator {
         };
         let options = Options {
             client: service.client(),
-            scope: Scope::default(),
+            scope: Scope::default().with_cluster_projects(own.shares),
             install: None,
             concurrency: 16,
             project_limits: ProjectLimits::DEFAULT,
             clock: own.clock.clone(),
-            operator_namespace: "operator".to_owned(),
+            operator_namespace: HOME.to_owned(),
             secrets: secret::Policy::default(),
             digest_key: DigestKey::new([own.digest_key; 32]),
             factory: Arc::new(line),
@@ -137,7 +140,7 @@ impl Operator {
             enqueued,
             timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
             sweep_task: tokio::spawn(sweep),
-            watches: Watches::new(own.mirrors),
+            watches: Watches::new(own.mirrors, own.shares),
             queue: Vec::new(),
             running: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -230,11 +233,12 @@ impl Operator {
         self.queue.retain(|queued| *queued != object_ref);
         self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
+        let denied = self.watches.denies(&lock(&self.reach.cluster), &object_ref.namespace);
         let task = match object_ref.kind {
             ObjectKind::Deployment => self.watches.deployments.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
                 resync::note(&context.given, object_ref.kind, &*object);
-                let reconcile = driver::reconcile(object, context).map(|(action, _)| action);
+                let reconcile = DENIED.scope(denied, driver::reconcile(object, context).map(|(action, _)| action));
                 tokio::spawn(CALLER.scope(caller, Arc::clone(&self.allocations).count(reconcile)))
             }),
             ObjectKind::Staged => self.watches.staged.get(&object_ref).map(|object| {
@@ -266,8 +270,10 @@ impl Operator {
                 resync::note(&context.given, object_ref.kind, &*object);
                 tokio::spawn(connector::reconcile(object, context).map(|(action, _)| action))
             }),
-            // Histories have no shared projects.
-            ObjectKind::ClusterProject => None,
+            ObjectKind::ClusterProject => self.watches.shared.get(&object_ref).map(|object| {
+                resync::note(&context.given, object_ref.kind, &*object);
+                tokio::spawn(connect_project::reconcile(object, context).map(|(action, _)| action))
+            }),
         };
         match task {
             Some(task) => {

@@ -31,6 +31,8 @@ pub(crate) const PROJECT: &str = "demo";
 tokio::task_local! {
     /// The reconcile that calls: object and uid.
     pub(crate) static CALLER: (ObjectRef, String);
+    /// Whether its operator knew at its beginning that the namespace may not use the project.
+    pub(crate) static DENIED: bool;
 }
 
 /// The relevant values of a deployment: those of its service by their keys, all others prefixed with the application.
@@ -111,6 +113,8 @@ pub(crate) enum Asked {
 pub(crate) struct Arrived {
     /// The reconcile that sent it.
     pub(crate) caller: (ObjectRef, String),
+    /// Whether its operator knew when it began that the namespace may not use the project.
+    pub(crate) denied: bool,
     pub(crate) asked: Asked,
     /// Id of the deployment or staged connector that it changed; `None`: it was refused.
     pub(crate) changed: Option<String>,
@@ -191,10 +195,11 @@ impl Line {
         id: impl FnOnce(&T) -> String + Send + 'static,
     ) -> Answer<'_, T> {
         let caller = CALLER.with(Clone::clone);
+        let denied = DENIED.try_with(|denied| *denied).unwrap_or_default();
         self.ask(operation, name, Some(send_before), move |remote, at| {
             let result = effect(&mut remote.world, at);
             let changed = result.as_ref().ok().map(id);
-            remote.arrived.push(Arrived { caller, asked, changed });
+            remote.arrived.push(Arrived { caller, denied, asked, changed });
             result
         })
     }

@@ -11,6 +11,7 @@ use crate::checks::{self, CHECKS};
 use crate::history::{History, Reading, Step};
 use crate::mirror;
 use crate::settled;
+use crate::sharing;
 use crate::simulation::Simulation;
 use crate::users::{NAMESPACES, RESOURCES};
 
@@ -70,6 +71,10 @@ pub(crate) fn simulate<T>(
 async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), String> {
     simulation.skew(history.skew);
     simulation.mirrors = history.steps.iter().any(mirror::is_step);
+    simulation.shares = history.steps.iter().any(sharing::is_step);
+    if simulation.shares {
+        simulation.open_shared();
+    }
     simulation.start(0, 0);
     if let Some(shape) = history.live {
         simulation.write(RESOURCES[0], shape);
@@ -157,6 +162,8 @@ impl Simulation {
             Step::Registry(index, change) => self.registry(*index, *change),
             Step::Gap(gap) => self.gap(*gap),
             Step::Touch(index, touch) => self.touch(*index, *touch),
+            Step::Share(with) => self.share(*with),
+            Step::Label(index, has) => self.label(namespace(index), *has),
         }
     }
 
@@ -171,6 +178,7 @@ impl Simulation {
     pub(crate) async fn quiet(&mut self) -> Result<(), String> {
         self.armed.clear();
         self.reopen();
+        self.allow_all();
         self.start(0, 0);
         for number in 0..self.operators.len() {
             self.relist(number);

@@ -97,9 +97,13 @@ struct Asked {
 
 impl Asked {
     fn read(method: &Method, path: &str, body: Value) -> Self {
-        let mut parts = path.trim_start_matches('/').split('/').skip_while(|part| *part != "namespaces").skip(1);
-        let namespace = parts.next().unwrap_or_default().to_owned();
-        let plural = parts.next();
+        // Below `api/v1` or `apis/GROUP/VERSION`, without a namespace if the kind or the list is of the whole cluster.
+        let mut parts =
+            path.trim_start_matches('/').split('/').skip(if path.starts_with("/apis/") { 3 } else { 2 }).peekable();
+        let first = parts.next();
+        let in_namespace = first == Some("namespaces");
+        let namespace = parts.next_if(|_| in_namespace).unwrap_or_default().to_owned();
+        let plural = if in_namespace { parts.next() } else { first };
         let name = parts.next().map(str::to_owned);
         let status = parts.next() == Some("status");
         let (kind, name) = match plural {
@@ -128,7 +132,7 @@ impl Asked {
         if *method == Method::GET && name.is_none() {
             let items: Vec<&Value> = cluster
                 .of_kind(kind)
-                .filter(|(key, _)| key.namespace == namespace)
+                .filter(|(key, _)| namespace.is_empty() || key.namespace == namespace)
                 .map(|(_, object)| &**object)
                 .collect();
             let version = cluster.version().to_string();

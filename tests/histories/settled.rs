@@ -114,7 +114,8 @@ fn going(cluster: &Cluster) -> Option<String> {
     if let Some((key, _)) = cluster.of_kind(Kind::Namespace).find(|(_, object)| is_going(object)) {
         return Some(format!("namespace {} still exists: {:?}", key.name, cluster.within(&key.name)));
     }
-    let known = |uid: &str| cluster.of_kind(Kind::Project).any(|(_, project)| project["metadata"]["uid"] == uid);
+    let projects = || cluster.of_kind(Kind::Project).chain(cluster.of_kind(Kind::ClusterProject));
+    let known = |uid: &str| projects().any(|(_, project)| project["metadata"]["uid"] == uid);
     let mut copies =
         cluster.of_kind(Kind::Secret).filter_map(|(key, _)| key.name.strip_prefix(names::CREDENTIALS_COPY));
     if let Some(uid) = copies.find(|uid| !known(uid)) {
@@ -329,10 +330,10 @@ fn retained(
 
 /// Returns what operators keep in memory though it does not exist, or a status that is too large.
 fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
-    let kinds = [Kind::Deployment, Kind::Staged, Kind::Project, Kind::Check];
+    let kinds = [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject, Kind::Check];
     let mut exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
-    let projects = cluster.of_kind(Kind::Project);
-    exists.extend(projects.map(|(key, _)| ObjectRef::mirror_of(&ObjectRef::project(&key.namespace, &key.name))));
+    let projects: Vec<_> = exists.iter().filter(|object_ref| object_ref.kind.is_project()).cloned().collect();
+    exists.extend(projects.iter().map(ObjectRef::mirror_of));
     for (number, operator) in simulation.operators.iter().enumerate() {
         let Some(operator) = operator else { continue };
         let outdated = operator.outdated();
@@ -355,6 +356,7 @@ fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
 fn object_refs(cluster: &Cluster, kind: Kind) -> impl Iterator<Item = ObjectRef> {
     cluster.of_kind(kind).map(move |(Key { namespace, name, .. }, _)| match kind {
         Kind::Project => ObjectRef::project(namespace, name),
+        Kind::ClusterProject => ObjectRef::cluster_project(name),
         Kind::Staged => ObjectRef::staged(namespace, name),
         Kind::Check => ObjectRef::check(namespace, name),
         _ => ObjectRef::deployment(namespace, name),

@@ -117,6 +117,8 @@ pub(crate) struct Simulation {
     pub(crate) calls: Vec<(String, bool)>,
     /// Whether operators watch what concerns mirrors: other histories need not pay for it.
     pub(crate) mirrors: bool,
+    /// Whether the deployments use a project that the namespaces share.
+    pub(crate) shares: bool,
     /// Whether to log what happens.
     pub(crate) logging: bool,
     /// What happened, for the report.
@@ -156,6 +158,7 @@ impl Simulation {
             cuts: VecDeque::new(),
             calls: Vec::new(),
             mirrors: false,
+            shares: false,
             logging: false,
             log: Vec::new(),
         }
@@ -185,8 +188,8 @@ impl Simulation {
             self.lives += 1;
             let version = lock(&self.reach.cluster).version().saturating_sub(behind);
             self.log(|| format!("operator {number} starts, {behind} changes behind"));
-            let (clock, digest_key, mirrors) = (self.clocks[number].clone(), self.digest_key, self.mirrors);
-            let own = Own { clock, digest_key, mirrors };
+            let (clock, digest_key) = (self.clocks[number].clone(), self.digest_key);
+            let own = Own { clock, digest_key, mirrors: self.mirrors, shares: self.shares };
             self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, &own, version));
         }
     }

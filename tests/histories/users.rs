@@ -16,6 +16,7 @@ use crate::cluster::{Key, Kind, finalizers, merge};
 use crate::history::{Foreign, Shape};
 use crate::interceptor::lock;
 use crate::remote::PROJECT;
+use crate::sharing;
 use crate::simulation::Simulation;
 
 /// A resource that a history may have.
@@ -64,7 +65,7 @@ const EVENTS: &str = "events";
 /// A secured value that no Secret ever holds.
 const FOREIGN_TOKEN: &str = "token-of-a-stranger";
 
-fn encoded(text: &str) -> Value {
+pub(crate) fn encoded(text: &str) -> Value {
     json!(STANDARD.encode(text))
 }
 
@@ -137,7 +138,7 @@ impl Simulation {
         let mut cluster = lock(&self.reach.cluster);
         let within = |kind, name: &str| Key::new(kind, namespace, name);
         for (key, object) in [
-            (Key::new(Kind::Namespace, "", namespace), json!({"metadata": {"finalizers": ["kubernetes"]}})),
+            (Key::new(Kind::Namespace, "", namespace), sharing::namespace()),
             (within(Kind::Secret, "credentials"), credentials),
             (within(Kind::Secret, "tokens"), json!({"data": {"token": encoded("token-1"), TOKEN: encoded("token-1")}})),
             (within(Kind::ConfigMap, "settings"), json!({"data": {"features": "features-1", FEATURES: "features-1"}})),
@@ -160,7 +161,7 @@ impl Simulation {
     }
 
     pub(crate) fn write(&mut self, resource: Resource, shape: Shape) {
-        self.write_object(&resource.stored(), &spec(resource, shape));
+        self.write_object(&resource.stored(), &self.with_project(spec(resource, shape)));
     }
 
     /// Creates an object, or replaces its spec. `wanted`: the spec, with a null for each field that it does not have.

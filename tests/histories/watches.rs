@@ -3,14 +3,16 @@
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::object_map::ObjectMap;
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
-use connect_operator::controllers::references::Named;
 use connect_operator::controllers::resync;
-use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use connect_operator::crd::{
+    ActionCheck, ClusterConnectProject, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged,
+};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::core::PartialObjectMeta;
 
 use crate::cluster::{Cluster, Kind};
 use crate::informer::{Informer, Names};
+use crate::sharing;
 
 /// A watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,24 +26,31 @@ pub(crate) struct Watches {
     pub(crate) staged: Informer<ConnectorStaged>,
     pub(crate) checks: Informer<ActionCheck>,
     pub(crate) projects: Informer<ConnectProject>,
+    pub(crate) shared: Informer<ClusterConnectProject>,
     connectors: Names<PartialObjectMeta<Connector>>,
+    namespaces: Names<PartialObjectMeta<Namespace>>,
     secrets: Names<Secret>,
     config_maps: Names<ConfigMap>,
     /// Whether what concerns mirrors is watched.
     has_mirrors: bool,
+    /// Whether shared projects and the labels of namespaces are watched.
+    has_shared: bool,
 }
 
 impl Watches {
-    pub(crate) fn new(has_mirrors: bool) -> Self {
+    pub(crate) fn new(has_mirrors: bool, has_shared: bool) -> Self {
         Self {
             deployments: Informer::new(Kind::Deployment),
             staged: Informer::new(Kind::Staged),
             checks: Informer::new(Kind::Check),
             projects: Informer::new(Kind::Project),
-            connectors: Names::new(Kind::Connector, None),
-            secrets: Names::new(Kind::Secret, Some(Named::Secret)),
-            config_maps: Names::new(Kind::ConfigMap, Some(Named::ConfigMap)),
+            shared: Informer::new(Kind::ClusterProject),
+            connectors: Names::new(Kind::Connector),
+            namespaces: Names::new(Kind::Namespace),
+            secrets: Names::new(Kind::Secret),
+            config_maps: Names::new(Kind::ConfigMap),
             has_mirrors,
+            has_shared,
         }
     }
 
@@ -56,6 +65,10 @@ impl Watches {
         if self.has_mirrors {
             self.connectors.list(context, cluster, version);
         }
+        if self.has_shared {
+            self.shared.list(context, cluster, version);
+            self.namespaces.list(context, cluster, version);
+        }
     }
 
     /// Disconnects all of them: no event arrives until the next list.
@@ -64,6 +77,8 @@ impl Watches {
         self.staged.cut();
         self.checks.cut();
         self.projects.cut();
+        self.shared.cut();
+        self.namespaces.cut();
         self.connectors.cut();
         self.secrets.cut();
         self.config_maps.cut();
@@ -76,7 +91,7 @@ impl Watches {
             ObjectKind::Staged => self.staged.is_ready(),
             ObjectKind::Project | ObjectKind::Mirror => self.projects.is_ready(),
             ObjectKind::Check => self.checks.is_ready(),
-            ObjectKind::ClusterProject => true,
+            ObjectKind::ClusterProject => self.shared.is_ready(),
         }
     }
 
@@ -90,6 +105,8 @@ impl Watches {
             (Watch::Of(Kind::ConfigMap), self.config_maps.waits(cluster)),
             (Watch::Of(Kind::Check), self.checks.waits(cluster)),
             (Watch::Of(Kind::Connector), self.connectors.waits(cluster)),
+            (Watch::Of(Kind::ClusterProject), self.shared.waits(cluster)),
+            (Watch::Of(Kind::Namespace), self.namespaces.waits(cluster)),
         ];
         waits.into_iter().filter(|(_, waits)| *waits).map(|(watch, _)| watch)
     }
@@ -111,9 +128,16 @@ impl Watches {
             Watch::Of(Kind::Secret) => self.secrets.deliver(context, cluster),
             Watch::Of(Kind::ConfigMap) => self.config_maps.deliver(context, cluster),
             Watch::Of(Kind::Connector) => self.connectors.deliver(context, cluster),
-            Watch::Of(Kind::Namespace) => unreachable!("no operator of a history watches namespaces"),
+            Watch::Of(Kind::ClusterProject) => return self.shared.deliver(context, cluster),
+            Watch::Of(Kind::Namespace) => self.namespaces.deliver(context, cluster),
         }
         Vec::new()
+    }
+
+    /// Whether what was delivered shows that a namespace may not use the shared project. False while a list is delivered.
+    pub(crate) fn denies(&self, cluster: &Cluster, namespace: &str) -> bool {
+        let versions = self.shared.delivered().zip(self.namespaces.delivered());
+        versions.is_some_and(|versions| sharing::denies(cluster, versions, namespace))
     }
 
     /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it.
@@ -122,6 +146,7 @@ impl Watches {
         outdated.extend(resync::outdated(given, ObjectKind::Staged, &self.staged.state()));
         outdated.extend(resync::outdated(given, ObjectKind::Project, &self.projects.state()));
         outdated.extend(resync::outdated(given, ObjectKind::Check, &self.checks.state()));
+        outdated.extend(resync::outdated(given, ObjectKind::ClusterProject, &self.shared.state()));
         if self.has_mirrors {
             outdated.extend(resync::outdated(given, ObjectKind::Mirror, &self.projects.state()));
         }

@@ -8,6 +8,9 @@ const RELEASE: &str = "connect-operator";
 const NAMESPACE: &str = "connect-operator";
 const CHART: &str = "charts/connect-operator";
 
+/// The label by which a shared project allows a namespace.
+const ALLOWED: &str = "connect=shared";
+
 /// An installation of the chart.
 struct Installed<'a> {
     node: &'a Node,
@@ -35,7 +38,7 @@ pub(crate) fn with_the_defaults(node: &Node) {
     node.kubectl(&["delete", "namespace", "shop", NAMESPACE]);
 }
 
-/// With Roles only in the named namespaces.
+/// With Roles only in the named namespaces; later with a project that two of them share.
 pub(crate) fn in_some_namespaces(node: &Node) {
     node.make_restricted_namespace(NAMESPACE);
     let (watched, other) = (Shop::open(node, "watched"), Shop::open(node, "other"));
@@ -47,6 +50,8 @@ pub(crate) fn in_some_namespaces(node: &Node) {
     assert_eq!(installed.may("get", "secrets", "other"), "no");
     node.kubectl(&["--namespace", "watched", "delete", "cdep,ctp", "--all", &timeout_option()]);
     assert_eq!(watched.deployments(), 0, "undeployed");
+    node.kubectl(&["--namespace", "other", "delete", "cdep,ctp", "--all", &timeout_option()]);
+    installed.shares_a_project(&watched, &other);
     installed.uninstall();
     node.kubectl(&["delete", "namespace", "watched", "other", NAMESPACE]);
     node.kubectl(&["delete", "crd", "--selector=app.kubernetes.io/name=connect-operator"]);
@@ -202,6 +207,49 @@ impl<'a> Installed<'a> {
         shop.redeployed(before.1 + 1);
         assert_eq!((shop.creates(), shop.redeploys()), (before.0, before.1 + 1));
         again.uninstall();
+    }
+
+    /// A `ClusterConnectProject` that one namespace may use by its name, and another while it has a label.
+    fn shares_a_project(&self, named: &Shop<'_>, labelled: &Shop<'_>) {
+        let watched = format!("watchNamespaces={{{},{}}}", named.namespace, labelled.namespace);
+        self.release("upgrade", &["clusterProjects.enabled=true", &watched]);
+        for (verb, what, namespace, answer) in [
+            ("list", "namespaces", "", "yes"),
+            ("get", "secrets", "kube-system", "no"),
+            ("create", "clusterconnectprojects.connect-operator.io", "", "no"),
+            ("delete", "clusterconnectprojects.connect-operator.io", "", "no"),
+        ] {
+            assert_eq!(self.may(verb, what, namespace), answer, "{verb} {what} in '{namespace}'");
+        }
+        let before = (named.creates(), labelled.creates());
+        let project = named.shared_project(NAMESPACE, &[named.namespace], ALLOWED);
+        self.node.apply(NAMESPACE, &project);
+        labelled.apply_shared_deployment("info");
+        labelled.until_reason("ProjectNotAllowed");
+        named.apply_shared_deployment("info");
+        named.ready();
+        assert_eq!((named.creates(), labelled.creates()), (before.0 + 1, before.1), "only for the allowed namespace");
+
+        self.node.kubectl(&["label", "namespace", labelled.namespace, ALLOWED]);
+        labelled.ready();
+        assert_eq!((named.creates(), named.deployments()), (before.0 + 2, 2));
+
+        let redeploys = named.redeploys();
+        let label = ALLOWED.split_once('=').map(|(key, _)| format!("{key}-")).expect("a key and a value");
+        self.node.kubectl(&["label", "namespace", labelled.namespace, &label]);
+        labelled.until_reason("ProjectNotAllowed");
+        labelled.apply_shared_deployment("debug");
+        labelled.until_reason("ProjectNotAllowed");
+        assert_eq!(named.redeploys(), redeploys, "nothing is sent without the label");
+        self.node.kubectl(&["label", "namespace", labelled.namespace, ALLOWED]);
+        labelled.ready();
+        assert_eq!(named.redeploys(), redeploys + 1, "the change is sent once");
+
+        for shop in [named, labelled] {
+            self.node.kubectl(&["--namespace", shop.namespace, "delete", "cdep", "--all", &timeout_option()]);
+        }
+        assert_eq!(named.deployments(), 0, "undeployed");
+        self.node.kubectl(&["delete", "cctp", "--all", &timeout_option()]);
     }
 
     /// The commands of docs/operations/uninstall.md, in order.

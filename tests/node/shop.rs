@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::node::Node;
 use crate::patience::timeout_option;
@@ -10,6 +10,10 @@ use crate::patience::timeout_option;
 /// The manifests that users start with.
 const DEV_SERVER: &str = include_str!("../../examples/dev-server.yaml");
 const QUICKSTART: &str = include_str!("../../examples/quickstart.yaml");
+
+/// Names of the shared project and of its credentials.
+const SHARED: &str = "shared";
+const CREDENTIALS: &str = "shared-credentials";
 
 /// A namespace with a dev server.
 pub(crate) struct Shop<'a> {
@@ -44,6 +48,48 @@ impl<'a> Shop<'a> {
     /// The quickstart for this dev server.
     pub(crate) fn manifests(&self) -> String {
         QUICKSTART.replace("http://127.0.0.1:8787", &format!("http://{}", Self::host(self.namespace)))
+    }
+
+    /// A `ClusterConnectProject` for the project of this dev server, with its credentials in the namespace of the operator.
+    pub(crate) fn shared_project(&self, home: &str, names: &[&str], label: &str) -> String {
+        let url = format!("http://{}", Self::host(self.namespace));
+        let (key, value) = label.split_once('=').expect("a key and a value");
+        let credentials = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": CREDENTIALS, "namespace": home},
+            "stringData": {"clientId": "dev-client", "clientSecret": "dev-secret"},
+        });
+        let project = json!({
+            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ClusterConnectProject", "metadata": {"name": SHARED},
+            "spec": {
+                "projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
+                "credentialsSecretRef": {"name": CREDENTIALS},
+                "allowedNamespaces": {"names": names, "selector": {"matchLabels": {key: value}}},
+            },
+        });
+        json!({"apiVersion": "v1", "kind": "List", "items": [credentials, project]}).to_string()
+    }
+
+    /// Applies the deployment of the quickstart for the shared project, with this log level, and its Secret.
+    pub(crate) fn apply_shared_deployment(&self, level: &str) {
+        let quickstart = self.manifests();
+        let documents: Vec<_> = quickstart.split("\n---\n").collect();
+        let [_credentials, _project, secret, deployment] = documents[..] else { panic!("not the quickstart") };
+        let shared = format!("projectRef: {{kind: ClusterConnectProject, name: {SHARED}}}");
+        let changed = deployment.replace("projectRef: {name: shop}", &shared);
+        assert_ne!(changed, deployment);
+        let changed = changed.replace("value: info", &format!("value: {level}"));
+        self.node.apply(self.namespace, &format!("{secret}\n---\n{changed}"));
+    }
+
+    /// Waits until the Ready condition of the deployment has this reason for its current spec.
+    pub(crate) fn until_reason(&self, reason: &str) {
+        self.node.until(reason, |node| {
+            let object = node.get(self.namespace, &["cdep", "tax"]);
+            let conditions = object["status"]["conditions"].as_array()?;
+            let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
+            let observed = ready["observedGeneration"] == object["metadata"]["generation"];
+            (observed && ready["reason"] == reason).then_some(())
+        });
     }
 
     /// Waits until the deployment is Ready for its current spec.

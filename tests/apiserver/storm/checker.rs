@@ -27,6 +27,7 @@ enum Violation {
     DuplicateCreate,
     NeedlessRedeploy,
     StrangerTouched,
+    NotAllowed,
     Orphan,
     StuckFinalizer,
     FalseReady,
@@ -34,10 +35,11 @@ enum Violation {
     NotSettled,
 }
 
-const VIOLATIONS: [(Violation, &str); 8] = [
+const VIOLATIONS: [(Violation, &str); 9] = [
     (Violation::DuplicateCreate, "duplicate creates"),
     (Violation::NeedlessRedeploy, "needless redeploys"),
     (Violation::StrangerTouched, "foreign deployments touched"),
+    (Violation::NotAllowed, "calls while not allowed"),
     (Violation::Orphan, "orphans"),
     (Violation::StuckFinalizer, "stuck finalizers"),
     (Violation::FalseReady, "false Ready"),
@@ -107,6 +109,9 @@ impl Report {
         let (history, there) = (world.history(now), world.all(now));
         let strangers: BTreeSet<&str> = env.strangers.iter().map(String::as_str).collect();
         report.strangers(env, &history, &strangers);
+        for call in env.not_allowed.lock().unwrap().iter() {
+            report.add(Violation::NotAllowed, "", call.clone());
+        }
         let asked = env.requested.all();
         let mut seen = 0;
         for (name, asked) in &asked {

@@ -1,19 +1,22 @@
 //! A namespace with a project, a remote of its own that also has foreign deployments, and what users do there.
 
+use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::crd::{self, ConnectProject, ConnectorDeployment, ProjectKind};
 use connect_operator::names;
 use dev_server::{DevServer, Options};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, Preconditions};
 use kube::{Api, Client, Resource, ResourceExt};
 use local_control_plane::LocalCluster;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -44,6 +47,9 @@ pub(crate) struct Environment {
     pub(crate) requested: Arc<RequestedChanges>,
     pub(crate) watched: Watched,
     pub(crate) began: Instant,
+    /// Changing calls that arrived although the operator had reported that the namespace may not use the project.
+    pub(crate) not_allowed: Mutex<BTreeSet<String>>,
+    project_kind: ProjectKind,
     cluster: Arc<LocalCluster>,
     folder: Arc<TempDir>,
 }
@@ -52,11 +58,22 @@ impl Environment {
     /// Creates an environment in the shared cluster, with project and credentials only.
     pub(crate) async fn open(part: &'static str, options: Options) -> Self {
         let cluster = cluster::shared().await.local.clone();
+        Self::open_in(cluster, part, options, ProjectKind::ConnectProject).await
+    }
+
+    /// Creates an environment with a `ClusterConnectProject` that allows the namespace by its label. It has a cluster of its
+    /// own, since an operator with `--cluster-projects` works on all of these projects that a cluster has.
+    pub(crate) async fn open_shared(part: &'static str, options: Options) -> Self {
+        let cluster = cluster::fresh(crd::all()).await;
+        Self::open_in(cluster, part, options, ProjectKind::ClusterConnectProject).await
+    }
+
+    async fn open_in(cluster: Arc<LocalCluster>, part: &'static str, options: Options, kind: ProjectKind) -> Self {
         crate::storm::print(&format!("{part}: STORM_SEED={}", size::seed()));
         let options = Options { seed: Some(size::seed()), ..options };
         let dev = Arc::new(DevServer::start(options, Clock::system()).await.expect("a dev server"));
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let mut env = Self::with(cluster, part, dev, Arc::default(), folder).await;
+        let mut env = Self::with(cluster, part, dev, Arc::default(), folder, kind).await;
         env.strangers = (0..STRANGERS).map(|number| env.stranger(&format!("stranger-{number}"))).collect();
         env
     }
@@ -67,6 +84,7 @@ impl Environment {
         dev: Arc<DevServer>,
         requested: Arc<RequestedChanges>,
         folder: Arc<TempDir>,
+        project_kind: ProjectKind,
     ) -> Self {
         let client = cluster.client().unwrap();
         cluster::make_namespace(&client, named(part)).await;
@@ -80,24 +98,45 @@ impl Environment {
             requested,
             watched,
             began: Instant::now(),
+            not_allowed: Mutex::default(),
+            project_kind,
             cluster,
             folder,
         };
-        env.put_secret(CREDENTIALS, json!({"clientId": "dev-client", "clientSecret": "dev-secret"})).await;
-        let url = env.dev.url();
-        let project = json!({
-            "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectProject", "metadata": {"name": PROJECT},
+        let credentials = secret(CREDENTIALS, &json!({"clientId": "dev-client", "clientSecret": "dev-secret"}));
+        let namespace = if env.is_shared() { env.home() } else { part.to_owned() };
+        apply::<Secret>(&Api::namespaced(env.client.clone(), &namespace), CREDENTIALS, &credentials).await;
+        if env.is_shared() {
+            env.allow_by_label().await;
+        } else {
+            let project = env.project();
+            apply::<ConnectProject>(&env.api(), PROJECT, &project).await;
+        }
+        env
+    }
+
+    fn is_shared(&self) -> bool {
+        self.project_kind == ProjectKind::ClusterConnectProject
+    }
+
+    /// Returns the manifest of the project. One that is cluster-scoped has the name of the part.
+    pub(crate) fn project(&self) -> Value {
+        let (url, name) = (self.dev.url(), if self.is_shared() { self.part } else { PROJECT });
+        json!({
+            "apiVersion": "connect-operator.io/v1alpha1", "kind": self.project_kind, "metadata": {"name": name},
             "spec": {"projectKey": "demo", "region": "europe-west1.gcp", "apiUrl": url, "authUrl": url,
                 "credentialsSecretRef": {"name": CREDENTIALS}, "requestsPerSecond": 1000},
-        });
-        env.apply::<ConnectProject>(PROJECT, project).await;
-        env
+        })
+    }
+
+    fn project_ref(&self) -> Value {
+        if self.is_shared() { json!({"kind": self.project_kind, "name": self.part}) } else { json!({"name": PROJECT}) }
     }
 
     /// Creates the same namespace, empty, with the same remote, in another cluster.
     pub(crate) async fn move_to(&self, cluster: Arc<LocalCluster>) -> Self {
         let (dev, requested) = (self.dev.clone(), self.requested.clone());
-        let env = Self::with(cluster, self.part, dev, requested, self.folder.clone()).await;
+        let env = Self::with(cluster, self.part, dev, requested, self.folder.clone(), self.project_kind).await;
         Self { strangers: self.strangers.clone(), began: self.began, ..env }
     }
 
@@ -115,6 +154,7 @@ impl Environment {
             home: self.home(),
             log: self.log(),
             elects: false,
+            cluster_projects: self.is_shared(),
             clock: None,
         }
     }
@@ -146,20 +186,8 @@ impl Environment {
         Api::namespaced(self.client.clone(), self.part)
     }
 
-    async fn apply<K>(&self, name: &str, manifest: Value) -> K
-    where
-        K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>
-            + Clone
-            + std::fmt::Debug
-            + serde::de::DeserializeOwned,
-    {
-        let parameters = PatchParams::apply("storm").force();
-        self.api::<K>().patch(name, &parameters, &Patch::Apply(manifest)).await.expect("the API server accepts it")
-    }
-
     pub(crate) async fn put_secret(&self, name: &str, data: Value) -> Secret {
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
-        self.apply(name, secret).await
+        apply(&self.api(), name, &secret(name, &data)).await
     }
 
     /// Creates a foreign deployment with this key.
@@ -234,12 +262,12 @@ impl Environment {
         let secured = json!({"key": SECURED, "valueFrom": {"secretKeyRef": {"name": name, "key": "token"}}});
         let manifest = json!({
             "apiVersion": "connect-operator.io/v1alpha1", "kind": "ConnectorDeployment", "metadata": {"name": name},
-            "spec": {"projectRef": {"name": PROJECT}, "connector": {"key": "demo-connector"}, "interval": "30s",
+            "spec": {"projectRef": self.project_ref(), "connector": {"key": "demo-connector"}, "interval": "30s",
                 "configurations": [{"applicationName": APPLICATION,
                     "standardConfiguration": [{"key": PLAIN, "value": plain(number)}],
                     "securedConfiguration": [secured]}]},
         });
-        let object = self.apply::<ConnectorDeployment>(name, manifest).await;
+        let object = apply::<ConnectorDeployment>(&self.api(), name, &manifest).await;
         self.remember(name, &object, number);
     }
 
@@ -323,4 +351,14 @@ fn named(name: &str) -> ObjectMeta {
 
 fn home(part: &str) -> String {
     format!("{part}-operator")
+}
+
+/// Applies a manifest as a user does.
+pub(crate) async fn apply<K: Clone + Debug + DeserializeOwned>(api: &Api<K>, name: &str, manifest: &Value) -> K {
+    let parameters = PatchParams::apply("storm").force();
+    api.patch(name, &parameters, &Patch::Apply(manifest)).await.expect("the API server accepts it")
+}
+
+fn secret(name: &str, data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
 }

@@ -15,6 +15,7 @@ mod life;
 mod namespace;
 mod operator;
 mod requested;
+mod shared;
 mod size;
 mod two;
 mod watched;

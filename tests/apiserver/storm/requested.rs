@@ -62,11 +62,15 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// Whether the operator has observed the last change of the resource.
+    pub(crate) fn is_observed_in(&self, object: &ConnectorDeployment) -> bool {
+        let written = (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default());
+        is_observed(object) && self.written == Some(written)
+    }
+
     /// Whether the resource is as it must be at the end.
     pub(crate) fn is_met_by(&self, object: &ConnectorDeployment) -> bool {
-        let Some(status) = &object.status else { return false };
-        let written = (object.uid().unwrap_or_default(), object.metadata.generation.unwrap_or_default());
-        let seen = Some(status.observed_generation) == object.metadata.generation && self.written == Some(written);
+        let seen = self.is_observed_in(object);
         if self.taken {
             return seen && ready(object).is_some_and(|condition| condition.reason == "KeyTaken");
         }
@@ -87,6 +91,12 @@ impl Asked {
         let is = |number: &u32| world.secured_was(moment, APPLICATION, SECURED, &token(name, *number)) == Some(true);
         Some(Revision { token: (0..=self.now.token).find(is)?, plain: number })
     }
+}
+
+/// Whether the status is about the current generation.
+pub(crate) fn is_observed(object: &ConnectorDeployment) -> bool {
+    let observed = object.status.as_ref().map(|status| status.observed_generation);
+    observed.is_some() && observed == object.metadata.generation
 }
 
 /// What a resource claims to be live; no token: it reports that it does not know which.

@@ -1,11 +1,12 @@
 //! What users write into files and resources: catalogues and faults of the dev server, hosts, addresses, manifests.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use connect_api::Selector;
 use connect_api::hosts::{AllowedHosts, Reach, is_public};
 use connect_api::routes;
-use connect_operator::crd::{ConnectProject, ConnectorDeployment};
+use connect_operator::crd::{AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectorDeployment};
 use dev_server::{Catalogue, FaultFile, Specification, Variant, parse_duration};
 use url::Host;
 
@@ -20,8 +21,26 @@ pub(crate) fn files(data: &[u8]) {
     let _ = FaultFile::parse(text);
     let _ = (Variant::default().set(text), parse_duration(text));
     let _ = serde_saphyr::from_str::<ConnectProject>(text);
+    if let Ok(object) = serde_saphyr::from_str::<ClusterConnectProject>(text) {
+        check_allowed(&object.spec.allowed_namespaces.unwrap_or_default());
+    }
     if let Ok(object) = serde_saphyr::from_str::<ConnectorDeployment>(text) {
         let _ = (object.spec.effective_interval(), object.spec.deletion_policy_of(None));
+    }
+}
+
+/// Whatever a project allows: a name is enough, labels that are not known are not, and nothing allows a namespace that is
+/// neither named nor selected.
+fn check_allowed(allowed: &AllowedNamespaces) {
+    let written = serde_json::to_string(&allowed).expect("it can be encoded");
+    let read: AllowedNamespaces = serde_json::from_str(&written).expect("what was encoded can be decoded");
+    assert_eq!(read, *allowed);
+    let labels = BTreeMap::from([("connect".to_owned(), "my-shop".to_owned())]);
+    for name in allowed.names.iter().map(String::as_str).chain(["shop"]) {
+        let named = allowed.names.iter().any(|it| it == name);
+        let selected = allowed.selector.as_ref().is_some_and(|selector| selector.matches(&labels));
+        assert_eq!(allowed.allow(name, None), named, "{allowed:?}");
+        assert_eq!(allowed.allow(name, Some(&labels)), named || selected, "{allowed:?}");
     }
 }
 

@@ -10,6 +10,7 @@ mod bytes;
 mod decisions;
 mod files;
 mod inputs;
+mod permissions;
 mod stored;
 mod texts;
 
@@ -32,4 +33,5 @@ pub(crate) const TARGETS: &[Target] = &[
     ("digests", stored::digests),
     ("masking", texts::masking),
     ("decisions", decisions::decisions),
+    ("permissions", permissions::permissions),
 ];

@@ -251,6 +251,10 @@ impl Checker {
             (_, false) => "refused by the remote",
         });
         let (object_ref, uid) = &arrived.caller;
+        if arrived.denied {
+            let text = "rule 29: a reconcile that began while the namespace was known not to be allowed";
+            return self.wrong(format!("{text}: {object_ref} sent {verb:?}"));
+        }
         let key = crate::cluster::Key::new(Kind::Deployment, &object_ref.namespace, &object_ref.name);
         let object = cluster.get(&key).filter(|object| object["metadata"]["uid"] == **uid);
         let written: Vec<bool> = self.written_for(uid, verb, now).map(|written| written.follows).collect();

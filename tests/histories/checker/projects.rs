@@ -13,7 +13,9 @@ impl Checker {
         // An operator that was stopped there may have counted at any time before.
         let Some(began) = self.began.get(&object_ref).copied() else { return };
         let users = cluster.of_kind(Kind::Deployment).chain(cluster.of_kind(Kind::Staged));
-        let mut users = users.filter(|(key, _)| key.namespace == change.key.namespace);
+        let mut users = users
+            .filter(|(key, _)| key.namespace == change.key.namespace)
+            .filter(|(_, object)| object["spec"]["projectRef"]["kind"] != "ClusterConnectProject");
         // One that was created later may be missing in what the operator has counted.
         let older = users.find(|(_, object)| {
             let created = object["metadata"]["creationTimestamp"].as_str().and_then(|at| at.parse::<Timestamp>().ok());

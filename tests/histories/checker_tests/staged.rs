@@ -46,7 +46,8 @@ impl Simulation {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let caller = (ObjectRef::staged(&stored().namespace, &stored().name), uid);
         let changed = Some(self.staged_identity().0);
-        lock(&self.reach.remote).arrived.push(Arrived { caller, asked: Asked::Staged(verb), changed });
+        let arrived = Arrived { caller, denied: false, asked: Asked::Staged(verb), changed };
+        lock(&self.reach.remote).arrived.push(arrived);
         self.check();
     }
 

@@ -40,6 +40,9 @@ const CONFLICTS: [(&str, &[&str]); 2] = [("all_namespaces", &["namespace"]), ("l
 /// Options that need another one, if the command has it.
 const REQUIREMENTS: [(&str, &str); 2] = [("groups", "user"), ("namespace", "project")];
 
+/// Arguments whose values may be resources, as TYPE/NAME; these name their project.
+const RESOURCES: [&str; 2] = ["name", "keys"];
+
 /// Which cluster to talk to, and as whom.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Connection {
@@ -115,7 +118,12 @@ pub(super) fn check(command: &mut Command, matches: &ArgMatches) -> Result<(), c
         let other = others.iter().find(|other| given(other))?;
         Some(format!("{} cannot be used with {}", flag(id), flag(other)))
     });
-    let missing = REQUIREMENTS.iter().find(|(id, needed)| given(id) && has(needed) && !given(needed));
+    let names_project = |id: &&str| {
+        let words = leaf.try_get_many::<String>(id).ok().flatten();
+        words.into_iter().flatten().any(|word| word.contains('/'))
+    };
+    let met = |needed: &str| given(needed) || (needed == "project" && RESOURCES.iter().any(names_project));
+    let missing = REQUIREMENTS.iter().find(|(id, needed)| given(id) && has(needed) && !met(needed));
     let missing = missing.map(|(id, needed)| format!("{} needs {}", flag(id), flag(needed)));
     match unused.or(conflict).or(missing) {
         Some(why) => Err(command.error(ErrorKind::ArgumentConflict, why)),

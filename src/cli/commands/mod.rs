@@ -36,7 +36,7 @@ use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
 use self::project::Project;
-use super::resources::{self, Output, program, similar};
+use super::resources::{self, Output, RecordType, program, similar};
 
 /// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
 const LONGEST_NAME: usize = 63;
@@ -103,7 +103,7 @@ fn hint(meant: &[String], list: &str) -> String {
     }
 }
 
-/// Identifies an object by its key or its id.
+/// Identifies a record by its key or its id, or by its resource.
 #[derive(Clone, Debug, clap::Args)]
 struct Name {
     /// Key of the object; its id with --id.
@@ -119,6 +119,36 @@ impl Name {
     fn selector(&self) -> Selector {
         if self.id { Selector::Id(self.name.clone()) } else { Selector::Key(self.name.clone()) }
     }
+
+    /// Returns the selector of the record, and the project that has it: a resource names its own.
+    async fn find(&self, project: Project, of: RecordType) -> Result<(Selector, Project), Failed> {
+        if self.id || !is_resource(&self.name) {
+            return Ok((self.selector(), project));
+        }
+        let (mut found, project) = project.of_resources(&[self.name.as_str()], of).await?;
+        Ok((found.remove(0), project))
+    }
+}
+
+/// Returns whether a word names a resource, as TYPE/NAME: no key contains a slash (contract section 9).
+fn is_resource(word: &str) -> bool {
+    word.contains('/')
+}
+
+/// Returns the keys that the words name, and the project that has them: resources name their own.
+async fn keys(words: &[String], project: Project, of: RecordType) -> Result<(Vec<String>, Project), Failed> {
+    let resources: Vec<&str> = words.iter().map(String::as_str).filter(|word| is_resource(word)).collect();
+    if resources.is_empty() {
+        return Ok((words.to_vec(), project));
+    }
+    if resources.len() < words.len() {
+        return Err(Failed::Argument("give keys, or resources as TYPE/NAME, but not both".to_owned()));
+    }
+    let (found, project) = project.of_resources(&resources, of).await?;
+    let keys = found.into_iter().map(|selector| match selector {
+        Selector::Key(name) | Selector::Id(name) => name,
+    });
+    Ok((keys.collect(), project))
 }
 
 /// Arguments of a command that shows one object.

@@ -80,6 +80,11 @@ pub(in crate::cli) fn keys() -> Vec<CompletionCandidate> {
     })
 }
 
+/// Returns these keys, and `deployment/NAME` for each `ConnectorDeployment` of the selected namespace.
+pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
+    with_resources(keys(), ResourceType::Deployment)
+}
+
 /// Returns the keys of the connectors that the selected namespace mirrors, names in a deployment, or stages. If there are
 /// none, those of the registry, which the command itself would call next.
 pub(in crate::cli) fn connectors() -> Vec<CompletionCandidate> {
@@ -101,9 +106,23 @@ pub(in crate::cli) fn connectors() -> Vec<CompletionCandidate> {
     within(async { connector_keys(&project_among(&words()), MOST as usize).await.ok() })
 }
 
-/// Returns the keys of the staged connectors that the `ConnectorStaged`s of the selected namespace manage.
+/// Returns the keys of the staged connectors that the `ConnectorStaged`s of the selected namespace manage, and
+/// `staged/NAME` for each of these.
 pub(in crate::cli) fn staged() -> Vec<CompletionCandidate> {
-    asked(async |client, namespace| staged_keys(client, &namespace).await)
+    let keys = asked(async |client, namespace| staged_keys(client, &namespace).await);
+    with_resources(keys, ResourceType::Staged)
+}
+
+/// Adds `TYPE/NAME` for each resource of a type, unless a project is given, which such a resource names itself.
+fn with_resources(keys: Vec<CompletionCandidate>, resource_type: ResourceType) -> Vec<CompletionCandidate> {
+    if value(&words(), PROJECT[0]).is_some() {
+        return keys;
+    }
+    let named = asked(async |client, namespace| {
+        let listed = named(resource_type.api(client, &namespace).list_metadata(&most()).await?);
+        Ok(listed.into_iter().map(|name| format!("{}/{name}", resource_type.alias())).collect())
+    });
+    keys.into_iter().chain(named).collect()
 }
 
 async fn staged_keys(client: Client, namespace: &str) -> Result<Vec<String>, kube::Error> {

@@ -9,7 +9,6 @@ use crate::cli::cluster::ClusterOptions;
 use super::argument::{Selected, wanted};
 use super::failure::{Failed, hint};
 use super::kind::{Resource, ResourceType};
-use crate::crd::ConnectorDeployment;
 
 /// Heading of the options in the help.
 const HEADING: &str = "Selection options";
@@ -160,27 +159,6 @@ pub(super) fn read(found: Found) -> Result<Resource, Failed> {
     let (resource_type, object) = found;
     let name = format!("{}/{}", resource_type.alias(), object.name_any());
     Resource::of(resource_type, object).map_err(|error| Failed::Unreadable(name, error.to_string()))
-}
-
-/// Reads the `ConnectorDeployment` that a word names, as NAME or `deployment/NAME`.
-///
-/// # Errors
-/// If the word is invalid, or the resource does not exist or cannot be read.
-pub(in crate::cli) async fn deployment(
-    client: &Client,
-    namespace: &str,
-    word: &str,
-) -> Result<ConnectorDeployment, Failed> {
-    let types = [ResourceType::Deployment];
-    let wanted = wanted(&[word.to_owned()], None, false, &types).map_err(Failed::Argument)?;
-    let Selected::Named(named) = wanted else { return Err(Failed::Argument(format!("{word} names no resource"))) };
-    for (resource_type, name) in named {
-        let found = get(client, namespace, resource_type, &name).await?;
-        if let Resource::Deployment(object) = read((resource_type, found))? {
-            return Ok(*object);
-        }
-    }
-    Err(Failed::Argument(format!("{word} names no ConnectorDeployment")))
 }
 
 /// Returns the error for an object that does not exist, with what exists instead as far as it can be listed.

@@ -4,7 +4,7 @@ use crate::cli::printing::tell;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt as _};
 
-use crate::cli::cluster::ClusterOptions;
+use crate::cli::cluster::{AllNamespaces, ClusterOptions};
 
 use super::argument::{Selected, wanted};
 use super::failure::{Failed, hint};
@@ -12,6 +12,9 @@ use super::kind::{Resource, ResourceType};
 
 /// Heading of the options in the help.
 const HEADING: &str = "Selection options";
+
+/// Why --all-namespaces is refused beside a name.
+pub(super) const NAMED_EVERYWHERE: &str = "a resource cannot be read by its name in all namespaces: use --namespace";
 
 /// An object of the cluster, with its type.
 pub(super) type Found = (ResourceType, DynamicObject);
@@ -32,12 +35,11 @@ pub(super) struct Selection {
     #[arg(long, conflicts_with = "selector", help_heading = HEADING)]
     all: bool,
 
-    /// Look in all namespaces; with --selector or --all.
-    #[arg(long, short = 'A', help_heading = HEADING)]
-    all_namespaces: bool,
-
     #[command(flatten)]
     pub(super) place: ClusterOptions,
+
+    #[command(flatten)]
+    everywhere: AllNamespaces,
 }
 
 impl Selection {
@@ -47,9 +49,9 @@ impl Selection {
     /// If an argument is invalid.
     pub(super) fn wanted(&self, types: &[ResourceType]) -> Result<Selected, Failed> {
         let wanted = wanted(&self.resources, self.selector.as_deref(), self.all, types).map_err(Failed::Argument)?;
-        if self.all_namespaces && matches!(wanted, Selected::Named(_)) {
-            let why = "a resource cannot be read by its name in all namespaces: use --namespace, --selector or --all";
-            return Err(Failed::Argument(why.to_owned()));
+        if self.everywhere.given && matches!(wanted, Selected::Named(_)) {
+            let why = format!("{NAMED_EVERYWHERE}, --selector or --all");
+            return Err(Failed::Argument(why));
         }
         Ok(wanted)
     }
@@ -61,7 +63,7 @@ impl Selection {
 
     /// Returns the namespace to look in; `None`: all. `default`: that of the context.
     pub(super) fn place<'a>(&self, default: &'a str) -> Option<&'a str> {
-        (!self.all_namespaces).then_some(default)
+        (!self.everywhere.given).then_some(default)
     }
 
     /// Returns a client, and the selected objects. Nothing is returned unless every named resource exists.

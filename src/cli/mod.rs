@@ -8,6 +8,7 @@ mod crds;
 mod demo;
 mod dev_server;
 mod installs;
+mod live;
 mod man;
 mod plan;
 mod printing;

@@ -12,7 +12,7 @@ use crate::cli::resources::{Output, RecordType};
 
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, absent_connector, first};
+use super::{Failed, Get, absent_connector, first, read};
 
 /// Place of variables that belong to no application, as a spec names it.
 const GLOBAL: &str = "globalConfiguration";
@@ -113,7 +113,7 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
                 sort: search.sort,
                 ..ConnectorQuery::default()
             };
-            let found = first(paging::connectors(&client, &query), search.limit).await?;
+            let found = read("connectors", paging::connectors(&client, &query), search.limit).await?;
             print_records(search.output, &found, || vec![table(&found)])?;
         }
         Command::Get(get) => {

@@ -13,7 +13,7 @@ use crate::cli::resources::{Output, RecordType};
 use super::logs::{Entries, follow};
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, Name, absent, export, first};
+use super::{Failed, Get, Name, absent, export, read};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -104,7 +104,7 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
     match arguments.command {
         Command::List(all) => {
             let client = all.project.client().await?;
-            let found = first(paging::deployments(&client), all.limit).await?;
+            let found = read("deployments", paging::deployments(&client), all.limit).await?;
             let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
             print_records(all.output, &found, || vec![table(found.iter().copied())])?;
         }

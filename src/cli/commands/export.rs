@@ -18,7 +18,7 @@ use crate::names;
 
 use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
-use super::{Failed, LONGEST_NAME, first, keys, label};
+use super::{Failed, LONGEST_NAME, keys, label, read};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,7 +52,7 @@ pub(super) struct Export {
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Deployment).await?;
     let (client, known) = project.client_and_manifest().await?;
-    let found = first(paging::deployments(&client), None).await?;
+    let found = read("deployments", paging::deployments(&client), None).await?;
     let found = match with_keys(found, &keys, |deployment| deployment.key.as_ref()) {
         Ok(found) => found,
         Err(key) => return Err(super::absent(&client, Selector::Key(key), &project.options()).await),

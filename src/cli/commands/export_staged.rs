@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::export::unique;
 use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
-use super::{Failed, first, keys, label};
+use super::{Failed, keys, label, read};
 use crate::cli::completion;
 use crate::cli::resources::RecordType;
 use crate::crd::ProjectRef;
@@ -50,7 +50,7 @@ pub(super) struct Export {
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Staged).await?;
     let (client, known) = project.client_and_manifest().await?;
-    let found = first(paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
+    let found = read("staged connectors", paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
     let found = match with_keys(found, &keys, |staged| staged.key.as_ref()) {
         Ok(found) => found,
         Err(key) => return Err(super::absent_staged(&client, Selector::Key(key), &project.options()).await),

@@ -27,6 +27,8 @@ pub(super) use logs::{Logs, run as logs};
 pub(super) use scaffold::{Scaffold, run as scaffold};
 pub(super) use staged::{Staged, run as staged};
 
+use std::cell::Cell;
+
 use connect_api::api::LOGS_END;
 use connect_api::http::HttpConnect;
 use connect_api::registry::{ConnectorQuery, StagedQuery};
@@ -36,6 +38,7 @@ use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
 use self::project::Project;
+use super::live;
 use super::resources::{self, Output, RecordType, program, similar};
 
 /// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
@@ -168,6 +171,17 @@ struct Get {
 async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option<usize>) -> Result<Vec<T>, ApiError> {
     use futures::StreamExt as _;
     results.take(most.unwrap_or(usize::MAX)).try_collect().await
+}
+
+/// The same, and shows on a terminal how many were read. `what`: the kind of results.
+async fn read<T>(
+    what: &str,
+    results: impl Stream<Item = Result<T, ApiError>>,
+    most: Option<usize>,
+) -> Result<Vec<T>, ApiError> {
+    let count = Cell::new(0_usize);
+    let counted = results.inspect_ok(|_| count.set(count.get() + 1));
+    live::during(&format!("reading {what}"), || format!("{} so far", count.get()), first(counted, most)).await
 }
 
 /// A deployment that does not exist. Without `spec.key`, a ConnectorDeployment deploys under the key `NAMESPACE_NAME`, so

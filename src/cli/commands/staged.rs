@@ -12,7 +12,7 @@ use crate::cli::resources::{Output, RecordType};
 use super::connectors::{scopes, table_of_applications, variables};
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, absent_staged, export_staged, first};
+use super::{Failed, Get, absent_staged, export_staged, read};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -88,7 +88,7 @@ pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
         Command::List(all) => {
             let client = all.project.client().await?;
             let query = StagedQuery { is_private: all.private, integration_types: all.types, sort: Vec::new() };
-            let found = first(paging::connectors_staged(&client, &query), all.limit).await?;
+            let found = read("staged connectors", paging::connectors_staged(&client, &query), all.limit).await?;
             print_records(all.output, &found, || vec![table(&found)])?;
         }
         Command::Get(get) => {

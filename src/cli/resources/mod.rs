@@ -14,7 +14,6 @@ mod facts;
 mod failure;
 mod follow;
 mod kind;
-mod live;
 mod migrate;
 mod output;
 mod page;
@@ -45,6 +44,7 @@ pub(super) use self::request::{
     Reconcile, Redeploy, Rerun, Resume, Suspend, reconcile, redeploy, rerun, resume, suspend,
 };
 pub(super) use self::status::{Status, status};
+pub(super) use self::text::age;
 pub(super) use self::tree::{Tree, tree};
 pub(super) use self::version::{Version, version};
 pub(super) use self::wait::{Wait, await_ready, wait};

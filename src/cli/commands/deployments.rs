@@ -63,7 +63,7 @@ enum Command {
     #[command(after_long_help = LIST_EXAMPLES)]
     List(List),
     /// Show one deployment: its status, its report and its URLs.
-    #[command(alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", named))]
+    #[command(visible_alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
     /// Print the log of one deployment. The service removes it after 2027-01-31; Platform Insights replaces it.
     #[command(after_long_help = LOGS_EXAMPLES, mut_arg("name", named))]

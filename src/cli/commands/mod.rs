@@ -110,8 +110,12 @@ fn hint(meant: &[String], list: &str) -> String {
 #[derive(Clone, Debug, clap::Args)]
 struct Name {
     /// Key of the object; its id with --id.
-    #[arg(value_name = "KEY")]
-    name: String,
+    #[arg(value_name = "KEY", required = true)]
+    name: Option<String>,
+
+    /// The same, as the official client expects it; a present argument that excludes a required one replaces it.
+    #[arg(long, value_name = "KEY", hide = true, conflicts_with = "name")]
+    key: Option<String>,
 
     /// Treat the argument as an id instead of a key.
     #[arg(long)]
@@ -119,16 +123,21 @@ struct Name {
 }
 
 impl Name {
+    fn word(&self) -> &str {
+        self.name.as_deref().or(self.key.as_deref()).unwrap_or_default()
+    }
+
     fn selector(&self) -> Selector {
-        if self.id { Selector::Id(self.name.clone()) } else { Selector::Key(self.name.clone()) }
+        let word = self.word().to_owned();
+        if self.id { Selector::Id(word) } else { Selector::Key(word) }
     }
 
     /// Returns the selector of the record, and the project that has it: a resource names its own.
     async fn find(&self, project: Project, of: RecordType) -> Result<(Selector, Project), Failed> {
-        if self.id || !is_resource(&self.name) {
+        if self.id || !is_resource(self.word()) {
             return Ok((self.selector(), project));
         }
-        let (mut found, project) = project.of_resources(&[self.name.as_str()], of).await?;
+        let (mut found, project) = project.of_resources(&[self.word()], of).await?;
         Ok((found.remove(0), project))
     }
 }

@@ -165,6 +165,7 @@ async fn allowed(client: &Client, resources: &[Resource]) -> Result<Vec<Finding>
 async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Resource>, Vec<Finding>), Failed> {
     let (mut resources, mut findings) = (Vec::new(), Vec::new());
     let mut hidden = None;
+    let mut projects_are_known = false;
     for resource_type in ResourceType::ALL {
         let check = resource_type.kind();
         let objects = match list(client, namespace, resource_type, None).await {
@@ -177,6 +178,7 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
             Err(Failed::NotInstalled(_) | Failed::Forbidden { .. }) => continue,
             Err(error) => return Err(error),
         };
+        projects_are_known |= resource_type == ResourceType::Project;
         for object in objects {
             match read(object) {
                 Ok(resource) => resources.push(resource),
@@ -199,6 +201,9 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
     }
     if namespace.is_some() {
         resources.retain(|it| it.resource_type() != ResourceType::ClusterProject || named.contains(it.name()));
+    }
+    if projects_are_known && !resources.iter().any(|it| it.resource_type().is_project()) {
+        findings.push(reported::no_project());
     }
     Ok((resources, findings))
 }

@@ -18,6 +18,9 @@ use crate::controllers::connection::{self, Limits};
 /// Heading of the options in the help. `next_help_heading` would also apply to the options that follow these.
 const HEADING: &str = "Cluster options";
 
+/// Id of the option of [`AllNamespaces`].
+const ALL_NAMESPACES: &str = "all_namespaces";
+
 /// The options of [`Connection`].
 const CONNECTION: [&str; 4] = ["context", "kubeconfig", "user", "groups"];
 
@@ -34,11 +37,18 @@ const PARTIAL: [(&str, &[&str]); 9] = [
     ("man", &[]),
 ];
 
+/// The commands that can look in all namespaces.
+const EVERYWHERE: [&str; 10] =
+    ["status", "tree", "events", "doctor", "reconcile", "redeploy", "rerun", "suspend", "resume", "wait"];
+
 /// Options that exclude each other. clap validates the options before the name of a command and those after it apart.
-const CONFLICTS: [(&str, &[&str]); 2] = [("all_namespaces", &["namespace"]), ("local", &CONNECTION)];
+const CONFLICTS: [(&str, &[&str]); 2] = [(ALL_NAMESPACES, &["namespace"]), ("local", &CONNECTION)];
 
 /// Options that need another one, if the command has it.
 const REQUIREMENTS: [(&str, &str); 2] = [("groups", "user"), ("namespace", "project")];
+
+/// Arguments whose values may be resources, as TYPE/NAME; these name their project.
+const RESOURCES: [&str; 2] = ["name", "keys"];
 
 /// Which cluster to talk to, and as whom.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -72,21 +82,38 @@ pub(super) struct ClusterOptions {
     pub(super) connection: Connection,
 }
 
+/// Whether to look in all namespaces.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(super) struct AllNamespaces {
+    /// Look in all namespaces.
+    #[arg(id = ALL_NAMESPACES, long = "all-namespaces", short = 'A', help_heading = HEADING)]
+    pub(super) given: bool,
+}
+
+/// Returns all options.
+fn options() -> Vec<Arg> {
+    let all = AllNamespaces::augment_args(ClusterOptions::augment_args(Command::new("")));
+    all.get_arguments().cloned().collect()
+}
+
+/// Returns whether a command uses an option.
+fn uses(command: &str, option: &Arg) -> bool {
+    let id = option.get_id().as_str();
+    match PARTIAL.iter().find(|(partial, _)| *partial == command) {
+        Some((_, used)) => used.contains(&id),
+        None => id != ALL_NAMESPACES || EVERYWHERE.contains(&command),
+    }
+}
+
 /// Returns the command line with the options on each level, hidden where they are not used.
 pub(super) fn everywhere(command: Command) -> Command {
-    let options: Vec<Arg> =
-        ClusterOptions::augment_args(Command::new("")).get_arguments().map(|it| it.clone().global(true)).collect();
-    let hidden = |command: Command, used: &[&str]| {
-        command.args(options.iter().filter(|it| !used.contains(&it.get_id().as_str())).map(|it| it.clone().hide(true)))
-    };
+    let options: Vec<Arg> = options().into_iter().map(|it| it.global(true)).collect();
     let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     let command = names.into_iter().fold(command, |command, name| {
+        let unused = options.iter().filter(|it| !uses(&name, it)).map(|it| it.clone().hide(true));
+        let unused: Vec<Arg> = unused.collect();
         // Each is replaced, so that their order stays.
-        let partial = PARTIAL.iter().find(|(partial, _)| *partial == name);
-        command.mut_subcommand(name, |inner| match partial {
-            Some(&(_, used)) => hidden(inner, used),
-            None => inner,
-        })
+        command.mut_subcommand(name, |inner| inner.args(unused))
     });
     command.args(&options)
 }
@@ -102,20 +129,26 @@ pub(super) fn check(command: &mut Command, matches: &ArgMatches) -> Result<(), c
     }
     let has = |id: &str| leaf.try_contains_id(id).is_ok();
     let given = |id: &str| has(id) && leaf.value_source(id) == Some(ValueSource::CommandLine);
-    let options: Vec<Arg> = ClusterOptions::augment_args(Command::new("")).get_arguments().cloned().collect();
+    let options = options();
     let flag = |id: &str| {
         let long = options.iter().find(|it| it.get_id() == id).and_then(Arg::get_long);
         format!("--{}", long.map_or_else(|| id.replace('_', "-"), ToOwned::to_owned))
     };
-    let unused = PARTIAL.iter().find(|(partial, _)| *partial == name).and_then(|(_, used)| {
-        let unused = |it: &&Arg| given(it.get_id().as_str()) && !used.contains(&it.get_id().as_str());
-        options.iter().find(unused).map(|it| format!("`{name}` does not use {}", flag(it.get_id().as_str())))
+    let unused = options.iter().find(|it| given(it.get_id().as_str()) && !uses(name, it)).map(|it| {
+        let of_one = it.get_id() == ALL_NAMESPACES && !PARTIAL.iter().any(|(partial, _)| *partial == name);
+        let instead = if of_one { ": name one with --namespace" } else { "" };
+        format!("`{name}` does not use {}{instead}", flag(it.get_id().as_str()))
     });
     let conflict = CONFLICTS.iter().filter(|(id, _)| given(id)).find_map(|(id, others)| {
         let other = others.iter().find(|other| given(other))?;
         Some(format!("{} cannot be used with {}", flag(id), flag(other)))
     });
-    let missing = REQUIREMENTS.iter().find(|(id, needed)| given(id) && has(needed) && !given(needed));
+    let names_project = |id: &&str| {
+        let words = leaf.try_get_many::<String>(id).ok().flatten();
+        words.into_iter().flatten().any(|word| word.contains('/'))
+    };
+    let met = |needed: &str| given(needed) || (needed == "project" && RESOURCES.iter().any(names_project));
+    let missing = REQUIREMENTS.iter().find(|(id, needed)| given(id) && has(needed) && !met(needed));
     let missing = missing.map(|(id, needed)| format!("{} needs {}", flag(id), flag(needed)));
     match unused.or(conflict).or(missing) {
         Some(why) => Err(command.error(ErrorKind::ArgumentConflict, why)),

@@ -8,7 +8,9 @@ mod crds;
 mod demo;
 mod dev_server;
 mod installs;
+mod live;
 mod man;
+mod official;
 mod plan;
 mod printing;
 mod reach;
@@ -68,13 +70,13 @@ enum Command {
     Wait(resources::Wait),
     Adopt(commands::Adopt),
     /// Look connectors up in the registry.
-    #[command(alias = "connector")]
+    #[command(visible_alias = "connector")]
     Connectors(commands::Connectors),
     /// Show staged connectors.
-    #[command(alias = "connectorstaged")]
+    #[command(visible_alias = "connectorstaged")]
     Staged(commands::Staged),
     /// Show deployments.
-    #[command(alias = "deployment")]
+    #[command(visible_alias = "deployment")]
     Deployments(commands::Deployments),
     /// Call an action of a frontend.
     Action(commands::Actions),
@@ -95,12 +97,13 @@ enum Command {
 /// Returns the clap definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
-    cluster::everywhere(Cli::command())
+    official::with_replaced(cluster::everywhere(Cli::command()))
 }
 
 fn parse() -> Result<Cli, clap::Error> {
     let mut command = command();
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    official::check(&mut command, &matches)?;
     cluster::check(&mut command, &matches)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }

@@ -10,7 +10,8 @@ use clock::Clock;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::printing::print;
+use super::live::Live;
+use super::printing::{print, tell};
 use crate::crd::parse_duration;
 
 /// Maximum size of a response that is read, in bytes.
@@ -33,7 +34,8 @@ Examples:
 /// Ask a running operator whether it is ready.
 ///
 /// Calls /readyz at the address of --health-listen. Exits with 0 if the operator is ready; with 1 and the reason if it
-/// is not, or does not respond.
+/// is not, or does not respond. With --wait, a terminal shows the last reason; otherwise each new one is a line on
+/// standard error.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
@@ -89,13 +91,22 @@ fn address(text: &str) -> Result<String, String> {
 /// If the operator is not ready or does not respond.
 pub(super) async fn run(args: Args) -> Result<(), ReadyError> {
     let clock = Clock::system();
+    let live = Live::start(&clock);
+    let mut last = format!("{} has not answered yet", args.address);
     // A Service forwards nothing for a moment after its pods are ready, and a name can be unknown as long.
-    while let Err(reason) = ready(&args, &clock).await {
+    while let Err(reason) = live.during("waiting", || last.clone(), ready(&args, &clock)).await {
         if clock.elapsed() + PAUSE > args.wait {
+            live.clear();
             return Err(reason);
         }
-        clock.sleep(PAUSE).await;
+        let text = reason.to_string();
+        if text != last && !live.is_shown() {
+            tell!("{text}");
+        }
+        last = text;
+        live.during("waiting", || last.clone(), clock.sleep(PAUSE)).await;
     }
+    live.clear();
     Ok(print(&format!("{} is ready\n", args.address))?)
 }
 

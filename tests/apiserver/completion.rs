@@ -39,6 +39,11 @@ async fn names_of_the_cluster_are_completed() {
             "demo-connector".to_owned(),
         ),
         (
+            "a connector that the namespace does not deploy",
+            vec!["scaffold", "--project", PROJECT, "--namespace", &namespace, "demo-p"],
+            "demo-pipeline".to_owned(),
+        ),
+        (
             "the namespace of an operator",
             vec!["doctor", "--operator-namespace", &namespace[..namespace.len() - 1]],
             namespace.clone(),

@@ -106,6 +106,8 @@ async fn words_of_the_official_client_work_too() {
     for (theirs, ours) in [
         (&["deployment", "list"][..], &["deployments", "list"][..]),
         (&["deployment", "describe", "shop_tax"], &["deployments", "get", "shop_tax"]),
+        (&["deployment", "describe", "--key", "shop_tax"], &["deployments", "get", "shop_tax"]),
+        (&["deployment", "logs", "--key=shop_tax"], &["deployments", "logs", "shop_tax"]),
         (&["connector", "get", "demo-connector"], &["connectors", "get", "demo-connector"]),
         (&["connector", "describe", "demo-connector"], &["connectors", "get", "demo-connector"]),
         (&["connectorstaged", "list"], &["staged", "list"]),
@@ -114,6 +116,51 @@ async fn words_of_the_official_client_work_too() {
     ] {
         assert_eq!(printed(&dev, theirs).await, printed(&dev, ours).await, "{theirs:?}");
     }
+    for (case, arguments, expected) in [
+        ("none", &["deployment", "describe"][..], "<KEY>"),
+        ("both", &["deployment", "describe", "shop_tax", "--key", "shop_oms"], "cannot be used with"),
+    ] {
+        let output = program(&dev, arguments).output().await.unwrap();
+        let (_, stderr) = texts(&output);
+        assert!(output.status.code() == Some(1) && stderr.contains(expected), "{case}: {stderr}");
+    }
+}
+
+/// Returns the commands of the official client in the table of `docs/moving.md`, such as `deployment redeploy`, and the
+/// cell beside each.
+fn official_commands() -> Vec<([String; 2], String)> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/moving.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `commercetools connect ")?.split_once("` | "));
+    let rows =
+        rows.filter(|(command, _)| command.starts_with("deployment ") || command.starts_with("connectorstaged "));
+    let command = |(command, instead): (&str, &str)| {
+        let mut words = command.split(' ').map(ToOwned::to_owned);
+        Some(([words.next()?, words.next()?], instead.to_owned()))
+    };
+    rows.filter_map(command).collect()
+}
+
+#[tokio::test]
+async fn a_command_of_the_official_client_that_is_none_here_names_the_equivalent() {
+    let dev = dev_server().await;
+    let mut replaced = 0;
+    for ([parent, verb], row) in official_commands() {
+        if ["list", "describe", "logs"].contains(&verb.as_str()) {
+            continue;
+        }
+        let output = program(&dev, &[&parent, &verb, "--key", "tax", "-x", "more"]).output().await.unwrap();
+        let (stdout, stderr) = texts(&output);
+        assert_eq!((output.status.code(), stdout.as_str()), (Some(1), ""), "{parent} {verb}: {stderr}");
+        let (_, instead) = stderr.split_once("of the official client only; here: ").unwrap_or_default();
+        // What is to be set is named as in the row of the page.
+        let code = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(ToOwned::to_owned).collect() };
+        let of_page = row.split(" |").next().unwrap_or_default();
+        let of_page: Vec<_> = code(of_page).into_iter().filter(|it| it.contains(": ") || it.contains('.')).collect();
+        assert!(!instead.is_empty(), "{parent} {verb}: {stderr}");
+        assert!(of_page.iter().all(|it| instead.contains(it)), "{parent} {verb}: {of_page:?}: {stderr}");
+        replaced += 1;
+    }
+    assert!(replaced >= 10, "{replaced}");
 }
 
 #[tokio::test]

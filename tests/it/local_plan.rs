@@ -258,3 +258,44 @@ async fn a_plan_is_written_as_markdown_for_a_pull_request() {
     assert!(output.starts_with("**") && output.contains("\n```diff\n"), "{output}");
     assert!(!output.contains('\u{1b}') && !output.contains(TOKEN), "{output}");
 }
+
+#[tokio::test]
+async fn what_is_scaffolded_from_the_environment_is_accepted() {
+    let shop = Shop::open().await;
+    let url = shop.dev.url();
+    let variables = [
+        ("CTP_PROJECT_KEY", "demo"),
+        ("CTP_CLIENT_ID", "dev-client"),
+        ("CTP_CLIENT_SECRET", "dev-secret"),
+        ("CTP_REGION", "europe-west1.gcp"),
+        ("CTP_API_URL", &url),
+        ("CTP_AUTH_URL", &url),
+    ];
+    let mut scaffold = Command::new(PROGRAM);
+    scaffold.args(["scaffold", "demo-connector", "--name", "tax"]).env_clear().envs(variables);
+    let ended = scaffold.output().await.unwrap();
+    let [text, error] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!((ended.status.code(), error.as_str()), (Some(0), ""), "{text}");
+    assert!(!text.contains("dev-client") && !text.contains("dev-secret"), "no credential is printed: {text}");
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let kinds: Vec<_> = documents.iter().map(|it| (it["kind"].as_str(), it["metadata"]["name"].as_str())).collect();
+    let pair = |kind, name| (Some(kind), Some(name));
+    let expected = [
+        pair("Secret", "demo-credentials"),
+        pair("ConnectProject", "demo"),
+        pair("Secret", "tax"),
+        pair("ConnectorDeployment", "tax"),
+    ];
+    assert_eq!(kinds, expected);
+    assert_eq!(documents[1]["spec"]["credentialsSecretRef"]["name"], "demo-credentials");
+    assert_eq!(documents[0]["stringData"], json!({"clientId": "", "clientSecret": ""}));
+
+    let (code, action, notes) = outcome(&shop.plan(&documents, &variables).await);
+    assert_eq!((code, action.as_str()), (2, "create"), "with the credentials of the environment: {notes}");
+    let (code, reason, notes) = outcome(&shop.plan(&documents, &[]).await);
+    assert!(code == 1 && notes.contains("lacks the key clientId"), "unfilled: {reason} {notes}");
+    let mut filled = documents.clone();
+    filled[0]["stringData"] = json!({"clientId": "dev-client", "clientSecret": "dev-secret"});
+    let (code, action, notes) = outcome(&shop.plan(&filled, &[]).await);
+    assert_eq!((code, action.as_str()), (2, "create"), "{notes}");
+}

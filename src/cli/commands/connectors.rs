@@ -1,6 +1,6 @@
 //! `connectors`: shows published connectors and the variables that they declare.
 
-use clap::{Args as _, FromArgMatches as _};
+use clap::{Arg, Args as _, FromArgMatches as _};
 use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{Connector, ConnectorApiClient, DeclaredApplication, DeclaredGlobal, IntegrationType};
 use connect_api::registry::ConnectorQuery;
@@ -8,11 +8,11 @@ use connect_api::scopes::MANAGE_API_CLIENTS;
 use connect_api::{ConnectApi, paging};
 
 use crate::cli::completion;
-use crate::cli::resources::Output;
+use crate::cli::resources::{Output, RecordType};
 
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, absent_connector, first};
+use super::{Failed, Get, absent_connector, first, read};
 
 /// Place of variables that belong to no application, as a spec names it.
 const GLOBAL: &str = "globalConfiguration";
@@ -33,8 +33,17 @@ Examples:
   # The variables that a connector declares
   connect-operator connectors get demo-connector --project shop
 
+  # Those of the connector that the ConnectorDeployment tax deploys
+  connect-operator connectors get deployment/tax
+
   # The record of the API
   connect-operator connectors get demo-connector --project shop --output json";
+
+/// Describes the argument that names a connector.
+fn named(name: Arg) -> Arg {
+    let help = "Key of the connector, its id with --id, or a ConnectorDeployment that deploys it as deployment/NAME, which names the project too";
+    name.help(help).add(ArgValueCandidates::new(completion::connectors))
+}
 
 /// Look connectors up in the registry.
 #[derive(Clone, Debug, clap::Args)]
@@ -51,7 +60,7 @@ enum Command {
     Search(Search),
     /// Show one published connector: its applications, the variables that they declare, and the scopes of the API client
     /// that deploying it generates.
-    #[command(alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::connectors))))]
+    #[command(visible_alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
 }
 
@@ -104,14 +113,14 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
                 sort: search.sort,
                 ..ConnectorQuery::default()
             };
-            let found = first(paging::connectors(&client, &query), search.limit).await?;
+            let found = read("connectors", paging::connectors(&client, &query), search.limit).await?;
             print_records(search.output, &found, || vec![table(&found)])?;
         }
         Command::Get(get) => {
-            let selector = get.name.selector();
-            let client = get.project.client().await?;
+            let (selector, project) = get.name.find(get.project, RecordType::Connector).await?;
+            let client = project.client().await?;
             let Some(connector) = client.connector(&selector).await? else {
-                return Err(absent_connector(&client, selector, &get.project.options()).await);
+                return Err(absent_connector(&client, selector, &project.options()).await);
             };
             print_records(get.output, &connector, || {
                 let applications = connector.configurations.as_deref().unwrap_or_default();

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use clap::Arg;
 use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::Deployment;
 use connect_api::{ConnectApi, paging};
 
 use crate::cli::completion;
-use crate::cli::resources::Output;
+use crate::cli::resources::{Output, RecordType};
 
 use super::logs::{Entries, follow};
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, Name, absent, export, first};
+use super::{Failed, Get, Name, absent, export, read};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -24,7 +25,10 @@ Examples:
 
 const GET_EXAMPLES: &str = "\
 Examples:
-  # Status, report and URLs of a deployment
+  # Status, report and URLs of the deployment of the ConnectorDeployment tax
+  connect-operator deployments get deployment/tax
+
+  # The same for any deployment of a project, by its key
   connect-operator deployments get shop_tax --project shop
 
   # The record of the API, by the id of the deployment
@@ -33,11 +37,17 @@ Examples:
 
 const LOGS_EXAMPLES: &str = "\
 Examples:
-  # The log of a deployment; `connect-operator logs` takes a ConnectorDeployment instead
+  # The log of a deployment that no ConnectorDeployment manages; for others, see `connect-operator logs`
   connect-operator deployments logs shop_tax --project shop
 
   # New entries of one application as they arrive
   connect-operator deployments logs shop_tax --application service --follow --project shop";
+
+/// Describes the argument that names a deployment.
+fn named(name: Arg) -> Arg {
+    let help = "Key of the deployment, its id with --id, or its ConnectorDeployment as deployment/NAME, which names the project too";
+    name.help(help).add(ArgValueCandidates::new(completion::deployments))
+}
 
 /// Show deployments.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,10 +63,10 @@ enum Command {
     #[command(after_long_help = LIST_EXAMPLES)]
     List(List),
     /// Show one deployment: its status, its report and its URLs.
-    #[command(alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
+    #[command(visible_alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
     /// Print the log of one deployment. The service removes it after 2027-01-31; Platform Insights replaces it.
-    #[command(after_long_help = LOGS_EXAMPLES, mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::keys))))]
+    #[command(after_long_help = LOGS_EXAMPLES, mut_arg("name", named))]
     Logs(Logs),
     Export(export::Export),
 }
@@ -94,23 +104,24 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
     match arguments.command {
         Command::List(all) => {
             let client = all.project.client().await?;
-            let found = first(paging::deployments(&client), all.limit).await?;
+            let found = read("deployments", paging::deployments(&client), all.limit).await?;
             let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
             print_records(all.output, &found, || vec![table(found.iter().copied())])?;
         }
         Command::Get(get) => {
-            let selector = get.name.selector();
-            let client = get.project.client().await?;
+            let (selector, project) = get.name.find(get.project, RecordType::Deployment).await?;
+            let client = project.client().await?;
             let Some(deployment) = client.deployment(&selector).await? else {
-                return Err(absent(&client, selector, &get.project.options()).await);
+                return Err(absent(&client, selector, &project.options()).await);
             };
             print_records(get.output, &deployment, || {
                 vec![table(std::iter::once(&deployment)), findings(&deployment), applications(&deployment)]
             })?;
         }
         Command::Logs(logs) => {
-            let client = logs.project.client().await?;
-            follow(&client, &logs.name.selector(), &logs.entries, &logs.project.options()).await?;
+            let (selector, project) = logs.name.find(logs.project, RecordType::Deployment).await?;
+            let client = project.client().await?;
+            follow(&client, &selector, &logs.entries, &project.options()).await?;
         }
         Command::Export(export) => export::run(export).await?,
     }

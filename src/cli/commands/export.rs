@@ -12,12 +12,13 @@ use connect_api::{Selector, paging};
 use serde_json::{Map, Value, json};
 
 use crate::cli::completion;
+use crate::cli::resources::RecordType;
 use crate::crd::ProjectRef;
 use crate::names;
 
 use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
-use super::{Failed, LONGEST_NAME, first, label};
+use super::{Failed, LONGEST_NAME, keys, label, read};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,8 +36,9 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
-    /// Keys of the deployments. Default: all.
-    #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::keys))]
+    /// Keys of the deployments, or ConnectorDeployments of one project as deployment/NAME, which name the project too.
+    /// Default: all.
+    #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::deployments))]
     keys: Vec<String>,
 
     #[command(flatten)]
@@ -48,11 +50,12 @@ pub(super) struct Export {
 
 /// Writes the manifests; reports on standard error the deployments that cannot be exported.
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
-    let (client, known) = arguments.project.client_and_manifest().await?;
-    let found = first(paging::deployments(&client), None).await?;
-    let found = match with_keys(found, &arguments.keys, |deployment| deployment.key.as_ref()) {
+    let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Deployment).await?;
+    let (client, known) = project.client_and_manifest().await?;
+    let found = read("deployments", paging::deployments(&client), None).await?;
+    let found = match with_keys(found, &keys, |deployment| deployment.key.as_ref()) {
         Ok(found) => found,
-        Err(key) => return Err(super::absent(&client, Selector::Key(key), &arguments.project.options()).await),
+        Err(key) => return Err(super::absent(&client, Selector::Key(key), &project.options()).await),
     };
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
     let (manifests, left_out) = manifests(&known, &found);

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use super::export::unique;
 use super::manifests::{Target, report_skipped, with_keys};
 use super::project::{Known, Project};
-use super::{Failed, first, label};
+use super::{Failed, keys, label, read};
 use crate::cli::completion;
+use crate::cli::resources::RecordType;
 use crate::crd::ProjectRef;
 use crate::names;
 
@@ -33,7 +34,8 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
-    /// Keys of the staged connectors. Default: all.
+    /// Keys of the staged connectors, or ConnectorStageds of one project as staged/NAME, which name the project too.
+    /// Default: all.
     #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::staged))]
     keys: Vec<String>,
 
@@ -46,11 +48,12 @@ pub(super) struct Export {
 
 /// Writes the manifests; reports on standard error the staged connectors that cannot be exported.
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
-    let (client, known) = arguments.project.client_and_manifest().await?;
-    let found = first(paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
-    let found = match with_keys(found, &arguments.keys, |staged| staged.key.as_ref()) {
+    let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Staged).await?;
+    let (client, known) = project.client_and_manifest().await?;
+    let found = read("staged connectors", paging::connectors_staged(&client, &StagedQuery::default()), None).await?;
+    let found = match with_keys(found, &keys, |staged| staged.key.as_ref()) {
         Ok(found) => found,
-        Err(key) => return Err(super::absent_staged(&client, Selector::Key(key), &arguments.project.options()).await),
+        Err(key) => return Err(super::absent_staged(&client, Selector::Key(key), &project.options()).await),
     };
     let (manifests, left_out) = manifests(&known, &found);
     report_skipped("staged connector", &left_out);

@@ -18,8 +18,7 @@ use crate::cli::completion;
 use crate::cli::installs::OperatorNamespace;
 use crate::cli::printing::{Reader, offer};
 use crate::cli::reach::Reach;
-use crate::cli::resources::{ResourceType, deployment};
-use crate::controllers::connector_deployment::intent;
+use crate::cli::resources::{RecordType, ResourceType, record};
 use crate::crd::parse_duration;
 
 /// Pause between two reads of a log that is followed.
@@ -84,13 +83,11 @@ pub(super) struct Entries {
 /// If the resource, its project or its deployment does not exist, or the API cannot be called.
 pub(in crate::cli) async fn run(args: Logs) -> Result<(), Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Argument)?;
-    let object = deployment(&client, &namespace, &args.resource).await?;
-    let key = object.status.as_ref().and_then(|status| status.key.clone()).unwrap_or_else(|| intent::key(&object));
-    let project = &object.spec.project_ref;
-    let client = client_of_resource(&client, &namespace, project, (&args.operator, &args.reach)).await?;
+    let found = record(&client, &namespace, &args.resource, RecordType::Deployment).await?;
+    let client = client_of_resource(&client, &namespace, &found.project, (&args.operator, &args.reach)).await?;
     let place = ClusterOptions { namespace: Some(namespace), ..args.place };
-    let options = options(Some(project), &place, (&args.operator, &args.reach));
-    follow(&client, &Selector::Key(key), &args.entries, &options).await
+    let options = options(Some(&found.project), &place, (&args.operator, &args.reach));
+    follow(&client, &found.selector, &args.entries, &options).await
 }
 
 /// Prints the log entries in the order of the API. With --follow, prints each entry once. `options`: those that select

@@ -27,6 +27,8 @@ pub(super) use logs::{Logs, run as logs};
 pub(super) use scaffold::{Scaffold, run as scaffold};
 pub(super) use staged::{Staged, run as staged};
 
+use std::cell::Cell;
+
 use connect_api::api::LOGS_END;
 use connect_api::http::HttpConnect;
 use connect_api::registry::{ConnectorQuery, StagedQuery};
@@ -36,7 +38,8 @@ use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
 use self::project::Project;
-use super::resources::{self, Output, program, similar};
+use super::live;
+use super::resources::{self, Output, RecordType, program, similar};
 
 /// Maximum length of a name derived from a key (RFC 1123 labels; a Secret name may be longer, but users type names).
 const LONGEST_NAME: usize = 63;
@@ -103,12 +106,16 @@ fn hint(meant: &[String], list: &str) -> String {
     }
 }
 
-/// Identifies an object by its key or its id.
+/// Identifies a record by its key or its id, or by its resource.
 #[derive(Clone, Debug, clap::Args)]
 struct Name {
     /// Key of the object; its id with --id.
-    #[arg(value_name = "KEY")]
-    name: String,
+    #[arg(value_name = "KEY", required = true)]
+    name: Option<String>,
+
+    /// The same, as the official client expects it; a present argument that excludes a required one replaces it.
+    #[arg(long, value_name = "KEY", hide = true, conflicts_with = "name")]
+    key: Option<String>,
 
     /// Treat the argument as an id instead of a key.
     #[arg(long)]
@@ -116,9 +123,44 @@ struct Name {
 }
 
 impl Name {
-    fn selector(&self) -> Selector {
-        if self.id { Selector::Id(self.name.clone()) } else { Selector::Key(self.name.clone()) }
+    fn word(&self) -> &str {
+        self.name.as_deref().or(self.key.as_deref()).unwrap_or_default()
     }
+
+    fn selector(&self) -> Selector {
+        let word = self.word().to_owned();
+        if self.id { Selector::Id(word) } else { Selector::Key(word) }
+    }
+
+    /// Returns the selector of the record, and the project that has it: a resource names its own.
+    async fn find(&self, project: Project, of: RecordType) -> Result<(Selector, Project), Failed> {
+        if self.id || !is_resource(self.word()) {
+            return Ok((self.selector(), project));
+        }
+        let (mut found, project) = project.of_resources(&[self.word()], of).await?;
+        Ok((found.remove(0), project))
+    }
+}
+
+/// Returns whether a word names a resource, as TYPE/NAME: no key contains a slash (contract section 9).
+fn is_resource(word: &str) -> bool {
+    word.contains('/')
+}
+
+/// Returns the keys that the words name, and the project that has them: resources name their own.
+async fn keys(words: &[String], project: Project, of: RecordType) -> Result<(Vec<String>, Project), Failed> {
+    let resources: Vec<&str> = words.iter().map(String::as_str).filter(|word| is_resource(word)).collect();
+    if resources.is_empty() {
+        return Ok((words.to_vec(), project));
+    }
+    if resources.len() < words.len() {
+        return Err(Failed::Argument("give keys, or resources as TYPE/NAME, but not both".to_owned()));
+    }
+    let (found, project) = project.of_resources(&resources, of).await?;
+    let keys = found.into_iter().map(|selector| match selector {
+        Selector::Key(name) | Selector::Id(name) => name,
+    });
+    Ok((keys.collect(), project))
 }
 
 /// Arguments of a command that shows one object.
@@ -138,6 +180,17 @@ struct Get {
 async fn first<T>(results: impl Stream<Item = Result<T, ApiError>>, most: Option<usize>) -> Result<Vec<T>, ApiError> {
     use futures::StreamExt as _;
     results.take(most.unwrap_or(usize::MAX)).try_collect().await
+}
+
+/// The same, and shows on a terminal how many were read. `what`: the kind of results.
+async fn read<T>(
+    what: &str,
+    results: impl Stream<Item = Result<T, ApiError>>,
+    most: Option<usize>,
+) -> Result<Vec<T>, ApiError> {
+    let count = Cell::new(0_usize);
+    let counted = results.inspect_ok(|_| count.set(count.get() + 1));
+    live::during(&format!("reading {what}"), || format!("{} so far", count.get()), first(counted, most)).await
 }
 
 /// A deployment that does not exist. Without `spec.key`, a ConnectorDeployment deploys under the key `NAMESPACE_NAME`, so

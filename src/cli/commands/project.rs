@@ -2,10 +2,10 @@
 //! the environment.
 
 use clap_complete::engine::ArgValueCandidates;
-use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::pattern_of;
 use connect_api::http::HttpConnect;
+use connect_api::{Rate, Selector};
 use kube::Client;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::cli::installs::{self, OperatorNamespace};
 use crate::cli::printing::option;
 use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
 use crate::cli::regions;
-use crate::cli::resources::{self, project_argument};
+use crate::cli::resources::{self, RecordType, project_argument, record};
 use crate::controllers::connect_project;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_object::ProjectObject;
@@ -107,6 +107,27 @@ impl Project {
     /// Returns a client of the cluster, and the namespace.
     pub(super) async fn cluster(&self) -> Result<(Client, String), Failed> {
         Ok(self.place.client().await.map_err(resources::Failed::Cluster)?)
+    }
+
+    /// Returns the records of these resources of the selected namespace, and the project that all of them name.
+    pub(super) async fn of_resources(self, words: &[&str], of: RecordType) -> Result<(Vec<Selector>, Self), Failed> {
+        if self.is_of_cluster() {
+            let why = format!("{} names its project: leave out --project", words.join(" "));
+            return Err(Failed::Argument(why));
+        }
+        let (client, namespace) = self.cluster().await?;
+        let mut selectors = Vec::new();
+        let mut reference: Option<ProjectRef> = None;
+        for word in words {
+            let found = record(&client, &namespace, word, of).await?;
+            if reference.as_ref().is_some_and(|other| *other != found.project) {
+                return Err(Failed::Argument(format!("{}: they name several projects", words.join(" "))));
+            }
+            selectors.push(found.selector);
+            reference = Some(found.project);
+        }
+        let place = ClusterOptions { namespace: Some(namespace), ..self.place.clone() };
+        Ok((selectors, Self { reference, place, ..self }))
     }
 
     /// Whether --project names a resource of the cluster.

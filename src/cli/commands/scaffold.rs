@@ -4,7 +4,7 @@ use clap_complete::engine::ArgValueCandidates;
 use connect_api::ConnectApi as _;
 
 use super::project::Project;
-use super::template::manifests;
+use super::template::{credentials, manifests};
 use super::{Failed, Name, absent_connector, label};
 use crate::cli::completion;
 use crate::cli::printing::print;
@@ -28,7 +28,7 @@ Examples:
 ///
 /// Prints a ConnectorDeployment and a Secret with the keys that the connector declares, each with its description. Those
 /// that require a value come first and are marked; the others are comments. Without --project, a ConnectProject comes
-/// before them. Values are for you to fill in: an empty one is deployed as it is.
+/// before them, with a Secret for its credentials. Values are for you to fill in: an empty one is deployed as it is.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 #[command(mut_arg("name", |it| it.help("Key of the connector; its id with --id").add(ArgValueCandidates::new(completion::connectors))))]
@@ -59,7 +59,8 @@ pub(in crate::cli) async fn run(args: Scaffold) -> Result<(), Failed> {
     let mut text = String::new();
     if let Some(manifest) = &project.manifest {
         let document = serde_saphyr::to_string(manifest).map_err(|error| Failed::Argument(error.to_string()))?;
-        text = format!("{document}---\n");
+        let secret = manifest["spec"]["credentialsSecretRef"]["name"].as_str().unwrap_or_default();
+        text = format!("{}{document}---\n", credentials(secret));
     }
     Ok(print(&(text + &manifests(&connector, &project.reference, &name)))?)
 }

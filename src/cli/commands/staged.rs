@@ -1,17 +1,18 @@
 //! `staged`: shows staged connectors.
 
+use clap::Arg;
 use clap_complete::engine::ArgValueCandidates;
 use connect_api::model::{ConnectorStaged, IntegrationType};
 use connect_api::registry::StagedQuery;
 use connect_api::{ConnectApi, paging};
 
 use crate::cli::completion;
-use crate::cli::resources::Output;
+use crate::cli::resources::{Output, RecordType};
 
 use super::connectors::{scopes, table_of_applications, variables};
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, absent_staged, export_staged, first};
+use super::{Failed, Get, absent_staged, export_staged, read};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -23,11 +24,20 @@ Examples:
 
 const GET_EXAMPLES: &str = "\
 Examples:
-  # Status and reports of a staged connector
+  # Status and reports of the staged connector of the ConnectorStaged kit
+  connect-operator staged get staged/kit
+
+  # The same for any staged connector, by its key
   connect-operator staged get my-connector --project shop
 
   # The record of the API
   connect-operator staged get my-connector --project shop --output yaml";
+
+/// Describes the argument that names a staged connector.
+fn named(name: Arg) -> Arg {
+    let help = "Key of the staged connector, its id with --id, or its ConnectorStaged as staged/NAME, which names the project too";
+    name.help(help).add(ArgValueCandidates::new(completion::staged))
+}
 
 /// Show staged connectors.
 #[derive(Clone, Debug, clap::Args)]
@@ -43,7 +53,7 @@ enum Command {
     #[command(after_long_help = LIST_EXAMPLES)]
     List(List),
     /// Show one staged connector: its status, its reports, its applications, and the variables that they declare.
-    #[command(alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", |name| name.add(ArgValueCandidates::new(completion::staged))))]
+    #[command(visible_alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
     Export(export_staged::Export),
 }
@@ -78,14 +88,14 @@ pub(in crate::cli) async fn run(arguments: Staged) -> Result<(), Failed> {
         Command::List(all) => {
             let client = all.project.client().await?;
             let query = StagedQuery { is_private: all.private, integration_types: all.types, sort: Vec::new() };
-            let found = first(paging::connectors_staged(&client, &query), all.limit).await?;
+            let found = read("staged connectors", paging::connectors_staged(&client, &query), all.limit).await?;
             print_records(all.output, &found, || vec![table(&found)])?;
         }
         Command::Get(get) => {
-            let selector = get.name.selector();
-            let client = get.project.client().await?;
+            let (selector, project) = get.name.find(get.project, RecordType::Staged).await?;
+            let client = project.client().await?;
             let Some(staged) = client.staged(&selector).await? else {
-                return Err(absent_staged(&client, selector, &get.project.options()).await);
+                return Err(absent_staged(&client, selector, &project.options()).await);
             };
             print_records(get.output, &staged, || {
                 let applications = staged.configurations.as_deref().unwrap_or_default();

@@ -14,6 +14,19 @@ use crate::names;
 /// Mark of a value that the connector requires.
 const REQUIRED: &str = "# required";
 
+/// Returns the Secret with the credentials that a project names, for a user to fill in.
+pub(super) fn credentials(secret: &str) -> String {
+    let mut text = Text::default();
+    text.comment(0, "The API client of the project");
+    text.secret_of(secret, true);
+    for key in [names::CLIENT_ID, names::CLIENT_SECRET] {
+        text.entry(1, true, &format!("{key}: \"\""));
+    }
+    text.comment(1, &format!("{}: \"\"", names::SCOPES));
+    text.line(0, "---");
+    text.0
+}
+
 /// Returns a Secret for the secured values, if there are any, and a `ConnectorDeployment`.
 pub(super) fn manifests(connector: &Connector, project: &ProjectRef, name: &str) -> String {
     let applications = connector.configurations.as_deref().unwrap_or_default();
@@ -111,18 +124,22 @@ impl Text {
         if keys.is_empty() {
             return;
         }
-        let some = keys.iter().any(|(_, key)| key.required);
-        for line in ["apiVersion: v1", "kind: Secret"] {
-            self.line(0, line);
-        }
-        self.line(0, &format!("metadata: {{name: {}}}", scalar(name)));
-        self.line(0, if some { "stringData:" } else { "# stringData:" });
+        self.secret_of(name, keys.iter().any(|(_, key)| key.required));
         for ((prefix, key), required) in required_first(&keys, |(_, key)| key.required) {
             self.comment(1, &key.description);
             let entry = scalar(&key_of_secret(&format!("{prefix}{}", key.key)));
             self.entry(1, required, &format!("{entry}: \"\""));
         }
         self.line(0, "---");
+    }
+
+    /// Adds the lines of a Secret before its values. `some`: whether one of these is no comment.
+    fn secret_of(&mut self, name: &str, some: bool) {
+        for line in ["apiVersion: v1", "kind: Secret"] {
+            self.line(0, line);
+        }
+        self.line(0, &format!("metadata: {{name: {}}}", scalar(name)));
+        self.line(0, if some { "stringData:" } else { "# stringData:" });
     }
 
     /// Adds a line with the mark of a required value, or as a comment.

@@ -13,8 +13,9 @@ use kube::{Api, Client, Resource, ResourceExt as _};
 
 use crate::cli::cluster::{ClusterOptions, Connection};
 use crate::cli::commands::connector_keys;
-use crate::cli::resources::ResourceType;
-use crate::crd::{Connector, ConnectorDeployment, ConnectorStaged};
+use crate::cli::installs::namespace_of_shared;
+use crate::cli::resources::{ResourceType, project_argument};
+use crate::crd::{ClusterConnectProject, Connector, ConnectorDeployment, ConnectorStaged, ProjectKind};
 
 /// Maximum wait after a key press.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -80,30 +81,80 @@ pub(in crate::cli) fn keys() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the keys of the connectors that the selected namespace mirrors, names in a deployment, or stages. If there are
-/// none, those of the registry, which the command itself would call next.
-pub(in crate::cli) fn connectors() -> Vec<CompletionCandidate> {
-    let known = asked(async |client, namespace| {
-        let mirrored = Api::<Connector>::namespaced(client.clone(), &namespace);
-        let deployed = Api::<ConnectorDeployment>::namespaced(client.clone(), &namespace);
-        let most = most();
-        let (mirrored, deployed, staged) =
-            futures::join!(mirrored.list(&most), deployed.list(&most), staged_keys(client, &namespace));
-        // The user may not be allowed to list each of them.
-        let mirrored = mirrored.into_iter().flat_map(|list| list.items).filter_map(|object| object.status?.key);
-        let deployed = deployed.into_iter().flat_map(|list| list.items).filter_map(|object| object.spec.connector.key);
-        let keys: BTreeSet<String> = mirrored.chain(deployed).chain(staged.into_iter().flatten()).collect();
-        Ok(keys.into_iter().collect())
-    });
-    if !known.is_empty() {
-        return known;
-    }
-    within(async { connector_keys(&project_among(&words()), MOST as usize).await.ok() })
+/// Returns these keys, and `deployment/NAME` for each `ConnectorDeployment` of the selected namespace.
+pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
+    with_resources(keys(), ResourceType::Deployment)
 }
 
-/// Returns the keys of the staged connectors that the `ConnectorStaged`s of the selected namespace manage.
+/// Returns the keys of the connectors that the chosen project mirrors into the cluster; without a mirror, those of the
+/// registry, which the command itself would call next. The selected namespace adds those that it deploys or stages.
+pub(in crate::cli) fn connectors() -> Vec<CompletionCandidate> {
+    let (mirrored, used) = within(async {
+        let (client, namespace) = place_among(&words()).client().await.ok()?;
+        Some(futures::join!(mirrored(client.clone(), &namespace), used(client, &namespace)))
+    })
+    .unwrap_or_default();
+    let listed = if mirrored.is_empty() {
+        within(async { connector_keys(&project_among(&words()), MOST as usize).await.ok() }).unwrap_or_default()
+    } else {
+        mirrored
+    };
+    let keys: BTreeSet<String> = listed.into_iter().chain(used).collect();
+    keys.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Returns the keys of the Connectors of the chosen project: those of a `ClusterConnectProject` are in the namespace of
+/// its operator. Without a project, those of the namespace.
+async fn mirrored(client: Client, namespace: &str) -> Vec<String> {
+    let words = words();
+    let project = value(&words, PROJECT[0]).and_then(|word| project_argument(&word).ok());
+    let place = match &project {
+        Some(project) if project.kind == ProjectKind::ClusterConnectProject => {
+            of_operator(&client, &project.name, value(&words, PROJECT[1]).as_deref()).await
+        }
+        _ => Some(namespace.to_owned()),
+    };
+    let Some(place) = place else { return Vec::new() };
+    let listed = Api::<Connector>::namespaced(client, &place).list(&most()).await;
+    let listed = listed.into_iter().flat_map(|list| list.items);
+    let own = listed.filter(|object| project.as_ref().is_none_or(|project| object.spec.project_ref == *project));
+    own.filter_map(|object| object.status?.key).collect()
+}
+
+/// Returns the namespace of the operator that manages a `ClusterConnectProject`. `given`: the value of the option.
+async fn of_operator(client: &Client, name: &str, given: Option<&str>) -> Option<String> {
+    let found = Api::<ClusterConnectProject>::all(client.clone()).get_opt(name).await.ok()??;
+    let controller = found.status.as_ref().and_then(|status| status.controller.as_deref());
+    namespace_of_shared(client, given, controller).await.ok()
+}
+
+/// Returns the keys of the connectors that the namespace names in a deployment, or stages. The user may not be allowed to
+/// list each of them.
+async fn used(client: Client, namespace: &str) -> Vec<String> {
+    let deployed = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
+    let most = most();
+    let (deployed, staged) = futures::join!(deployed.list(&most), staged_keys(client, namespace));
+    let deployed = deployed.into_iter().flat_map(|list| list.items).filter_map(|object| object.spec.connector.key);
+    deployed.chain(staged.into_iter().flatten()).collect()
+}
+
+/// Returns the keys of the staged connectors that the `ConnectorStaged`s of the selected namespace manage, and
+/// `staged/NAME` for each of these.
 pub(in crate::cli) fn staged() -> Vec<CompletionCandidate> {
-    asked(async |client, namespace| staged_keys(client, &namespace).await)
+    let keys = asked(async |client, namespace| staged_keys(client, &namespace).await);
+    with_resources(keys, ResourceType::Staged)
+}
+
+/// Adds `TYPE/NAME` for each resource of a type, unless a project is given, which such a resource names itself.
+fn with_resources(keys: Vec<CompletionCandidate>, resource_type: ResourceType) -> Vec<CompletionCandidate> {
+    if value(&words(), PROJECT[0]).is_some() {
+        return keys;
+    }
+    let named = asked(async |client, namespace| {
+        let listed = named(resource_type.api(client, &namespace).list_metadata(&most()).await?);
+        Ok(listed.into_iter().map(|name| format!("{}/{name}", resource_type.alias())).collect())
+    });
+    keys.into_iter().chain(named).collect()
 }
 
 async fn staged_keys(client: Client, namespace: &str) -> Result<Vec<String>, kube::Error> {
@@ -124,15 +175,16 @@ where
 
 /// Returns what the cluster answers within [`PATIENCE`].
 fn asked(question: impl AsyncFnOnce(Client, String) -> Result<Vec<String>, kube::Error>) -> Vec<CompletionCandidate> {
-    within(async {
+    let found = within(async {
         let (client, namespace) = place_among(&words()).client().await.ok()?;
         question(client, namespace).await.ok()
-    })
+    });
+    found.unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
 }
 
 /// Returns what a lookup finds within [`PATIENCE`].
-fn within(lookup: impl Future<Output = Option<Vec<String>>>) -> Vec<CompletionCandidate> {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
+fn within<T>(lookup: impl Future<Output = Option<T>>) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let clock = Clock::system();
     let found = runtime.block_on(async {
         tokio::select! {
@@ -142,7 +194,7 @@ fn within(lookup: impl Future<Output = Option<Vec<String>>>) -> Vec<CompletionCa
     });
     // Otherwise dropping the runtime would wait for a pending DNS lookup.
     runtime.shutdown_background();
-    found.unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
+    found
 }
 
 /// Returns the words on the command line so far.

@@ -81,6 +81,14 @@ pub(super) fn credentials(project: &ConnectProjectSpec, variable: impl Fn(&str) 
     Some(Secret { data: Some(data), ..Secret::default() })
 }
 
+/// Returns whether a Secret among the files has the credentials of a project: that of a scaffold is for a user to fill in.
+pub(super) fn is_filled(project: &ConnectProjectSpec, secret: &Secret) -> bool {
+    let keys = &project.credentials_secret_ref;
+    let value = |key: &str| secret.data.as_ref().and_then(|data| data.get(key));
+    let filled = |key: &str| value(key).is_some_and(|bytes| !bytes.0.trim_ascii().is_empty());
+    filled(keys.client_id_key()) && filled(keys.client_secret_key())
+}
+
 /// Returns why a project is not asked.
 pub(super) fn no_credentials(project: &str, spec: &ConnectProjectSpec) -> String {
     format!(

@@ -18,6 +18,7 @@ mod schema;
 mod simulation;
 mod staged;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ use self::report::{Form, Planning, Report};
 use super::cluster::ClusterOptions;
 use super::completion;
 use super::installs::{self, Install};
+use super::live;
 use super::printing::print;
 use super::reach::{Reach, ReachError};
 use super::regions;
@@ -166,6 +168,20 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     if documents.is_empty() {
         return Err(PlanError::Nothing);
     }
+    let step = RefCell::new(if args.local { "checking the files" } else { "reading the cluster" }.to_owned());
+    let report = live::during("planning", || step.borrow().clone(), report(&args, &documents, &step)).await?;
+    print(&report.text(args.output))?;
+    Ok(if report.has_problems() {
+        ExitCode::FAILURE
+    } else if args.exit_code && report.has_changes() {
+        ExitCode::from(CHANGES)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Makes the plan of these manifests. `step`: what is planned at the moment.
+async fn report(args: &Args, documents: &[Document], step: &RefCell<String>) -> Result<Report, PlanError> {
     let (client, namespace) = if args.local {
         (local::client(), args.place.namespace.clone().unwrap_or_else(|| "default".to_owned()))
     } else {
@@ -175,8 +191,8 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     let operators = installs::list(&client, args.operator_namespace.as_deref()).await.unwrap_or_default();
     let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
     let here: Vec<&Install<'_>> = installs.iter().filter(|install| install.watches(Some(&namespace))).collect();
-    let mut remotes = Remotes::new(factory(&here, &args)?);
-    let keys = keys(&client, &args, &here).await?;
+    let mut remotes = Remotes::new(factory(&here, args)?);
+    let keys = keys(&client, args, &here).await?;
     let labelled = here.iter().any(|install| install.has("--require-secret-label"));
     let settings = projected_cluster::Settings {
         secrets: secret::Policy { require_label: args.require_secret_label || labelled },
@@ -186,13 +202,15 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
         operator_namespace: args.operator_namespace.as_deref(),
         cluster_projects: installs.is_empty() || installs.iter().any(|install| install.has(installs::CLUSTER_PROJECTS)),
     };
-    let projected_cluster = projected_cluster::projected_cluster(client, &settings, &documents).await?;
+    let projected_cluster = projected_cluster::projected_cluster(client, &settings, documents).await?;
     let mut staged = BTreeMap::new();
     for (object_ref, planned) in &projected_cluster.staged {
+        step.replace(format!("staged/{}", object_ref.name));
         staged.insert(object_ref.clone(), plan_staged(&projected_cluster, &mut remotes, object_ref, planned).await?);
     }
     let mut deployments = Vec::new();
     for (object_ref, planned) in &projected_cluster.planned {
+        step.replace(format!("deployment/{}", object_ref.name));
         let named = planned.after.spec.connector.staged_ref.as_ref();
         let follows = named.and_then(|named| staged.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
         let outcome = plan(&projected_cluster, &mut remotes, &keys, object_ref, planned, follows).await?;
@@ -202,15 +220,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     let staged = staged.map(|((object_ref, planned), outcome)| Staging::of(object_ref, planned, outcome)).collect();
     let mut notes = projected_cluster.notes;
     notes.extend(documents.iter().filter_map(region_note));
-    let report = Report::of((deployments, staged), projected_cluster.invalid, notes, keys.known.err());
-    print(&report.text(args.output))?;
-    Ok(if report.has_problems() {
-        ExitCode::FAILURE
-    } else if args.exit_code && report.has_changes() {
-        ExitCode::from(CHANGES)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(Report::of((deployments, staged), projected_cluster.invalid, notes, keys.known.err()))
 }
 
 /// Returns a note about a region that is not known: more regions may be added, so it is no problem. With both URLs of a

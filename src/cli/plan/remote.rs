@@ -60,9 +60,11 @@ impl Remotes {
             return Ok(known.clone());
         }
         let client = match projected_cluster.credentials(object_ref, project).await? {
-            Ok(None) if projected_cluster.local => {
+            Ok(among_files) if projected_cluster.local => {
                 let variable = |name: &str| std::env::var(name).ok();
-                match local::credentials(project.spec(), variable) {
+                let filled = among_files.as_ref().is_some_and(|secret| local::is_filled(project.spec(), secret));
+                let of_environment = if filled { None } else { local::credentials(project.spec(), variable) };
+                match of_environment.or(among_files) {
                     Some(secret) => self.made(object_ref, project.spec(), Some(&secret)),
                     None => Reached::Unasked(local::no_credentials(&object_ref.name, project.spec())),
                 }

@@ -10,20 +10,18 @@ use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 
+use crate::cli::live::{Live, TICK};
 use crate::cli::printing::print;
 
 use super::advice;
 use super::failure::Failed;
 use super::kind::Resource;
-use super::live::Live;
 use super::output::Output;
 use super::progress::{Goal, Progress};
 use super::selection::{Found, read};
 
 /// Default of `--timeout`: longer than a deployment usually takes, which is up to half an hour.
 pub(in crate::cli) const TIMEOUT: &str = "40m";
-/// Pause between two updates of the elapsed time on a terminal.
-const TICK: Duration = Duration::from_secs(1);
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug)]

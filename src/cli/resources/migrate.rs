@@ -11,10 +11,10 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
 use crate::cli::cluster::Connection;
+use crate::cli::live::Live;
 use crate::names;
 
 use super::failure::Failed;
-use super::live::Live;
 
 /// Objects that are read at once.
 const PAGE: u32 = 100;

@@ -14,13 +14,13 @@ mod facts;
 mod failure;
 mod follow;
 mod kind;
-mod live;
 mod migrate;
 mod output;
 mod page;
 #[cfg(test)]
 mod pages_tests;
 mod progress;
+mod record;
 mod request;
 #[cfg(test)]
 mod samples;
@@ -39,11 +39,12 @@ pub(super) use self::follow::TIMEOUT;
 pub(super) use self::kind::ResourceType;
 pub(super) use self::migrate::{Migrate, migrate};
 pub(super) use self::output::{Form, Output};
+pub(super) use self::record::{RecordType, record};
 pub(super) use self::request::{
     Reconcile, Redeploy, Rerun, Resume, Suspend, reconcile, redeploy, rerun, resume, suspend,
 };
-pub(super) use self::selection::deployment;
 pub(super) use self::status::{Status, status};
+pub(super) use self::text::age;
 pub(super) use self::tree::{Tree, tree};
 pub(super) use self::version::{Version, version};
 pub(super) use self::wait::{Wait, await_ready, wait};

@@ -4,15 +4,17 @@ use crate::cli::printing::tell;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt as _};
 
-use crate::cli::cluster::ClusterOptions;
+use crate::cli::cluster::{AllNamespaces, ClusterOptions};
 
 use super::argument::{Selected, wanted};
 use super::failure::{Failed, hint};
 use super::kind::{Resource, ResourceType};
-use crate::crd::ConnectorDeployment;
 
 /// Heading of the options in the help.
 const HEADING: &str = "Selection options";
+
+/// Why --all-namespaces is refused beside a name.
+pub(super) const NAMED_EVERYWHERE: &str = "a resource cannot be read by its name in all namespaces: use --namespace";
 
 /// An object of the cluster, with its type.
 pub(super) type Found = (ResourceType, DynamicObject);
@@ -33,12 +35,11 @@ pub(super) struct Selection {
     #[arg(long, conflicts_with = "selector", help_heading = HEADING)]
     all: bool,
 
-    /// Look in all namespaces; with --selector or --all.
-    #[arg(long, short = 'A', help_heading = HEADING)]
-    all_namespaces: bool,
-
     #[command(flatten)]
     pub(super) place: ClusterOptions,
+
+    #[command(flatten)]
+    everywhere: AllNamespaces,
 }
 
 impl Selection {
@@ -48,9 +49,9 @@ impl Selection {
     /// If an argument is invalid.
     pub(super) fn wanted(&self, types: &[ResourceType]) -> Result<Selected, Failed> {
         let wanted = wanted(&self.resources, self.selector.as_deref(), self.all, types).map_err(Failed::Argument)?;
-        if self.all_namespaces && matches!(wanted, Selected::Named(_)) {
-            let why = "a resource cannot be read by its name in all namespaces: use --namespace, --selector or --all";
-            return Err(Failed::Argument(why.to_owned()));
+        if self.everywhere.given && matches!(wanted, Selected::Named(_)) {
+            let why = format!("{NAMED_EVERYWHERE}, --selector or --all");
+            return Err(Failed::Argument(why));
         }
         Ok(wanted)
     }
@@ -62,7 +63,7 @@ impl Selection {
 
     /// Returns the namespace to look in; `None`: all. `default`: that of the context.
     pub(super) fn place<'a>(&self, default: &'a str) -> Option<&'a str> {
-        (!self.all_namespaces).then_some(default)
+        (!self.everywhere.given).then_some(default)
     }
 
     /// Returns a client, and the selected objects. Nothing is returned unless every named resource exists.
@@ -160,27 +161,6 @@ pub(super) fn read(found: Found) -> Result<Resource, Failed> {
     let (resource_type, object) = found;
     let name = format!("{}/{}", resource_type.alias(), object.name_any());
     Resource::of(resource_type, object).map_err(|error| Failed::Unreadable(name, error.to_string()))
-}
-
-/// Reads the `ConnectorDeployment` that a word names, as NAME or `deployment/NAME`.
-///
-/// # Errors
-/// If the word is invalid, or the resource does not exist or cannot be read.
-pub(in crate::cli) async fn deployment(
-    client: &Client,
-    namespace: &str,
-    word: &str,
-) -> Result<ConnectorDeployment, Failed> {
-    let types = [ResourceType::Deployment];
-    let wanted = wanted(&[word.to_owned()], None, false, &types).map_err(Failed::Argument)?;
-    let Selected::Named(named) = wanted else { return Err(Failed::Argument(format!("{word} names no resource"))) };
-    for (resource_type, name) in named {
-        let found = get(client, namespace, resource_type, &name).await?;
-        if let Resource::Deployment(object) = read((resource_type, found))? {
-            return Ok(*object);
-        }
-    }
-    Err(Failed::Argument(format!("{word} names no ConnectorDeployment")))
 }
 
 /// Returns the error for an object that does not exist, with what exists instead as far as it can be listed.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// Returns how long ago a time is, as kubectl prints it: `45s`, `4m30s`, `3h`, `2d`.
-pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
+pub(in crate::cli) fn age(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(since.as_second()).max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let pair = |large: i64, unit: char, small: i64, small_unit: char| {

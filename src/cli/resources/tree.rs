@@ -5,7 +5,7 @@ use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use kube::ResourceExt as _;
 
-use crate::cli::cluster::ClusterOptions;
+use crate::cli::cluster::{AllNamespaces, ClusterOptions};
 use crate::cli::completion;
 use crate::cli::printing::print;
 
@@ -15,7 +15,7 @@ use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Output;
 use super::page::View;
-use super::selection::{Found, absent, list, none, read};
+use super::selection::{Found, NAMED_EVERYWHERE, absent, list, none, read};
 
 /// What the command works on; a bare name is a `ConnectorDeployment`.
 const TYPES: [ResourceType; 5] = [
@@ -55,15 +55,14 @@ pub(in crate::cli) struct Tree {
     #[arg(value_name = "TYPE/NAME", add = ArgValueCandidates::new(|| completion::resources(&TYPES)))]
     resources: Vec<String>,
 
-    /// Show all namespaces.
-    #[arg(long, short = 'A', conflicts_with = "resources")]
-    all_namespaces: bool,
-
     #[command(flatten)]
     output: Output,
 
     #[command(flatten)]
     place: ClusterOptions,
+
+    #[command(flatten)]
+    everywhere: AllNamespaces,
 }
 
 /// Prints the tree.
@@ -71,6 +70,7 @@ pub(in crate::cli) struct Tree {
 /// # Errors
 /// If a named resource does not exist, or the resources cannot be listed.
 pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
+    let everywhere = args.everywhere.given;
     let named = if args.resources.is_empty() {
         Vec::new()
     } else {
@@ -79,8 +79,11 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
             Selected::Matching { .. } => Vec::new(),
         }
     };
+    if everywhere && !named.is_empty() {
+        return Err(Failed::Argument(NAMED_EVERYWHERE.to_owned()));
+    }
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
-    let place = (!args.all_namespaces).then_some(namespace.as_str());
+    let place = (!everywhere).then_some(namespace.as_str());
     let mut objects: Vec<Found> = Vec::new();
     for resource_type in ResourceType::ALL {
         let wanted = named.iter().any(|(it, _)| *it == resource_type);
@@ -108,7 +111,7 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
     let mut forest = Forest::of(&resources);
     if !named.is_empty() {
         forest.retain(&named);
-    } else if !args.all_namespaces {
+    } else if !everywhere {
         forest.retain_used();
     }
     let shown = forest.resources();
@@ -120,7 +123,7 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
         return Ok(());
     }
     let view = View { now: Clock::system().now(), program: super::program(), wide: args.output.is_wide() };
-    Ok(print(&forest.text(&view, args.all_namespaces))?)
+    Ok(print(&forest.text(&view, everywhere))?)
 }
 
 /// Returns the objects in the order of the tree.

@@ -115,6 +115,21 @@ async fn an_operator_that_does_not_run_is_a_problem() {
     assert_eq!(allowed, (Some(0), 2), "a finding for its own namespace, and one for the watched one");
 }
 
+#[tokio::test]
+async fn egress_is_not_checked_without_a_project() {
+    let shop = Shop::without_operator(dev_server::Options::default(), clock::Clock::system()).await;
+    let (code, found) = findings(&shop.sandbox, "Egress", &[]).await;
+    let [(level, message, remedy)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((code, level.as_str()), (Some(0), "warning"));
+    assert_eq!(message, "not checked, because there is no project");
+    assert!(remedy.starts_with("Create a ConnectProject"), "{remedy}");
+    let (_, found) = findings(&shop.sandbox, "Egress", &["--as", "jane"]).await;
+    assert!(found.is_empty(), "whether there is one is not known: {found:?}");
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    let (_, found) = findings(&shop.sandbox, "Egress", &[]).await;
+    assert!(found.is_empty(), "{found:?}");
+}
+
 /// Gives the service account of the operator the right to everything in its namespace.
 async fn grant(sandbox: &Sandbox) {
     let role = json!({

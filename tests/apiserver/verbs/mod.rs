@@ -5,6 +5,8 @@ mod changed;
 mod doctor;
 mod migrated;
 mod plugin;
+mod progress;
+mod records;
 mod refused;
 mod scaffolded;
 mod sharing;

@@ -34,6 +34,23 @@ async fn an_unknown_name_suggests_what_exists() {
             &["-n", "shop", "status", "--all", "-A"],
             "--all-namespaces cannot be used with --namespace",
         ),
+        ("a name everywhere in a tree", &["-A", "tree", "tax"], "cannot be read by its name in all namespaces"),
+        (
+            "a name everywhere, before the verb",
+            &["-A", "status", "tax"],
+            "cannot be read by its name in all namespaces",
+        ),
+        (
+            "a command of one namespace",
+            &["-A", "logs", "tax"],
+            "`logs` does not use --all-namespaces: name one with --namespace",
+        ),
+        (
+            "a command of a project",
+            &["deployments", "list", "-A"],
+            "`deployments` does not use --all-namespaces: name one with --namespace",
+        ),
+        ("a command that always works in all", &["migrate", "-A"], "`migrate` does not use --all-namespaces"),
         ("a namespace without a project", &["connectors", "search"], "--namespace needs --project"),
         ("a command without a cluster", &["crds"], "`crds` does not use --namespace"),
         ("a command of all namespaces", &["-n", "shop", "run"], "`run` does not use --namespace"),

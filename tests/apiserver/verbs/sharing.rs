@@ -1,10 +1,16 @@
 //! The commands about a `ClusterConnectProject`, and those that call the project through it.
 
+use connect_operator::crd::Connector;
+use dev_server::{Fault, FaultAnswer};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::wait;
 use serde_json::json;
 
 use super::{printed, run};
 use crate::completion::completed;
 use crate::manifests::with_spec;
+use crate::patience::in_time;
 use crate::rules::sharing::{SHARED, closed, label, shared, sharing, until_shared};
 
 #[tokio::test]
@@ -61,6 +67,37 @@ async fn commands_know_shared_projects() {
     let candidates =
         completed(sandbox, &["deployments", "list", "--namespace", &sandbox.namespace, "--project", ""]).await;
     assert!(candidates.lines().any(|line| line == "clusterproject/shared"), "{candidates}");
+}
+
+#[tokio::test]
+async fn connectors_of_a_shared_project_are_completed_from_its_mirror() {
+    let (mut shop, own) = closed().await;
+    shop.start_operator();
+    let mirroring = with_spec(shared(&shop, &json!({})), &json!({"registry": {"private": false}}));
+    shop.sandbox.apply(&mirroring).await.unwrap();
+    let api = Api::<Connector>::namespaced(own.client.clone(), &own.namespace);
+    let written = |object: Option<&Connector>| {
+        object.and_then(|object| object.status.as_ref()).is_some_and(|status| status.digest.is_some())
+    };
+    let mirrored = wait::await_condition(api.clone(), "shared.demo-connector--cluster", written);
+    in_time(mirrored).await.expect("it is mirrored").unwrap();
+    shop.stop_operator().await;
+    own.apply(&json!({
+        "apiVersion": "connect-operator.io/v1alpha1", "kind": "Connector", "metadata": {"name": "other.demo-conn"},
+        "spec": {"projectRef": {"kind": "ClusterConnectProject", "name": "other"}, "id": "9"},
+    }))
+    .await
+    .unwrap();
+    let status = json!({"status": {
+        "key": "demo-conn-of-another-project", "version": 1, "name": "Other", "creator": {"email": "dev@example.com"},
+        "repository": {"url": "https://example.com/a.git", "tag": "v1"}, "private": false, "certified": false,
+    }});
+    api.patch_status("other.demo-conn", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+
+    shop.dev.fault(Fault::of("searchConnectors", FaultAnswer::error(503, "General"))).unwrap();
+    let sandbox = &shop.sandbox;
+    let words = ["connectors", "get", "-n", &sandbox.namespace, "--project", "clusterproject/shared", "demo-conn"];
+    assert_eq!(completed(sandbox, &words).await.trim_end(), "demo-connector", "the registry does not answer");
 }
 
 /// The commands that call the project, with the credentials in the namespace of the operator.

@@ -47,6 +47,15 @@ async fn a_live_deployment_is_shown_with_its_project_and_its_events() {
     assert_eq!(lines, below, "{tree}");
     let everywhere = printed(sandbox, &["tree", "--all-namespaces", "-o", "wide"]).await;
     assert!(everywhere.lines().any(|line| line.starts_with(&namespace) && line.contains("ConnectProject/shop")));
+    for (verb, expected) in [
+        (&["-A", "status", "--all", "-o", "name"][..], "connectordeployment.connect-operator.io/tax"),
+        (&["-A", "tree"], &namespace),
+        (&["-A", "doctor", "--operator-namespace", &namespace], &namespace),
+    ] {
+        // Of other tests, too, whose deployments need not be healthy.
+        let (_, shown, stderr) = run(sandbox, verb).await;
+        assert!(shown.contains(expected), "{verb:?}: {shown}{stderr}");
+    }
     let names = printed(sandbox, &["tree", "check/add-to-cart", "-o", "name"]).await;
     assert_eq!(names.lines().count(), 3, "{names}");
     let list: Value = serde_json::from_str(&printed(sandbox, &["tree", "-o", "json"]).await).unwrap();

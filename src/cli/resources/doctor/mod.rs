@@ -30,7 +30,7 @@ use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Data;
 use super::selection::{list, read};
-use crate::cli::cluster::ClusterOptions;
+use crate::cli::cluster::{AllNamespaces, ClusterOptions};
 use crate::cli::completion;
 use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
@@ -62,10 +62,6 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Doctor {
-    /// Check the resources of all namespaces.
-    #[arg(long, short = 'A')]
-    all_namespaces: bool,
-
     /// Namespace of the operator. Default: operators are searched in all namespaces.
     #[arg(long, value_name = "NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     operator_namespace: Option<String>,
@@ -76,6 +72,9 @@ pub(in crate::cli) struct Doctor {
 
     #[command(flatten)]
     place: ClusterOptions,
+
+    #[command(flatten)]
+    everywhere: AllNamespaces,
 }
 
 /// Prints what was found. The exit code is that of a failure if there is a problem.
@@ -84,7 +83,7 @@ pub(in crate::cli) struct Doctor {
 /// If the cluster cannot be reached, or answers with an unexpected error.
 pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
-    let namespace = (!args.all_namespaces).then_some(namespace.as_str());
+    let namespace = (!args.everywhere.given).then_some(namespace.as_str());
     let clock = Clock::system();
     let before = clock.now();
     let server = server_time(&client).await.map_err(|error| Failed::Cluster(error.to_string()))?;
@@ -166,6 +165,7 @@ async fn allowed(client: &Client, resources: &[Resource]) -> Result<Vec<Finding>
 async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Resource>, Vec<Finding>), Failed> {
     let (mut resources, mut findings) = (Vec::new(), Vec::new());
     let mut hidden = None;
+    let mut projects_are_known = false;
     for resource_type in ResourceType::ALL {
         let check = resource_type.kind();
         let objects = match list(client, namespace, resource_type, None).await {
@@ -178,6 +178,7 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
             Err(Failed::NotInstalled(_) | Failed::Forbidden { .. }) => continue,
             Err(error) => return Err(error),
         };
+        projects_are_known |= resource_type == ResourceType::Project;
         for object in objects {
             match read(object) {
                 Ok(resource) => resources.push(resource),
@@ -200,6 +201,9 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
     }
     if namespace.is_some() {
         resources.retain(|it| it.resource_type() != ResourceType::ClusterProject || named.contains(it.name()));
+    }
+    if projects_are_known && !resources.iter().any(|it| it.resource_type().is_project()) {
+        findings.push(reported::no_project());
     }
     Ok((resources, findings))
 }

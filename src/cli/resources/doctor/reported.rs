@@ -20,6 +20,14 @@ pub(super) fn projects(resources: &[Resource], program: &str) -> Vec<Finding> {
     projects.map(|resource| project(resource, resources, program)).collect()
 }
 
+/// Returns the finding if there is no project, through which alone the operator calls the service.
+pub(super) fn no_project() -> Finding {
+    let message = "not checked, because there is no project".to_owned();
+    let remedy = "Create a ConnectProject and its Secret, and run the check again: the status of the project shows whether \
+                  the operator reaches the Connect API.";
+    Finding::new(Level::Warning, "Egress", message, remedy)
+}
+
 fn project(resource: &Resource, resources: &[Resource], program: &str) -> Finding {
     let name = resource.full_name();
     let Some(ready) = resource.ready() else { return unobserved(PROJECT, &name, resource, program) };

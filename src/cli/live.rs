@@ -1,13 +1,16 @@
 //! The last line of a terminal during a long command: what is pending, and for how long. Nothing in a pipe.
 
-use crate::cli::printing::tell;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
 
 use clock::Clock;
 use jiff::Timestamp;
 
-use super::text::age;
-use crate::cli::printing::print;
+use super::printing::{print, tell};
+use super::resources::age;
+
+/// Pause between two updates of the elapsed time.
+pub(super) const TICK: Duration = Duration::from_secs(1);
 
 /// Clears the line of the cursor (ECMA-48, EL).
 const CLEAR: &str = "\r\u{1b}[K";
@@ -28,6 +31,18 @@ impl<'a> Live<'a> {
 
     pub(super) fn is_shown(&self) -> bool {
         self.columns.is_some()
+    }
+
+    /// Shows a name and a state while the work lasts; the line stays.
+    pub(super) async fn during<T>(&self, name: &str, state: impl Fn() -> String, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            self.show(std::iter::once((name, state().as_str())));
+            tokio::select! {
+                done = work.as_mut() => return done,
+                () = self.clock.sleep(TICK), if self.is_shown() => {}
+            }
+        }
     }
 
     /// Replaces the line by the names and states of what is pending.
@@ -60,6 +75,15 @@ impl<'a> Live<'a> {
         self.clear();
         print(text)
     }
+}
+
+/// Shows on a terminal what is done and how far it is while the work lasts, with the elapsed time.
+pub(super) async fn during<T>(name: &str, state: impl Fn() -> String, work: impl Future<Output = T>) -> T {
+    let clock = Clock::system();
+    let live = Live::start(&clock);
+    let done = live.during(name, state, work).await;
+    live.clear();
+    done
 }
 
 /// Returns the line, at most one column narrower than the terminal so that it never wraps.

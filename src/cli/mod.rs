@@ -70,13 +70,10 @@ enum Command {
     Wait(resources::Wait),
     Adopt(commands::Adopt),
     /// Look connectors up in the registry.
-    #[command(visible_alias = "connector")]
     Connectors(commands::Connectors),
     /// Show staged connectors.
-    #[command(visible_alias = "connectorstaged")]
     Staged(commands::Staged),
     /// Show deployments.
-    #[command(visible_alias = "deployment")]
     Deployments(commands::Deployments),
     /// Call an action of a frontend.
     Action(commands::Actions),
@@ -97,7 +94,12 @@ enum Command {
 /// Returns the clap definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
-    official::with_replaced(cluster::everywhere(Cli::command()))
+    official::with_words(cluster::everywhere(Cli::command()), clap::Command::visible_alias)
+}
+
+/// The same for completion, which would offer a visible alias instead of the name.
+fn command_to_complete() -> clap::Command {
+    official::with_words(cluster::everywhere(Cli::command()), clap::Command::alias)
 }
 
 fn parse() -> Result<Cli, clap::Error> {

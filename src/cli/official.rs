@@ -1,5 +1,5 @@
-//! Commands of the official client for which this program has no command: an error names the equivalent, as
-//! docs/moving.md does.
+//! The words of the official client: its names of commands are aliases here, and for a command that is none here an error
+//! names the equivalent, as docs/moving.md does.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
@@ -32,13 +32,31 @@ const REPLACED: [Replaced; 10] = [
     ),
 ];
 
-/// Returns the command line with these words as hidden commands that accept anything.
-pub(super) fn with_replaced(command: Command) -> Command {
-    REPLACED.iter().fold(command, |command, (parent, word, _)| {
-        let anything = Arg::new("anything").num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
-        let inner = Command::new(*word).hide(true).disable_help_flag(true).arg(anything);
-        command.mut_subcommand(*parent, |parent| parent.subcommand(inner))
+/// Other names of commands: those of the official client.
+const ALIASES: [(&str, &str); 3] =
+    [("connectors", "connector"), ("staged", "connectorstaged"), ("deployments", "deployment")];
+
+/// Returns the command line with the names of the official client as aliases, and with the replaced words as hidden
+/// commands that accept anything. `alias`: adds an alias, which is visible or hidden.
+pub(super) fn with_words(command: Command, alias: impl Fn(Command, &'static str) -> Command) -> Command {
+    each(command, |parent| {
+        let name = parent.get_name().to_owned();
+        let Some((_, official)) = ALIASES.iter().find(|(ours, _)| *ours == name) else { return parent };
+        let parent = each(parent, |inner| if inner.get_name() == "get" { alias(inner, "describe") } else { inner });
+        let replaced = REPLACED.iter().filter(|(of, ..)| *of == name).map(|(_, word, _)| anything(word));
+        alias(parent.subcommands(replaced), official)
     })
+}
+
+/// Changes each command below a command. All are replaced, so that their order stays.
+fn each(command: Command, change: impl Fn(Command) -> Command) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, &change))
+}
+
+fn anything(word: &'static str) -> Command {
+    let arguments = Arg::new("anything").num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
+    Command::new(word).hide(true).disable_help_flag(true).arg(arguments)
 }
 
 /// Refuses one of these words.

@@ -47,7 +47,8 @@ fn every_shell_gets_a_script_that_calls_this_program() {
 #[test]
 fn commands_options_and_values_are_completed() {
     for (case, words, expected) in [
-        ("a command", &["conn"][..], &["connectors", "connector"][..]),
+        ("a command, and not its alias", &["conn"][..], &["connectors"][..]),
+        ("a command of an alias", &["deployment", "ex"], &["export"]),
         ("a command of a command", &["deployments", "ex"], &["export"]),
         ("an option", &["wait", "--time"], &["--timeout"]),
         ("a value", &["connectors", "search", "-o", "js"], &["json"]),

@@ -60,7 +60,7 @@ enum Command {
     Search(Search),
     /// Show one published connector: its applications, the variables that they declare, and the scopes of the API client
     /// that deploying it generates.
-    #[command(visible_alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", named))]
+    #[command(after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
 }
 

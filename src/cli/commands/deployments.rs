@@ -13,7 +13,7 @@ use crate::cli::resources::{Output, RecordType};
 use super::logs::{Entries, follow};
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, Name, absent, export, read};
+use super::{Failed, Get, RecordName, absent, export, read};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -63,7 +63,7 @@ enum Command {
     #[command(after_long_help = LIST_EXAMPLES)]
     List(List),
     /// Show one deployment: its status, its report and its URLs.
-    #[command(visible_alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", named))]
+    #[command(after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
     /// Print the log of one deployment. The service removes it after 2027-01-31; Platform Insights replaces it.
     #[command(after_long_help = LOGS_EXAMPLES, mut_arg("name", named))]
@@ -87,7 +87,7 @@ struct List {
 #[derive(Clone, Debug, clap::Args)]
 struct Logs {
     #[command(flatten)]
-    name: Name,
+    name: RecordName,
 
     #[command(flatten)]
     entries: Entries,

@@ -36,8 +36,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
-    /// Keys of the deployments, or ConnectorDeployments of one project as deployment/NAME, which name the project too.
-    /// Default: all.
+    /// Keys of the deployments, or each ConnectorDeployment as deployment/NAME, which names the project too. Default: all.
     #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::deployments))]
     keys: Vec<String>,
 

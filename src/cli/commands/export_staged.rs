@@ -34,8 +34,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
-    /// Keys of the staged connectors, or ConnectorStageds of one project as staged/NAME, which name the project too.
-    /// Default: all.
+    /// Keys of the staged connectors, or each ConnectorStaged as staged/NAME, which names the project too. Default: all.
     #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::staged))]
     keys: Vec<String>,
 

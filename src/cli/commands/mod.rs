@@ -108,7 +108,7 @@ fn hint(meant: &[String], list: &str) -> String {
 
 /// Identifies a record by its key or its id, or by its resource.
 #[derive(Clone, Debug, clap::Args)]
-struct Name {
+struct RecordName {
     /// Key of the object; its id with --id.
     #[arg(value_name = "KEY", required = true)]
     name: Option<String>,
@@ -122,7 +122,7 @@ struct Name {
     id: bool,
 }
 
-impl Name {
+impl RecordName {
     fn word(&self) -> &str {
         self.name.as_deref().or(self.key.as_deref()).unwrap_or_default()
     }
@@ -167,7 +167,7 @@ async fn keys(words: &[String], project: Project, of: RecordType) -> Result<(Vec
 #[derive(Clone, Debug, clap::Args)]
 struct Get {
     #[command(flatten)]
-    name: Name,
+    name: RecordName,
 
     #[command(flatten)]
     project: Project,

@@ -5,7 +5,7 @@ use connect_api::ConnectApi as _;
 
 use super::project::Project;
 use super::template::{credentials, manifests};
-use super::{Failed, Name, absent_connector, label};
+use super::{Failed, RecordName, absent_connector, label};
 use crate::cli::completion;
 use crate::cli::printing::print;
 
@@ -34,7 +34,7 @@ Examples:
 #[command(mut_arg("name", |it| it.help("Key of the connector; its id with --id").add(ArgValueCandidates::new(completion::connectors))))]
 pub(in crate::cli) struct Scaffold {
     #[command(flatten)]
-    connector: Name,
+    connector: RecordName,
 
     /// Name of the ConnectorDeployment and of its Secret. Default: the key of the connector.
     #[arg(id = "resource_name", long = "name", value_name = "NAME")]

@@ -53,7 +53,7 @@ enum Command {
     #[command(after_long_help = LIST_EXAMPLES)]
     List(List),
     /// Show one staged connector: its status, its reports, its applications, and the variables that they declare.
-    #[command(visible_alias = "describe", after_long_help = GET_EXAMPLES, mut_arg("name", named))]
+    #[command(after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
     Export(export_staged::Export),
 }

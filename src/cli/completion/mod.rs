@@ -98,7 +98,7 @@ pub(super) fn answer() -> Option<ExitCode> {
         to_kubectl(std::env::args_os().skip(1).collect()).map(|()| true)
     } else {
         let current = std::env::current_dir().ok();
-        CompleteEnv::with_factory(super::command)
+        CompleteEnv::with_factory(super::command_to_complete)
             .var(names::COMPLETE)
             .try_complete(std::env::args_os(), current.as_deref())
             .map_err(|error| error.to_string())
@@ -116,7 +116,7 @@ fn to_kubectl(words: Vec<OsString>) -> Result<(), String> {
     let current = std::env::current_dir().ok();
     let at = words.len().max(1);
     let words = std::iter::once(OsString::from(env!("CARGO_PKG_NAME"))).chain(words).collect();
-    let found = clap_complete::engine::complete(&mut super::command(), words, at, current.as_deref())
+    let found = clap_complete::engine::complete(&mut super::command_to_complete(), words, at, current.as_deref())
         .map_err(|error| error.to_string())?;
     let found: Vec<&CompletionCandidate> = found.iter().filter(|candidate| !candidate.is_hide_set()).collect();
     let mut lines = String::new();

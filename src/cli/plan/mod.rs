@@ -169,7 +169,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
         return Err(PlanError::Nothing);
     }
     let step = RefCell::new(if args.local { "checking the files" } else { "reading the cluster" }.to_owned());
-    let report = live::during("planning", || step.borrow().clone(), report(&args, &documents, &step)).await?;
+    let report = live::during("planning", || step.borrow().clone(), Box::pin(report(&args, &documents, &step))).await?;
     print(&report.text(args.output))?;
     Ok(if report.has_problems() {
         ExitCode::FAILURE

@@ -106,7 +106,9 @@ mod tests {
     fn a_resource_stands_for_the_record_that_its_status_or_its_spec_names() {
         let of_spec = samples::deployment(&json!({"spec": {"connector": {"key": "tax"}}, "status": null}));
         let own_key = samples::deployment(&json!({"spec": {"key": "own"}, "status": null}));
-        let reported = samples::deployment(&json!({"spec": {"key": "own"}, "status": {"key": "reported"}}));
+        let reported = samples::deployment(
+            &json!({"spec": {"key": "own"}, "status": {"observedGeneration": 3, "key": "reported"}}),
+        );
         let by_id = samples::deployment(&json!({"spec": {"connector": {"key": null, "id": "7"}}}));
         let follows = json!({"spec": {"connector": {"key": null, "stagedRef": {"name": "kit"}}}});
         let follows = samples::deployment(&follows);

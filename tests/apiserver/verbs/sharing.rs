@@ -1,6 +1,6 @@
 //! The commands about a `ClusterConnectProject`, and those that call the project through it.
 
-use connect_operator::crd::Connector;
+use connect_operator::crd::{ClusterConnectProject, Connector};
 use dev_server::{Fault, FaultAnswer};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -8,6 +8,7 @@ use kube::runtime::wait;
 use serde_json::json;
 
 use super::{printed, run};
+use crate::cluster::Sandbox;
 use crate::completion::completed;
 use crate::manifests::with_spec;
 use crate::patience::in_time;
@@ -91,13 +92,33 @@ async fn connectors_of_a_shared_project_are_completed_from_its_mirror() {
     let status = json!({"status": {
         "key": "demo-conn-of-another-project", "version": 1, "name": "Other", "creator": {"email": "dev@example.com"},
         "repository": {"url": "https://example.com/a.git", "tag": "v1"}, "private": false, "certified": false,
+        "summary": {"types": "tax", "regions": "all"},
     }});
     api.patch_status("other.demo-conn", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
 
     shop.dev.fault(Fault::of("searchConnectors", FaultAnswer::error(503, "General"))).unwrap();
     let sandbox = &shop.sandbox;
-    let words = ["connectors", "get", "-n", &sandbox.namespace, "--project", "clusterproject/shared", "demo-conn"];
-    assert_eq!(completed(sandbox, &words).await.trim_end(), "demo-connector", "the registry does not answer");
+    let words = ["connectors", "get", "-n", &sandbox.namespace, "--project", "clusterproject/shared"];
+    let named = ["--operator-namespace", own.namespace.as_str()];
+    until_completed(sandbox, &[&words[..], &named, &["demo-conn"]].concat()).await;
+    let projects = Api::<ClusterConnectProject>::all(sandbox.client.clone());
+    let controller = json!({"status": {"controller": format!("{}/operator", own.namespace)}});
+    projects.patch_status(SHARED, &PatchParams::default(), &Patch::Merge(controller)).await.unwrap();
+    until_completed(sandbox, &[&words[..], &["demo-conn"]].concat()).await;
+}
+
+/// Returns once exactly the connector of the mirror is offered: a lookup that takes long ends without candidates.
+async fn until_completed(sandbox: &Sandbox, words: &[&str]) {
+    let offered = async {
+        loop {
+            let candidates = completed(sandbox, words).await;
+            if !candidates.is_empty() {
+                return candidates;
+            }
+        }
+    };
+    let candidates = in_time(offered).await.unwrap_or_else(|_| panic!("{words:?}: nothing is offered"));
+    assert_eq!(candidates.trim_end(), "demo-connector", "{words:?}");
 }
 
 /// The commands that call the project, with the credentials in the namespace of the operator.

@@ -204,6 +204,9 @@ impl Checker {
         let is_annotated = object.annotations().contains_key(names::PENDING_CREATE);
         let is_same = is_annotated
             && before == ConnectorDeploymentStatus { operation: before.operation.clone(), ..status.clone() };
+        if conditions::ready_reason(&status.conditions) == Some("ProjectNotAllowed") {
+            self.count("reports that a namespace is not allowed");
+        }
         if conditions::is_ready(&status.conditions) && !is_same {
             self.count("Ready resources checked");
             self.check_ready(&uid, &object, &status, now);

@@ -1,8 +1,8 @@
 //! Writes of the objects that the operator reconciles, and which of them the cache does not show yet: a decision from a copy
 //! that is older than our last write would repeat it, or find nothing to correct and stay wrong.
 //!
-//! In that case the response of the write is the newest copy. It serves one reconcile, so that nothing is decided for long
-//! without a watch; the next one reads the object from the API server. A reconcile usually reads nothing.
+//! Only in that case is the object read from the API server, or taken from the response to the write, so a reconcile usually
+//! reads nothing.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -56,14 +56,8 @@ impl OwnWrites {
     ) -> Result<Option<Arc<K>>, kube::Error> {
         self.shown(&*cached);
         let object_ref = object_ref(&*cached);
-        let response = self.0.with(|entries| {
-            let entry = entries.get_mut(&object_ref).filter(|entry| entry.last.is_some())?;
-            Some(entry.response.take())
-        });
-        let Some(response) = response else { return Ok(Some(cached)) };
-        let written = response.and_then(|response| response.downcast::<K>().ok());
-        if let Some(written) = written.filter(|written| is_newer(&**written, &*cached)) {
-            return Ok(Some(written));
+        if self.0.with(|entries| entries.get(&object_ref).is_none_or(|entry| entry.last.is_none())) {
+            return Ok(Some(cached));
         }
         let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
         if found.meta().uid != cached.meta().uid {
@@ -73,6 +67,15 @@ impl OwnWrites {
             self.forget(&object_ref);
         }
         Ok(Some(Arc::new(found)))
+    }
+
+    /// Returns the object as our last write stored it, while the cache is behind that write; for one reconcile, so that
+    /// nothing is decided for long without a watch. Another writer may have changed it since. Only who sends nothing without
+    /// a conditional write before it may use it: a change that is not known makes that write fail.
+    pub fn response<K: Object + ManagedKind>(&self, cached: &K) -> Option<Arc<K>> {
+        self.shown(cached);
+        let response = self.0.with(|entries| entries.get_mut(&object_ref(cached))?.response.take())?;
+        response.downcast::<K>().ok().filter(|written| is_newer(&**written, cached))
     }
 
     /// Records that the cache shows this version of an object.

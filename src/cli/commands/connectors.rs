@@ -41,7 +41,8 @@ Examples:
 
 /// Describes the argument that names a connector.
 fn named(name: Arg) -> Arg {
-    let help = "Key of the connector, its id with --id, or a ConnectorDeployment that deploys it as deployment/NAME, which names the project too";
+    let help = "Key of the connector, its id with --id, or a ConnectorDeployment that deploys it as deployment/NAME, which \
+                names the project too";
     name.help(help).add(ArgValueCandidates::new(completion::connectors))
 }
 

@@ -45,7 +45,8 @@ Examples:
 
 /// Describes the argument that names a deployment.
 fn named(name: Arg) -> Arg {
-    let help = "Key of the deployment, its id with --id, or its ConnectorDeployment as deployment/NAME, which names the project too";
+    let help = "Key of the deployment, its id with --id, or its ConnectorDeployment as deployment/NAME, which names the \
+                project too";
     name.help(help).add(ArgValueCandidates::new(completion::deployments))
 }
 

@@ -35,7 +35,8 @@ Examples:
 
 /// Describes the argument that names a staged connector.
 fn named(name: Arg) -> Arg {
-    let help = "Key of the staged connector, its id with --id, or its ConnectorStaged as staged/NAME, which names the project too";
+    let help = "Key of the staged connector, its id with --id, or its ConnectorStaged as staged/NAME, which names the \
+                project too";
     name.help(help).add(ArgValueCandidates::new(completion::staged))
 }
 

@@ -15,10 +15,10 @@ use crate::names;
 const REQUIRED: &str = "# required";
 
 /// Returns the Secret with the credentials that a project names, for a user to fill in.
-pub(super) fn credentials(secret: &str) -> String {
+pub(super) fn credentials(name: &str) -> String {
     let mut text = Text::default();
     text.comment(0, "The API client of the project");
-    text.secret_of(secret, true);
+    text.secret_of(name, true);
     for key in [names::CLIENT_ID, names::CLIENT_SECRET] {
         text.entry(1, true, &format!("{key}: \"\""));
     }

@@ -205,12 +205,12 @@ async fn report(args: &Args, documents: &[Document], step: &RefCell<String>) -> 
     let projected_cluster = projected_cluster::projected_cluster(client, &settings, documents).await?;
     let mut staged = BTreeMap::new();
     for (object_ref, planned) in &projected_cluster.staged {
-        step.replace(format!("staged/{}", object_ref.name));
+        *step.borrow_mut() = format!("staged/{}", object_ref.name);
         staged.insert(object_ref.clone(), plan_staged(&projected_cluster, &mut remotes, object_ref, planned).await?);
     }
     let mut deployments = Vec::new();
     for (object_ref, planned) in &projected_cluster.planned {
-        step.replace(format!("deployment/{}", object_ref.name));
+        *step.borrow_mut() = format!("deployment/{}", object_ref.name);
         let named = planned.after.spec.connector.staged_ref.as_ref();
         let follows = named.and_then(|named| staged.get(&ObjectRef::staged(&object_ref.namespace, &named.name)));
         let outcome = plan(&projected_cluster, &mut remotes, &keys, object_ref, planned, follows).await?;

@@ -77,10 +77,16 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Shows on a terminal what is done and how far it is while the work lasts, with the elapsed time.
+/// Shows on a terminal what is done and how far it is while the work lasts, with the elapsed time. Most work is done before
+/// the first [`TICK`], and shows nothing.
 pub(super) async fn during<T>(name: &str, state: impl Fn() -> String, work: impl Future<Output = T>) -> T {
     let clock = Clock::system();
     let live = Live::start(&clock);
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        done = work.as_mut() => return done,
+        () = clock.sleep(TICK) => {}
+    }
     let done = live.during(name, state, work).await;
     live.clear();
     done

@@ -220,8 +220,9 @@ impl Deployment<'_> {
         }
     }
 
-    /// Reads the log of a failed deployment after the failure was written, and writes its lines. An error is reported once, and changes nothing else. The masker has the
-    /// values that are desired now, so nothing is read if other values were sent.
+    /// Reads the log of a failed deployment after the failure was written, and writes its lines. An error is reported once,
+    /// and changes nothing else. The masker has the values that are desired now, so nothing is read if other values were
+    /// sent.
     pub(super) async fn show_log(
         &mut self,
         api: &dyn ConnectApi,

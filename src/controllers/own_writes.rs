@@ -1,10 +1,8 @@
 //! Writes of the objects that the operator reconciles, and which of them the cache does not show yet: a decision from a copy
 //! that is older than our last write would repeat it, or find nothing to correct and stay wrong.
 //!
-//! Only in that case is the object read from the API server, or taken from the response to the write, so a reconcile usually
-//! reads nothing.
+//! The next version is read from the API server only in that case, so a reconcile usually reads nothing.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use kube::ResourceExt;
@@ -27,8 +25,6 @@ pub struct OwnWrites(ObjectMap<Entry>);
 struct Entry {
     /// The last write that the cache does not show yet.
     last: Option<Written>,
-    /// The object in the response to it, until a reconcile has used it.
-    response: Option<Arc<dyn Any + Send + Sync>>,
     /// Whether a write is in progress.
     is_writing: bool,
     /// The version that the cache has shown last while a write is in progress: the event of a write may come before its
@@ -69,15 +65,6 @@ impl OwnWrites {
         Ok(Some(Arc::new(found)))
     }
 
-    /// Returns the object as our last write stored it, while the cache is behind that write; for one reconcile, so that
-    /// nothing is decided for long without a watch. Another writer may have changed it since. Only who sends nothing without
-    /// a conditional write before it may use it: a change that is not known makes that write fail.
-    pub fn response<K: Object + ManagedKind>(&self, cached: &K) -> Option<Arc<K>> {
-        self.shown(cached);
-        let response = self.0.with(|entries| entries.get_mut(&object_ref(cached))?.response.take())?;
-        response.downcast::<K>().ok().filter(|written| is_newer(&**written, cached))
-    }
-
     /// Records that the cache shows this version of an object.
     pub fn shown<K: Stored>(&self, object: &K) {
         let Some(version) = object.resource_version() else { return };
@@ -85,7 +72,7 @@ impl OwnWrites {
             let object_ref = object.reference();
             let Some(entry) = entries.get_mut(&object_ref) else { return };
             if entry.last == Some(Written::As(version.clone())) {
-                (entry.last, entry.response) = (None, None);
+                entry.last = None;
                 if !entry.is_writing {
                     entries.remove(&object_ref);
                     return;
@@ -124,38 +111,36 @@ impl OwnWrites {
         self.noted(object, patch::patch_metadata(api, object, metadata)).await
     }
 
-    async fn noted<K: Object + ManagedKind>(
+    async fn noted<K: ManagedKind>(
         &self,
         object: &K,
         write: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
         self.begin(object);
         let answer = write.await;
-        self.end(object, answer.as_ref());
+        self.end(object, answer.as_ref().map(ResourceExt::resource_version));
         answer
     }
 
     fn begin<K: ManagedKind>(&self, object: &K) {
         self.0.with(|entries| {
             let entry = entries.entry(object_ref(object)).or_default();
-            (entry.is_writing, entry.shown, entry.response) = (true, None, None);
+            (entry.is_writing, entry.shown) = (true, None);
         });
     }
 
-    /// Records the answer to a write: the object that is stored now.
-    fn end<K: Object + ManagedKind>(&self, object: &K, answer: Result<&K, &kube::Error>) {
+    /// Records the answer to a write: the version that is stored now.
+    fn end<K: ManagedKind>(&self, object: &K, answer: Result<Option<String>, &kube::Error>) {
         let object_ref = object_ref(object);
         self.0.with(|entries| {
             let Some(entry) = entries.get_mut(&object_ref) else { return };
             entry.is_writing = false;
-            match answer.map(|stored| (stored, stored.resource_version())) {
-                Ok((_, Some(version))) if entry.shown.as_ref() == Some(&version) => entry.last = None,
-                Ok((stored, Some(version))) => {
-                    entry.last = Some(Written::As(version));
-                    entry.response = Some(Arc::new(stored.clone()));
+            match answer {
+                Ok(Some(version)) => {
+                    entry.last = (entry.shown.as_ref() != Some(&version)).then_some(Written::As(version));
                 }
                 Err(error) if patch::may_be_stored(error) => entry.last = Some(Written::Unknown),
-                Ok((_, None)) | Err(_) => {}
+                Ok(None) | Err(_) => {}
             }
             if entry.last.is_none() {
                 entries.remove(&object_ref);
@@ -178,13 +163,6 @@ impl OwnWrites {
     pub fn object_refs(&self) -> Vec<ObjectRef> {
         self.0.object_refs()
     }
-}
-
-/// Whether a response is a newer version of the same object. The API server numbers versions (Kubernetes API concepts,
-/// section *Resource versions*); what is not a number is not compared.
-fn is_newer<K: Object>(response: &K, cached: &K) -> bool {
-    let number = |object: &K| object.resource_version()?.parse::<u64>().ok();
-    response.meta().uid == cached.meta().uid && number(response).zip(number(cached)).is_some_and(|(new, old)| new > old)
 }
 
 #[cfg(test)]

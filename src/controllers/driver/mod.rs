@@ -71,12 +71,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     context.requeue_timers.set(&object_ref, None);
     let (mut reason, mut pause) = (None, object::AFTER_CLUSTER_ERROR);
     let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
-    // Each call comes after a conditional write, so the response to our last write is as good as the object.
-    let current = match context.own_writes.response(&*cached) {
-        Some(written) => Ok(Some(written)),
-        None => context.own_writes.current(&api, cached).await,
-    };
-    let outcome = match current {
+    let outcome = match context.own_writes.current(&api, cached).await {
         // Another install works on it. That install's end enqueues it.
         Ok(Some(object)) if is_ours(&*object) && foreign_leases::is_left(&context, &object_ref, &*object) => {
             Ok(Next::Gone)

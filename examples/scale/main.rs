@@ -97,11 +97,7 @@ async fn measure(
     let settings = json!({"deployments": deployments, "settled_seconds": settled.as_secs(), "interval": interval});
     let mut report = Report::begin("deployments", &settings);
     let client = cluster.client()?;
-    install(&client).await?;
-    let faults = vec![delayed(LATENCY, None)];
-    let options = Options { deploy_duration: Duration::from_secs(2), faults, ..Options::default() };
-    let dev = DevServer::start(options, Clock::system()).await?;
-    prepare(&client, NAMESPACE, "demo", &dev.url(), json!({})).await?;
+    let dev = open_shop(&client).await?;
     let created = note_creates(&dev);
     let mut operator = Operator::start(cluster, binary, &WATCHED)?;
 
@@ -216,6 +212,16 @@ async fn write_secret_in(client: &Client, namespace: &str, name: &str, data: &Va
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data});
     secrets.patch(name, &PatchParams::apply("scale"), &Patch::Apply(secret)).await?;
     Ok(())
+}
+
+/// Installs the CRDs, starts a remote, and prepares the namespace with a project for it.
+async fn open_shop(client: &Client) -> Outcome<DevServer> {
+    install(client).await?;
+    let faults = vec![delayed(LATENCY, None)];
+    let options = Options { deploy_duration: Duration::from_secs(2), faults, ..Options::default() };
+    let dev = DevServer::start(options, Clock::system()).await?;
+    prepare(client, NAMESPACE, "demo", &dev.url(), json!({})).await?;
+    Ok(dev)
 }
 
 /// Applies the ConnectProject `shop` and the Secrets that are named, in a namespace. `more`: further fields of its spec.

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use clock::Clock;
-use dev_server::{DevServer, Options};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::api::{Patch, PatchParams};
 use local_control_plane::LocalCluster;
@@ -13,10 +11,7 @@ use serde_json::json;
 use crate::process::Operator;
 use crate::report::Report;
 use crate::requests::Requests;
-use crate::{
-    Counts, LATENCY, NAMESPACE, Outcome, WATCHED, calls, delayed, deployments_of, install, manifest, prepare,
-    until_ready, violations,
-};
+use crate::{Counts, Outcome, WATCHED, calls, deployments_of, manifest, open_shop, until_ready, violations};
 
 /// Selectors of the two: exactly one matches each resource.
 const SHARDS: [(&str, &str); 2] = [("even", "shard=even"), ("odd", "shard!=even")];
@@ -30,11 +25,7 @@ pub(crate) async fn measure(
     let settings = json!({"deployments": deployments, "settled_seconds": settled.as_secs()});
     let mut report = Report::begin("shards", &settings);
     let client = cluster.client()?;
-    install(&client).await?;
-    let faults = vec![delayed(LATENCY, None)];
-    let options = Options { deploy_duration: Duration::from_secs(2), faults, ..Options::default() };
-    let dev = DevServer::start(options, Clock::system()).await?;
-    prepare(&client, NAMESPACE, "demo", &dev.url(), json!({})).await?;
+    let dev = open_shop(&client).await?;
     let start = |(lease, selector)| {
         let of_shard = ["--leader-elect", "--lease-name", lease, "--selector", selector];
         Operator::start(cluster, binary, &[&WATCHED[..], &of_shard].concat())

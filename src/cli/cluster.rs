@@ -90,6 +90,11 @@ pub(super) struct AllNamespaces {
     pub(super) given: bool,
 }
 
+/// Returns whether a word names a resource, as TYPE/NAME: no key contains a slash (contract section 9).
+pub(super) fn is_resource(word: &str) -> bool {
+    word.contains('/')
+}
+
 /// Returns all options.
 fn options() -> Vec<Arg> {
     let all = AllNamespaces::augment_args(ClusterOptions::augment_args(Command::new("")));
@@ -145,7 +150,7 @@ pub(super) fn check(command: &mut Command, matches: &ArgMatches) -> Result<(), c
     });
     let names_project = |id: &&str| {
         let words = leaf.try_get_many::<String>(id).ok().flatten();
-        words.into_iter().flatten().any(|word| word.contains('/'))
+        words.into_iter().flatten().any(|word| is_resource(word))
     };
     let met = |needed: &str| given(needed) || (needed == "project" && RESOURCES.iter().any(names_project));
     let missing = REQUIREMENTS.iter().find(|(id, needed)| given(id) && has(needed) && !met(needed));

@@ -38,6 +38,7 @@ use futures::TryStreamExt as _;
 use futures::stream::Stream;
 
 use self::project::Project;
+use super::cluster::is_resource;
 use super::live;
 use super::resources::{self, Output, RecordType, program, similar};
 
@@ -140,11 +141,6 @@ impl RecordName {
         let (mut found, project) = project.of_resources(&[self.word()], of).await?;
         Ok((found.remove(0), project))
     }
-}
-
-/// Returns whether a word names a resource, as TYPE/NAME: no key contains a slash (contract section 9).
-fn is_resource(word: &str) -> bool {
-    word.contains('/')
 }
 
 /// Returns the keys that the words name, and the project that has them: resources name their own.

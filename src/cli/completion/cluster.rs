@@ -83,7 +83,10 @@ pub(in crate::cli) fn keys() -> Vec<CompletionCandidate> {
 
 /// Returns these keys, and `deployment/NAME` for each `ConnectorDeployment` of the selected namespace.
 pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
-    with_resources(keys(), ResourceType::Deployment)
+    asked(async |client, namespace| {
+        let all = Api::<ConnectorDeployment>::namespaced(client, &namespace).list(&most()).await?;
+        Ok(with_names(ResourceType::Deployment, all, |object| object.status?.key))
+    })
 }
 
 /// Returns the keys of the connectors that the chosen project mirrors into the cluster; without a mirror, those of the
@@ -133,33 +136,38 @@ async fn of_operator(client: &Client, name: &str, given: Option<&str>) -> Option
 async fn used(client: Client, namespace: &str) -> Vec<String> {
     let deployed = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
     let most = most();
-    let (deployed, staged) = futures::join!(deployed.list(&most), staged_keys(client, namespace));
+    let (deployed, staged) = futures::join!(deployed.list(&most), all_staged(client, namespace));
     let deployed = deployed.into_iter().flat_map(|list| list.items).filter_map(|object| object.spec.connector.key);
-    deployed.chain(staged.into_iter().flatten()).collect()
+    let staged = staged.into_iter().flat_map(|list| list.items).map(|object| object.spec.key);
+    deployed.chain(staged).collect()
 }
 
 /// Returns the keys of the staged connectors that the `ConnectorStaged`s of the selected namespace manage, and
 /// `staged/NAME` for each of these.
 pub(in crate::cli) fn staged() -> Vec<CompletionCandidate> {
-    let keys = asked(async |client, namespace| staged_keys(client, &namespace).await);
-    with_resources(keys, ResourceType::Staged)
+    asked(async |client, namespace| {
+        let all = all_staged(client, &namespace).await?;
+        Ok(with_names(ResourceType::Staged, all, |object| Some(object.spec.key)))
+    })
 }
 
-/// Adds `TYPE/NAME` for each resource of a type, unless a project is given, which such a resource names itself.
-fn with_resources(keys: Vec<CompletionCandidate>, resource_type: ResourceType) -> Vec<CompletionCandidate> {
-    if value(&words(), PROJECT[0]).is_some() {
-        return keys;
-    }
-    let named = asked(async |client, namespace| {
-        let listed = named(resource_type.api(client, &namespace).list_metadata(&most()).await?);
-        Ok(listed.into_iter().map(|name| format!("{}/{name}", resource_type.alias())).collect())
-    });
-    keys.into_iter().chain(named).collect()
+/// Returns the keys of these resources, and `TYPE/NAME` for each, unless a project is given, which such a resource names
+/// itself.
+fn with_names<K: Clone + Resource>(
+    resource_type: ResourceType,
+    all: ObjectList<K>,
+    key: impl Fn(K) -> Option<String>,
+) -> Vec<String> {
+    let names: Vec<String> = if value(&words(), PROJECT[0]).is_some() {
+        Vec::new()
+    } else {
+        all.items.iter().map(|object| format!("{}/{}", resource_type.alias(), object.name_any())).collect()
+    };
+    all.items.into_iter().filter_map(key).chain(names).collect()
 }
 
-async fn staged_keys(client: Client, namespace: &str) -> Result<Vec<String>, kube::Error> {
-    let all = Api::<ConnectorStaged>::namespaced(client, namespace).list(&most()).await?;
-    Ok(all.items.into_iter().map(|object| object.spec.key).collect())
+async fn all_staged(client: Client, namespace: &str) -> Result<ObjectList<ConnectorStaged>, kube::Error> {
+    Api::namespaced(client, namespace).list(&most()).await
 }
 
 fn most() -> ListParams {

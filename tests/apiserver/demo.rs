@@ -4,6 +4,7 @@
 //! output: once that can be read to its end, all of them have ended.
 
 use std::fmt::Debug;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -57,14 +58,18 @@ struct Demo {
 impl Demo {
     /// Starts `demo` with these arguments, without kubectl in its path.
     async fn start(arguments: &[&str], kubeconfig: &Path) -> Self {
-        // Download or build the programs first if needed: the path of the demo has no Go.
-        Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl");
+        assets().await;
+        Self::of(&[&[PROGRAM, "demo"], arguments].concat(), Path::new("/nonexistent"), kubeconfig)
+    }
+
+    /// Starts a demo with this command line. `path`: the only folder with programs.
+    fn of(words: &[&str], path: &Path, kubeconfig: &Path) -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let mut process = Command::new("/bin/sh")
-            .args(["-c", r#"exec 3>&1; exec "$0" demo "$@""#, PROGRAM])
-            .args(arguments)
+            .args(["-c", r#"exec 3>&1; exec "$@""#, "sh"])
+            .args(words)
             .env("TMPDIR", temporary.path())
-            .env("PATH", temporary.path())
+            .env("PATH", path)
             .env("KUBECONFIG", kubeconfig)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -123,6 +128,11 @@ impl Demo {
         assert_eq!(left, Vec::<PathBuf>::new(), "{stderr}");
         (status, rest, stderr)
     }
+}
+
+/// Downloads or builds the programs first if needed: the path of a demo has no Go.
+async fn assets() -> Assets {
+    Assets::find_or_build(|step| eprintln!("{step}")).await.expect("etcd, kube-apiserver and kubectl")
 }
 
 /// Asserts that the lines are these steps, in this order, each after its seconds, and plain text.
@@ -209,6 +219,20 @@ async fn an_interrupted_demo_fails_and_leaves_nothing() {
         assert_eq!(status.code(), Some(1), "{case}: {stderr}");
         assert!(stderr.ends_with("Error: interrupted\n"), "{case}: {stderr}");
     }
+}
+
+#[tokio::test]
+async fn a_demo_of_the_plugin_of_kubectl_ends_as_any_other() {
+    let (kubectl, folder) = (assets().await.kubectl, tempfile::tempdir().unwrap());
+    symlink(PROGRAM, folder.path().join("kubectl-connect")).unwrap();
+    let words = [kubectl.to_str().unwrap(), "connect", "demo"];
+    let mut demo = Demo::of(&words, folder.path(), Path::new("/nonexistent"));
+    demo.until(STEPS[0]).await;
+    // kubectl becomes the plugin, so the signal reaches it.
+    demo.terminate();
+    let (status, _, stderr) = demo.end().await;
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert!(stderr.ends_with("Error: interrupted\n"), "{stderr}");
 }
 
 #[tokio::test]

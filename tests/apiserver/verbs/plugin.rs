@@ -1,16 +1,24 @@
 //! Each command as a plugin of kubectl: `kubectl connect`.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use connect_operator::cli;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use super::ended;
 use crate::checks::{CHECK, check};
 use crate::patience::in_time;
-use crate::shop::Shop;
+use crate::shop::{CREDENTIALS, SECRET, Shop};
+
+/// The commands that run until they are ended: the test below starts two, and `demo.rs` the other.
+const SERVING: [&str; 3] = ["run", "demo", "dev-server"];
 
 #[tokio::test]
 async fn every_verb_works_through_kubectl() {
@@ -18,11 +26,14 @@ async fn every_verb_works_through_kubectl() {
     shop.sandbox.apply(&check(&shop)).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.path().join("kubectl-connect")).unwrap();
-    let manifest = folder.path().join("tax.json");
+    let [manifest, body] = ["tax.json", "body.json"].map(|name| folder.path().join(name));
     std::fs::write(&manifest, shop.deployment().to_string()).unwrap();
+    std::fs::write(&body, json!({"variant": {"sku": "A1", "count": 2}}).to_string()).unwrap();
     let (operator, pages) = (ready_operator().await, folder.path().join("pages"));
     let pages = pages.to_str().unwrap();
-    let (manifest, key) = (manifest.to_str().unwrap(), format!("{}_tax", shop.sandbox.namespace));
+    let [manifest, body] = [&manifest, &body].map(|path| path.to_str().unwrap());
+    let (url, key) = (shop.dev.url(), format!("{}_tax", shop.sandbox.namespace));
+    let mut untried = verbs();
     for (arguments, expected) in [
         (&["status", "tax"][..], "kubectl connect resume deployment/tax"),
         (&["tree"], "ConnectorDeployment/tax"),
@@ -48,7 +59,9 @@ async fn every_verb_works_through_kubectl() {
         (&["deployments", "get", &key, "--project", "shop"], "demo-connector"),
         (&["deployments", "logs", &key, "--project", "shop"], " service "),
         (&["deployments", "export", &key, "--project", "shop"], "managementPolicy: ObserveOnly"),
-        (&["action", "get", "cart/getCart", "--url", &shop.dev.url()], "cartId"),
+        (&["action", "get", "cart/getCart", "--url", &url], "cartId"),
+        (&["action", "post", "cart/addToCart", "--url", &url, "--body", body], "\"count\":2"),
+        (&["action", "put", "cart/addToCart", "--url", &url, "--body", body], "\"count\":2"),
         (&["adopt", &key, "--project", "shop"], "managementPolicy: ObserveOnly"),
         (&["crds"], "kind: CustomResourceDefinition"),
         (&["completion", "bash"], "complete"),
@@ -67,13 +80,53 @@ async fn every_verb_works_through_kubectl() {
         let (code, stdout, stderr) = connect(&shop, folder.path(), arguments).await;
         assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");
         assert!(stdout.contains(expected), "{arguments:?}: {stdout}{stderr}");
+        let words = arguments.join(" ").replace("connector describe", "connectors get");
+        untried.retain(|verb| words != *verb && !words.starts_with(&format!("{verb} ")));
     }
+    assert_eq!(untried, SERVING.map(str::to_owned).into(), "every verb is tried");
     assert!(std::fs::exists(folder.path().join("pages/connect-operator-wait.1")).unwrap());
     let unknown = ["connectors", "get", "xyz", "--project", "shop"];
     let (_, _, stderr) = connect(&shop, folder.path(), &unknown).await;
     let tried =
         format!("try `kubectl connect connectors search --project shop --namespace {}`", shop.sandbox.namespace);
     assert!(stderr.contains(&tried), "the user's own words and options: {stderr}");
+}
+
+#[tokio::test]
+async fn what_runs_until_it_is_ended_works_through_kubectl() {
+    let options = dev_server::Options { deploy_duration: Duration::from_millis(200), ..Default::default() };
+    let shop = Shop::without_operator(options, clock::Clock::system()).await;
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    symlink(env!("CARGO_BIN_EXE_connect-operator"), folder.path().join("kubectl-connect")).unwrap();
+    let namespace = shop.sandbox.namespace.as_str();
+    let run =
+        ["run", "--watch-namespaces", namespace, "--operator-namespace", namespace, "--health-listen=127.0.0.1:0"];
+    let run = [&run[..], &["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"]].concat();
+    for (arguments, expected) in
+        [(&run[..], "Deployed"), (&["dev-server", "--listen", "127.0.0.1:0"], "http://127.0.0.1:")]
+    {
+        let mut process =
+            plugin(&shop, folder.path()).args(arguments).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut seen = Vec::new();
+        let shown = async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                seen.push(line);
+                if seen.last().is_some_and(|line| line.contains(expected)) {
+                    return true;
+                }
+            }
+            false
+        };
+        assert!(in_time(shown).await.unwrap_or_default(), "{arguments:?}: {expected}: {}", seen.join("\n"));
+        // kubectl becomes the plugin, so its process is that of the plugin.
+        process.kill().await.unwrap();
+    }
+    shop.until_reason("Deployed").await;
 }
 
 #[tokio::test]
@@ -119,18 +172,42 @@ async fn ready_operator() -> String {
 /// Runs `kubectl connect` in the namespace of a shop. `folder`: where kubectl finds the plugin.
 async fn connect(shop: &Shop, folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let place = ["--namespace", shop.sandbox.namespace.as_str()];
-    let command = Command::new(shop.sandbox.kubectl_program())
-        .arg("connect")
+    let command = plugin(shop, folder)
         .args(arguments)
         .args(if ["action", "completion", "crds", "man", "migrate", "ready"].contains(&arguments[0]) {
             &[][..]
         } else {
             &place[..]
         })
+        .output();
+    ended(in_time(command).await.expect("it ends").unwrap())
+}
+
+/// Returns `kubectl connect`, without arguments.
+fn plugin(shop: &Shop, folder: &Path) -> Command {
+    let mut command = Command::new(shop.sandbox.kubectl_program());
+    command
+        .arg("connect")
         .env_clear()
         .env("PATH", folder)
         .env("KUBECONFIG", shop.sandbox.kubeconfig())
-        .kill_on_drop(true)
-        .output();
-    ended(in_time(command).await.expect("it ends").unwrap())
+        .kill_on_drop(true);
+    command
+}
+
+/// Returns every command that a user may type, such as `deployments get`.
+fn verbs() -> BTreeSet<String> {
+    fn below(command: &clap::Command, words: &str, all: &mut BTreeSet<String>) {
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            let words = format!("{words} {}", inner.get_name()).trim().to_owned();
+            if inner.has_subcommands() {
+                below(inner, &words, all);
+            } else {
+                all.insert(words);
+            }
+        }
+    }
+    let mut all = BTreeSet::new();
+    below(&cli::command(), "", &mut all);
+    all
 }

@@ -34,6 +34,8 @@ async fn what_is_scaffolded_is_accepted_by_plan_and_deployed() {
             "{stdout}"
         );
         assert!(!stdout.contains("problem"), "{stdout}");
+        let empty = stdout.contains("they are empty: service/API_TOKEN (secured)");
+        assert_eq!(empty, connector == "demo-connector", "a required value that is not filled in: {stdout}");
     }
     let text = printed(&shop.sandbox, &["scaffold", "demo-connector", "--name", "tax", "--project", "shop"]).await;
     let filled = text.replace("service.API_TOKEN: \"\" # required", "service.API_TOKEN: first-token-of-the-shop");

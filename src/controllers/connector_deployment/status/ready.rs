@@ -10,7 +10,6 @@ use crate::controllers::reason::Reason;
 use crate::controllers::report;
 use crate::controllers::tags::{Item, listed};
 use crate::crd::connector_deployment_status::ReportEntry;
-use crate::names;
 
 /// Reports values that the remote does not show as they were sent, by name only.
 #[must_use]
@@ -179,7 +178,7 @@ fn settled_condition(phase: Phase, record: Option<&Deployment>, report: &[Report
         ),
         Phase::Draft => ConditionUpdate::new(
             Reason::TakesTooLong,
-            format!("The deployment stays in Draft: to start it, set the annotation {}", names::REDEPLOY_REQUESTED_AT),
+            "The deployment stays in Draft: to start it, request a redeploy (`connect-operator redeploy NAME`)",
         ),
         Phase::Queued | Phase::Deploying | Phase::Undeploying | Phase::Other => {
             ConditionUpdate::new(Reason::Redeploying, running("An operation is in progress", record))

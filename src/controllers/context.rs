@@ -16,9 +16,7 @@ use super::action_factory::ActionFactory;
 use super::conditions::ConditionUpdate;
 use super::connect_project::copy::Copies;
 use super::connector::mirrors::Mirrors;
-use super::connector_deployment;
 use super::connector_deployment::content_cache::ContentCache;
-use super::connector_staged;
 use super::digest::DigestKey;
 use super::driver::LocalCaches;
 use super::event_reason::EventReason;
@@ -36,9 +34,8 @@ use super::remote::{Login, Remote, Remotes};
 use super::requeue_timers::RequeueTimers;
 use super::secret;
 use super::tracker::ReconcileTracker;
-use crate::crd::connector_deployment_status::Operation;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{DeletionPolicy, StagedOperation};
+use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 
 /// Pause in which resources that begin or cease to name a project are gathered.
 const COUNTED_WITHIN: Duration = Duration::from_secs(2);
@@ -80,10 +77,9 @@ pub struct Context {
     /// Copies of the credentials of each project.
     pub copies: Copies,
     /// What is kept between reconciles of a `ConnectorDeployment`.
-    pub deployment_caches:
-        LocalCaches<connector_deployment::decide::TransientState, Operation, connector_deployment::cache::Cache>,
+    pub deployment_caches: LocalCaches<ConnectorDeployment>,
     /// What is kept between reconciles of a `ConnectorStaged`.
-    pub staged_caches: LocalCaches<connector_staged::decide::TransientState, StagedOperation, ()>,
+    pub staged_caches: LocalCaches<ConnectorStaged>,
     /// The last result of each `ConnectorStaged`.
     pub staged: ObjectMap<StagedConnector>,
     /// What is kept of each mirror of the registry.

@@ -14,8 +14,6 @@ use kube::Resource;
 use kube::api::Api;
 use secrecy::SecretSlice;
 
-use super::cache::Cache;
-use super::decide::TransientState;
 use super::declared::{Declared, DeclaredKeys};
 use super::desired::{Content, Contents};
 use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase, Source};
@@ -29,7 +27,7 @@ use crate::controllers::remote::Remote;
 use crate::controllers::secret;
 use crate::controllers::tags::GLOBAL;
 use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
-use crate::crd::connector_deployment_status::Operation;
+use crate::crd::ConnectorDeployment;
 
 /// An observation older than this is not used, even if nothing was written since.
 const LONGEST_AGE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -124,7 +122,7 @@ pub async fn read_remote(
     object_ref: &ObjectRef,
     key: &str,
     persisted: &PersistedState,
-    cache: &LocalCache<TransientState, Operation, Cache>,
+    cache: &LocalCache<ConnectorDeployment>,
 ) -> Result<Option<RecordRead>, ApiError> {
     let create = persisted
         .operation
@@ -152,11 +150,7 @@ pub async fn read_remote(
 
 /// Returns how new a polled record has to be: one from before the last write (rule 5), or one that was used before, is
 /// not used.
-fn newer_than(
-    now: Timestamp,
-    persisted: &PersistedState,
-    cache: &LocalCache<TransientState, Operation, Cache>,
-) -> Timestamp {
+fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache<ConnectorDeployment>) -> Timestamp {
     // A write may have a time in the future. Then the time counts at which this process first saw it; otherwise no
     // observation would ever be newer than the write.
     let met = |stamp| match cache.transient.ahead {

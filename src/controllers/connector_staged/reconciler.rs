@@ -79,10 +79,10 @@ impl RemoteKind for ConnectorStaged {
         status.id.as_deref()
     }
 
-    fn set_begun(status: &mut ConnectorStagedStatus, create: Option<&PendingCreate<StagedOperation>>) {
-        status.operation = create.map(|create| create.operation.clone());
-        status.remote = create.map(|create| create.remote.clone());
-        status.controller = create.and_then(|create| create.controller.clone());
+    fn set_begun(status: &mut ConnectorStagedStatus, create: &PendingCreate<StagedOperation>) {
+        status.operation = Some(create.operation.clone());
+        status.remote = Some(create.remote.clone());
+        status.controller.clone_from(&create.controller);
     }
 
     fn started_at(operation: &StagedOperation) -> Timestamp {
@@ -171,7 +171,7 @@ impl RemoteKind for ConnectorStaged {
         transient.refused = None;
     }
 
-    fn caches(context: &Context) -> &LocalCaches<TransientState, StagedOperation, ()> {
+    fn caches(context: &Context) -> &LocalCaches<Self> {
         &context.staged_caches
     }
 

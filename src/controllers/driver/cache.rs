@@ -4,26 +4,31 @@ use jiff::Timestamp;
 
 use crate::controllers::backoff::Backoff;
 use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::context::Context;
 use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::refusal::KubernetesErrorBackoff;
 use crate::controllers::remote::Login;
 
+use super::RemoteKind;
+use super::accepted_create::AcceptedCreate;
 use super::pending_create::PendingCreate;
 
-/// What is kept of one resource. `T`: what the decision table has seen; `O`: its operation; `C`: what only its kind keeps.
+/// What is kept of one resource.
 #[derive(Clone, Debug)]
-pub struct LocalCache<T, O, C> {
+pub struct LocalCache<K: RemoteKind> {
     /// Uid of the resource: another resource of the same name starts afresh.
     pub uid: String,
     /// What the decision table has seen.
-    pub transient: T,
+    pub transient: K::Transient,
     /// A first create that the status does not have yet.
-    pub pending_create: Option<Box<PendingCreate<O>>>,
+    pub pending_create: Option<Box<PendingCreate<K::Operation>>>,
     /// Whether this process wrote the annotation of that create, so that it counts without the annotation.
     pub is_create_own: bool,
     /// Whether this install wrote that create: any user can write the annotation.
     pub is_create_signed: bool,
+    /// A create that was accepted, which the status does not have yet.
+    pub accepted_create: Option<Box<AcceptedCreate<K>>>,
     /// The reconcile request that is being served, and since when.
     pub asked: Option<(String, Timestamp)>,
     /// Why the last call was rejected.
@@ -35,37 +40,47 @@ pub struct LocalCache<T, O, C> {
     /// Reconciles in a row in which the API server refused a request.
     pub kubernetes_error_backoff: KubernetesErrorBackoff,
     /// What only this kind keeps.
-    pub own: C,
+    pub own: K::Cache,
 }
 
-impl<T: Default, O, C: Default> Default for LocalCache<T, O, C> {
+impl<K: RemoteKind> Default for LocalCache<K> {
     fn default() -> Self {
         Self {
             uid: String::new(),
-            transient: T::default(),
+            transient: K::Transient::default(),
             pending_create: None,
             is_create_own: false,
             is_create_signed: false,
+            accepted_create: None,
             asked: None,
             refusal: None,
             login: None,
             backoff: Backoff::default(),
             kubernetes_error_backoff: KubernetesErrorBackoff::default(),
-            own: C::default(),
+            own: K::Cache::default(),
         }
     }
 }
 
 /// What is kept of all resources of a kind; boxed, because nodes of the map have free places, and this is large.
-pub type LocalCaches<T, O, C> = ObjectMap<Box<LocalCache<T, O, C>>>;
+pub type LocalCaches<K> = ObjectMap<Box<LocalCache<K>>>;
 
-/// Returns what is kept of this resource; an empty cache if that was another resource of the same name.
+/// Returns what is kept of this resource; an empty cache if that was another resource of the same name, which is gone.
 #[must_use]
-pub(super) fn local_cache<T: Clone + Default, O: Clone, C: Clone + Default>(
-    caches: &LocalCaches<T, O, C>,
-    object_ref: &ObjectRef,
-    uid: &str,
-) -> Box<LocalCache<T, O, C>> {
-    let found = caches.get(object_ref).filter(|cache| cache.uid == uid);
-    found.unwrap_or_else(|| Box::new(LocalCache { uid: uid.to_owned(), ..LocalCache::default() }))
+pub(super) fn local_cache<K: RemoteKind>(context: &Context, object_ref: &ObjectRef, uid: &str) -> Box<LocalCache<K>> {
+    let kept = K::caches(context).with(|map| {
+        let kept = map.get_mut(object_ref)?;
+        // Taken out: until the reconcile has ended, nobody else reports that its object is gone.
+        let accepted_create = kept.accepted_create.take();
+        Some(Box::new(LocalCache { accepted_create, ..(**kept).clone() }))
+    });
+    match kept {
+        Some(kept) if kept.uid == uid => kept,
+        other => {
+            if let Some(accepted) = other.and_then(|former| former.accepted_create) {
+                accepted.report_left_behind(context);
+            }
+            Box::new(LocalCache { uid: uid.to_owned(), ..LocalCache::default() })
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Carries out a decision: persists the operation, sends its one call, and reports the response.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::runtime::events::EventType;
 
@@ -10,6 +11,7 @@ use crate::controllers::operations::{AppliedResponse, Decision, Response, Step};
 use crate::controllers::refusal;
 use crate::controllers::remote::Remote;
 
+use super::accepted_create::AcceptedCreate;
 use super::kind::{CallResult, PersistedOperation};
 use super::{ObservedRecord, Reconciler, RemoteKind};
 
@@ -103,14 +105,19 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
-        let reported =
-            self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await;
-        if let Err(error) = reported {
-            if K::creates(call) {
-                self.report_left_behind(&applied.persisted).await?;
-            }
-            return Err(error);
+        if K::creates(call)
+            && K::id(&applied.persisted).is_some()
+            && let Some(sent) = self.object.status().and_then(K::operation).cloned()
+        {
+            let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
+            let at = self.context.clock.now();
+            let again = K::after_response(self, remote, &result, &applied);
+            let regarding = self.object.object_ref(&());
+            let accepted = AcceptedCreate { sent, status, condition, at, again, regarding };
+            self.cache.accepted_create = Some(Box::new(accepted));
+            return Ok(Next::Again(Some(Duration::ZERO)));
         }
+        self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;
         Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))))
     }
 }

@@ -47,7 +47,7 @@ pub type CallResult<K> =
 /// A kind whose resources each stand for one record of the Connect API, which is created, changed and deleted.
 pub trait RemoteKind: NamespacedObject + ManagedKind {
     /// The status.
-    type Status: Clone + Default + Serialize + Send + Sync;
+    type Status: Clone + Debug + Default + Serialize + Send + Sync;
     /// The operation in the status.
     type Operation: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// What the decision table keeps over restarts: the status, converted.
@@ -81,8 +81,8 @@ pub trait RemoteKind: NamespacedObject + ManagedKind {
     fn operation(status: &Self::Status) -> Option<&Self::Operation>;
     /// Id of the record in a status.
     fn record_id(status: &Self::Status) -> Option<&str>;
-    /// Sets operation, remote and install in a status; `None`: removes them.
-    fn set_begun(status: &mut Self::Status, create: Option<&PendingCreate<Self::Operation>>);
+    /// Sets operation, remote and install of a create in a status.
+    fn set_begun(status: &mut Self::Status, create: &PendingCreate<Self::Operation>);
     /// When the call of an operation was about to be sent.
     fn started_at(operation: &Self::Operation) -> Timestamp;
     /// The conditions in a status.
@@ -123,7 +123,7 @@ pub trait RemoteKind: NamespacedObject + ManagedKind {
     /// Forgets a rejection.
     fn forget_refusal(transient: &mut Self::Transient);
     /// What is kept between the reconciles of this kind.
-    fn caches(context: &Context) -> &LocalCaches<Self::Transient, Self::Operation, Self::Cache>;
+    fn caches(context: &Context) -> &LocalCaches<Self>;
     /// Forgets what else is kept of a resource that is gone.
     fn forget(context: &Context, object_ref: &ObjectRef);
 

@@ -10,11 +10,12 @@
 //!
 //! - `kind`: the trait, and what its methods exchange;
 //! - `claim`: who may use a key (rule 4);
-//! - `pending_create`: a first create and the finalizer in one write;
+//! - `pending_create`: a first create and the finalizer in one write; `accepted_create`: a create until the status has it;
 //! - `execute`: carries out a decision; `sent`: describes a call that was sent;
 //! - `report`: the status, Events and metadata;
 //! - `cache`: what this process keeps between reconciles.
 
+mod accepted_create;
 mod cache;
 mod claim;
 mod execute;
@@ -67,7 +68,7 @@ const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
     let object_ref = object_ref(&*cached);
     let uid = cached.meta().uid.as_deref().unwrap_or_default();
-    let mut cache = local_cache(K::caches(&context), &object_ref, uid);
+    let mut cache = local_cache::<K>(&context, &object_ref, uid);
     context.requeue_timers.set(&object_ref, None);
     let (mut reason, mut pause) = (None, object::AFTER_CLUSTER_ERROR);
     let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
@@ -92,30 +93,43 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
             cache = reconciler.cache;
             outcome
         }
-        Ok(_) => Ok(Next::Gone),
+        Ok(found) => {
+            if let Some(accepted) = cache.accepted_create.take().filter(|_| found.is_none()) {
+                accepted.report_left_behind(&context);
+            }
+            Ok(Next::Gone)
+        }
         Err(error) => Err(error),
     };
     let ended = object::ended(&outcome, reason);
     let Some(action) = object::conclude(&context, &object_ref, outcome, pause) else {
-        gone::<K>(&context, &object_ref);
+        forget::<K>(&context, &object_ref);
         return (Action::await_change(), ended);
     };
     K::caches(&context).insert(&object_ref, cache);
     (action, ended)
 }
 
-/// Forgets everything about a resource that is gone.
+/// Forgets everything about a resource that does not exist any more, and reports what it left at the remote.
 pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
+    if let Some(accepted) = forget::<K>(context, object_ref).and_then(|cache| cache.accepted_create) {
+        accepted.report_left_behind(context);
+    }
+}
+
+/// Forgets everything about a resource that is left to others; returns what was kept of it.
+fn forget<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) -> Option<Box<LocalCache<K>>> {
     context.requeue_timers.set(object_ref, None);
     context.own_writes.forget(object_ref);
     context.remotes.forget(object_ref);
-    K::caches(context).forget(object_ref);
+    let kept = K::caches(context).forget(object_ref);
     let projects = context.references.projects(object_ref);
     context.references.forget(object_ref);
     for project in &projects {
         context.users_changed(project);
     }
     K::forget(context, object_ref);
+    kept
 }
 
 /// One reconcile of one resource.
@@ -123,28 +137,25 @@ pub struct Reconciler<'a, K: RemoteKind> {
     pub(super) context: &'a Context,
     pub(super) object_ref: &'a ObjectRef,
     api: Api<K>,
-    /// With the operation of a first create that only its annotation has yet.
+    /// With the operation of a first create that only its annotation has yet, and with the response to a create.
     pub(super) object: Arc<K>,
+    /// The status that the API server has, if `object` has another one.
+    stored: Option<K::Status>,
     /// Whether this process had not met the remote for the resource before.
     pub(super) first: bool,
     unwritten: Unwritten,
-    pub(super) cache: Box<LocalCache<K::Transient, K::Operation, K::Cache>>,
+    pub(super) cache: Box<LocalCache<K>>,
 }
 
 impl<'a, K: RemoteKind> Reconciler<'a, K> {
-    fn new(
-        context: &'a Context,
-        object_ref: &'a ObjectRef,
-        object: Arc<K>,
-        cache: Box<LocalCache<K::Transient, K::Operation, K::Cache>>,
-    ) -> Self {
+    fn new(context: &'a Context, object_ref: &'a ObjectRef, object: Arc<K>, cache: Box<LocalCache<K>>) -> Self {
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
         // As it is stored: what its annotation claims is checked (rule 4).
         context.keys.wrote(&*object);
         let first = cache.login.is_none();
         let unwritten = Unwritten::default();
-        let mut reconciler = Self { context, object_ref, api, object, first, unwritten, cache };
-        reconciler.take_pending_create();
+        let mut reconciler = Self { context, object_ref, api, object, stored: None, first, unwritten, cache };
+        reconciler.take_unwritten();
         reconciler
     }
 
@@ -232,6 +243,9 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         target: K::Target,
     ) -> Result<Next, kube::Error> {
         self.note_login(remote.login());
+        if let Some(next) = self.report_accepted_create().await? {
+            return Ok(next);
+        }
         self.note_request();
         let mut observed = match K::observe(self, remote, identity, target).await? {
             Observing::Done(observed) => observed,
@@ -361,6 +375,18 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     pub(super) fn wrote(&mut self, object: K) {
         self.context.keys.wrote(&object);
         self.object = Arc::new(object);
+        self.take_unwritten();
+    }
+
+    /// Takes the status of the object as if it had what this process knows and the API server does not.
+    fn take_unwritten(&mut self) {
+        self.stored = None;
         self.take_pending_create();
+        self.take_accepted_create();
+    }
+
+    /// Returns the status that the API server has.
+    pub(super) fn stored_status(&self) -> K::Status {
+        self.stored.clone().unwrap_or_else(|| self.status())
     }
 }

@@ -126,18 +126,9 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         (self.cache.pending_create, self.cache.is_create_own) = (pending.map(Box::new), own);
         if let Some(pending) = &self.cache.pending_create {
             let mut status = self.object.status().cloned().unwrap_or_default();
-            K::set_begun(&mut status, Some(pending));
-            std::sync::Arc::make_mut(&mut self.object).set_status(Some(status));
+            K::set_begun(&mut status, pending);
+            self.stand_in(status);
         }
-    }
-
-    /// Returns the status that the API server has.
-    pub(super) fn stored_status(&self) -> K::Status {
-        let mut status = self.status();
-        if self.cache.pending_create.is_some() {
-            K::set_begun(&mut status, None);
-        }
-        status
     }
 
     /// Writes the finalizer and the operation of a first create, on the version of the object that was read.

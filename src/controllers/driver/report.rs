@@ -138,11 +138,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         object.meta_mut().resource_version.clone_from(&found.meta().resource_version);
         object.meta_mut().finalizers.clone_from(&found.meta().finalizers);
         object.set_status(found.status().cloned());
-        self.take_pending_create();
+        self.take_unwritten();
         Ok(self.object.status().and_then(K::operation) == operation.as_ref())
     }
 
-    async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+    pub(super) async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {
         self.store(status, condition).await.map_err(|(request, error)| {
             self.unwritten.note(request, condition, &error);
             error
@@ -232,23 +232,6 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         tracing::info!(reason = reason.as_str(), "{note}");
         self.context.report(&*object, EventType::Normal, reason, "Reconcile", &note);
         Ok(Next::Gone)
-    }
-
-    /// Reports the record of a create whose object was deleted without its finalizer. That happens also if no client removes
-    /// the finalizer: the API server ignores one that is added after its DELETE has read the object.
-    pub(super) async fn report_left_behind(&self, persisted: &K::Persisted) -> Result<(), kube::Error> {
-        let Some(id) = K::id(persisted) else { return Ok(()) };
-        let found = self.api.get_opt(&self.object_ref.name).await?;
-        if found.is_some_and(|found| found.meta().uid == self.object.meta().uid) {
-            return Ok(());
-        }
-        let note = format!(
-            "The object was deleted without its finalizer while its create was in progress, so {id} stays at the remote: \
-             delete it there, or create the object again with adoptionPolicy: Adopt"
-        );
-        tracing::warn!(object = %self.object_ref, id, "{note}");
-        self.context.report(&*self.object, EventType::Warning, EventReason::Orphaned, "Reconcile", &note);
-        Ok(())
     }
 
     /// Whether the outcome is too new for its annotation: whatever else follows it comes first.

@@ -119,10 +119,10 @@ impl RemoteKind for ConnectorDeployment {
         status.id.as_deref()
     }
 
-    fn set_begun(status: &mut ConnectorDeploymentStatus, create: Option<&PendingCreate<Operation>>) {
-        status.operation = create.map(|create| create.operation.clone());
-        status.remote = create.map(|create| create.remote.clone());
-        status.controller = create.and_then(|create| create.controller.clone());
+    fn set_begun(status: &mut ConnectorDeploymentStatus, create: &PendingCreate<Operation>) {
+        status.operation = Some(create.operation.clone());
+        status.remote = Some(create.remote.clone());
+        status.controller.clone_from(&create.controller);
     }
 
     fn started_at(operation: &Operation) -> Timestamp {
@@ -217,7 +217,7 @@ impl RemoteKind for ConnectorDeployment {
         transient.refused = None;
     }
 
-    fn caches(context: &Context) -> &LocalCaches<TransientState, Operation, Cache> {
+    fn caches(context: &Context) -> &LocalCaches<Self> {
         &context.deployment_caches
     }
 

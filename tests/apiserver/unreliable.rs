@@ -88,8 +88,8 @@ pub(crate) enum Hold {
     Events,
     /// Reads of the Secrets whose names begin with `held-`.
     Secrets,
-    /// Writes of a status.
-    StatusWrites,
+    /// Writes of the status of a deployment.
+    DeploymentStatuses,
 }
 
 impl Hold {
@@ -98,7 +98,11 @@ impl Hold {
             Self::NextPages => uri.query().is_some_and(|query| query.contains("continue=")),
             Self::Events => method != Method::GET && uri.path().contains("/events"),
             Self::Secrets => method == Method::GET && uri.path().contains("/secrets/held-"),
-            Self::StatusWrites => method == Method::PATCH && uri.path().ends_with("/status"),
+            Self::DeploymentStatuses => {
+                method == Method::PATCH
+                    && uri.path().contains("/connectordeployments/")
+                    && uri.path().ends_with("/status")
+            }
         }
     }
 }

@@ -16,11 +16,12 @@ use crate::controllers::context::Context;
 use crate::controllers::event_reason::EventReason;
 use crate::controllers::event_recorder::NewEvent;
 use crate::controllers::object::Next;
+use crate::controllers::remote::Remote;
 
 use super::{Reconciler, RemoteKind};
 
-/// From this age on, the remote is observed before the status is written: the first poll of a record that was created is due.
-const OBSERVED_AFTER: Duration = Duration::from_secs(2);
+/// From this age on, the remote is observed before the status is written: the first poll of the record is due.
+const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 
 /// What the response to a create came to.
 #[derive(Clone, Debug)]
@@ -75,11 +76,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Arc::make_mut(&mut self.object).set_status(Some(status));
     }
 
-    /// Writes the response to a create, unless it is so old that an observation says more. `None`: nothing was to be written.
-    pub(super) async fn report_accepted_create(&mut self) -> Result<Option<Next>, kube::Error> {
+    /// Writes the response to a create, unless an observation says more. `None`: nothing was to be written.
+    pub(super) async fn report_accepted_create(&mut self, remote: &Remote) -> Result<Option<Next>, kube::Error> {
         let now = self.context.clock.now();
         let recent = self.cache.accepted_create.as_ref().filter(|accepted| between(accepted.at, now) < OBSERVED_AFTER);
-        let Some(accepted) = recent.cloned() else { return Ok(None) };
+        // What a poll has found enqueues the resource only once, perhaps this time.
+        let Some(accepted) = recent.filter(|_| !remote.has_news(self.object_ref)).cloned() else { return Ok(None) };
         self.write(accepted.status, &accepted.condition).await?;
         self.cache.asked = None;
         Ok(Some(Next::Again(Some(accepted.again))))

@@ -243,7 +243,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         target: K::Target,
     ) -> Result<Next, kube::Error> {
         self.note_login(remote.login());
-        if let Some(next) = self.report_accepted_create().await? {
+        if let Some(next) = self.report_accepted_create(remote).await? {
             return Ok(next);
         }
         self.note_request();

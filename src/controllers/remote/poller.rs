@@ -42,6 +42,12 @@ impl Remote {
         })
     }
 
+    /// Whether a poll has found something that enqueued `object_ref`, and that no reconcile has taken yet.
+    #[must_use]
+    pub fn has_news(&self, object_ref: &ObjectRef) -> bool {
+        self.change(|state| state.view.has_news(object_ref))
+    }
+
     /// Polls `id` at this rate from now on, until [`Remote::forget`]. Only an observation that differs from the one
     /// before enqueues `object_ref`. Each object has one id: another one replaces it.
     pub fn watch(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {

@@ -153,6 +153,11 @@ impl View {
         None
     }
 
+    /// Whether an observation was announced that no reconcile has taken yet.
+    pub(super) fn has_news(&self, object_ref: &ObjectRef) -> bool {
+        self.entries.get(object_ref).is_some_and(|entry| entry.fresh.is_some())
+    }
+
     /// Polls `id` at this rate from now on.
     pub(super) fn watch(
         &mut self,

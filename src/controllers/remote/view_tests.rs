@@ -57,7 +57,9 @@ fn error(failure: Failure, retry_after: Option<Duration>) -> ApiError {
 #[test]
 fn an_observation_without_a_change_enqueues_nothing_and_keeps_no_record() {
     let mut watching = Watching::new();
+    assert!(!watching.view.has_news(&object_ref(1)));
     assert!(watching.observe(&saw(1, 10)), "the first observation is a change");
+    assert!(watching.view.has_news(&object_ref(1)));
     assert_eq!(watching.take(0, 10), Some(1));
     for seconds in [20, 30] {
         assert!(!watching.observe(&saw(1, seconds)));

@@ -136,7 +136,7 @@ async fn a_request_of_a_reconcile_ends_although_nothing_arrives_and_is_repeated(
     assert_eq!(without_answer(&shop), 0);
 
     // The operation of the redeploy is about to be written when the connection is lost.
-    unreliable.hold(Hold::StatusWrites);
+    unreliable.hold(Hold::DeploymentStatuses);
     let mut changed = shop.deployment();
     changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
     shop.sandbox.apply(&changed).await.unwrap();

@@ -19,6 +19,7 @@ use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
 use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::unreliable::{Hold, Unreliable};
 
 const MANY: usize = 50;
 
@@ -110,6 +111,30 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     check_requests("after a restart", &requests.take(), &[], SHARED);
 }
 
+/// While the API server takes no status, every create is sent: one that was accepted makes room for the next.
+#[tokio::test]
+async fn creates_come_before_the_statuses_of_those_that_were_accepted() {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    apply_all(&shop).await;
+    unreliable.hold(Hold::DeploymentStatuses);
+    shop.start_operator_as(client);
+    let sent = async {
+        while shop.calls("createDeployment") < MANY as u64 {
+            shop.clock.sleep(Duration::from_millis(20)).await;
+        }
+    };
+    in_time(sent).await.expect("all creates are sent");
+    unreliable.release();
+    shop.until_events("Deployed", MANY).await;
+    let changes = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|it| shop.calls(it));
+    assert_eq!(changes, [MANY as u64, 0, 0]);
+}
+
 /// A user that comes or goes enqueues the project at most once in 2 s, except the first and the last one.
 #[tokio::test]
 async fn resources_that_come_and_go_together_are_counted_together() {
@@ -141,15 +166,19 @@ async fn resources_that_come_and_go_together_are_counted_together() {
     assert!(writes <= most, "at most {most}, of {counts:?}");
 }
 
-/// Applies all resources, and returns them once each is Ready and its Events are written.
-async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeployment> {
-    let watched = watcher(shop.api::<ConnectorDeployment>(), watcher::Config::default());
-    let mut seen = std::pin::pin!(watched.default_backoff().applied_objects());
+async fn apply_all(shop: &Shop) {
     for number in 0..MANY {
         let mut manifest = shop.deployment();
         manifest["metadata"]["name"] = json!(format!("tax-{number:02}"));
         shop.sandbox.apply(&manifest).await.unwrap();
     }
+}
+
+/// Applies all resources, and returns them once each is Ready and its Events are written.
+async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeployment> {
+    let watched = watcher(shop.api::<ConnectorDeployment>(), watcher::Config::default());
+    let mut seen = std::pin::pin!(watched.default_backoff().applied_objects());
+    apply_all(shop).await;
     let mut objects = BTreeMap::new();
     let all_ready = async {
         while let Some(object) = seen.next().await {

@@ -281,7 +281,7 @@ impl RemoteKind for ConnectorStaged {
 
     fn after_response(
         reconciler: &mut Staged<'_>,
-        _: &Arc<Remote>,
+        remote: &Arc<Remote>,
         done: &Done,
         applied: &decide::AppliedResponse,
     ) -> Duration {
@@ -294,7 +294,10 @@ impl RemoteKind for ConnectorStaged {
         match (refused, applied.transient.pause.and_then(|pause| pause.left(now))) {
             (Some(refused), _) => between(now, refused.until).min(interval),
             (None, Some(pause)) => pause,
-            (None, None) => reconciler.pause(error),
+            (None, None) => {
+                let needless_until = applied.persisted.operation.as_ref().and_then(decide::needless_until);
+                reconciler.pause(remote, error, needless_until)
+            }
         }
     }
 

@@ -27,7 +27,9 @@ mod sent;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::between;
 use connect_api::ApiError;
+use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
@@ -251,7 +253,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
             Observing::Done(observed) => observed,
             Observing::Pending => return Ok(Next::Again(None)),
             Observing::Failed(identity, error) => {
-                let pause = self.pause(&error);
+                let pause = self.pause(remote, &error, None);
                 let condition = problem::condition(&error, &K::remote_identity(&identity).project_key);
                 self.report_outage(&identity, condition).await?;
                 return Ok(Next::Again(Some(pause)));
@@ -343,10 +345,14 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         (self.generation(), object::request(&*self.object, names::REDEPLOY_REQUESTED_AT))
     }
 
-    /// Pauses the calls of this resource, longer with each failure; returns for how long.
-    pub(super) fn pause(&mut self, error: &ApiError) -> Duration {
-        let asked = self.asked_for();
-        self.cache.backoff.failed(asked, error, self.context.clock.now())
+    /// Pauses the calls of this resource, longer with each failure; returns for how long. `needless_until`: no
+    /// observation before that time leads to anything.
+    pub(super) fn pause(&mut self, remote: &Remote, error: &ApiError, needless_until: Option<Timestamp>) -> Duration {
+        let (asked, now) = (self.asked_for(), self.context.clock.now());
+        // No reconcile uses what is observed during the pause; the one that follows sets the rate again.
+        remote.calm(self.object_ref, self.object.interval());
+        let needless = needless_until.map_or(Duration::ZERO, |until| between(now, until));
+        self.cache.backoff.failed(asked, error, needless, now)
     }
 
     /// The reason of the Ready condition.

@@ -55,6 +55,12 @@ impl Remote {
         self.change_for(Some(object_ref), |state| state.view.watch(object_ref, id, pace, now, &mut state.jitter));
     }
 
+    /// Polls what is polled for `object_ref` only once in each interval, until the next [`Remote::watch`].
+    pub fn calm(&self, object_ref: &ObjectRef, interval: Duration) {
+        let now = self.clock.now();
+        self.change_for(Some(object_ref), |state| state.view.calm(object_ref, interval, now, &mut state.jitter));
+    }
+
     /// An observation of `id` between these times from now enqueues `object_ref` even if it does not differ.
     pub fn report_between(&self, object_ref: &ObjectRef, id: &str, times: (Duration, Duration)) {
         let now = self.clock.now();

@@ -83,6 +83,12 @@ impl Entry {
         matches!(self.pace, Some(PollRate::Busy { .. })) || (self.pending.is_some() && self.fingerprint.is_some())
     }
 
+    fn set_pace(&mut self, pace: PollRate, now: Timestamp, jitter: &mut Jitter) {
+        if self.pace.replace(pace) != Some(pace) && self.failures == 0 {
+            self.schedule(now, jitter);
+        }
+    }
+
     fn schedule(&mut self, now: Timestamp, jitter: &mut Jitter) {
         let by_pace = self.pace.map_or(Timestamp::MAX, |pace| pace.next(now, jitter));
         let by_pending = self.pending.unwrap_or(Timestamp::MAX);
@@ -167,9 +173,13 @@ impl View {
         now: Timestamp,
         jitter: &mut Jitter,
     ) {
-        let entry = self.entry(object_ref, id);
-        if entry.pace.replace(pace) != Some(pace) && entry.failures == 0 {
-            entry.schedule(now, jitter);
+        self.entry(object_ref, id).set_pace(pace, now, jitter);
+    }
+
+    /// Polls once in each interval from now on, if anything is polled for the object.
+    pub(super) fn calm(&mut self, object_ref: &ObjectRef, interval: Duration, now: Timestamp, jitter: &mut Jitter) {
+        if let Some(entry) = self.entries.get_mut(object_ref) {
+            entry.set_pace(PollRate::Settled(interval), now, jitter);
         }
     }
 

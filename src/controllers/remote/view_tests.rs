@@ -133,8 +133,27 @@ fn a_backoff_stays_for_another_rate_and_a_report() {
     assert!(due > at(30), "{due}");
     let Watching { view, jitter } = &mut watching;
     view.watch(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, jitter);
+    view.calm(&object_ref(1), Duration::from_mins(1), START, jitter);
     view.report_between(&object_ref(1), &id(1), (SECOND, SECOND), START, jitter);
     assert_eq!(watching.due(), due);
+}
+
+#[test]
+fn what_is_calm_is_polled_at_its_interval_until_it_is_watched_again() {
+    let mut watching = Watching::new();
+    let Watching { view, jitter } = &mut watching;
+    let busy = PollRate::Busy { since: START };
+    view.watch(&object_ref(1), &id(1), busy, START, jitter);
+    view.calm(&object_ref(1), Duration::from_mins(5), START, jitter);
+    view.calm(&object_ref(2), Duration::from_mins(5), START, jitter);
+    assert_eq!(view.due(&object_ref(2)), None, "what is not polled stays so");
+    assert!(watching.due() >= at(300), "{}", watching.due());
+    assert_eq!(watching.take(8, 8), None);
+    assert_eq!(watching.due(), at(8), "a reconcile is served at once");
+    assert!(watching.observe(&saw(1, 8)));
+    assert!(watching.due() >= at(308), "{}", watching.due());
+    watching.view.watch(&object_ref(1), &id(1), busy, at(8), &mut watching.jitter);
+    assert_eq!(watching.due(), at(11));
 }
 
 #[test]

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use clock::between;
+
 use crate::checks::{CheckShape, stored};
 use crate::history::{Reading, Shape};
+use crate::interceptor::Callee;
 use crate::replay::simulate;
-use crate::simulation::Simulation;
+use crate::simulation::{Armed, Outage, Simulation};
 use crate::staged::Plan;
 use crate::users::RESOURCES;
 
@@ -63,4 +66,39 @@ fn what_has_settled_is_polled_at_its_interval_and_writes_nothing() {
         |name: &String| searched.contains(&name.as_str()) || reads.iter().any(|(read, _)| name.starts_with(read));
     let others: Vec<_> = calls().filter(|name| !known(name)).collect();
     assert!(others.is_empty(), "nothing else is read: {others:?}");
+}
+
+/// Until the next DELETE is due, nothing that the remote shows is of use, so nothing reads it: neither the poller, which
+/// polled a busy deployment every few seconds before, nor a reconcile that is early.
+#[test]
+fn each_repeated_delete_costs_one_read_and_one_probe() {
+    for (case, outage) in [("it arrived", Outage::LostBack), ("it never arrives", Outage::LostThere)] {
+        let (simulation, calls) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
+            simulation.start(0, 0);
+            simulation.write(RESOURCES[0], Shape::default());
+            simulation.settle(Duration::ZERO, 0).await.expect("it settles");
+            simulation.logging = true;
+            let lost = Armed { place: Callee::Remote, changes: true, skip: 0, trouble: outage };
+            simulation.armed.extend(vec![lost; 5]);
+            simulation.delete(RESOURCES[0]);
+            let deleted = simulation.now();
+            let mut calls = Vec::new();
+            while !simulation.armed.is_empty() {
+                assert!(between(deleted, simulation.now()) < HOUR, "{case}: {calls:?}");
+                simulation.calls.clear();
+                simulation.rest().await;
+                let remote = simulation.calls.iter().filter_map(|(name, _)| name.split(' ').next());
+                let remote = remote.filter(|name| ["list", "get", "undeploy"].contains(name));
+                calls.extend(remote.map(|name| (name.to_owned(), simulation.now())));
+                simulation.pass(Duration::from_millis(250)).await;
+            }
+            calls
+        });
+        let log = simulation.log.join("\n");
+        // The first one shows that the deployment is busy, if it arrived: until it is gone, it is polled.
+        let second = calls.iter().filter(|(name, _)| name == "undeploy").nth(1).expect("it is sent again").1;
+        let repeated: Vec<&str> = calls.iter().filter(|(_, at)| *at >= second).map(|(name, _)| name.as_str()).collect();
+        let expected = ["get", "undeploy", "list"].repeat(3);
+        assert_eq!(repeated, [expected.as_slice(), &["get", "undeploy"]].concat(), "{case}: {calls:?}\n{log}");
+    }
 }

@@ -26,6 +26,7 @@ use jiff::Timestamp;
 pub use answer::{Accepted, AppliedResponse, Response, apply_response};
 pub use idle::{changed_by_others, not_applied};
 pub use retained::holds;
+pub use taking_down::needless_until;
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
 use crate::controllers::operations;

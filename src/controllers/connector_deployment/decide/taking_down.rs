@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use clock::later;
+use jiff::Timestamp;
+
 use super::super::persisted::{ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase};
 use super::input::forget_digest;
-use super::{CallKind, Cause, Decision, Input, Outcome, TOO_LONG};
+use super::{CallKind, Cause, Decision, Input, LAG, LIMIT, Outcome, TOO_LONG};
 use crate::controllers::operations::{left, pace, repeat_after};
 
 /// Which of the two rows applies.
@@ -20,6 +23,19 @@ pub(super) struct Purpose {
 /// The resource is being deleted.
 pub(super) const UNDEPLOY: Purpose =
     Purpose { kind: OperationType::Undeploy, call: |id| CallKind::Undeploy { id }, cause: None };
+
+/// Returns until when no observation leads to a call or to the end of an operation; `None`: the next one may. After the
+/// response to a DELETE was lost, absence proves nothing: the DELETE is sent again, or, if a create follows, rule 5 holds.
+#[must_use]
+pub fn needless_until(operation: &Operation) -> Option<Timestamp> {
+    let again = repeat_after(operation.attempt);
+    let pause = match (operation.kind, operation.state) {
+        (OperationType::Undeploy, OperationState::Planned) => again,
+        (OperationType::Recreate, OperationState::Planned) => again.min(LAG + LIMIT),
+        _ => return None,
+    };
+    Some(later(operation.started_at, pause))
+}
 
 /// The deployment still exists.
 pub(super) fn present(input: &Input<'_>, id: &str, observed: &ObservedDeployment, purpose: &Purpose) -> Decision {

@@ -212,10 +212,13 @@ impl Deployment<'_> {
             let asked = done.error.as_ref().and_then(|error| error.retry_after);
             return LOST_AGAIN.max(asked.unwrap_or_default());
         }
-        let pause = applied.transient.pause.and_then(|pause| pause.left(self.context.clock.now()));
-        match (pause, &done.error) {
+        let now = self.context.clock.now();
+        match (applied.transient.pause.and_then(|pause| pause.left(now)), &done.error) {
             (Some(pause), _) => pause,
-            (None, Some(error)) => self.pause(error),
+            (None, Some(error)) => {
+                let needless_until = applied.persisted.operation.as_ref().and_then(decide::needless_until);
+                self.pause(remote, error, needless_until)
+            }
             (None, None) => Duration::from_secs(5),
         }
     }

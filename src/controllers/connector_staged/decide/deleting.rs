@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use clock::later;
+use jiff::Timestamp;
+
 use super::super::persisted::{
     DeletionPolicy, Observation, ObservedConnector, Operation, OperationType, PersistedState, Phase,
 };
@@ -80,6 +83,14 @@ fn wait(input: &Input<'_>, again: Duration) -> Decision {
 /// Notes the id of a connector that this resource created and whose id was not known.
 fn claim(input: &Input<'_>, observed: &ObservedConnector) -> Decision {
     delete(input, PersistedState { id: Some(observed.id.clone()), ..input.persisted.clone() }, &observed.id)
+}
+
+/// Returns until when no observation leads to a call or to the end of an operation; `None`: the next one may. A DELETE
+/// whose response was lost is sent again, also if the connector is gone.
+#[must_use]
+pub fn needless_until(operation: &Operation) -> Option<Timestamp> {
+    let lost = operation.kind == OperationType::Delete && !operation.accepted;
+    lost.then(|| later(operation.started_at, repeat_after(operation.attempt)))
 }
 
 /// Sends a DELETE, for the first time or again.

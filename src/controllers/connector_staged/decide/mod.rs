@@ -21,6 +21,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use answer::{AppliedResponse, Response, apply_response};
+pub use deleting::needless_until;
 
 use super::persisted::{DeletionPolicy, Observation, Operation, OperationType, PersistedState, Phase};
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};

@@ -1,8 +1,12 @@
 //! The rows *Recreate* of the table: `removedValues: Recreate` removes values by replacing the deployment.
 
-use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, operation, visible, wanting};
+use std::time::Duration;
+
+use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, does, operation, visible, wanting};
 use super::retained::{live, noted, observed, wants, without_b, without_u};
-use crate::controllers::connector_deployment::decide::{Call, CallKind, Outcome, Response, Version, apply_response};
+use crate::controllers::connector_deployment::decide::{
+    Call, CallKind, Outcome, Response, Version, apply_response, needless_until,
+};
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, OperationState, OperationType, Phase,
 };
@@ -105,6 +109,25 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
         ),
     ];
     check(asked, rows);
+}
+
+/// Until then, nothing is observed: a 404 does not count, and the DELETE is not due.
+#[test]
+fn a_lost_delete_is_observed_when_it_is_due_or_when_a_404_counts() {
+    for (attempt, pause, there) in [(1, 6, AGAIN.0), (4, 48, AGAIN.0), (5, 90, Does::Rest), (100, 90, Does::Rest)] {
+        let mut fixture = begun();
+        fixture.operation().state = OperationState::Planned;
+        fixture.operation().attempt = attempt;
+        let until = needless_until(fixture.operation()).expect("it waits for a time");
+        assert_eq!(until, fixture.operation().started_at + Duration::from_secs(pause), "attempt {attempt}");
+        let early = until - Duration::from_millis(1);
+        assert_eq!((does(&fixture.decide_at(early)), does(&fixture.decide_at(until))), (Does::Rest, there));
+        fixture.observation = ABSENT;
+        assert_eq!(fixture.decide_at(early).transient.absent_since, None, "attempt {attempt}");
+        let counts = fixture.decide_at(until).transient.absent_since == Some(until);
+        assert_eq!(counts, pause == 90, "attempt {attempt}");
+    }
+    assert_eq!(needless_until(begun().operation()), None, "the next 404 counts");
 }
 
 #[test]

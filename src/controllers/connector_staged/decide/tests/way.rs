@@ -319,3 +319,25 @@ fn rules_22_and_23_deleting() {
         ("the create has not arrived", Row::of(creating(), deletes(), of_the_first_tag()).at(QUIET_PERIOD), "released"),
     ]);
 }
+
+/// Until then, nothing is read: what is read would only be read again when the call is due.
+#[test]
+fn a_lost_delete_is_observed_when_it_is_due() {
+    let deletes = || Intent { deletion: Some(DeletionPolicy::Delete), ..desired() };
+    let deleting = |attempt| Operation { attempt, from_version: None, ..doing(OperationType::Delete) };
+    let mut rows = Vec::new();
+    for (attempt, pause) in [(1, 6), (2, 12), (3, 24), (100, 300)] {
+        assert_eq!(needless_until(&deleting(attempt)), Some(after(seconds(pause))), "attempt {attempt}");
+        for observed in [None, Some(met())] {
+            let row = |at| Row::of(with(deleting(attempt)), deletes(), observed.clone()).at(at);
+            rows.push(("early", row(seconds(pause - 1)), "Running(Delete)"));
+            rows.push(("due", row(seconds(pause)), "delete again"));
+        }
+    }
+    check(rows);
+    for ends in
+        [Operation { accepted: true, ..deleting(1) }, doing(OperationType::Update), doing(OperationType::Create)]
+    {
+        assert_eq!(needless_until(&ends), None, "{:?} may end with the next observation", ends.kind);
+    }
+}

@@ -17,6 +17,8 @@ use crate::names;
 use super::pending_create::has_begun;
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
+/// Age of an object from which on its id is kept with any outcome.
+const ANNOTATED_AT_AGE: Duration = Duration::from_mins(30);
 /// Minimum age of an outcome before its id is kept in an annotation.
 pub(in crate::controllers) const ANNOTATED_AFTER: Duration = Duration::from_mins(4);
 
@@ -165,13 +167,32 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             // Reads that were wrong about its absence may find the record again.
             self.keep_id(id).await.map_err(|error| (ANNOTATIONS, error))?;
         }
+        let replaces = self.replaces(&before, &status);
         let written = object::write(self.context, &self.api, &*self.object, &before, status, condition).await;
         let written = written.and_then(|written| {
             written.hand_to(|object| {
                 self.wrote(object);
             })
         });
-        written.map_err(|error| (STATUS, error))
+        written.map_err(|error| (STATUS, error))?;
+        self.report_replacement(replaces);
+        Ok(())
+    }
+
+    /// Returns the note of a status that names another record than the one before. If an annotation has the former id, the
+    /// write of that annotation reports it.
+    fn replaces(&self, before: &K::Status, status: &K::Status) -> Option<String> {
+        if self.object.annotations().contains_key(names::REMOTE_ID) {
+            return None;
+        }
+        let (before, id) = (K::record_id(before)?, K::record_id(status)?);
+        (before != id).then(|| K::replacement_note(before, id)).flatten()
+    }
+
+    fn report_replacement(&self, note: Option<String>) {
+        if let Some(note) = note {
+            self.context.report(&*self.object, EventType::Normal, EventReason::Replaced, "Reconcile", &note);
+        }
     }
 
     /// Rule 3: keeps the id where a restored backup has it, once the outcome is [`ANNOTATED_AFTER`] old. The first reconcile of
@@ -189,9 +210,9 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if !self.keep_id(id).await? {
             return Ok(true);
         }
-        if let Some(note) = before.filter(|before| before != id).and_then(|before| K::replacement_note(&before, id)) {
-            self.context.report(&*self.object, EventType::Normal, EventReason::Replaced, "Reconcile", &note);
-        }
+        self.report_replacement(
+            before.filter(|before| before != id).and_then(|before| K::replacement_note(&before, id)),
+        );
         Ok(true)
     }
 
@@ -234,10 +255,14 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(Next::Gone)
     }
 
-    /// Whether the outcome is too new for its annotation: whatever else follows it comes first.
+    /// Whether the outcome is too new for its annotation: whatever else follows it comes first. An old object that changes
+    /// again and again does not wait.
     fn is_recent(&self) -> bool {
+        let now = self.context.clock.now();
         let since = self.object.status().and_then(|status| conditions::ready_since(K::conditions(status)));
-        since.is_none_or(|since| between(since, self.context.clock.now()) < ANNOTATED_AFTER)
+        let created = self.object.creation_timestamp().map(|created| created.0);
+        since.is_none_or(|since| between(since, now) < ANNOTATED_AFTER)
+            && created.is_none_or(|created| between(created, now) < ANNOTATED_AT_AGE)
     }
 
     /// Whether the Ready condition is true.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
+use kube::ResourceExt as _;
 use serde_json::json;
 
 use super::{Leaping, QUIET, QUIET_PERIOD, ready, status};
@@ -34,6 +36,25 @@ async fn rule_05_an_absent_deployment_is_created_again_with_drift_policy_correct
     shop.until_event("Replaced").await;
     assert!(shop.events("Replaced").await[0].contains(&format!("{id} now, in place of {first}")));
     shop.pass(LATE).await;
+    assert_eq!(shop.sent(), [2, 0, 0]);
+}
+
+#[tokio::test]
+async fn rule_05_a_replacement_is_reported_also_while_no_annotation_has_the_former_id() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"drift": {"policy": "Correct"}})).await;
+    let first = shop.finish("Deployed").await;
+    assert!(!first.annotations().contains_key(names::REMOTE_ID), "it is new");
+    let first = status(&first).id.expect("an id");
+    shop.dev.world().remove(&first, shop.dev.now()).unwrap();
+    shop.reconcile_again().await;
+    shop.pass(APART).await;
+    let id = status(&shop.finish("Deployed").await).id.expect("an id");
+    assert_ne!(id, first);
+    shop.until_event("Replaced").await;
+    assert!(shop.events("Replaced").await[0].contains(&format!("{id} now, in place of {first}")));
+    shop.until_annotated().await;
+    assert_eq!(shop.events("Replaced").await.len(), 1);
     assert_eq!(shop.sent(), [2, 0, 0]);
 }
 

@@ -199,6 +199,25 @@ impl Connection {
     }
 }
 
+/// Returns what an error of the API server says, with its causes: that of a connection names neither the certificate nor
+/// the refused port. A refusal has one sentence, and a debug form beside it, which is left out.
+pub(super) fn explain(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        return format!("{} ({})", status.message, status.code);
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let why = next.to_string();
+        // Some errors quote their cause.
+        if !text.contains(&why) {
+            text = format!("{text}: {why}");
+        }
+        cause = next.source();
+    }
+    text
+}
+
 /// Returns the first line of an error: the others may quote the file, which has secrets.
 fn first_line(error: &dyn Error) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()

@@ -9,7 +9,7 @@
 //! are more than [`LARGEST_VALUES`] of values, or if their automata need more than [`MOST_MEMORY`]; of a text, only the
 //! first [`LONGEST_SEARCHED`] are searched. Parts of the same kind do not overlap, and base64 is searched in three
 //! alignments, so that all patterns together have less than 20 times the bytes of the values. Escaped forms need no
-//! patterns: the text is decoded in at most nine ways, and each decoded form is searched once. The automata exist only
+//! patterns: the text is decoded in at most twelve ways, and each decoded form is searched once. The automata exist only
 //! while texts are masked, because many maskers can exist at once.
 
 mod automaton;
@@ -41,9 +41,9 @@ pub const LARGEST_VALUES: usize = 64 << 10;
 /// Maximum memory for the automata of a masker, in bytes, as [`automaton::memory`] estimates it: enough for 30 KB of
 /// values with several parts.
 const MOST_MEMORY: usize = 24 << 20;
-/// How many bytes a text may have for one byte of a value. The longest form has eleven: `\u005cu0061`, which is
-/// `\u0061` in JSON in JSON.
-const LONGEST_ESCAPE: usize = 12;
+/// How many bytes a text may have for one byte of a value. The longest form has 20: `\u005cu0026#x000061;`, which is
+/// `&#x000061;` in JSON in JSON.
+const LONGEST_ESCAPE: usize = 20;
 /// Values with fewer characters are not replaced, because they may be part of ordinary words and the stars would reveal
 /// where. The whole text is omitted instead.
 const SHORTEST_REPLACED: usize = 6;

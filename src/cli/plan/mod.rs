@@ -31,7 +31,7 @@ use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
 use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
-use super::cluster::ClusterOptions;
+use super::cluster::{ClusterOptions, explain};
 use super::completion;
 use super::installs::{self, Install};
 use super::live;
@@ -142,7 +142,7 @@ pub(super) enum PlanError {
     #[error("the cluster cannot be reached: {0}")]
     Cluster(String),
     /// The API server returned an error.
-    #[error("unexpected response of the API server: {0}")]
+    #[error("the API server did not answer as expected: {}", explain(.0))]
     Kubernetes(#[from] kube::Error),
     /// An option for the remote is invalid.
     #[error(transparent)]

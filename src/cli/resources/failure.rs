@@ -1,5 +1,6 @@
 //! Why a command about resources of the cluster failed, in words that name what is missing. Pure.
 
+use crate::cli::cluster::explain;
 use crate::names;
 
 use super::kind::ResourceType;
@@ -47,7 +48,7 @@ pub(in crate::cli) enum Failed {
     )]
     NotInstalled(&'static str),
     /// The API server returned another error, or did not answer.
-    #[error("unexpected response of the API server: {0}")]
+    #[error("the API server did not answer as expected: {}", explain(.0))]
     Kubernetes(#[from] kube::Error),
     /// An object has a value that this version does not know.
     #[error("this version of the program cannot read {0}: {1}")]
@@ -159,7 +160,7 @@ mod tests {
         );
         assert!(refused(403, "list", None).contains("io in all namespaces is missing"));
         assert!(refused(404, "list", None).contains("the cluster has no ConnectorDeployment: install"));
-        assert!(refused(500, "list", None).contains("unexpected response of the API server"));
+        assert!(refused(500, "list", None).contains("the API server did not answer as expected"));
         let status = Status { code: 403, message: "no".to_owned(), ..Status::default() };
         let error = kube::Error::Api(Box::new(status));
         assert_eq!(

@@ -49,7 +49,7 @@ impl Selection {
     /// If an argument is invalid.
     pub(super) fn wanted(&self, types: &[ResourceType]) -> Result<Selected, Failed> {
         let wanted = wanted(&self.resources, self.selector.as_deref(), self.all, types).map_err(Failed::Argument)?;
-        if self.everywhere.given && matches!(wanted, Selected::Named(_)) {
+        if self.everywhere.given && matches!(&wanted, Selected::Named(named) if is_named_everywhere(named)) {
             let why = format!("{NAMED_EVERYWHERE}, --selector or --all");
             return Err(Failed::Argument(why));
         }
@@ -97,6 +97,11 @@ impl Selection {
         }
         Ok(found)
     }
+}
+
+/// Whether a resource is named that each namespace may have.
+pub(super) fn is_named_everywhere(named: &[(ResourceType, String)]) -> bool {
+    named.iter().any(|(resource_type, _)| !resource_type.is_cluster_scoped())
 }
 
 /// Returns what is printed to standard error if nothing was found.

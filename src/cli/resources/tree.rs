@@ -15,7 +15,7 @@ use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Output;
 use super::page::View;
-use super::selection::{Found, NAMED_EVERYWHERE, absent, list, none, read};
+use super::selection::{Found, NAMED_EVERYWHERE, absent, is_named_everywhere, list, none, read};
 
 /// What the command works on; a bare name is a `ConnectorDeployment`.
 const TYPES: [ResourceType; 5] = [
@@ -79,7 +79,7 @@ pub(in crate::cli) async fn tree(args: Tree) -> Result<(), Failed> {
             Selected::Matching { .. } => Vec::new(),
         }
     };
-    if everywhere && !named.is_empty() {
+    if everywhere && is_named_everywhere(&named) {
         return Err(Failed::Argument(NAMED_EVERYWHERE.to_owned()));
     }
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;

@@ -6,7 +6,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::cli::cluster::ClusterOptions;
+use crate::cli::cluster::{ClusterOptions, explain};
 use crate::cli::installs;
 use crate::cli::printing::print;
 use crate::controllers::served_crds;
@@ -62,7 +62,7 @@ pub(in crate::cli) async fn version(args: Version) -> Result<(), Failed> {
 
 async fn cluster(args: &Version, found: &mut Value) -> Result<(), Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
-    let version = client.apiserver_version().await.map_err(|error| Failed::Cluster(error.to_string()))?;
+    let version = client.apiserver_version().await.map_err(|error| Failed::Cluster(explain(&error)))?;
     found["kubernetes"] = json!(version.git_version);
     found["operators"] = known(operators(&client, args.place.namespace.is_some().then_some(namespace.as_str())).await)?;
     found["crds"] = known(crds(&client).await)?;

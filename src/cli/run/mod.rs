@@ -39,7 +39,7 @@ use crate::telemetry::otlp;
 
 use self::leadership::Leadership;
 use self::telemetry::Telemetry;
-use crate::cli::cluster::Connection;
+use crate::cli::cluster::{Connection, explain};
 use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
 /// Pause between two checks for the CRDs while they are missing.
@@ -218,7 +218,7 @@ pub(in crate::cli) async fn run_with(
 ) -> Result<(), RunError> {
     let namespace = args.operator_namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
     let client = connection::client(config, connection::Limits::default())
-        .map_err(|error| RunError::Cluster(error.to_string()))?;
+        .map_err(|error| RunError::Cluster(explain(&error)))?;
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;
@@ -321,7 +321,7 @@ async fn crds_are_served(client: &Client) {
                     reported = missing;
                 }
             }
-            Err(error) => tracing::warn!(%error, "the CRDs cannot be read"),
+            Err(error) => tracing::warn!(error = explain(&error), "the CRDs cannot be read"),
         }
         tokio::time::sleep(CRDS_AGAIN).await;
     }

@@ -49,6 +49,10 @@ async fn commands_know_shared_projects() {
     assert!(tree.contains("Available") && !tree.contains("unused"), "{tree}");
     let tree = printed(sandbox, &["tree", "--all-namespaces"]).await;
     assert!(tree.contains("ClusterConnectProject/unused"), "{tree}");
+    let tree = printed(sandbox, &["tree", "cctp/shared", "--all-namespaces"]).await;
+    assert!(tree.starts_with("ClusterConnectProject/shared") && tree.contains("ConnectorDeployment/tax"), "{tree}");
+    let page = printed(sandbox, &["status", "cctp/shared", "-A"]).await;
+    assert!(page.starts_with("ClusterConnectProject shared\n"), "{page}");
 
     let (code, stdout, stderr) = run(sandbox, &["suspend", "clusterproject/shared"]).await;
     assert!(code == Some(1) && stderr.contains("does not work on a ClusterConnectProject"), "{stdout}{stderr}");

@@ -6,9 +6,11 @@
 
 use std::ops::Range;
 
-/// How many levels of JSON escapes are decoded. A text has at most nine decoded forms: JSON escapes decoded zero, one
-/// and two times, each of them as it is and with URL and form escapes decoded.
+/// How many levels of JSON escapes are decoded. A text has at most twelve decoded forms: JSON escapes decoded zero, one
+/// and two times, each of them as it is, and with URL, form and HTML escapes decoded.
 const UNDONE: usize = 2;
+/// Maximum number of digits of a character in HTML that is decoded.
+const MOST_DIGITS: usize = 6;
 
 /// Decoded bytes, and the range of the original text that each one represents.
 pub(super) struct Reading {
@@ -32,6 +34,9 @@ impl Reading {
             }
             if reading.bytes.contains(&b'+') {
                 visit(&reading.undone(|bytes| percent_escape(bytes, true)));
+            }
+            if reading.bytes.contains(&b'&') {
+                visit(&reading.undone(html_escape));
             }
             visit(&reading);
             if reading.bytes.contains(&b'\\') {
@@ -116,6 +121,29 @@ fn percent_escape(bytes: &[u8], plus: bool) -> Option<(usize, Vec<u8>)> {
         }
         _ => None,
     }
+}
+
+/// Decodes `&amp;`, `&lt;`, `&gt;`, `&quot;`, `&apos;`, and a character by its number of at most [`MOST_DIGITS`] digits
+/// (HTML, section 13.1.4).
+fn html_escape(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
+    const LONGEST: usize = "&#x".len() + MOST_DIGITS + ";".len();
+    if bytes.first() != Some(&b'&') {
+        return None;
+    }
+    let length = bytes.iter().take(LONGEST).position(|byte| *byte == b';')? + 1;
+    let letter = match std::str::from_utf8(&bytes[1..length - 1]).ok()? {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        other => {
+            let number = other.strip_prefix('#')?;
+            let (digits, radix) = number.strip_prefix(['x', 'X']).map_or((number, 10), |digits| (digits, 16));
+            char::from_u32(u32::from_str_radix(digits, radix).ok()?)?
+        }
+    };
+    Some((length, letter.to_string().into_bytes()))
 }
 
 /// Decodes `\n`, `\"`, `\/`, `\u00e9` and surrogate pairs (RFC 8259 section 7).

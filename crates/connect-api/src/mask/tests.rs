@@ -24,6 +24,10 @@ fn values_are_hidden_in_every_spelling() {
         ("in a form", &[secret], "v=pa%22ss%2Fw%C3%B6rd+%26+m%2Bre&x", "v=***&x"),
         ("in a path, small digits", &[secret], "/pa%22ss%2fw%c3%b6rd%20%26%20m%2bre/x", "/***/x"),
         ("in a path, digits of both cases", &[secret], "/pa%22ss%2fw%C3%b6rd%20%26%20m+re/x", "/***/x"),
+        ("in HTML", &[secret], "<p>pa&quot;ss/w&#246;rd &amp; m+re</p>", "<p>***</p>"),
+        ("in HTML, by numbers", &[secret], "pa&#x22;ss&#47;w&#xF6;rd &#x000026; m&#43;re", "***"),
+        ("in HTML in JSON", &[secret], r#""pa\u0026quot;ss/w\u00f6rd \u0026amp; m+re""#, "\"***\""),
+        ("no character of HTML", &[secret], "a &b; &#xffffff; & c", "a &b; &#xffffff; & c"),
         ("beyond the first plane", &["key\u{1f511}\u{1f511}key"], r#""key\ud83d\udd11\uD83D\uDD11key""#, "\"***\""),
         ("in base64", &["canary-value"], "Y2FuYXJ5LXZhbHVl", "***"),
         ("in base64 behind one byte", &["canary-value"], "<eGNhbmFyeS12YWx1ZQ==>", "<***>"),
@@ -194,11 +198,13 @@ fn form(secret: &str, form: usize) -> String {
         8 => escaped(secret).replace('+', "%20"),
         9..=11 => STANDARD.encode(behind(form - 9)),
         12..=14 => URL_SAFE.encode(behind(form - 12)),
+        15 => secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;"),
+        16 => secret.chars().map(|letter| format!("&#{};", u32::from(letter))).collect::<Vec<_>>().concat(),
         _ => STANDARD.encode(secret),
     }
 }
 
-const FORMS: usize = 16;
+const FORMS: usize = 18;
 
 /// Returns a value that contains a secret in some structure.
 fn holder(secret: &str, holder: usize) -> String {

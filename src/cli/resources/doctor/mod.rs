@@ -30,7 +30,7 @@ use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Data;
 use super::selection::{list, read};
-use crate::cli::cluster::{AllNamespaces, ClusterOptions};
+use crate::cli::cluster::{AllNamespaces, ClusterOptions, explain};
 use crate::cli::completion;
 use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
@@ -86,7 +86,7 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let namespace = (!args.everywhere.given).then_some(namespace.as_str());
     let clock = Clock::system();
     let before = clock.now();
-    let server = server_time(&client).await.map_err(|error| Failed::Cluster(error.to_string()))?;
+    let server = server_time(&client).await.map_err(|error| Failed::Cluster(explain(&error)))?;
     let after = clock.now();
     let mut findings = vec![crds(&served_crds::missing(&client).await?), clock::finding(server, (before, after))];
     let your = "Your permissions";

@@ -50,7 +50,8 @@ async fn commands_know_shared_projects() {
     let tree = printed(sandbox, &["tree", "--all-namespaces"]).await;
     assert!(tree.contains("ClusterConnectProject/unused"), "{tree}");
     let tree = printed(sandbox, &["tree", "cctp/shared", "--all-namespaces"]).await;
-    assert!(tree.starts_with("ClusterConnectProject/shared") && tree.contains("ConnectorDeployment/tax"), "{tree}");
+    let users = tree.contains("ClusterConnectProject/shared") && tree.contains("ConnectorDeployment/tax");
+    assert!(users && !tree.contains("unused"), "{tree}");
     let page = printed(sandbox, &["status", "cctp/shared", "-A"]).await;
     assert!(page.starts_with("ClusterConnectProject shared\n"), "{page}");
 

@@ -111,7 +111,7 @@ reasons! {
     ProjectNotAllowed, Stalled, "The namespace may not use the ClusterConnectProject in `spec.projectRef`, or this install does not support ClusterConnectProjects: see the message. Nothing is read or sent, even if the resource is deleted. Have the namespace added to `spec.allowedNamespaces` of the project, or set its labels, and the operator continues within seconds; to delete the resource and keep what it deployed, set `deletionPolicy: Orphan`.";
     ProjectNotReady, Waiting, "The project in `spec.projectRef` cannot be used: see its own conditions.";
     CredentialsNotKept, Waiting, "The operator cannot keep the copy of the credentials with which it deletes deployments when the namespace is deleted: grant the rights that the message names. Everything else continues.";
-    ServiceUnavailable, Waiting, "The Connect API does not respond, or reports an internal error: the operator retries with exponential backoff.";
+    ServiceUnavailable, Waiting, "The Connect API does not respond, reports an internal error, or misses a deployment that it had: the operator retries with exponential backoff.";
     Throttled, Waiting, "The Connect API asked for a pause: the operator continues after it.";
     TakesTooLong, Waiting, "The operation did not end within 30 minutes, or the deployment stays in `Draft`: the operator keeps polling. Check the deployment in the Merchant Center, or request a redeploy.";
     UndeployFailed, Waiting, "Undeploying failed: the operator retries with exponential backoff. To delete this resource and keep the deployment, set `deletionPolicy: Orphan`.";

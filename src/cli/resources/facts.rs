@@ -37,7 +37,8 @@ fn deployment(object: &ConnectorDeployment, view: &View<'_>, lines: &mut Lines) 
     lines.add("Wanted", wanted(object));
     if let Some(key) = &status.key {
         let id = status.id.as_deref().map(|id| format!(" (id {id})")).unwrap_or_default();
-        let state = status.deployment_status.as_deref().unwrap_or("not created");
+        let absent = if status.id.is_some() { "not found" } else { "not created" };
+        let state = status.deployment_status.as_deref().unwrap_or(absent);
         let version = status.version.map(|version| format!(" version {version}")).unwrap_or_default();
         let place = status.remote.as_ref().map(|remote| format!(" in project {}", remote.project_key));
         let region = status.region.as_deref().map(|region| format!(", region {region}")).unwrap_or_default();

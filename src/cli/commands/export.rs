@@ -3,7 +3,7 @@
 //! Applying the manifests changes nothing at the remote: the resources only observe, their Secrets have no keys, and a
 //! resource that is switched to `managementPolicy: Full` waits for its values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clap_complete::engine::ArgValueCandidates;
@@ -32,7 +32,8 @@ Examples:
 ///
 /// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
 /// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
-/// remote.
+/// remote. A ConnectorDeployment has the name of the resource that is given, otherwise one made from the key: shop_tax
+/// becomes shop-tax. The Secret always has the latter.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {
@@ -50,6 +51,8 @@ pub(super) struct Export {
 /// Writes the manifests; reports on standard error the deployments that cannot be exported.
 pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
     let (keys, project) = keys(&arguments.keys, arguments.project, RecordType::Deployment).await?;
+    let resources = arguments.keys.iter().filter_map(|word| word.split_once('/'));
+    let names = keys.iter().cloned().zip(resources.map(|(_, name)| name.to_owned())).collect();
     let (client, known) = project.client_and_manifest().await?;
     let found = read("deployments", paging::deployments(&client), None).await?;
     let found = match with_keys(found, &keys, |deployment| deployment.key.as_ref()) {
@@ -57,13 +60,18 @@ pub(super) async fn run(arguments: Export) -> Result<(), Failed> {
         Err(key) => return Err(super::absent(&client, Selector::Key(key), &project.options()).await),
     };
     let found: Vec<&Deployment> = found.iter().map(Arc::as_ref).collect();
-    let (manifests, left_out) = manifests(&known, &found);
+    let (manifests, left_out) = manifests(&known, &found, &names);
     report_skipped("deployment", &left_out);
     arguments.target.write(&manifests)
 }
 
-/// Returns the manifests, and the ids of deployments that cannot be exported.
-pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Value>, Vec<String>) {
+/// Returns the manifests, and the ids of deployments that cannot be exported. `names`: those of resources that exist, by
+/// key. A Secret is not named after these, because the Secret of that name may have other keys.
+pub(super) fn manifests(
+    project: &Known,
+    deployments: &[&Deployment],
+    names: &BTreeMap<String, String>,
+) -> (Vec<Value>, Vec<String>) {
     let mut manifests: Vec<Value> = project.manifest.iter().cloned().collect();
     let (mut taken, mut left_out) = (BTreeSet::new(), Vec::new());
     for deployment in deployments {
@@ -79,7 +87,7 @@ pub(super) fn manifests(project: &Known, deployments: &[&Deployment]) -> (Vec<Va
         manifests.push(json!({
             "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
             "kind": "ConnectorDeployment",
-            "metadata": {"name": name},
+            "metadata": {"name": names.get(key).unwrap_or(&name)},
             "spec": spec,
         }));
     }
@@ -204,13 +212,14 @@ mod tests {
     #[test]
     fn a_shared_project_is_named_with_its_kind() {
         let reference = crate::cli::resources::project_argument("clusterproject/shop").expect("a project");
-        let (manifests, _) = manifests(&Known { reference, manifest: None }, &[&deployment(&json!({}))]);
+        let (manifests, _) =
+            manifests(&Known { reference, manifest: None }, &[&deployment(&json!({}))], &BTreeMap::new());
         assert_eq!(manifests[1]["spec"]["projectRef"], json!({"kind": "ClusterConnectProject", "name": "shop"}));
     }
 
     #[test]
     fn a_deployment_becomes_a_manifest_that_only_observes_and_a_secret_without_keys() {
-        let (manifests, left_out) = manifests(&known(), &[&deployment(&json!({}))]);
+        let (manifests, left_out) = manifests(&known(), &[&deployment(&json!({}))], &BTreeMap::new());
         assert!(left_out.is_empty());
         assert_eq!(manifests[0], json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop-tax"}}));
         assert_eq!(
@@ -232,13 +241,21 @@ mod tests {
     }
 
     #[test]
+    fn a_resource_that_exists_keeps_its_name_and_its_secret() {
+        let names = BTreeMap::from([("Shop_Tax".to_owned(), "tax".to_owned())]);
+        let (manifests, _) = manifests(&known(), &[&deployment(&json!({}))], &names);
+        let names: Vec<_> = manifests.iter().map(|it| &it["metadata"]["name"]).collect();
+        assert_eq!(names, ["shop-tax", "tax"]);
+    }
+
+    #[test]
     fn previews_jobs_and_global_values_are_exported() {
         let record = deployment(&json!({
             "type": "preview", "connector": {"id": "9", "version": 1},
             "applications": [{"id": "2", "applicationName": "job", "schedule": "0 5 * * *"}],
             "globalConfiguration": {"securedConfiguration": [{"key": "SIGN", "value": "x"}]},
         }));
-        let (manifests, _) = manifests(&known(), &[&record]);
+        let (manifests, _) = manifests(&known(), &[&record], &BTreeMap::new());
         let spec = &manifests[1]["spec"];
         assert_eq!(spec["connector"], json!({"id": "9", "staged": true}));
         assert_eq!(spec["configurations"], json!([{"applicationName": "job", "schedule": "0 5 * * *"}]));
@@ -261,7 +278,7 @@ mod tests {
             ("none", Value::Null, None),
         ] {
             let record = deployment(&json!({"applications": [{"applicationName": "events", "retryPolicy": shown}]}));
-            let (manifests, _) = manifests(&known(), &[&record]);
+            let (manifests, _) = manifests(&known(), &[&record], &BTreeMap::new());
             let found = manifests[0]["spec"]["configurations"][0].get("retryPolicy").cloned();
             assert_eq!(found, expected, "{case}");
         }
@@ -273,7 +290,7 @@ mod tests {
         let records: Vec<_> = keys.iter().map(|key| deployment(&json!({"key": key, "applications": []}))).collect();
         let without = deployment(&json!({"id": "77", "key": null}));
         let all: Vec<_> = records.iter().chain([&without]).collect();
-        let (manifests, left_out) = manifests(&known(), &all);
+        let (manifests, left_out) = manifests(&known(), &all, &BTreeMap::new());
         assert_eq!(left_out, ["77"]);
         let names: Vec<_> =
             manifests.iter().map(|manifest| manifest["metadata"]["name"].as_str().expect("a name")).collect();

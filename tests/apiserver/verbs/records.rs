@@ -18,7 +18,6 @@ async fn a_resource_names_its_record_and_its_project() {
         (&["deployments", "get", "deployment/tax"][..], &["deployments", "get", &key][..]),
         (&["deployments", "get", "cdep/tax", "-o", "json"], &["deployments", "get", &key, "-o", "json"]),
         (&["deployments", "logs", "deployment/tax"], &["deployments", "logs", &key]),
-        (&["deployments", "export", "deployment/tax"], &["deployments", "export", &key]),
         (&["connectors", "get", "deployment/tax"], &["connectors", "get", "demo-connector"]),
         (&["staged", "get", "staged/demo-staged"], &["staged", "get", "demo-staged"]),
         (&["staged", "export", "cst/demo-staged"], &["staged", "export", "demo-staged"]),
@@ -26,6 +25,10 @@ async fn a_resource_names_its_record_and_its_project() {
         let expected = printed(sandbox, &[of_key, &["--project", "shop"]].concat()).await;
         assert_eq!(printed(sandbox, of_resource).await, expected, "{of_resource:?}");
     }
+
+    // Its name is that of the resource, not one that is made from the key.
+    let exported = printed(sandbox, &["deployments", "export", "deployment/tax"]).await;
+    assert!(exported.contains("  name: tax\n") && exported.contains(&format!("key: {key}")), "{exported}");
 
     let mut other = with_spec(shop.deployment(), &json!({"projectRef": {"name": "other"}}));
     other["metadata"]["name"] = json!("other");
@@ -40,6 +43,12 @@ async fn a_resource_names_its_record_and_its_project() {
             &["deployments", "get", "deployment/tax", "--project", "shop"],
             "deployment/tax names its project: leave out --project",
         ),
+        (
+            "a second resource for it",
+            &["adopt", &key, "--project", "shop", "--apply"],
+            "deployment/tax is for this deployment already, so nothing is applied; to have it managed: ",
+        ),
+        ("a resource instead of a key", &["adopt", "deployment/tax", "--project", "shop"], "is no key of a deployment"),
         ("a key, too", &["deployments", "export", "deployment/tax", &key], "but not both"),
         (
             "two projects",

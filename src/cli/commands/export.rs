@@ -32,8 +32,8 @@ Examples:
 ///
 /// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
 /// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
-/// remote. A ConnectorDeployment has the name of the resource that is given, otherwise one made from the key: shop_tax
-/// becomes shop-tax. The Secret always has the latter.
+/// remote. A ConnectorDeployment has the name of the resource that is given, otherwise one made from the key: `shop_tax`
+/// becomes `shop-tax`. The Secret always has the latter.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {

@@ -218,9 +218,9 @@ pub(super) fn explain(error: &kube::Error) -> String {
     text
 }
 
-/// Returns the first line of an error: the others may quote the file, which has secrets.
+/// Returns the first line of an error: the others may quote the file, which has secrets. kube quotes a path twice.
 fn first_line(error: &dyn Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
+    error.to_string().lines().next().unwrap_or_default().replace("'\"", "'").replace("\"'", "'")
 }
 
 /// Variable that every pod has (Kubernetes: accessing the API from a pod).

@@ -132,7 +132,7 @@ reasons! {
     PreviewRefused, Stalled, "The service refused the permission to deploy this tag as a preview: read `status.previewableReport`, and name another tag, or request the permission again with `connect-operator redeploy`.";
     RepositoryInvalid, Stalled, "The repository cannot be reached, has no such tag, or its connect.yaml is missing or invalid: see the message. The operator retries after ten minutes at the earliest, or at once if you change the spec or request a redeploy.";
     CannotBeChanged, Stalled, "The spec asks for a change that no update can make: the message names it. Revert it, or create another connector.";
-    ConfigurationInvalid, Stalled, "A value or a name is invalid: see the message.";
+    ConfigurationInvalid, Stalled, "A value or a name is invalid: correct what the message names. The operator then continues by itself.";
     RequestRejected, Stalled, "The Connect API refused the request: see the message.";
     KeyTaken, Stalled, "A deployment or staged connector with this key exists, and this resource did not create it: choose another key, or set `adoptionPolicy: Adopt` to manage it from now on.";
     KeyConflict, Stalled, "Another resource of this kind, which the message names, has this key in the same remote project: delete one of the two, or create one of them again with another `spec.key`. The operator then continues by itself.";

@@ -68,6 +68,10 @@ pub fn of_host(field: &str, refused: &UrlRefused, list: HostList) -> String {
     };
     // The running list is not shown: it may name hosts that are no business of the tenants.
     let remedy = refused.pattern().map(|pattern| {
+        if allows(default, pattern) {
+            // So the operator has another list.
+            return format!(". The list is {flag} ({value} of the chart)");
+        }
         format!(
             ". If the operator has the default list, start it with {flag} '{default},{pattern}' ({value} of the chart); if \
              it has another one, add to that"
@@ -76,9 +80,28 @@ pub fn of_host(field: &str, refused: &UrlRefused, list: HostList) -> String {
     format!("{field}: {refused}{}", remedy.unwrap_or_default())
 }
 
+/// Returns whether a list of hosts allows the URLs of a pattern of one host.
+fn allows(list: &str, pattern: &str) -> bool {
+    let url = if pattern.starts_with("http://") { pattern.to_owned() } else { format!("https://{pattern}") };
+    AllowedHosts::parse(list.split(',')).is_ok_and(|hosts| hosts.endpoint(&url).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_of_the_default_list_is_not_suggested_beside_that_list() {
+        let other = AllowedHosts::parse(["gateway.example"]).expect("a pattern");
+        for (case, url, list, flag) in [
+            ("the API", "https://connect.us-east-2.aws.commercetools.com", HostList::Api, "--allowed-api-hosts"),
+            ("a frontend", "https://shop-example.frontastic.live", HostList::Action, "--allowed-action-hosts"),
+        ] {
+            let refused = other.endpoint(url).expect_err(case);
+            let message = of_host("apiUrl", &refused, list);
+            assert!(!message.contains("default list") && message.contains(flag), "{case}: {message}");
+        }
+    }
 
     #[test]
     fn a_host_that_is_not_allowed_names_the_option_and_a_wrong_url_does_not() {

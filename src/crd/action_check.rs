@@ -19,7 +19,7 @@ pub const DEFAULT_CHECK_INTERVAL: Duration = Duration::from_mins(5);
 /// Time limit for an answer of an `ActionCheck` without `timeout`.
 pub const DEFAULT_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The action to call, how to call it, and the expected answer.
+/// The action to call, how to call it, and the expected response.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "connect-operator.io",
@@ -90,7 +90,7 @@ pub struct ActionCheckSpec {
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub headers_from: Vec<HeaderFrom>,
-    /// Expected answer. Default: any status from 200 to 299, and a JSON body.
+    /// Expected response. Default: any status from 200 to 299, and a body that is JSON or empty.
     #[serde(default, skip_serializing_if = "is_default")]
     pub expect: Expectation,
     /// ConnectorDeployment after which to check: the action is called each time that it was applied, and not before.
@@ -100,7 +100,7 @@ pub struct ActionCheckSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub interval: Option<String>,
-    /// Time limit for the answer, from opening the connection to the end of the body; 1s to 30s. Default: 10s.
+    /// Time limit for the response, from opening the connection to the end of the body; 1s to 30s. Default: 10s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
     pub timeout: Option<String>,
@@ -187,8 +187,8 @@ pub struct After {
 pub struct ActionCheckStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the check. Always present: Ready (the action answered as expected). Present only while true:
-    /// Reconciling (the operator is working or waiting), Stalled (a user must act) and Suspended (spec.suspend is set).
+    /// Conditions of the check. Always present: Ready (the action responded as expected) and Suspended (spec.suspend is
+    /// set). Present only while true: Reconciling (the operator is working or waiting) and Stalled (a user must act).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -197,10 +197,10 @@ pub struct ActionCheckStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub controller: Option<String>,
-    /// HTTP status of the last answer. Absent if there was none.
+    /// HTTP status of the last response. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// Time that the last answer took, to the end of its body, in milliseconds.
+    /// Time that the last response took, to the end of its body, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<i64>,
     /// Time at which the last call was about to be sent.
@@ -213,8 +213,8 @@ pub struct ActionCheckStatus {
     /// Trigger of the last call: POST and PUT are not sent again for the same trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_for: Option<CheckedFor>,
-    /// Result of the last call. Sent: it is in progress, or the operator ended before the answer arrived. NotSent:
-    /// nothing was sent. Passed: the answer was as expected. Failed: it was not, or no answer arrived in time.
+    /// Result of the last call. Sent: it is in progress, or the operator ended before the response arrived.
+    /// NotSent: nothing was sent. Passed: the response was as expected. Failed: it was not, or none arrived in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CheckOutcome>,
 }
@@ -262,13 +262,13 @@ pub struct CheckedFor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(transform = schema::leave_description_to_the_field)]
 pub enum CheckOutcome {
-    /// The call may have been sent; its answer is not known.
+    /// The call may have been sent; its response is not known.
     Sent,
     /// Nothing was sent.
     NotSent,
-    /// The answer was as expected.
+    /// The response was as expected.
     Passed,
-    /// The answer was not as expected, or none arrived in time.
+    /// The response was not as expected, or none arrived in time.
     Failed,
 }
 

@@ -1,11 +1,11 @@
-//! The expected answer of an `ActionCheck`: its status, and assertions on its headers and body.
+//! The expected response of an `ActionCheck`: its status, and assertions on its headers and body.
 
 use kube::KubeSchema;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// The expected answer: everything listed here must hold.
+/// The expected response: everything listed here must hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Expectation {
@@ -13,19 +13,19 @@ pub struct Expectation {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 599))]
     pub status: Option<u16>,
-    /// Assertions on headers of the answer; 16 at most.
+    /// Assertions on headers of the response; 16 at most. Each has exactly one of exists, equals and matches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub headers: Vec<HeaderAssertion>,
-    /// Assertions on the JSON body of the answer; 16 at most.
+    /// Assertions on the JSON body of the response; 16 at most. Each has exactly one of exists, equals and matches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub body: Vec<BodyAssertion>,
 }
 
-/// An assertion on one header of the answer. Give exactly one of exists, equals and matches.
+/// An assertion on one header of the response. Give exactly one of exists, equals and matches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.exists), has(self.equals), has(self.matches)].filter(given, given).size() == 1")
@@ -34,7 +34,7 @@ pub struct HeaderAssertion {
     /// Name of the header; case does not matter. Example: Cache-Control.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"))]
     pub name: String,
-    /// Whether the answer must have the header. false: it must not have it.
+    /// Whether the response must have the header. false: it must not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
     /// Expected value of the whole header. If the header occurs several times, its values are joined with a comma and
@@ -56,7 +56,8 @@ pub struct BodyAssertion {
     /// JSONPath (RFC 9535) that selects the values; 512 characters at most. Example: $.lineItems[0].sku.
     #[schemars(length(min = 1, max = 512), regex(pattern = r"^\$"))]
     pub json_path: String,
-    /// Whether the path must select at least one value. false: it must select none.
+    /// Whether the path must select at least one value. false: it must select none. Exactly one of exists, equals and
+    /// matches is required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
     /// Expected value: a string of 1024 characters at most, a number or a boolean. The path must select at least one

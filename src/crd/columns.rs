@@ -53,7 +53,7 @@ const AGE: Column = Column::of("date", "Age", ".metadata.creationTimestamp", "Ti
 pub(super) const PROJECT: &[Column] = &[
     Column::text("Project", ".spec.projectKey", "Key of the project"),
     Column::text("Region", ".spec.region", "Region of the project"),
-    Column::ready("Whether the project answers with these credentials"),
+    Column::ready("Whether the project responds with these credentials"),
     REASON,
     Column::of(
         "integer",
@@ -107,8 +107,8 @@ pub(super) const STAGED: &[Column] = &[
 pub(super) const CHECK: &[Column] = &[
     Column::text("Action", ".spec.action.name", "Name of the action"),
     Column::text("Method", ".spec.method", "GET, POST or PUT"),
-    Column::of("integer", "HTTP", ".status.httpStatus", "HTTP status of the last answer"),
-    Column::ready("Whether the action answered as expected"),
+    Column::of("integer", "HTTP", ".status.httpStatus", "HTTP status of the last response"),
+    Column::ready("Whether the action responded as expected"),
     REASON,
     Column::of("date", "Last", ".status.checkedAt", "Time since the last call"),
     AGE,

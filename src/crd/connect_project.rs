@@ -40,19 +40,16 @@ pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.projectKey == oldSelf.projectKey")
-    .message("projectKey cannot be changed, because deployments exist in that project: set it back, or create \
-        another ConnectProject")
+    .message("projectKey is immutable: set it back, or create another project object")
     .field_path(".projectKey"))]
 #[x_kube(validation = Rule::new("self.region == oldSelf.region")
-    .message("region cannot be changed, because deployments exist in that project: set it back, or create another \
-        ConnectProject")
+    .message("region is immutable: set it back, or create another project object")
     .field_path(".region"))]
 #[x_kube(validation = Rule::new("self.region.contains('.')").message(schema::REGION_MESSAGE).field_path(".region"))]
 #[x_kube(validation = Rule::new(
     "(has(self.apiUrl) ? self.apiUrl : 'https://connect.' + self.region + '.commercetools.com') == \
      (has(oldSelf.apiUrl) ? oldSelf.apiUrl : 'https://connect.' + oldSelf.region + '.commercetools.com')")
-    .message("apiUrl cannot be added, changed or removed, because deployments exist at that address: set it back, \
-        or create another ConnectProject"))]
+    .message("apiUrl is immutable, and can be neither added nor removed: set it back, or create another project object"))]
 pub struct ConnectProjectSpec {
     /// Key of the project: 2 to 36 letters, digits, underscores and hyphens. Immutable. Example: my-shop.
     #[schemars(length(min = 2, max = 36), regex(pattern = schema::KEY_PATTERN))]
@@ -241,7 +238,7 @@ impl RegistryMirror {
 pub struct ConnectProjectStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
-    /// Conditions of the project. Always present: Ready (the project answers with these credentials). Present only
+    /// Conditions of the project. Always present: Ready (the project responds with these credentials). Present only
     /// while true: Reconciling (the operator is working or waiting) and Stalled (a user must act). With spec.registry:
     /// RegistryMirrored (the Connector objects match the registry), which does not affect Ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -342,7 +342,7 @@ pub struct Operation {
     /// Type of the operation: Create, Redeploy, Undeploy or Recreate.
     #[serde(rename = "type")]
     pub operation_type: OperationType,
-    /// State of the operation. Planned: the call is about to be sent, or was sent without a known answer. Accepted: the
+    /// State of the operation. Planned: the call is about to be sent, or was sent without a known response. Accepted: the
     /// remote accepted it.
     pub state: OperationState,
     /// Number of attempts to send the call, counted from 1. It is incremented before each attempt.
@@ -397,7 +397,7 @@ pub enum OperationType {
 /// Known progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OperationState {
-    /// The call is about to be sent, or was sent without a known answer.
+    /// The call is about to be sent, or was sent without a known response.
     Planned,
     /// The remote accepted the call.
     Accepted,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
+use connect_api::model::Deployment;
 use connect_api::{ConnectApi as _, Selector};
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
@@ -14,12 +15,13 @@ use super::export::manifests;
 use super::manifests::Target;
 use super::project::Project;
 use super::{Failed, absent};
+use crate::cli::cluster::is_resource;
 use crate::cli::completion;
 use crate::cli::printing::print;
 use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready, program};
 use crate::controllers::connector_deployment::intent;
 use crate::controllers::secret;
-use crate::crd::{ConnectorDeployment, parse_duration};
+use crate::crd::{ConnectorDeployment, ManagementPolicy, ProjectRef, parse_duration};
 use crate::names;
 
 const EXAMPLES: &str = "\
@@ -45,7 +47,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(in crate::cli) struct Adopt {
-    /// Key of the deployment.
+    /// Key of the deployment, as `deployments list` shows it.
     #[arg(value_name = "KEY", add = ArgValueCandidates::new(completion::keys))]
     key: String,
 
@@ -70,6 +72,10 @@ pub(in crate::cli) struct Adopt {
 /// # Errors
 /// If the deployment or its resource does not exist, a Secret lacks a key, or the cluster refuses something.
 pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
+    if is_resource(&args.key) {
+        let list = format!("`{} deployments list{}`", program(), args.project.options());
+        return Err(Failed::Argument(format!("{} is no key of a deployment: {list} shows the keys", args.key)));
+    }
     if args.take_over {
         return take_over(&args).await;
     }
@@ -80,7 +86,14 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     };
     let (manifests, _) = manifests(&known, &[&deployment]);
     if args.apply {
-        return apply(&args, &manifests).await;
+        let (client, namespace) = args.project.cluster().await?;
+        let others = all(&client, &namespace).await?;
+        if let Some(why) = taken(&others, &known.reference, &deployment, &manifests) {
+            let take_over =
+                format!("{} adopt {}{} --take-over", program(), args.key, args.project.options_in(namespace));
+            return Err(Failed::Argument(format!("{why}, so nothing is applied; to have it managed: {take_over}")));
+        }
+        return apply(&args, &manifests, &client, &namespace).await;
     }
     Target::default().write(&manifests)?;
     if args.project.is_of_cluster() {
@@ -90,32 +103,52 @@ pub(in crate::cli) async fn run(args: Adopt) -> Result<(), Failed> {
     Ok(())
 }
 
-async fn apply(args: &Adopt, manifests: &[Value]) -> Result<(), Failed> {
-    let (client, namespace) = args.project.cluster().await?;
+/// Returns which resource stands for the deployment already, if its name is not among the manifests.
+fn taken(
+    existing: &[ConnectorDeployment],
+    project: &ProjectRef,
+    deployment: &Deployment,
+    manifests: &[Value],
+) -> Option<String> {
+    let is_of_it = |object: &&ConnectorDeployment| {
+        let id = object.status.as_ref().and_then(|status| status.id.as_ref());
+        let key = deployment.key.as_ref().is_some_and(|key| intent::key(object) == *key);
+        object.spec.project_ref == *project && (key || id == Some(&deployment.id))
+    };
+    let name = manifests.iter().find(|it| it["kind"] == ResourceType::Deployment.kind());
+    let name = name.and_then(|it| it["metadata"]["name"].as_str());
+    let object = existing.iter().filter(is_of_it).find(|object| Some(object.name_any().as_str()) != name)?;
+    let observes = object.spec.management_policy == ManagementPolicy::ObserveOnly;
+    let does = if observes { "observes" } else { "is for" };
+    Some(format!("deployment/{} {does} this deployment already", object.name_any()))
+}
+
+async fn apply(args: &Adopt, manifests: &[Value], client: &Client, namespace: &str) -> Result<(), Failed> {
     let parameters = PatchParams::apply(names::COMMAND_FIELD_MANAGER);
     for manifest in manifests {
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
         let deployment = manifest["kind"] == ResourceType::Deployment.kind();
         let applied = if deployment {
-            let api = ResourceType::Deployment.api(client.clone(), &namespace);
+            let api = ResourceType::Deployment.api(client.clone(), namespace);
             api.patch(name, &parameters, &Patch::Apply(manifest)).await.map(drop)
         } else {
             let resource = kube::api::ApiResource::erase::<k8s_openapi::api::core::v1::Secret>(&());
-            let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &resource);
+            let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
             api.patch_metadata(name, &parameters, &Patch::Apply(manifest)).await.map(drop)
         };
         applied.map_err(resources::Failed::from)?;
         print(&format!("{}/{name} applied\n", if deployment { "deployment" } else { "secret" }))?;
     }
-    let object = existing(&client, &namespace, &args.key).await?;
-    await_ready(&client, &namespace, &object.name_any(), args.timeout).await?;
-    let missing = missing(&client, &namespace, &object).await?;
+    let object = existing(client, namespace, &args.key).await?;
+    await_ready(client, namespace, &object.name_any(), args.timeout).await?;
+    let missing = missing(client, namespace, &object).await?;
     for (secret, keys) in &missing {
         tell!("Next: add the values of the deployment to the Secret {secret}, which lacks {}", keys.join(", "));
     }
     if args.project.is_of_cluster() {
         let start = if missing.is_empty() { "Next" } else { "Then" };
-        tell!("{start}: {} adopt {}{} --take-over", program(), args.key, args.project.options_in(namespace));
+        let options = args.project.options_in(namespace.to_owned());
+        tell!("{start}: {} adopt {}{options} --take-over", program(), args.key);
     }
     Ok(())
 }
@@ -139,11 +172,14 @@ async fn take_over(args: &Adopt) -> Result<(), Failed> {
     Ok(await_ready(&client, &namespace, &name, args.timeout).await?)
 }
 
+async fn all(client: &Client, namespace: &str) -> Result<Vec<ConnectorDeployment>, Failed> {
+    let all = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace).list(&ListParams::default()).await;
+    Ok(all.map_err(resources::Failed::from)?.items)
+}
+
 /// Returns the `ConnectorDeployment` of a remote key.
 async fn existing(client: &Client, namespace: &str, key: &str) -> Result<ConnectorDeployment, Failed> {
-    let all = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace).list(&ListParams::default()).await;
-    let all = all.map_err(resources::Failed::from)?;
-    all.items.into_iter().find(|object| intent::key(object) == key).ok_or_else(|| {
+    all(client, namespace).await?.into_iter().find(|object| intent::key(object) == key).ok_or_else(|| {
         let remedy = "create it with --apply";
         Failed::Argument(format!("no ConnectorDeployment in the namespace {namespace} has the key {key}: {remedy}"))
     })

@@ -32,7 +32,7 @@ Examples:
 ///
 /// Prints a `ConnectorDeployment` for each deployment, with `managementPolicy: ObserveOnly` and
 /// `adoptionPolicy: Adopt`, and a Secret without keys for its secured values. Applying them changes nothing at the
-/// remote.
+/// remote. Both are named after the key: `shop_tax` becomes `shop-tax`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Export {

@@ -30,12 +30,12 @@ use crate::names;
 const RATE: Rate = Rate::per_second(10);
 
 /// The project to call. Without --project the variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET` and
-/// `CTP_REGION` define it, and optionally `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
+/// `CTP_REGION` define it, and optionally `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`; both URLs replace the region.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Project {
     /// A `ConnectProject` of the namespace, whose Secret has the credentials, or clusterproject/NAME for a
     /// `ClusterConnectProject`. Default: the environment variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`,
-    /// `CTP_CLIENT_SECRET`, `CTP_REGION` and, if needed, `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`.
+    /// `CTP_CLIENT_SECRET`, `CTP_REGION` unless `CTP_API_URL` and `CTP_AUTH_URL` are set, and, if needed, `CTP_SCOPES`.
     #[arg(id = "project", long, value_name = "NAME", help_heading = PROJECT_OPTIONS, value_parser = project_argument, add = ArgValueCandidates::new(completion::projects))]
     reference: Option<ProjectRef>,
 

@@ -53,7 +53,8 @@ Examples:
 ///
 /// The API server comes from `KUBEBUILDER_ASSETS`, if set; otherwise the demo downloads it once from the releases of
 /// kubernetes-sigs/controller-tools, or, if that is not possible or `CONNECT_OPERATOR_BUILD_WITH_GO` is set, builds it
-/// once with Go, which takes some minutes.
+/// once with Go, which takes some minutes. No controller-manager runs beside it: a deleted namespace stays Terminating,
+/// and objects whose owner is gone stay.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {

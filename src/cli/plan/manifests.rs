@@ -8,6 +8,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+/// API group of what kustomize reads.
+const KUSTOMIZE: &str = "kustomize.config.k8s.io";
+/// Start of the names of its files, which need no kind.
+const KUSTOMIZATION: &str = "kustomization.";
+/// What to do with such a file.
+const BUILD_IT: &str =
+    "kustomize reads this file, the cluster does not: pipe what `kubectl kustomize DIR` prints into `plan -f -`";
+
 /// Extensions of the files that are read from a folder, as for kubectl.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -119,6 +127,14 @@ fn add(origin: &str, value: Value, documents: &mut Vec<Document>) -> Result<(), 
     if value.is_null() {
         return Ok(());
     }
+    let is_group = |version: &str| version.split('/').next() == Some(KUSTOMIZE);
+    let of_kustomize = match value["apiVersion"].as_str() {
+        Some(version) => is_group(version),
+        None => value["kind"].is_null() && origin.rsplit('/').next().is_some_and(|it| it.starts_with(KUSTOMIZATION)),
+    };
+    if of_kustomize {
+        return Err(object(BUILD_IT));
+    }
     let kind = text(&value["kind"]).ok_or_else(|| object("this is not a Kubernetes object: it has no kind"))?;
     let version = text(&value["apiVersion"]).ok_or_else(|| object("it has no apiVersion"))?;
     if let (true, Some(items)) = (kind.ends_with("List"), value["items"].as_array()) {
@@ -156,6 +172,23 @@ mod tests {
                 .map_or(0, |all| all.len()),
             1
         );
+    }
+
+    #[test]
+    fn a_file_of_kustomize_is_to_be_built_first() {
+        let of_kustomize = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n";
+        let of_flux =
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec: {}\n";
+        for (case, origin, text, refused) in [
+            ("with its kind", "dir/a.yaml", of_kustomize, Some("kubectl kustomize")),
+            ("without", "dir/kustomization.yaml", "resources: [a.yaml]\n", Some("kubectl kustomize")),
+            ("another file without a kind", "dir/values.yaml", "resources: [a.yaml]\n", Some("it has no kind")),
+            ("one of Flux", "dir/kustomization.yaml", of_flux, None),
+        ] {
+            let error = parse(origin, text).err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), refused.is_some(), "{case}: {error:?}");
+            assert!(error.unwrap_or_default().contains(refused.unwrap_or_default()), "{case}");
+        }
     }
 
     #[test]

@@ -97,7 +97,9 @@ fn known(word: &str, types: &[ResourceType]) -> Result<ResourceType, String> {
     if types.contains(&found) {
         Ok(found)
     } else {
-        Err(format!("this command does not work on a {}: choose one of {}", found.kind(), list()))
+        let kind = found.kind();
+        let article = if kind.starts_with('A') { "an" } else { "a" };
+        Err(format!("this command does not work on {article} {kind}: choose one of {}", list()))
     }
 }
 
@@ -192,6 +194,7 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused() {
         for (case, text, all, expected) in [
+            ("an article", "check/cart", false, "does not work on an ActionCheck: choose one of"),
             ("nothing", "", false, "name a resource, such as deployment/NAME"),
             ("another kind", "pod/tax", false, "no resource type pod: choose one of deployment, staged"),
             ("a kind that this command leaves alone", "project/shop", false, "not work on a ConnectProject"),

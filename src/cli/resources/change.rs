@@ -34,6 +34,20 @@ impl Change {
         }
     }
 
+    /// Returns the help of the argument for the resources.
+    pub(super) fn help(self) -> String {
+        let kind = self.types()[0].kind();
+        let types: Vec<&str> = self.types().iter().map(|it| it.alias()).collect();
+        match types.as_slice() {
+            [only] => format!("{kind}s as NAME or {only}/NAME. With --selector or --all: nothing, or the type"),
+            types => format!(
+                "Resources as TYPE/NAME or TYPE NAME...; a NAME alone is a {kind}. With --selector or --all: types. Types \
+                 of this command: {}",
+                types.join(", ")
+            ),
+        }
+    }
+
     /// Returns the annotation that requests the change, if it is one that the operator handles once.
     pub(super) fn annotation(self) -> Option<&'static str> {
         match self {
@@ -135,6 +149,19 @@ mod tests {
             ("resume again", Change::Resume, &deployment, false, None),
         ] {
             assert_eq!(change.patch(resource, "now", followed), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_the_types_that_a_change_works_on_and_no_other() {
+        use Change::{Reconcile, Redeploy, Rerun, Resume, Suspend};
+        for change in [Reconcile, Redeploy, Rerun, Suspend, Resume] {
+            let help = change.help();
+            let words: Vec<&str> = help.split([' ', ',', '/']).collect();
+            for resource_type in ResourceType::ALL {
+                let named = words.contains(&resource_type.alias());
+                assert_eq!(named, change.types().contains(&resource_type), "{change:?}: {help}");
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::cli::printing::tell;
 use std::time::Duration;
 
+use clap::Arg;
 use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
 use kube::api::Patch;
@@ -59,8 +60,15 @@ Examples:
 
 const RESUME_EXAMPLES: &str = "\
 Examples:
+  # Send the changes of the ConnectorDeployment tax that wait
   connect-operator resume tax
+
+  # All staged connectors of the namespace
   connect-operator resume staged --all";
+
+/// Help of --wait where projects can be named.
+const WAIT_BUT_NOT_FOR_PROJECTS: &str = "Wait until the operator has handled the request, and the resource is ready or a \
+    user has to act. Not for projects, which do not record the request";
 
 /// Read the remote now, instead of at the next interval.
 ///
@@ -68,7 +76,8 @@ Examples:
 /// spec.registry.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = RECONCILE_EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Reconcile.types())))))]
+#[command(mut_arg("resources", of(Change::Reconcile)))]
+#[command(mut_arg("wait", |it| it.help(WAIT_BUT_NOT_FOR_PROJECTS)))]
 pub(in crate::cli) struct Reconcile {
     #[command(flatten)]
     request: Request,
@@ -83,7 +92,7 @@ pub(in crate::cli) struct Reconcile {
 /// failed: its create or update, the request for the preview permission, or publishing.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = REDEPLOY_EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Redeploy.types())))))]
+#[command(mut_arg("resources", of(Change::Redeploy)))]
 pub(in crate::cli) struct Redeploy {
     #[command(flatten)]
     request: Request,
@@ -97,10 +106,7 @@ pub(in crate::cli) struct Redeploy {
 /// Sets the annotation connect-operator.io/rerun-requested-at. A NAME alone is an ActionCheck.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = RERUN_EXAMPLES)]
-#[command(mut_arg("resources", |it| it
-    .help("ActionChecks as NAME or check/NAME. With --selector or --all: nothing, or the type")
-    .long_help(None)
-    .add(ArgValueCandidates::new(|| completion::resources(Change::Rerun.types())))))]
+#[command(mut_arg("resources", of(Change::Rerun)))]
 pub(in crate::cli) struct Rerun {
     #[command(flatten)]
     request: Request,
@@ -114,7 +120,7 @@ pub(in crate::cli) struct Rerun {
 /// Sets spec.suspend. Deletion of the resource still proceeds. If the manifest is in Git, change it there instead.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = SUSPEND_EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Suspend.types())))))]
+#[command(mut_arg("resources", of(Change::Suspend)))]
 pub(in crate::cli) struct Suspend {
     #[command(flatten)]
     request: Request,
@@ -125,10 +131,18 @@ pub(in crate::cli) struct Suspend {
 /// Removes spec.suspend. If the manifest is in Git, change it there instead.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = RESUME_EXAMPLES)]
-#[command(mut_arg("resources", |it| it.add(ArgValueCandidates::new(|| completion::resources(Change::Resume.types())))))]
+#[command(mut_arg("resources", of(Change::Resume)))]
 pub(in crate::cli) struct Resume {
     #[command(flatten)]
     request: Request,
+}
+
+/// Returns the argument for the resources with the types of the change in its help and in its completions.
+fn of(change: Change) -> impl FnOnce(Arg) -> Arg {
+    move |argument| {
+        let completions = ArgValueCandidates::new(move || completion::resources(change.types()));
+        argument.help(change.help()).long_help(None).add(completions)
+    }
 }
 
 /// The resources to change.

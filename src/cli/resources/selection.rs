@@ -77,12 +77,24 @@ impl Selection {
         Ok((client, found))
     }
 
+    /// Adds what was meant, if the only argument is a type and not a name.
+    fn with_remedy(&self, failed: Failed) -> Failed {
+        let is_type = matches!(self.resources.as_slice(), [word] if ResourceType::parse(word).is_some());
+        match failed {
+            Failed::Absent { resource, place, hint } if is_type => {
+                Failed::Absent { resource, place, hint: hint + "; to select all, add --all" }
+            }
+            failed => failed,
+        }
+    }
+
     async fn read(&self, client: &Client, namespace: &str, wanted: Selected) -> Result<Vec<Found>, Failed> {
         let mut found = Vec::new();
         match wanted {
             Selected::Named(named) => {
                 for (resource_type, name) in named {
-                    found.push((resource_type, get(client, namespace, resource_type, &name).await?));
+                    let object = get(client, namespace, resource_type, &name).await;
+                    found.push((resource_type, object.map_err(|failed| self.with_remedy(failed))?));
                 }
             }
             Selected::Matching { types, labels } => {

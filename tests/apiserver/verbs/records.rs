@@ -40,6 +40,12 @@ async fn a_resource_names_its_record_and_its_project() {
             &["deployments", "get", "deployment/tax", "--project", "shop"],
             "deployment/tax names its project: leave out --project",
         ),
+        (
+            "a second resource for it",
+            &["adopt", &key, "--project", "shop", "--apply"],
+            "deployment/tax is for this deployment already, so nothing is applied; to have it managed: ",
+        ),
+        ("a resource instead of a key", &["adopt", "deployment/tax", "--project", "shop"], "is no key of a deployment"),
         ("a key, too", &["deployments", "export", "deployment/tax", &key], "but not both"),
         (
             "two projects",

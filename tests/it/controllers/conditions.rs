@@ -76,7 +76,7 @@ fn rule_18_a_failure_shows_its_report_and_an_endless_operation_is_reported() {
             "postDeploy",
         ),
         ("no end", Outcome::TakesTooLong, "Deploying", vec![], Reason::TakesTooLong, "is Deploying"),
-        ("a draft", settled(Phase::Draft), "Draft", vec![], Reason::TakesTooLong, "redeploy-requested-at"),
+        ("a draft", settled(Phase::Draft), "Draft", vec![], Reason::TakesTooLong, "connect-operator redeploy NAME"),
         (
             "undeploying failed",
             settled(Phase::UndeployFailed),

@@ -235,24 +235,30 @@ fn findings<'a>(
     missing: impl Iterator<Item = (&'a Need, &'a [String])>,
 ) -> Vec<Finding> {
     let place = namespace.map_or("in all namespaces".to_owned(), |it| format!("in the namespace {it}"));
-    let (check, who, remedy) = match subject {
-        Subject::User => (
-            "Your permissions",
-            "you".to_owned(),
+    let (check, who) = match subject {
+        Subject::User => ("Your permissions", "you".to_owned()),
+        Subject::ServiceAccount { namespace, name } => {
+            ("Permissions of the operator", format!("the service account {namespace}/{name}"))
+        }
+    };
+    let remedy = |need: &Need| match subject {
+        // The ClusterRole view contains no Secrets.
+        Subject::User if need.resources.contains(&"secrets") => {
+            "The ClusterRole edit contains them: have it bound to you in this namespace."
+        }
+        Subject::User => {
             "The ClusterRoles view and edit contain them where the chart runs with rbac.aggregatedRoles: have one of them \
-             bound to you.",
-        ),
-        Subject::ServiceAccount { namespace, name } => (
-            "Permissions of the operator",
-            format!("the service account {namespace}/{name}"),
-            "Compare its Roles with those of the chart (rbac.create), and its namespaces with watchNamespaces.",
-        ),
+             bound to you."
+        }
+        Subject::ServiceAccount { .. } => {
+            "Compare its Roles with those of the chart (rbac.create), and its namespaces with watchNamespaces."
+        }
     };
     let mut findings: Vec<Finding> = missing
         .filter(|(_, missing)| !missing.is_empty())
         .map(|(need, missing)| {
             let message = format!("{who} may not {} {place}, needed {}", missing.join(", "), need.purpose);
-            Finding::new(need.level, check, message, remedy)
+            Finding::new(need.level, check, message, remedy(need))
         })
         .collect();
     if findings.is_empty() {
@@ -334,6 +340,9 @@ mod tests {
             "you may not list connectprojects.connect-operator.io in the namespace shop, needed to show resources and \
              to wait for them"
         );
+        let secrets = ["get secrets".to_owned()];
+        let found = findings(Subject::User, Some("shop"), [(&OF_USER[3], &secrets[..])].into_iter());
+        assert!(found[0].remedy.as_deref().unwrap_or_default().contains("ClusterRole edit"), "{found:?}");
         let operator = Subject::ServiceAccount { namespace: "system", name: "operator" };
         let found = of(operator, &[]);
         assert_eq!((found.len(), found[0].level, found[0].check), (1, Level::Ok, "Permissions of the operator"));

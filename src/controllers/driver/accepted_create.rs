@@ -16,6 +16,7 @@ use crate::controllers::context::Context;
 use crate::controllers::event_reason::EventReason;
 use crate::controllers::event_recorder::NewEvent;
 use crate::controllers::object::Next;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::Remote;
 
 use super::{Reconciler, RemoteKind};
@@ -25,33 +26,53 @@ const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 
 /// What the response to a create came to.
 #[derive(Clone, Debug)]
-pub struct AcceptedCreate<K: RemoteKind> {
-    /// The operation that was stored when the call was sent. A status with another one knows more than this.
-    pub(super) sent: K::Operation,
-    /// The status to write.
-    pub(super) status: K::Status,
-    /// Its Ready condition.
-    pub(super) condition: ConditionUpdate,
+pub struct AcceptedCreate {
+    /// JSON of the operation that was stored when the call was sent, and of the status to write: a thousand may wait.
+    packed: Box<[u8]>,
+    /// The Ready condition of that status.
+    condition: ConditionUpdate,
     /// When the response arrived.
-    pub(super) at: Timestamp,
+    at: Timestamp,
     /// When to go on after the write.
-    pub(super) again: Duration,
-    /// The object.
-    pub(super) regarding: ObjectReference,
+    again: Duration,
 }
 
-impl<K: RemoteKind> AcceptedCreate<K> {
+impl AcceptedCreate {
+    /// Packs the response to a call whose operation is `sent`.
+    ///
+    /// # Errors
+    /// If the status cannot be serialized, which is a bug.
+    pub(super) fn new<K: RemoteKind>(
+        (sent, status): (&K::Operation, &K::Status),
+        condition: ConditionUpdate,
+        at: Timestamp,
+        again: Duration,
+    ) -> Result<Self, serde_json::Error> {
+        Ok(Self { packed: serde_json::to_vec(&(sent, status))?.into(), condition, at, again })
+    }
+
+    fn unpack<K: RemoteKind>(&self) -> Option<(K::Operation, K::Status)> {
+        serde_json::from_slice(&self.packed).ok()
+    }
+
     /// Reports that the object was deleted without its finalizer, so that its record stays. That happens also if no client
     /// removes the finalizer: the API server ignores one that is added after its DELETE has read the object.
-    pub(super) fn report_left_behind(&self, context: &Context) {
-        let Some(id) = K::record_id(&self.status) else { return };
+    pub(super) fn report_left_behind<K: RemoteKind>(&self, context: &Context, object_ref: &ObjectRef, uid: &str) {
+        let Some((_, status)) = self.unpack::<K>() else { return };
+        let Some(id) = K::record_id(&status) else { return };
         let note = format!(
             "The object was deleted without its finalizer while its create was in progress, so {id} stays at the remote: \
              delete it there, or create the object again with adoptionPolicy: Adopt"
         );
-        let name = self.regarding.name.as_deref().unwrap_or_default();
-        tracing::warn!(namespace = self.regarding.namespace, name, id, "{note}");
-        let regarding = self.regarding.clone();
+        tracing::warn!(object = %object_ref, id, "{note}");
+        let regarding = ObjectReference {
+            api_version: Some(K::api_version(&()).into_owned()),
+            kind: Some(K::kind(&()).into_owned()),
+            namespace: Some(object_ref.namespace.clone()),
+            name: Some(object_ref.name.clone()),
+            uid: Some(uid.to_owned()),
+            ..ObjectReference::default()
+        };
         let reason = EventReason::Orphaned.as_str();
         let event = NewEvent { regarding, type_: EventType::Warning, reason, action: "Reconcile", note };
         context.recorder.take(event, context.clock.now());
@@ -61,10 +82,11 @@ impl<K: RemoteKind> AcceptedCreate<K> {
 impl<K: RemoteKind> Reconciler<'_, K> {
     /// Takes the status of the object as if it had the response, as long as it has the operation of that call.
     pub(super) fn take_accepted_create(&mut self) {
-        let operation = self.object.status().and_then(K::operation);
-        let known = self.cache.accepted_create.take().filter(|accepted| operation == Some(&accepted.sent));
-        if let Some(accepted) = known {
-            self.stand_in(accepted.status.clone());
+        let Some(accepted) = self.cache.accepted_create.take() else { return };
+        let Some((sent, status)) = accepted.unpack::<K>() else { return };
+        // A status with another operation knows more.
+        if self.object.status().and_then(K::operation) == Some(&sent) {
+            self.stand_in(status);
             self.cache.accepted_create = Some(accepted);
         }
     }
@@ -81,9 +103,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let now = self.context.clock.now();
         let recent = self.cache.accepted_create.as_ref().filter(|accepted| between(accepted.at, now) < OBSERVED_AFTER);
         // What a poll has found enqueues the resource only once, perhaps this time.
-        let Some(accepted) = recent.filter(|_| !remote.has_news(self.object_ref)).cloned() else { return Ok(None) };
-        self.write(accepted.status, &accepted.condition).await?;
+        let Some(accepted) = recent.filter(|_| !remote.has_news(self.object_ref)) else { return Ok(None) };
+        let (condition, again) = (accepted.condition.clone(), accepted.again);
+        // The object has the status to write.
+        self.write(self.status(), &condition).await?;
         self.cache.asked = None;
-        Ok(Some(Next::Again(Some(accepted.again))))
+        Ok(Some(Next::Again(Some(again))))
     }
 }

@@ -28,7 +28,7 @@ pub struct LocalCache<K: RemoteKind> {
     /// Whether this install wrote that create: any user can write the annotation.
     pub is_create_signed: bool,
     /// A create that was accepted, which the status does not have yet.
-    pub accepted_create: Option<Box<AcceptedCreate<K>>>,
+    pub accepted_create: Option<Box<AcceptedCreate>>,
     /// The reconcile request that is being served, and since when.
     pub asked: Option<(String, Timestamp)>,
     /// Why the last call was rejected.
@@ -62,6 +62,15 @@ impl<K: RemoteKind> Default for LocalCache<K> {
     }
 }
 
+impl<K: RemoteKind> LocalCache<K> {
+    /// Reports what an object that is gone has left at the remote.
+    pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef) {
+        if let Some(accepted) = &self.accepted_create {
+            accepted.report_left_behind::<K>(context, object_ref, &self.uid);
+        }
+    }
+}
+
 /// What is kept of all resources of a kind; boxed, because nodes of the map have free places, and this is large.
 pub type LocalCaches<K> = ObjectMap<Box<LocalCache<K>>>;
 
@@ -77,8 +86,8 @@ pub(super) fn local_cache<K: RemoteKind>(context: &Context, object_ref: &ObjectR
     match kept {
         Some(kept) if kept.uid == uid => kept,
         other => {
-            if let Some(accepted) = other.and_then(|former| former.accepted_create) {
-                accepted.report_left_behind(context);
+            if let Some(former) = other {
+                former.report_left_behind(context, object_ref);
             }
             Box::new(LocalCache { uid: uid.to_owned(), ..LocalCache::default() })
         }

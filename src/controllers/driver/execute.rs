@@ -112,9 +112,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
             let at = self.context.clock.now();
             let again = K::after_response(self, remote, &result, &applied);
-            let regarding = self.object.object_ref(&());
-            let accepted = AcceptedCreate { sent, status, condition, at, again, regarding };
-            self.cache.accepted_create = Some(Box::new(accepted));
+            let accepted = AcceptedCreate::new::<K>((&sent, &status), condition, at, again);
+            self.cache.accepted_create = Some(Box::new(accepted.map_err(kube::Error::SerdeError)?));
             return Ok(Next::Again(Some(Duration::ZERO)));
         }
         self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;

@@ -47,7 +47,7 @@ pub type CallResult<K> =
 /// A kind whose resources each stand for one record of the Connect API, which is created, changed and deleted.
 pub trait RemoteKind: NamespacedObject + ManagedKind {
     /// The status.
-    type Status: Clone + Debug + Default + Serialize + Send + Sync;
+    type Status: Clone + Debug + Default + Serialize + DeserializeOwned + Send + Sync;
     /// The operation in the status.
     type Operation: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// What the decision table keeps over restarts: the status, converted.

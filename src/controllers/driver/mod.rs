@@ -96,8 +96,8 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
             outcome
         }
         Ok(found) => {
-            if let Some(accepted) = cache.accepted_create.take().filter(|_| found.is_none()) {
-                accepted.report_left_behind(&context);
+            if found.is_none() {
+                cache.report_left_behind(&context, &object_ref);
             }
             Ok(Next::Gone)
         }
@@ -114,8 +114,8 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
 
 /// Forgets everything about a resource that does not exist any more, and reports what it left at the remote.
 pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
-    if let Some(accepted) = forget::<K>(context, object_ref).and_then(|cache| cache.accepted_create) {
-        accepted.report_left_behind(context);
+    if let Some(kept) = forget::<K>(context, object_ref) {
+        kept.report_left_behind(context, object_ref);
     }
 }
 

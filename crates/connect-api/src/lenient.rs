@@ -1,10 +1,10 @@
 //! Lenient decoding where the contract leaves details open (sections 4.1 and 13): null equals absent, unknown enum
-//! words are kept, and unknown members are ignored.
+//! words are kept, unknown members are ignored, and members that no decision needs may have any form.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -18,6 +18,33 @@ where
     T: Default + Deserialize<'de>,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Decodes a member that no decision needs: in any other form than the type's, it counts as absent. So does a text with
+/// half a surrogate pair. Otherwise one such member would make the whole record unreadable.
+///
+/// # Errors
+/// Fails if the input is not JSON.
+pub fn usable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + DeserializeOwned,
+{
+    let json = Option::<Box<RawValue>>::deserialize(deserializer)?;
+    Ok(json.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default())
+}
+
+/// Decodes a whole number that may be written with a fraction of zeros, and null like an absent one.
+///
+/// # Errors
+/// Fails if the value is neither null nor a whole number.
+pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else { return Ok(None) };
+    let whole = number.as_i64().or_else(|| {
+        let fraction = number.as_f64().filter(|number| number.fract() == 0.0)?;
+        format!("{fraction:.0}").parse().ok()
+    });
+    whole.map(Some).ok_or_else(|| D::Error::custom("expected a whole number"))
 }
 
 /// Decodes a list up to its first `MOST` elements, and null like an absent list. Nothing of the others is kept: an empty

@@ -246,8 +246,18 @@ pub enum Observing<K: RemoteKind> {
     Done(K::Observed),
     /// A poll is under way, and enqueues the resource.
     Pending,
+    /// A poll is under way, and enqueues the resource; it fails again and again with this error of the Connect API.
+    Failing(K::Identity, ApiError),
     /// With an error of the Connect API.
     Failed(K::Identity, ApiError),
+}
+
+impl<K: RemoteKind> Observing<K> {
+    /// A poll is under way. `error`: why it fails again and again.
+    #[must_use]
+    pub fn pending(identity: K::Identity, error: Option<ApiError>) -> Self {
+        error.map_or(Self::Pending, |error| Self::Failing(identity, error))
+    }
 }
 
 /// How asking the decision table ended.

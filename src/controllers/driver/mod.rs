@@ -252,10 +252,11 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let mut observed = match K::observe(self, remote, identity, target).await? {
             Observing::Done(observed) => observed,
             Observing::Pending => return Ok(Next::Again(None)),
+            // The poller has its own backoff, and this reconcile has called nothing.
+            Observing::Failing(identity, error) => return self.report_failed_read(&identity, &error).await,
             Observing::Failed(identity, error) => {
                 let pause = self.pause(remote, &error, None);
-                let condition = problem::condition(&error, &K::remote_identity(&identity).project_key);
-                self.report_outage(&identity, condition).await?;
+                self.report_failed_read(&identity, &error).await?;
                 return Ok(Next::Again(Some(pause)));
             }
         };

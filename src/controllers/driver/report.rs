@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::between;
+use connect_api::ApiError;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
@@ -11,6 +12,7 @@ use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::event_reason::EventReason;
 use crate::controllers::keys::ClaimRequest;
 use crate::controllers::object::{self, Next, has_finalizer};
+use crate::controllers::problem;
 use crate::controllers::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
 use crate::names;
 
@@ -126,6 +128,16 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return Ok(Next::Again(None));
         }
         self.report_and_wait(Some(identity), condition, None).await
+    }
+
+    /// The same for the record of this resource alone.
+    pub(super) async fn report_failed_read(
+        &mut self,
+        identity: &K::Identity,
+        error: &ApiError,
+    ) -> Result<Next, kube::Error> {
+        let condition = problem::condition(error, &K::remote_identity(identity).project_key);
+        self.report_outage(identity, condition).await
     }
 
     /// Reads the resource again. If it still has the operation that this reconcile wrote, takes over what the operator owns

@@ -42,6 +42,13 @@ impl Remote {
         })
     }
 
+    /// Returns why the read that `object_ref` waits for fails again and again, if it does. An error that may be over with the
+    /// next read is none, and neither is one that [`Remote::enter`] reports for the whole remote.
+    #[must_use]
+    pub fn read_error(&self, object_ref: &ObjectRef) -> Option<ApiError> {
+        self.change(|state| state.view.error(object_ref))
+    }
+
     /// Whether a poll has found something that enqueued `object_ref`, and that no reconcile has taken yet.
     #[must_use]
     pub fn has_news(&self, object_ref: &ObjectRef) -> bool {
@@ -132,7 +139,10 @@ impl Remote {
                     let polled_record = PolledRecord { at, found: found.map(Arc::new) };
                     state.view.observe(&object_refs, &id, &polled_record, now, &mut state.jitter)
                 }
-                Err(error) => state.view.read_failed(&object_refs, &id, &error, now, &mut state.jitter),
+                Err(error) => {
+                    let outage = state.is_failing();
+                    state.view.read_failed(&object_refs, &id, &error, outage, now, &mut state.jitter)
+                }
             };
             state.enqueue.extend(enqueued);
         });
@@ -156,8 +166,9 @@ impl Remote {
                 read.object_refs.iter().any(|object_ref| state.view.due(object_ref).is_some_and(|due| due <= started))
             });
             if let Some(error) = &failed {
+                let outage = state.is_failing();
                 for Read { id, object_refs } in &due {
-                    let waiting = state.view.read_failed(object_refs, id, error, now, &mut state.jitter);
+                    let waiting = state.view.read_failed(object_refs, id, error, outage, now, &mut state.jitter);
                     state.enqueue.extend(waiting);
                 }
             }

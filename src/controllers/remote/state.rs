@@ -94,6 +94,11 @@ impl RemoteState {
         Face { health: mem::discriminant(&health), outage, answered: self.counted.is_some() }
     }
 
+    /// Whether the remote is reported as not usable.
+    pub(super) fn is_failing(&self) -> bool {
+        matches!(self.circuit_breaker.health(), Health::Failing(_))
+    }
+
     /// Logs the health. Error texts are masked before they get here, and project names are not secret.
     fn log_health(&self) {
         let project = &self.settings.project_key;
@@ -178,7 +183,7 @@ impl Remote {
             if let Some(outage) = state.circuit_breaker.outage() {
                 let outage = outage.clone();
                 // A pause that is not worth reporting is not worth two writes of each status.
-                if !matches!(state.circuit_breaker.health(), Health::Failing(_)) {
+                if !state.is_failing() {
                     state.concurrency_limiter.queue_up(object_ref, purpose);
                     return Err(NotAdmitted::Paused(outage));
                 }

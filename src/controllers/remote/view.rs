@@ -20,6 +20,9 @@ use crate::controllers::object_ref::ObjectRef;
 
 /// Shortest pause between two polls of a busy deployment: with the calls of a create, at most 6 calls in 10 s.
 const SHORTEST_BUSY: Duration = Duration::from_secs(3);
+/// Failed reads in a row, the last one of which a reconcile waited for, after which it reports the error: a single one is
+/// most likely over with the next read.
+const WORTH_REPORTING: u32 = 2;
 /// Longest pause between two polls of a busy deployment.
 const LONGEST_BUSY: Duration = Duration::from_secs(30);
 
@@ -56,6 +59,8 @@ pub(super) struct Entry {
     failures: u32,
     /// The waiting object was enqueued for the delay since the last successful read.
     delay_reported: bool,
+    /// Why the read that the object waits for fails again and again; boxed, because hardly any entry has one.
+    error: Option<Box<ApiError>>,
     /// Fingerprint of the last observation.
     fingerprint: Option<u64>,
     /// The observation that no reconcile has taken yet; boxed, because few entries have one.
@@ -73,6 +78,7 @@ impl Entry {
             report: None,
             failures: 0,
             delay_reported: false,
+            error: None,
             fingerprint: None,
             fresh: None,
         }
@@ -95,6 +101,18 @@ impl Entry {
         self.due = by_pace.min(by_pending);
     }
 
+    /// Records a failed read; returns whether the object is to be enqueued.
+    fn failed(&mut self, error: &ApiError, outage: bool, now: Timestamp, jitter: &mut Jitter) -> bool {
+        self.failures = self.failures.saturating_add(1);
+        self.due = later(now, jitter.growing(self.failures));
+        let lasts = self.pending.is_some() && self.failures >= WORTH_REPORTING && !outage;
+        let known = self.error.take().is_some();
+        self.error = lasts.then(|| Box::new(error.clone()));
+        let delayed = self.pending.is_some() && !self.delay_reported;
+        self.delay_reported |= delayed;
+        delayed || (lasts && !known)
+    }
+
     /// Records an observation; returns whether the object is to be enqueued.
     fn observe(
         &mut self,
@@ -103,7 +121,7 @@ impl Entry {
         jitter: &mut Jitter,
         hasher: &RandomState,
     ) -> bool {
-        (self.failures, self.delay_reported) = (0, false);
+        (self.failures, self.delay_reported, self.error) = (0, false, None);
         // Older than what the waiting reconcile needs, or than what it will find: it would discard this one.
         let useless = self.pending.is_some_and(|pending| polled_record.at < pending)
             || self.fresh.as_ref().is_some_and(|fresh| fresh.at > polled_record.at);
@@ -157,6 +175,12 @@ impl View {
             entry.due = entry.due.min(newer_than.max(now));
         }
         None
+    }
+
+    /// Returns why the read that the object waits for fails again and again; `None`: it may be over with the next read, or
+    /// the whole remote is reported as failing.
+    pub(super) fn error(&self, object_ref: &ObjectRef) -> Option<ApiError> {
+        self.entries.get(object_ref)?.error.as_deref().cloned()
     }
 
     /// Whether an observation was announced that no reconcile has taken yet.
@@ -244,13 +268,15 @@ impl View {
     }
 
     /// Records a failed read and schedules the next one with exponential backoff, or, if it was held back because another
-    /// call failed, for when that is over. Returns the objects to enqueue: each waiting object reports the delay once.
+    /// call failed, for when that is over. Returns the objects to enqueue: each waiting object reports the delay once, and
+    /// once that the read keeps failing although there is no `outage` of the whole remote that is reported.
     #[must_use]
     pub(super) fn read_failed(
         &mut self,
         object_refs: &[ObjectRef],
         id: &str,
         error: &ApiError,
+        outage: bool,
         now: Timestamp,
         jitter: &mut Jitter,
     ) -> Vec<ObjectRef> {
@@ -261,10 +287,7 @@ impl View {
                     entry.due = later(now, error.retry_after.unwrap_or_default());
                     continue;
                 }
-                entry.failures = entry.failures.saturating_add(1);
-                entry.due = later(now, jitter.growing(entry.failures));
-                if entry.pending.is_some() && !entry.delay_reported {
-                    entry.delay_reported = true;
+                if entry.failed(error, outage, now, jitter) {
                     waiting.push(object_ref.clone());
                 }
             }

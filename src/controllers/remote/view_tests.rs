@@ -38,7 +38,18 @@ impl Watching {
 
     /// Lets a read of object 1 fail; returns what is enqueued.
     fn fails(&mut self, now: Timestamp) -> Vec<ObjectRef> {
-        self.view.read_failed(&[object_ref(1)], &id(1), &error(Failure::NoAnswer, None), now, &mut self.jitter)
+        self.fails_during(false, now)
+    }
+
+    /// The same; `outage`: one of the whole remote is reported.
+    fn fails_during(&mut self, outage: bool, now: Timestamp) -> Vec<ObjectRef> {
+        let error = error(Failure::NoAnswer, None);
+        self.view.read_failed(&[object_ref(1)], &id(1), &error, outage, now, &mut self.jitter)
+    }
+
+    /// Whether there is an error to report.
+    fn has_error(&self) -> bool {
+        self.view.error(&object_ref(1)).is_some()
     }
 
     fn due(&self) -> Timestamp {
@@ -109,7 +120,12 @@ fn failed_reads_back_off_even_if_reconciles_ask_again() {
     assert_eq!(watching.take(0, 0), None);
     let mut now = START;
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-        assert_eq!(watching.fails(now).len(), usize::from(seconds == 1), "the waiting object is enqueued once");
+        let enqueued = watching.fails(now).len();
+        assert_eq!(
+            enqueued,
+            usize::from(seconds <= 2),
+            "the waiting object is enqueued for the delay and for the error"
+        );
         let (whole, pause) = (Duration::from_secs(seconds), between(now, watching.due()));
         assert!(pause <= whole && pause >= whole.mul_f64(0.75), "{seconds} s: {pause:?}");
         assert!(watching.view.take(&object_ref(1), &id(1), now, now).is_none());
@@ -164,9 +180,36 @@ fn an_outage_enqueues_each_object_that_waits_once_and_no_other() {
     assert_eq!(watching.take(0, 0), None);
     assert_eq!(watching.view.take_unreported(), [object_ref(1)]);
     assert_eq!(watching.view.take_unreported(), []);
-    assert_eq!(watching.fails(START), [], "it knows");
+    assert_eq!(watching.fails_during(true, START), [], "it knows");
     watching.view.forget(&object_ref(1));
     assert_eq!(watching.view.due(&object_ref(1)), None);
+}
+
+#[test]
+fn a_waiting_object_gets_the_error_of_a_read_that_keeps_failing_once_and_never_an_old_one() {
+    let mut watching = Watching::new();
+    for seconds in [0, 10, 20] {
+        assert_eq!(watching.fails(at(seconds)), [], "nothing waits for it");
+        assert!(!watching.has_error());
+    }
+    assert_eq!(watching.take(21, 21), None);
+    assert!(!watching.has_error(), "the next read may work");
+    assert_eq!(watching.fails(at(30)), [object_ref(1)], "it failed before, and again");
+    assert!(watching.has_error());
+    assert_eq!((watching.fails(at(40)), watching.take(41, 41)), (Vec::new(), None));
+    assert!(watching.has_error(), "each reconcile finds it");
+    assert_eq!(watching.fails_during(true, at(50)), [], "the outage is reported instead");
+    assert!(!watching.has_error());
+    assert_eq!(watching.fails(at(60)), [object_ref(1)], "it was not due to the outage");
+    assert!(watching.observe(&saw(2, 70)));
+    assert!(!watching.has_error());
+    assert_eq!((watching.take(70, 70), watching.take(71, 71)), (Some(2), None));
+    assert_eq!(watching.fails(at(72)), [object_ref(1)], "it is delayed");
+    assert!(!watching.has_error(), "a single failure is no error to report");
+    assert!(watching.observe(&saw(2, 73)));
+    assert_eq!((watching.take(73, 73), watching.take(74, 74)), (Some(2), None));
+    assert_eq!(watching.fails(at(75)), [object_ref(1)]);
+    assert!(!watching.has_error(), "failures with successes in between do not add up");
 }
 
 #[test]
@@ -175,7 +218,8 @@ fn a_read_that_was_held_back_is_repeated_when_that_is_over_and_delays_nothing_af
     watching.view.watch(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, &mut watching.jitter);
     for _ in 0..5 {
         let held_back = error(Failure::HeldBack, Some(Duration::from_secs(2)));
-        let enqueued = watching.view.read_failed(&[object_ref(1)], &id(1), &held_back, START, &mut watching.jitter);
+        let enqueued =
+            watching.view.read_failed(&[object_ref(1)], &id(1), &held_back, false, START, &mut watching.jitter);
         assert_eq!((enqueued, watching.due()), (Vec::new(), at(2)));
     }
     watching.fails(START);
@@ -231,7 +275,7 @@ fn an_observation_reaches_all_objects_of_its_id_and_no_others() {
         "a late answer for the former id is ignored, too"
     );
     assert_eq!(
-        view.read_failed(&[object_ref(1)], &id(1), &error(Failure::NoAnswer, None), at(2), &mut jitter),
+        view.read_failed(&[object_ref(1)], &id(1), &error(Failure::NoAnswer, None), false, at(2), &mut jitter),
         [],
         "and so is a failure"
     );

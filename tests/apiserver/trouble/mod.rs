@@ -19,6 +19,7 @@ mod relists;
 mod scopes;
 mod slow;
 mod stalled;
+mod unreadable;
 mod unusable;
 mod values;
 mod webhook;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ErrorCode;
-use crate::lenient::nullable;
+use crate::lenient::{nullable, usable};
 use crate::mask::Masker;
 use crate::model::{Deployment, LogEntry, LogPage, Paged};
 use crate::routes::LARGEST_PAGE;
@@ -30,6 +30,8 @@ pub const LONGEST_WORD: usize = 128;
 const MOST_ERRORS: usize = 20;
 /// Maximum number of entries that are read from one page of a log; its size is unspecified (contract section 3).
 const MOST_ENTRIES: usize = 5_000;
+/// Maximum number of omitted records that are named.
+const MOST_IDS: usize = 5;
 
 /// Assumed lifetime of a token whose response has no `expires_in`. The standard leaves it open; if the assumption is
 /// too long, a 401 corrects it.
@@ -193,25 +195,25 @@ fn life(expires_in: Option<&Value>) -> Duration {
         .map_or(ASSUMED_LIFE, |life| life.clamp(SHORTEST_LIFE, LONGEST_LIFE))
 }
 
-/// Decodes a page of deployments, and counts the omitted records, see [`paged`].
+/// Decodes a page of deployments, and names the omitted records, see [`paged`].
 ///
 /// # Errors
 /// Fails if the body is not a page.
-pub fn deployments(body: &[u8]) -> Result<(Paged<Arc<Deployment>>, usize), serde_json::Error> {
+pub fn deployments(body: &[u8]) -> Result<(Paged<Arc<Deployment>>, LeftOut), serde_json::Error> {
     let (Paged { limit, offset, count, total, results }, left_out) = paged::<Deployment>(body)?;
     Ok((Paged { limit, offset, count, total, results: results.into_iter().map(Arc::new).collect() }, left_out))
 }
 
-/// Decodes a page of a list, and counts the omitted records: those that cannot be decoded, and those beyond the largest
+/// Decodes a page of a list, and names the omitted records: those that cannot be decoded, and those beyond the largest
 /// page that can be requested.
 ///
 /// # Errors
 /// Fails if the body is not a page.
-pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, usize), serde_json::Error> {
+pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, LeftOut), serde_json::Error> {
     let RawPage { limit, offset, total, results } =
         serde_json::from_slice::<RawPage<Records<T, { LARGEST_PAGE as usize }>>>(body)?;
     let Records { read: results, left_out } = results;
-    let count = i64::try_from(results.len() + left_out).unwrap_or(i64::MAX);
+    let count = i64::try_from(results.len() + left_out.count).unwrap_or(i64::MAX);
     Ok((Paged { limit, offset, count, total, results }, left_out))
 }
 
@@ -220,7 +222,7 @@ pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, usize), serd
 ///
 /// # Errors
 /// Fails if the body is not a page.
-pub fn log_page(body: &[u8]) -> Result<(LogPage, usize), serde_json::Error> {
+pub fn log_page(body: &[u8]) -> Result<(LogPage, LeftOut), serde_json::Error> {
     let RawLogPage { data, next } = serde_json::from_slice(body)?;
     let Records { read: data, left_out } = data.unwrap_or_default();
     Ok((LogPage { data, next }, left_out))
@@ -251,13 +253,49 @@ struct RawLogPage {
 /// body and hundreds in memory.
 struct Records<T, const MOST: usize> {
     read: Vec<T>,
+    left_out: LeftOut,
+}
+
+/// The records of a page that were omitted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
     /// Number of the records that cannot be decoded, or are too many.
-    left_out: usize,
+    pub count: usize,
+    /// Ids, or keys, of the first ones that cannot be decoded, as far as they have any.
+    pub ids: Vec<String>,
+}
+
+impl LeftOut {
+    /// Counts a record; `named`: whether its id is of interest.
+    fn add(&mut self, record: &RawValue, named: bool) {
+        self.count += 1;
+        if named && self.ids.len() < MOST_IDS {
+            self.ids.extend(id(record));
+        }
+    }
+}
+
+/// Returns the id of a record that cannot be decoded, otherwise its key.
+fn id(record: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default, deserialize_with = "usable")]
+        id: Option<String>,
+        #[serde(default, deserialize_with = "usable")]
+        key: Option<String>,
+    }
+    // The log has them, so nothing else than an id or a key may get there.
+    let is_id = |text: &String| {
+        (1..=LONGEST_WORD).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let Named { id, key } = serde_json::from_str(record.get()).ok()?;
+    id.filter(is_id).or(key.filter(is_id))
 }
 
 impl<T, const MOST: usize> Default for Records<T, MOST> {
     fn default() -> Self {
-        Self { read: Vec::new(), left_out: 0 }
+        Self { read: Vec::new(), left_out: LeftOut::default() }
     }
 }
 
@@ -276,10 +314,10 @@ impl<'de, T: DeserializeOwned, const MOST: usize> Visitor<'de> for Records<T, MO
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut records: A) -> Result<Self, A::Error> {
         while let Some(record) = records.next_element::<&RawValue>()? {
-            let read = if self.read.len() < MOST { serde_json::from_str(record.get()).ok() } else { None };
-            match read {
+            let fits = self.read.len() < MOST;
+            match fits.then(|| serde_json::from_str(record.get()).ok()).flatten() {
                 Some(read) => self.read.push(read),
-                None => self.left_out += 1,
+                None => self.left_out.add(record, fits),
             }
         }
         Ok(self)

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::HttpConnect;
-use super::answer;
+use super::answer::{self, LeftOut};
 use super::token::Token;
 use super::wire::{Lost, Reply};
 use crate::error::{ApiError, Failure, Reaction};
@@ -170,18 +170,20 @@ fn unreadable(call: &Call<'_>, reply: &Reply, error: &serde_json::Error) -> ApiE
     }
 }
 
-/// Returns the decodable part of a page, and logs the number of records that were omitted.
+/// Returns the decodable part of a page, and logs the records that were omitted.
 pub(super) fn page<T>(
     call: &Call<'_>,
     reply: &Reply,
-    read: Result<(T, usize), serde_json::Error>,
+    read: Result<(T, LeftOut), serde_json::Error>,
 ) -> Result<T, ApiError> {
     observe(call, reply, read.is_ok());
     let (page, left_out) = read.map_err(|error| unreadable(call, reply, &error))?;
-    if left_out > 0 {
+    let LeftOut { count, ids } = left_out;
+    if count > 0 {
         tracing::warn!(
             operation = call.operation,
-            left_out,
+            left_out = count,
+            ids = ids.join(" "),
             "omitted records of a page that cannot be decoded or are too many"
         );
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ApplicationType, IntegrationType};
-use crate::lenient::nullable;
+use crate::lenient::{nullable, usable, whole};
 
 /// A published connector (contract section 4.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,13 +20,13 @@ pub struct Connector {
     #[serde(default, deserialize_with = "nullable")]
     pub name: String,
     /// Description for users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Systems that it integrates with.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub integration_types: Vec<IntegrationType>,
     /// Creator of the connector.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub creator: Creator,
     /// Source repository.
     #[serde(default, deserialize_with = "nullable")]
@@ -35,7 +35,7 @@ pub struct Connector {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configurations: Option<Vec<DeclaredApplication>>,
     /// Scopes of the API client that deploying it generates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub api_client: Option<ConnectorApiClient>,
     /// Whether only some projects may use it.
     #[serde(default, deserialize_with = "nullable")]
@@ -47,10 +47,10 @@ pub struct Connector {
     #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
     /// Whether it passed certification.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub certified: bool,
     /// Address of its documentation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub struct Creator {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logo_url: Option<String>,
     /// Number of contributors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     pub no_of_contributors: Option<i64>,
     /// Address of the support site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub struct DeclaredApplication {
     /// Name of the application.
     pub application_name: String,
     /// Type of the application.
-    #[serde(default = "service")]
+    #[serde(default, deserialize_with = "nullable")]
     pub application_type: ApplicationType,
     /// Plain variables.
     #[serde(default, deserialize_with = "nullable")]
@@ -115,10 +115,6 @@ pub struct DeclaredApplication {
     /// Secured variables.
     #[serde(default, deserialize_with = "nullable")]
     pub secured_configuration: Vec<SecuredKey>,
-}
-
-fn service() -> ApplicationType {
-    ApplicationType::Service
 }
 
 /// Variables that a connector declares for all its applications (contract section 4.2).

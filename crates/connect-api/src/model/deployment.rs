@@ -1,16 +1,16 @@
 //! A deployment as the service returns it (contract section 4.4).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     ConfigurationValue, Creator, DeclaredApplication, DeclaredGlobal, DeploymentStatus, DeploymentType,
     GlobalConfiguration, IntegrationType, Report, ReportEntry, Repository, RetryPolicy, SecuredValue,
 };
-use crate::lenient::{nullable, text};
+use crate::lenient::{nullable, text, usable};
 
 /// A deployment as the service returns it (contract section 4.4).
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub struct Deployment {
     /// Unique id.
     pub id: String,
@@ -19,8 +19,8 @@ pub struct Deployment {
     pub key: Option<String>,
     /// Current version, to be sent with the next update. Compared for equality only (contract section 10).
     pub version: i64,
-    /// Type of the deployment.
-    #[serde(rename = "type", default = "sandbox")]
+    /// Type of the deployment; if absent, `preview` says which it is (contract sections 4.4 and 15.1).
+    #[serde(rename = "type", default = "unstated", deserialize_with = "stated")]
     pub kind: DeploymentType,
     /// The deployed connector.
     #[serde(default, deserialize_with = "nullable")]
@@ -29,7 +29,7 @@ pub struct Deployment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<GlobalConfiguration>,
     /// The API client that the deployment uses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub api_client: Option<DeploymentApiClient>,
     /// The build and its outcome.
     #[serde(default, deserialize_with = "nullable")]
@@ -50,8 +50,30 @@ pub struct Deployment {
     pub rollback_revision: Option<String>,
 }
 
-fn sandbox() -> DeploymentType {
-    DeploymentType::Sandbox
+/// Stands for an absent type until the whole record is read.
+fn unstated() -> DeploymentType {
+    DeploymentType::Other(String::new())
+}
+
+fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DeploymentType, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(unstated))
+}
+
+impl<'de> Deserialize<'de> for Deployment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The function that is derived for its members.
+        let mut deployment = Self::deserialize(deserializer)?;
+        if deployment.kind == unstated() {
+            deployment.kind = if deployment.preview { DeploymentType::Preview } else { DeploymentType::Sandbox };
+        }
+        Ok(deployment)
+    }
+}
+
+impl Serialize for Deployment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
 }
 
 impl Deployment {
@@ -82,16 +104,16 @@ pub struct DeployedConnector {
     #[serde(default, deserialize_with = "nullable")]
     pub version: i64,
     /// Display name.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub name: String,
     /// Description for users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Systems that it integrates with.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub integration_types: Vec<IntegrationType>,
     /// Creator of the connector.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub creator: Creator,
     /// Source repository.
     #[serde(default, deserialize_with = "nullable")]
@@ -103,13 +125,13 @@ pub struct DeployedConnector {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<DeclaredGlobal>,
     /// Whether it passed certification.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub certified: bool,
     /// Regions in which it may be deployed; empty if it may be deployed anywhere.
     #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
     /// Address of its documentation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub documentation_url: Option<String>,
 }
 
@@ -149,8 +171,9 @@ pub struct ApplicationDeployment {
     /// Cron schedule of a job application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Retry policy of an event application.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Retry policy of an event application. One in another form counts as not shown, as before 2026-10-23: what is not
+    /// shown is no difference.
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub retry_policy: Option<RetryPolicy>,
 }
 
@@ -169,6 +192,10 @@ pub struct Build {
     #[serde(default, deserialize_with = "nullable")]
     pub id: String,
     /// Findings of the build.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
 }
+
+#[cfg(test)]
+#[path = "deployment_tests.rs"]
+mod tests;

@@ -31,7 +31,7 @@ pub struct Paged<T> {
 #[serde(rename_all = "camelCase")]
 pub struct LogEntry {
     /// Origin and format.
-    #[serde(rename = "type", default = "application_text")]
+    #[serde(rename = "type", default, deserialize_with = "nullable")]
     pub kind: LogType,
     /// Id of the deployment.
     #[serde(default, deserialize_with = "nullable")]
@@ -40,7 +40,7 @@ pub struct LogEntry {
     #[serde(default, deserialize_with = "nullable")]
     pub application_name: String,
     /// Severity.
-    #[serde(default = "default_severity")]
+    #[serde(default, deserialize_with = "nullable")]
     pub severity: LogSeverity,
     /// Time in RFC 3339, kept as received.
     #[serde(default, deserialize_with = "nullable")]
@@ -73,14 +73,6 @@ impl LogEntry {
 struct Message<'a> {
     #[serde(borrow)]
     message: Option<&'a RawValue>,
-}
-
-fn application_text() -> LogType {
-    LogType::ApplicationText
-}
-
-fn default_severity() -> LogSeverity {
-    LogSeverity::Default
 }
 
 /// A page of logs (contract section 4.5).

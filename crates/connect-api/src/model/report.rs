@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::EntryType;
-use crate::lenient::{first, nullable};
+use crate::lenient::{first, usable};
 
 /// Maximum number of findings that are kept.
 const MOST_FINDINGS: usize = 1_000;
@@ -16,27 +16,23 @@ pub struct Report {
     pub entries: Vec<ReportEntry>,
 }
 
-/// A finding (contract sections 4.3 and 4.4).
+/// A finding (contract sections 4.3 and 4.4). It only informs: what cannot be read of it counts as absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportEntry {
     /// Severity.
-    #[serde(rename = "type", default = "information")]
+    #[serde(rename = "type", default, deserialize_with = "usable")]
     pub kind: EntryType,
     /// Summary.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub title: String,
     /// Details.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The application concerned; absent in reports about connectors (contract section 13, row 8).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
     /// Time in RFC 3339, kept as received.
-    #[serde(default, deserialize_with = "nullable")]
+    #[serde(default, deserialize_with = "usable")]
     pub created_at: String,
-}
-
-fn information() -> EntryType {
-    EntryType::Information
 }

@@ -7,7 +7,7 @@ use super::{
     ConnectorApiClient, ConnectorStatus, Creator, DeclaredApplication, DeclaredGlobal, IntegrationType, IsPreviewable,
     Report, Repository,
 };
-use crate::lenient::nullable;
+use crate::lenient::{nullable, usable};
 
 /// A staged connector as the service returns it (contract section 4.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct ConnectorStaged {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_configuration: Option<DeclaredGlobal>,
     /// Scopes of the API client that deploying it generates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub api_client: Option<ConnectorApiClient>,
     /// Whether only the listed projects may use it.
     #[serde(default, deserialize_with = "nullable")]
@@ -54,13 +54,13 @@ pub struct ConnectorStaged {
     #[serde(default, deserialize_with = "nullable")]
     pub supported_regions: Vec<String>,
     /// Comments from certification.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub certification_info: Option<CertificationInfo>,
     /// Progress towards publication; `Draft` if absent.
     #[serde(default, deserialize_with = "nullable")]
     pub status: ConnectorStatus,
     /// Findings of the last publication.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub publishing_report: Option<Report>,
     /// Whether it is published and can be used.
     #[serde(default, deserialize_with = "nullable")]
@@ -73,7 +73,7 @@ pub struct ConnectorStaged {
     #[serde(default, deserialize_with = "word_or_boolean")]
     pub is_previewable: IsPreviewable,
     /// Findings of the last preview request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "usable", skip_serializing_if = "Option::is_none")]
     pub previewable_report: Option<Report>,
     /// Address of its documentation.
     #[serde(default, skip_serializing_if = "Option::is_none")]

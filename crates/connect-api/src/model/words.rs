@@ -118,8 +118,10 @@ open_enum! {
 
 open_enum! {
     /// Severity of a report entry.
+    #[derive(Default)]
     EntryType {
         /// Information only.
+        #[default]
         Information = "Information",
         /// A warning.
         Warning = "Warning",
@@ -130,8 +132,10 @@ open_enum! {
 
 open_enum! {
     /// Type of an application (contract section 4.1).
+    #[derive(Default)]
     ApplicationType {
         /// Serves HTTP requests.
+        #[default]
         Service = "service",
         /// Handles the messages of a topic.
         Event = "event",
@@ -148,8 +152,10 @@ open_enum! {
 
 open_enum! {
     /// Severity of a log entry.
+    #[derive(Default)]
     LogSeverity {
         /// No severity was given.
+        #[default]
         Default = "DEFAULT",
         /// For debugging.
         Debug = "DEBUG",
@@ -172,10 +178,12 @@ open_enum! {
 
 open_enum! {
     /// Origin and format of a log entry.
+    #[derive(Default)]
     LogType {
         /// A served request.
         HttpRequest = "HTTP_REQUEST",
         /// A line of text.
+        #[default]
         ApplicationText = "APPLICATION_TEXT",
         /// A JSON object.
         ApplicationJson = "APPLICATION_JSON",

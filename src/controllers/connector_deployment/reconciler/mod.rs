@@ -260,7 +260,7 @@ impl RemoteKind for ConnectorDeployment {
         let read = observe::read_remote(context, remote, &api, object_ref, &identity.key, &persisted, cache).await;
         let read = match read {
             Ok(Some(read)) => read,
-            Ok(None) => return Ok(Observing::Pending),
+            Ok(None) => return Ok(Observing::pending(identity, remote.read_error(object_ref))),
             Err(error) => return Ok(Observing::Failed(identity, error)),
         };
         reconciler.cache.own.last_observation = Some(read.at);

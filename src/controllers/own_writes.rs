@@ -3,6 +3,7 @@
 //!
 //! The next version is read from the API server only in that case, so a reconcile usually reads nothing.
 
+use std::mem;
 use std::sync::Arc;
 
 use kube::ResourceExt;
@@ -30,6 +31,8 @@ struct Entry {
     /// The version that the cache has shown last while a write is in progress: the event of a write may come before its
     /// response.
     shown: Option<String>,
+    /// A reconcile waits until the cache shows the last write.
+    is_awaited: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,21 +68,35 @@ impl OwnWrites {
         Ok(Some(Arc::new(found)))
     }
 
-    /// Records that the cache shows this version of an object.
-    pub fn shown<K: Stored>(&self, object: &K) {
-        let Some(version) = object.resource_version() else { return };
+    /// Whether the cache is behind our last write, and can be awaited: then [`OwnWrites::shown`] says once that it no longer
+    /// is. `cached`: the copy of the watch.
+    pub fn awaits<K: ManagedKind>(&self, cached: &K) -> bool {
+        self.shown(cached);
+        self.0.with(|entries| {
+            let entry = entries.get_mut(&object_ref(cached));
+            let behind = entry.filter(|entry| matches!(entry.last, Some(Written::As(_))));
+            behind.map(|entry| entry.is_awaited = true).is_some()
+        })
+    }
+
+    /// Records that the cache shows this version of an object. Returns whether a reconcile waits for it.
+    pub fn shown<K: Stored>(&self, object: &K) -> bool {
+        let Some(version) = object.resource_version() else { return false };
         self.0.with(|entries| {
             let object_ref = object.reference();
-            let Some(entry) = entries.get_mut(&object_ref) else { return };
+            let Some(entry) = entries.get_mut(&object_ref) else { return false };
+            let mut is_awaited = false;
             if entry.last == Some(Written::As(version.clone())) {
                 entry.last = None;
+                is_awaited = mem::take(&mut entry.is_awaited);
                 if !entry.is_writing {
                     entries.remove(&object_ref);
-                    return;
+                    return is_awaited;
                 }
             }
             entry.shown = Some(version);
-        });
+            is_awaited
+        })
     }
 
     /// Writes `after` into the status of `object`, if it differs from `before`, and only if the object is still the version

@@ -115,10 +115,10 @@ async fn a_write_that_the_cache_has_shown_causes_no_read() {
     {
         let (server, api, writes) = beginning(object("1", "a"), Write::Stored);
         writes.begin(&object("1", "a"));
-        let show = |version: Option<&str>| version.into_iter().for_each(|version| writes.shown(&object(version, "a")));
-        show(before);
+        let show = |version: Option<&str>| version.is_some_and(|version| writes.shown(&object(version, "a")));
+        let _ = show(before);
         writes.end(&object("1", "a"), Ok(Some("2".to_owned())));
-        show(after);
+        let _ = show(after);
         let is_known = before.or(after).is_some();
         assert_eq!(writes.object_refs().is_empty(), is_known, "{case}");
         server.lock().expect("a lock").stored = Some(object("3", "a"));
@@ -126,6 +126,21 @@ async fn a_write_that_the_cache_has_shown_causes_no_read() {
         assert_eq!(current.and_then(|object| object.resource_version()).as_deref(), Some("3"), "{case}");
         assert_eq!(server.lock().expect("a lock").reads, usize::from(!is_known), "{case}");
     }
+}
+
+#[test]
+fn a_reconcile_that_waits_for_the_watch_is_told_once() {
+    let writes = OwnWrites::default();
+    assert!(!writes.awaits(&object("1", "a")), "nothing was written");
+    writes.begin(&object("1", "a"));
+    writes.end(&object("1", "a"), Ok(Some("2".to_owned())));
+    assert!(!writes.shown(&object("1", "a")), "nobody waits");
+    assert!(writes.awaits(&object("1", "a")));
+    assert!(!writes.shown(&object("1", "a")), "an event from before the write");
+    assert!(writes.shown(&object("2", "a")));
+    assert!(!writes.shown(&object("2", "a")) && !writes.awaits(&object("2", "a")), "it is there");
+    writes.unknown(&ObjectRef::deployment("shop", "tax"));
+    assert!(!writes.awaits(&object("2", "a")), "no event can be told from others");
 }
 
 #[tokio::test]

@@ -142,12 +142,14 @@ where
         for object_ref in self.known_objects.note(context, event) {
             events::ended(context, &object_ref);
         }
-        if let Event::Apply(object) = event {
-            context.own_writes.shown(object);
-        }
-        let changed = self.changes.note(event);
+        let mut changed = self.changes.note(event);
         for object_ref in &changed {
             context.changed(object_ref);
+        }
+        if let Event::Apply(object) = event
+            && context.own_writes.shown(object)
+        {
+            changed.push(object_ref(object));
         }
         changed
     }

@@ -24,6 +24,9 @@ use super::{Reconciler, RemoteKind};
 /// From this age on, the remote is observed before the status is written: the first poll of the record is due.
 const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 
+/// How long it waits for the watch to show the write before it; then the object is read.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
 /// What the response to a create came to.
 #[derive(Clone, Debug)]
 pub struct AcceptedCreate {
@@ -49,6 +52,11 @@ impl AcceptedCreate {
         again: Duration,
     ) -> Result<Self, serde_json::Error> {
         Ok(Self { packed: serde_json::to_vec(&(sent, status))?.into(), condition, at, again })
+    }
+
+    /// Whether it can wait for the watch.
+    pub(super) fn is_new(&self, now: Timestamp) -> bool {
+        between(self.at, now) < LONGEST_WAIT
     }
 
     fn unpack<K: RemoteKind>(&self) -> Option<(K::Operation, K::Status)> {

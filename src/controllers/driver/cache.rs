@@ -63,6 +63,14 @@ impl<K: RemoteKind> Default for LocalCache<K> {
 }
 
 impl<K: RemoteKind> LocalCache<K> {
+    /// Whether the watch does not show the write before an accepted create yet. It does so in a moment, and enqueues the
+    /// resource: to read the object would only be one more request.
+    pub(super) fn waits_for_watch(&self, context: &Context, cached: &K) -> bool {
+        let now = context.clock.now();
+        let is_new = self.accepted_create.as_ref().is_some_and(|accepted| accepted.is_new(now));
+        is_new && context.own_writes.awaits(cached)
+    }
+
     /// Reports what an object that is gone has left at the remote.
     pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef) {
         if let Some(accepted) = &self.accepted_create {

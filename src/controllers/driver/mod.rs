@@ -72,6 +72,11 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     let uid = cached.meta().uid.as_deref().unwrap_or_default();
     let mut cache = local_cache::<K>(&context, &object_ref, uid);
     context.requeue_timers.set(&object_ref, None);
+    if cache.waits_for_watch(&context, &*cached) {
+        context.requeue_timers.set(&object_ref, Some(accepted_create::LONGEST_WAIT));
+        K::caches(&context).insert(&object_ref, cache);
+        return (Action::await_change(), ReconcileOutcome::Reported(None));
+    }
     let (mut reason, mut pause) = (None, object::AFTER_CLUSTER_ERROR);
     let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
     let outcome = match context.own_writes.current(&api, cached).await {

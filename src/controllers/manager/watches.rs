@@ -20,7 +20,7 @@ use crate::controllers::changes::Changes;
 use crate::controllers::events::{self, KnownObjects, MirroredObjects};
 use crate::controllers::guarded::Guarded;
 use crate::controllers::lists::{List, PAGE, SourceList};
-use crate::controllers::managed_kind::ManagedKind;
+use crate::controllers::managed_kind::{ManagedKind, Stored as _};
 use crate::controllers::object::{NamespacedObject, Object};
 use crate::controllers::object_ref::Kind;
 use crate::controllers::packed::Packed;
@@ -118,8 +118,10 @@ impl Scope {
         move |event| {
             match event {
                 Ok(event) => {
-                    if let watcher::Event::Apply(object) = &event {
-                        context.own_writes.shown(object);
+                    if let watcher::Event::Apply(object) = &event
+                        && context.own_writes.shown(object)
+                    {
+                        context.enqueue(object.reference());
                     }
                     for object_ref in changes.note(&event) {
                         context.changed(&object_ref);

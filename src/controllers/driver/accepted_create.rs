@@ -3,6 +3,7 @@
 //!
 //! Losing it costs time only: the operation is stored, and the next process finds the record by its key (rule 2).
 
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use clock::between;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::EventType;
+use serde::Serialize;
 
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
@@ -30,8 +32,10 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// What the response to a create came to.
 #[derive(Clone, Debug)]
 pub struct AcceptedCreate {
-    /// JSON of the operation that was stored when the call was sent, and of the status to write: a thousand may wait.
-    packed: Box<[u8]>,
+    /// Hash of the operation that was stored when the call was sent.
+    sent: u64,
+    /// JSON of the status to write: a thousand may wait.
+    status: Box<[u8]>,
     /// The Ready condition of that status.
     condition: ConditionUpdate,
     /// When the response arrived.
@@ -51,7 +55,7 @@ impl AcceptedCreate {
         at: Timestamp,
         again: Duration,
     ) -> Result<Self, serde_json::Error> {
-        Ok(Self { packed: serde_json::to_vec(&(sent, status))?.into(), condition, at, again })
+        Ok(Self { sent: hash(sent)?, status: serde_json::to_vec(status)?.into(), condition, at, again })
     }
 
     /// Whether it can wait for the watch.
@@ -59,14 +63,14 @@ impl AcceptedCreate {
         between(self.at, now) < LONGEST_WAIT
     }
 
-    fn unpack<K: RemoteKind>(&self) -> Option<(K::Operation, K::Status)> {
-        serde_json::from_slice(&self.packed).ok()
+    fn status<K: RemoteKind>(&self) -> Option<K::Status> {
+        serde_json::from_slice(&self.status).ok()
     }
 
     /// Reports that the object was deleted without its finalizer, so that its record stays. That happens also if no client
     /// removes the finalizer: the API server ignores one that is added after its DELETE has read the object.
     pub(super) fn report_left_behind<K: RemoteKind>(&self, context: &Context, object_ref: &ObjectRef, uid: &str) {
-        let Some((_, status)) = self.unpack::<K>() else { return };
+        let Some(status) = self.status::<K>() else { return };
         let Some(id) = K::record_id(&status) else { return };
         let note = format!(
             "The object was deleted without its finalizer while its create was in progress, so {id} stays at the remote: \
@@ -87,13 +91,21 @@ impl AcceptedCreate {
     }
 }
 
+fn hash(operation: &impl Serialize) -> Result<u64, serde_json::Error> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&serde_json::to_vec(operation)?);
+    Ok(hasher.finish())
+}
+
 impl<K: RemoteKind> Reconciler<'_, K> {
     /// Takes the status of the object as if it had the response, as long as it has the operation of that call.
     pub(super) fn take_accepted_create(&mut self) {
         let Some(accepted) = self.cache.accepted_create.take() else { return };
-        let Some((sent, status)) = accepted.unpack::<K>() else { return };
+        let operation = self.object.status().and_then(K::operation).and_then(|operation| hash(operation).ok());
         // A status with another operation knows more.
-        if self.object.status().and_then(K::operation) == Some(&sent) {
+        if operation == Some(accepted.sent)
+            && let Some(status) = accepted.status::<K>()
+        {
             self.stand_in(status);
             self.cache.accepted_create = Some(accepted);
         }

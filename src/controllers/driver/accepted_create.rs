@@ -122,8 +122,13 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     pub(super) async fn report_accepted_create(&mut self, remote: &Remote) -> Result<Option<Next>, kube::Error> {
         let now = self.context.clock.now();
         let recent = self.cache.accepted_create.as_ref().filter(|accepted| between(accepted.at, now) < OBSERVED_AFTER);
-        // What a poll has found enqueues the resource only once, perhaps this time.
-        let Some(accepted) = recent.filter(|_| !remote.has_news(self.object_ref)) else { return Ok(None) };
+        let Some(accepted) = recent else { return Ok(None) };
+        // What a poll has found enqueues the resource only once, perhaps this time; and another remote than that of the call
+        // polls it only once it was observed there.
+        let needs_polls = accepted.again > OBSERVED_AFTER;
+        if remote.has_news(self.object_ref) || (needs_polls && !remote.is_watched(self.object_ref)) {
+            return Ok(None);
+        }
         let (condition, again) = (accepted.condition.clone(), accepted.again);
         // The object has the status to write.
         self.write(self.status(), &condition).await?;

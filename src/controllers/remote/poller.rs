@@ -49,6 +49,12 @@ impl Remote {
         self.change(|state| state.view.error(object_ref))
     }
 
+    /// Whether polls enqueue `object_ref`. Other credentials make another remote, which polls nothing yet.
+    #[must_use]
+    pub fn is_watched(&self, object_ref: &ObjectRef) -> bool {
+        self.change(|state| state.view.is_watched(object_ref))
+    }
+
     /// Whether a poll has found something that enqueued `object_ref`, and that no reconcile has taken yet.
     #[must_use]
     pub fn has_news(&self, object_ref: &ObjectRef) -> bool {

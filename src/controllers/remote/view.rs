@@ -183,6 +183,11 @@ impl View {
         self.entries.get(object_ref)?.error.as_deref().cloned()
     }
 
+    /// Whether the object is polled.
+    pub(super) fn is_watched(&self, object_ref: &ObjectRef) -> bool {
+        self.entries.get(object_ref).is_some_and(|entry| entry.pace.is_some())
+    }
+
     /// Whether an observation was announced that no reconcile has taken yet.
     pub(super) fn has_news(&self, object_ref: &ObjectRef) -> bool {
         self.entries.get(object_ref).is_some_and(|entry| entry.fresh.is_some())

@@ -134,13 +134,13 @@ fn a_reconcile_that_waits_for_the_watch_is_told_once() {
     assert!(!writes.awaits(&object("1", "a")), "nothing was written");
     writes.begin(&object("1", "a"));
     writes.end(&object("1", "a"), Ok(Some("2".to_owned())));
-    assert!(!writes.shown(&object("1", "a")), "nobody waits");
+    assert!(!writes.shown(&object("1", "a")), "no reconcile waits");
     assert!(writes.awaits(&object("1", "a")));
     assert!(!writes.shown(&object("1", "a")), "an event from before the write");
     assert!(writes.shown(&object("2", "a")));
     assert!(!writes.shown(&object("2", "a")) && !writes.awaits(&object("2", "a")), "it is there");
     writes.unknown(&ObjectRef::deployment("shop", "tax"));
-    assert!(!writes.awaits(&object("2", "a")), "no event can be told from others");
+    assert!(!writes.awaits(&object("2", "a")), "the version of that write is not known");
 }
 
 #[tokio::test]

@@ -87,7 +87,7 @@ pub type LocalCaches<K> = ObjectMap<Box<LocalCache<K>>>;
 pub(super) fn local_cache<K: RemoteKind>(context: &Context, object_ref: &ObjectRef, uid: &str) -> Box<LocalCache<K>> {
     let kept = K::caches(context).with(|map| {
         let kept = map.get_mut(object_ref)?;
-        // Taken out: until the reconcile has ended, nobody else reports that its object is gone.
+        // Removed from the map: during the reconcile, an event about the deletion of the object does not report it.
         let accepted_create = kept.accepted_create.take();
         Some(Box::new(LocalCache { accepted_create, ..(**kept).clone() }))
     });

@@ -84,7 +84,7 @@ async fn a_collector_receives_each_reconcile_and_each_of_its_calls() {
     let route = "/apis/connect-operator.io/v1alpha1/namespaces/{namespace}/connectordeployments/{name}";
     let metadata = spans.iter().find(|span| span.parent == reconcile.id && attribute(span, "url.template") == route);
     assert_eq!(metadata.expect("the reconcile writes the operation").name, format!("PATCH {route}"));
-    // The status of an accepted create is written by a reconcile of its own.
+    // The next reconcile writes the status of an accepted create.
     let patch = spans.iter().find(|span| attribute(span, "url.template") == format!("{route}/status"));
     let patch = patch.expect("the status is written");
     assert!(spans.iter().any(|span| span.id == patch.parent && span.name == reconcile.name), "{patch:?}");

@@ -26,6 +26,10 @@ use super::{Reconciler, RemoteKind};
 /// From this age on, the remote is observed before the status is written: the first poll of the record is due.
 const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 
+/// An event that arrives with the response enqueues the object only once, and the reconcile that writes the response may be
+/// that one: after this time at most, the object is looked at again.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
 /// How long it waits for the watch to show the write before it; then the object is read.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
@@ -126,13 +130,16 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         // What a poll has found enqueues the resource only once, perhaps this time; and another remote than that of the call
         // polls it only once it was observed there.
         let needs_polls = accepted.again > OBSERVED_AFTER;
-        if remote.has_news(self.object_ref) || (needs_polls && !remote.is_watched(self.object_ref)) {
+        if self.is_deleting()
+            || remote.has_news(self.object_ref)
+            || (needs_polls && !remote.is_watched(self.object_ref))
+        {
             return Ok(None);
         }
         let (condition, again) = (accepted.condition.clone(), accepted.again);
         // The object has the status to write.
         self.write(self.status(), &condition).await?;
         self.cache.asked = None;
-        Ok(Some(Next::Again(Some(again))))
+        Ok(Some(Next::Again(Some(again.min(LONGEST_PAUSE)))))
     }
 }

@@ -8,11 +8,13 @@ use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
 use dev_server::{Catalogue, Fault, FaultAnswer, Options};
 use serde_json::{Value, json};
 
+use super::pace::{FINE, meanwhile, stepped};
 use crate::manifests::with_spec;
+use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, PROJECT, Shop};
 
 /// A shop whose API clients have the scopes that their names indicate.
-async fn open() -> Shop {
+async fn open(clock: Clock) -> Shop {
     let client = |id: &str, scopes: &[&str]| json!({"id": id, "secret": "dev-secret", "scopes": scopes});
     let clients = json!({"clients": [
         client("deployer", &["manage_connectors_deployments:demo", "view_connectors:demo"]),
@@ -20,7 +22,7 @@ async fn open() -> Shop {
     ]});
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&clients.to_string()).unwrap());
     let deploy_duration = Duration::from_millis(200);
-    Shop::with(Options { deploy_duration, catalogue, ..Options::default() }, Clock::system()).await
+    Shop::with(Options { deploy_duration, catalogue, ..Options::default() }, clock).await
 }
 
 async fn use_client(shop: &Shop, id: &str) {
@@ -45,7 +47,7 @@ fn sent(shop: &Shop) -> [u64; 3] {
 
 #[tokio::test]
 async fn a_connector_that_generates_its_api_client_is_not_created_without_the_scope_for_it() {
-    let shop = open().await;
+    let shop = open(Clock::system()).await;
     shop.sandbox.apply(&with_api_client(&shop)).await.unwrap();
     let reported = message(&shop.until_reason("PermissionMissing").await);
     let expected = "Nothing is sent: the API client lacks manage_api_clients:demo, which is needed to deploy a connector \
@@ -59,7 +61,7 @@ async fn a_connector_that_generates_its_api_client_is_not_created_without_the_sc
 
 #[tokio::test]
 async fn a_refused_create_of_such_a_connector_names_that_scope_first() {
-    let shop = open().await;
+    let shop = open(Clock::system()).await;
     use_client(&shop, "api-clients-client").await;
     until_scope(&shop, "manage_api_clients:").await;
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(403, "AuthorizationError"))).unwrap();
@@ -85,7 +87,7 @@ async fn view_only(shop: &Shop) {
 
 #[tokio::test]
 async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
-    let shop = open().await;
+    let shop = open(Clock::system()).await;
     shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
     use_client(&shop, "deployer").await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
@@ -118,9 +120,33 @@ async fn neither_a_redeploy_nor_an_undeploy_is_sent_without_the_scope_for_it() {
     assert_eq!(sent(&shop), [1, 1, 1]);
 }
 
+/// Another API client is another remote, which polls nothing yet when the response of the create is reported.
+#[tokio::test]
+async fn a_create_that_is_in_flight_while_the_api_client_changes_becomes_ready() {
+    let shop = open(stepped()).await;
+    use_client(&shop, "deployer").await;
+    meanwhile(&shop.clock, FINE, until_scope(&shop, "manage_connectors_dep")).await;
+    let delayed = FaultAnswer { delay_ms: 3_600_000, ..FaultAnswer::default() };
+    shop.dev.fault(Fault::of("createDeployment", delayed).after_the_effect()).unwrap();
+    shop.put_secret("tax", &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    let created = async {
+        while shop.dev.world().all(shop.clock.now()).is_empty() {
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    in_time(meanwhile(&shop.clock, FINE, created)).await.expect("it is created, and the response delayed");
+    // The status of the project comes later than what it enqueues.
+    meanwhile(&shop.clock, FINE, view_only(&shop)).await;
+    shop.dev.clear_faults();
+    // Slower than the time after which a create that does not end is reconciled anyway.
+    meanwhile(&shop.clock, FINE / 10, shop.until_reason("Deployed")).await;
+    assert_eq!(sent(&shop), [1, 0, 0]);
+}
+
 #[tokio::test]
 async fn a_staged_connector_is_not_created_without_the_scope_for_it() {
-    let shop = open().await;
+    let shop = open(Clock::system()).await;
     view_only(&shop).await;
     let kit = json!({
         "apiVersion": "connect-operator.io/v1alpha1",

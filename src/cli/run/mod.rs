@@ -42,8 +42,9 @@ use self::telemetry::Telemetry;
 use crate::cli::cluster::{Connection, explain};
 use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
 
-/// Pause between two checks for the CRDs while they are missing.
-const CRDS_AGAIN: Duration = Duration::from_secs(5);
+/// First and longest pause between two checks for the CRDs while they are missing; doubles. An install often creates them
+/// together with the operator, and the API server serves them a moment later.
+const CRDS_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// Namespaces whose existence is checked at once.
 const NAMESPACES_AT_ONCE: usize = 16;
 
@@ -309,6 +310,7 @@ fn lease_name(namespace: &str, name: &str) -> Result<LeaseName, RunError> {
 /// Returns once the served CRDs have the fields that this version needs; until then logs which are missing.
 async fn crds_are_served(client: &Client) {
     let mut reported = Vec::new();
+    let (mut pause, longest) = CRDS_AGAIN;
     loop {
         match served_crds::missing(client).await {
             Ok(missing) if missing.is_empty() => return,
@@ -323,7 +325,8 @@ async fn crds_are_served(client: &Client) {
             }
             Err(error) => tracing::warn!(error = explain(&error), "the CRDs cannot be read"),
         }
-        tokio::time::sleep(CRDS_AGAIN).await;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest);
     }
 }
 

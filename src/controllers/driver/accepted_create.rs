@@ -24,7 +24,7 @@ use crate::controllers::remote::Remote;
 use super::{Reconciler, RemoteKind};
 
 /// From this age on, the remote is observed before the status is written: the first poll of the record is due.
-const OBSERVED_AFTER: Duration = Duration::from_secs(3);
+pub(super) const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 
 /// An event that arrives with the response enqueues the object only once, and the reconcile that writes the response may be
 /// that one: after this time at most, the object is looked at again.
@@ -135,6 +135,10 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             || (needs_polls && !remote.is_watched(self.object_ref))
         {
             return Ok(None);
+        }
+        if remote.has_queued_changes() {
+            // They come first; and by then it may have ended.
+            return Ok(Some(Next::Again(Some(OBSERVED_AFTER.saturating_sub(between(accepted.at, now))))));
         }
         let (condition, again) = (accepted.condition.clone(), accepted.again);
         // The object has the status to write.

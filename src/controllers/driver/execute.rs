@@ -11,7 +11,7 @@ use crate::controllers::operations::{AppliedResponse, Decision, Response, Step};
 use crate::controllers::refusal;
 use crate::controllers::remote::Remote;
 
-use super::accepted_create::AcceptedCreate;
+use super::accepted_create::{AcceptedCreate, OBSERVED_AFTER};
 use super::kind::{CallResult, PersistedOperation};
 use super::{ObservedRecord, Reconciler, RemoteKind};
 
@@ -114,7 +114,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             let again = K::after_response(self, remote, &result, &applied);
             let accepted = AcceptedCreate::new::<K>((&sent, &status), condition, at, again);
             self.cache.accepted_create = Some(Box::new(accepted.map_err(kube::Error::SerdeError)?));
-            return Ok(Next::Again(Some(Duration::ZERO)));
+            let pause = if remote.has_queued_changes() { OBSERVED_AFTER } else { Duration::ZERO };
+            return Ok(Next::Again(Some(pause)));
         }
         self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;
         Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))))

@@ -103,6 +103,11 @@ impl ConcurrencyLimiter {
         self.unreported.insert(object_ref.clone());
     }
 
+    /// Whether an object waits that may let the remote begin or end something.
+    pub(super) fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
     fn queue(&self) -> impl Iterator<Item = &ObjectRef> {
         self.changes.iter().chain(self.reports.iter())
     }

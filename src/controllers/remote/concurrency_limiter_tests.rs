@@ -19,6 +19,7 @@ fn the_queue_is_first_come_first_served_without_duplicates() {
         assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
     }
     assert_eq!(concurrency_limiter.admit_next(START), []);
+    assert!(concurrency_limiter.has_changes());
     for expected in [5, 3, 4] {
         concurrency_limiter.leave();
         assert_eq!(concurrency_limiter.admit_next(START), [object_ref(expected)]);
@@ -26,6 +27,7 @@ fn the_queue_is_first_come_first_served_without_duplicates() {
     }
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), []);
+    assert!(!concurrency_limiter.has_changes());
 }
 
 #[test]

@@ -198,6 +198,12 @@ impl Remote {
         })
     }
 
+    /// Whether reconciles wait for a permit that may let the remote begin or end something.
+    #[must_use]
+    pub fn has_queued_changes(&self) -> bool {
+        self.state.lock().concurrency_limiter.has_changes()
+    }
+
     /// Identifies the credentials that the remote is called with now.
     #[must_use]
     pub fn login(&self) -> Login {

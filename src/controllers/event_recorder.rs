@@ -1,5 +1,5 @@
-//! Publishes Events (`events.k8s.io/v1`) beside the reconciles, one after the other: while the API server is busy, what
-//! lets the remote begin or end something comes first.
+//! Publishes Events (`events.k8s.io/v1`) beside the reconciles, one after the other: while the API server is busy with what
+//! reconciles write, that comes first.
 //!
 //! An Event that repeats the one before, with the same object, reason and note, is counted in its series. Events are for
 //! users only: one that cannot be written, or for which there is no room, is only logged.
@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
 use std::time::Duration;
 
-use clock::Clock;
+use clock::{Clock, later};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
@@ -23,6 +23,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::conditions::cut;
+use super::own_writes::OwnWrites;
 use crate::names;
 
 /// Longest note (Kubernetes API: `note` of `events.k8s.io/v1`), in bytes.
@@ -35,6 +36,8 @@ const LONGEST_INSTANCE: usize = 128;
 const WAITING: usize = 10_000;
 /// Time after its last Event at which a series ends. The API server keeps an Event for an hour unless told otherwise.
 const CONTINUES_WITHIN: Duration = Duration::from_mins(6);
+/// How long an Event waits for the end of other writes at most.
+const WAITS_WITHIN: Duration = Duration::from_secs(10);
 /// Pause between two sweeps of ended series: thousands of objects may report Events at once.
 const SWEPT_AGAIN: Duration = Duration::from_mins(1);
 
@@ -77,15 +80,23 @@ impl EventRecorder {
         }
     }
 
-    /// Publishes what was taken, and what is taken until `end`.
-    pub async fn publish(&self, client: Client, clock: Clock, end: impl Future<Output = ()>) {
+    /// Publishes what was taken, and what is taken until `end`. While `others` are many, they come first.
+    pub async fn publish(&self, client: Client, clock: Clock, others: &OwnWrites, end: impl Future<Output = ()>) {
         let mut receiver = self.receiver.lock().await;
         let mut end = pin!(end);
         let mut publisher = Publisher { client, clock, instance: instance(), series: Series::default(), named: 0 };
         loop {
             tokio::select! {
                 biased;
-                Some((event, at)) = receiver.recv() => publisher.publish(event, at).await,
+                Some((event, at)) = receiver.recv() => {
+                    let latest = publisher.clock.sleep_until(later(at, WAITS_WITHIN));
+                    tokio::select! {
+                        biased;
+                        () = others.calm() => {}
+                        () = latest => {}
+                    }
+                    publisher.publish(event, at).await;
+                }
                 () = &mut end => return,
             }
         }

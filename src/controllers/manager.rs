@@ -183,7 +183,8 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let mut running = pin!(future::join_all(running));
     let mut dispatch = pin!(dispatch(&tracker, enqueued, ended, routes));
     let (last_reconcile, is_over) = oneshot::channel::<Infallible>();
-    let mut events = pin!(context.recorder.publish(options.client.clone(), clock.clone(), is_over.map(|_| ())));
+    let (client, others) = (options.client.clone(), &context.own_writes);
+    let mut events = pin!(context.recorder.publish(client, clock.clone(), others, is_over.map(|_| ())));
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}

@@ -5,11 +5,13 @@
 
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kube::ResourceExt;
 use kube::api::Api;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use super::managed_kind::{ManagedKind, Stored, object_ref};
 use super::object::Object;
@@ -17,9 +19,34 @@ use super::object_map::ObjectMap;
 use super::object_ref::ObjectRef;
 use super::patch;
 
+/// With so many writes in progress, the API server has enough to do.
+pub(super) const MANY: usize = 4;
+
 /// The last write of each object, until the cache shows it.
 #[derive(Debug, Default)]
-pub struct OwnWrites(ObjectMap<Entry>);
+pub struct OwnWrites {
+    entries: ObjectMap<Entry>,
+    /// Number of writes in progress.
+    in_progress: AtomicUsize,
+    ended: Notify,
+}
+
+/// A write in progress.
+pub(super) struct InProgress<'a>(&'a OwnWrites);
+
+impl<'a> InProgress<'a> {
+    pub(super) fn new(own_writes: &'a OwnWrites) -> Self {
+        own_writes.in_progress.fetch_add(1, Ordering::Relaxed);
+        Self(own_writes)
+    }
+}
+
+impl Drop for InProgress<'_> {
+    fn drop(&mut self) {
+        self.0.in_progress.fetch_sub(1, Ordering::Relaxed);
+        self.0.ended.notify_one();
+    }
+}
 
 /// What is known of the writes of one object.
 #[derive(Debug, Default)]
@@ -55,7 +82,7 @@ impl OwnWrites {
     ) -> Result<Option<Arc<K>>, kube::Error> {
         self.shown(&*cached);
         let object_ref = object_ref(&*cached);
-        if self.0.with(|entries| entries.get(&object_ref).is_none_or(|entry| entry.last.is_none())) {
+        if self.entries.with(|entries| entries.get(&object_ref).is_none_or(|entry| entry.last.is_none())) {
             return Ok(Some(cached));
         }
         let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
@@ -72,7 +99,7 @@ impl OwnWrites {
     /// is. `cached`: the copy of the watch.
     pub fn awaits<K: ManagedKind>(&self, cached: &K) -> bool {
         self.shown(cached);
-        self.0.with(|entries| {
+        self.entries.with(|entries| {
             let entry = entries.get_mut(&object_ref(cached));
             let behind = entry.filter(|entry| matches!(entry.last, Some(Written::As(_))));
             behind.map(|entry| entry.is_awaited = true).is_some()
@@ -82,7 +109,7 @@ impl OwnWrites {
     /// Records that the cache shows this version of an object. Returns whether a reconcile waits for it.
     pub fn shown<K: Stored>(&self, object: &K) -> bool {
         let Some(version) = object.resource_version() else { return false };
-        self.0.with(|entries| {
+        self.entries.with(|entries| {
             let object_ref = object.reference();
             let Some(entry) = entries.get_mut(&object_ref) else { return false };
             let mut is_awaited = false;
@@ -133,6 +160,7 @@ impl OwnWrites {
         object: &K,
         write: impl Future<Output = Result<K, kube::Error>>,
     ) -> Result<K, kube::Error> {
+        let _in_progress = InProgress::new(self);
         self.begin(object);
         let answer = write.await;
         self.end(object, answer.as_ref().map(ResourceExt::resource_version));
@@ -140,7 +168,7 @@ impl OwnWrites {
     }
 
     fn begin<K: ManagedKind>(&self, object: &K) {
-        self.0.with(|entries| {
+        self.entries.with(|entries| {
             let entry = entries.entry(object_ref(object)).or_default();
             (entry.is_writing, entry.shown) = (true, None);
         });
@@ -149,7 +177,7 @@ impl OwnWrites {
     /// Records the answer to a write: the version that is stored now.
     fn end<K: ManagedKind>(&self, object: &K, answer: Result<Option<String>, &kube::Error>) {
         let object_ref = object_ref(object);
-        self.0.with(|entries| {
+        self.entries.with(|entries| {
             let Some(entry) = entries.get_mut(&object_ref) else { return };
             entry.is_writing = false;
             match answer {
@@ -165,20 +193,27 @@ impl OwnWrites {
         });
     }
 
+    /// Returns once few writes are in progress. Only one task may wait.
+    pub async fn calm(&self) {
+        while self.in_progress.load(Ordering::Relaxed) >= MANY {
+            self.ended.notified().await;
+        }
+    }
+
     /// Notes that an object is written in another way.
     pub fn unknown(&self, object_ref: &ObjectRef) {
-        let _ = self.0.insert(object_ref, Entry { last: Some(Written::Unknown), ..Entry::default() });
+        let _ = self.entries.insert(object_ref, Entry { last: Some(Written::Unknown), ..Entry::default() });
     }
 
     /// Forgets the writes of an object that is gone.
     pub fn forget(&self, object_ref: &ObjectRef) {
-        self.0.forget(object_ref);
+        self.entries.forget(object_ref);
     }
 
     /// Returns the objects with a write that the cache may not show yet.
     #[must_use]
     pub fn object_refs(&self) -> Vec<ObjectRef> {
-        self.0.object_refs()
+        self.entries.object_refs()
     }
 }
 

@@ -24,14 +24,14 @@ use crate::controllers::remote::Remote;
 use super::{Reconciler, RemoteKind};
 
 /// From this age on, the remote is observed before the status is written: the first poll of the record is due.
-pub(super) const OBSERVED_AFTER: Duration = Duration::from_secs(3);
+const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 
 /// An event that arrives with the response enqueues the object only once, and the reconcile that writes the response may be
 /// that one: after this time at most, the object is looked at again.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// How long it waits for the watch to show the write before it; then the object is read.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(1);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// What the response to a create came to.
 #[derive(Clone, Debug)]
@@ -46,10 +46,12 @@ pub struct AcceptedCreate {
     at: Timestamp,
     /// When to go on after the write.
     again: Duration,
+    /// Other changes came first, so that it waits until the remote is observed.
+    waits: bool,
 }
 
 impl AcceptedCreate {
-    /// Packs the response to a call whose operation is `sent`.
+    /// Packs the response to a call whose operation is `sent`. `waits`: other changes come first.
     ///
     /// # Errors
     /// If the status cannot be serialized, which is a bug.
@@ -58,8 +60,14 @@ impl AcceptedCreate {
         condition: ConditionUpdate,
         at: Timestamp,
         again: Duration,
+        waits: bool,
     ) -> Result<Self, serde_json::Error> {
-        Ok(Self { sent: hash(sent)?, status: serde_json::to_vec(status)?.into(), condition, at, again })
+        Ok(Self { sent: hash(sent)?, status: serde_json::to_vec(status)?.into(), condition, at, again, waits })
+    }
+
+    /// How long its status waits.
+    pub(super) fn left(&self, now: Timestamp) -> Duration {
+        if self.waits { OBSERVED_AFTER.saturating_sub(between(self.at, now)) } else { Duration::ZERO }
     }
 
     /// Whether it can wait for the watch.
@@ -122,6 +130,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Arc::make_mut(&mut self.object).set_status(Some(status));
     }
 
+    /// Returns how long the status of a create that was accepted still waits, because other changes come first.
+    pub(in crate::controllers) fn unreported_create(&self) -> Option<Duration> {
+        let accepted = self.cache.accepted_create.as_ref()?;
+        Some(accepted.left(self.context.clock.now())).filter(|left| !left.is_zero())
+    }
+
     /// Writes the response to a create, unless an observation says more. `None`: nothing was to be written.
     pub(super) async fn report_accepted_create(&mut self, remote: &Remote) -> Result<Option<Next>, kube::Error> {
         let now = self.context.clock.now();
@@ -136,9 +150,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         {
             return Ok(None);
         }
-        if remote.has_queued_changes() {
-            // They come first; and by then it may have ended.
-            return Ok(Some(Next::Again(Some(OBSERVED_AFTER.saturating_sub(between(accepted.at, now))))));
+        if accepted.waits {
+            return Ok(Some(Next::Again(Some(accepted.left(now)))));
         }
         let (condition, again) = (accepted.condition.clone(), accepted.again);
         // The object has the status to write.

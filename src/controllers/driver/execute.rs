@@ -1,7 +1,6 @@
 //! Carries out a decision: persists the operation, sends its one call, and reports the response.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::runtime::events::EventType;
 
@@ -11,7 +10,7 @@ use crate::controllers::operations::{AppliedResponse, Decision, Response, Step};
 use crate::controllers::refusal;
 use crate::controllers::remote::Remote;
 
-use super::accepted_create::{AcceptedCreate, OBSERVED_AFTER};
+use super::accepted_create::AcceptedCreate;
 use super::kind::{CallResult, PersistedOperation};
 use super::{ObservedRecord, Reconciler, RemoteKind};
 
@@ -112,9 +111,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
             let at = self.context.clock.now();
             let again = K::after_response(self, remote, &result, &applied);
-            let accepted = AcceptedCreate::new::<K>((&sent, &status), condition, at, again);
-            self.cache.accepted_create = Some(Box::new(accepted.map_err(kube::Error::SerdeError)?));
-            let pause = if remote.has_queued_changes() { OBSERVED_AFTER } else { Duration::ZERO };
+            let waits = remote.has_queued_changes();
+            let accepted = AcceptedCreate::new::<K>((&sent, &status), condition, at, again, waits);
+            let accepted = accepted.map_err(kube::Error::SerdeError)?;
+            let pause = accepted.left(at);
+            self.cache.accepted_create = Some(Box::new(accepted));
             return Ok(Next::Again(Some(pause)));
         }
         self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;

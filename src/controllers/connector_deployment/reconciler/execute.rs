@@ -49,6 +49,13 @@ impl Deployment<'_> {
             self.cache.transient = decision.transient.clone();
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }
+        let unreported =
+            self.unreported_create().filter(|_| decision.outcome == Outcome::Running(OperationType::Create));
+        if let Some(left) = unreported {
+            self.cache.transient = decision.transient.clone();
+            let again = self.next_poll(remote, inputs, decision);
+            return Ok(Next::Again(Some(again.map_or(left, |again| again.min(left)))));
+        }
         inputs.verified = self.verify(remote, &inputs.read, &decision.outcome).await?;
         let inputs = &*inputs;
         let record = inputs.record();

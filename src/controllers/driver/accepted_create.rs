@@ -26,6 +26,9 @@ use super::{Reconciler, RemoteKind};
 /// From this age on, the remote is observed before the status is written: the first poll of the record is due.
 const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 
+/// As long after the response, its status waits if other changes come first and nothing but the create is to be reported.
+const REPORTED_AFTER: Duration = Duration::from_secs(5);
+
 /// An event that arrives with the response enqueues the object only once, and the reconcile that writes the response may be
 /// that one: after this time at most, the object is looked at again.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
@@ -67,7 +70,7 @@ impl AcceptedCreate {
 
     /// How long its status waits.
     pub(super) fn left(&self, now: Timestamp) -> Duration {
-        if self.waits { OBSERVED_AFTER.saturating_sub(between(self.at, now)) } else { Duration::ZERO }
+        if self.waits { REPORTED_AFTER.saturating_sub(between(self.at, now)) } else { Duration::ZERO }
     }
 
     /// Whether it can wait for the watch.

@@ -49,7 +49,7 @@ impl Remote {
         self.change(|state| state.view.error(object_ref))
     }
 
-    /// Whether polls enqueue `object_ref`. Other credentials make another remote, which polls nothing yet.
+    /// Whether polls enqueue `object_ref`. Another API client is another remote, which polls nothing yet.
     #[must_use]
     pub fn is_watched(&self, object_ref: &ObjectRef) -> bool {
         self.change(|state| state.view.is_watched(object_ref))

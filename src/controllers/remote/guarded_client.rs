@@ -24,6 +24,21 @@ pub(super) struct GuardedClient {
     pub(super) caller: Caller,
 }
 
+impl Remote {
+    /// Returns the client. Each call asks the circuit breaker first ([`Failure::HeldBack`] if it is open, with the time
+    /// left in `retry_after`) and reports to it afterwards, so callers need not. Do not keep it for longer than one
+    /// reconcile.
+    #[must_use]
+    pub fn api(self: &Arc<Self>) -> impl ConnectApi + RegistryApi + StagedApi + use<> {
+        self.guarded_client(Caller::Reconcile)
+    }
+
+    pub(super) fn guarded_client(self: &Arc<Self>, caller: Caller) -> GuardedClient {
+        let (client, number) = self.client();
+        GuardedClient { remote: Arc::clone(self), client, number, caller }
+    }
+}
+
 impl GuardedClient {
     async fn pass<'a, T>(
         &self,

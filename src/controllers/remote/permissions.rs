@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 
 use connect_api::scopes::{self, Right};
 
-use super::Remote;
-use super::state::RemoteState;
 use crate::controllers::object_ref::ObjectRef;
 
 /// The scopes of the newest token, and who depends on them.
@@ -50,26 +48,6 @@ impl Permissions {
     /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
         self.denied.extract_if(.., |object_ref| chosen(object_ref)).collect()
-    }
-}
-
-impl RemoteState {
-    /// Records the scopes of the token in use: an answered call may have fetched another token.
-    pub(super) fn note_token(&mut self) {
-        let enqueued = self.permissions.note(self.client.granted());
-        self.enqueue.extend(enqueued);
-    }
-}
-
-impl Remote {
-    /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if the token response did
-    /// not name its scopes. `object_ref` is enqueued when a token names other scopes.
-    #[must_use]
-    pub fn lacking(&self, object_ref: &ObjectRef, rights: &[Right]) -> Vec<Right> {
-        self.change(|state| {
-            state.note_token();
-            state.permissions.lacking(object_ref, rights, &state.settings.project_key)
-        })
     }
 }
 

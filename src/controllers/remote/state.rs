@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clock::{Clock, between, later};
 use connect_api::error::Failure;
-use connect_api::registry::{RegistryApi, StagedApi};
-use connect_api::{ApiError, ConnectApi, Rate};
+use connect_api::scopes::Right;
+use connect_api::{ApiError, Rate};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::circuit_breaker::{BreakerState, CallScope, Caller, CircuitBreaker, Permit};
 use super::concurrency_limiter::{ConcurrencyLimiter, Purpose};
-use super::guarded_client::GuardedClient;
 use super::jitter::Jitter;
 use super::lookups::Lookups;
 use super::permissions::Permissions;
@@ -111,6 +110,12 @@ impl RemoteState {
         }
     }
 
+    /// Records the scopes of the token in use: an answered call may have fetched another token.
+    pub(super) fn note_token(&mut self) {
+        let enqueued = self.permissions.note(self.client.granted());
+        self.enqueue.extend(enqueued);
+    }
+
     /// Returns when the poller must act because of the circuit breaker, the queue or the age of the count.
     pub(super) fn next_due(&self) -> Timestamp {
         if let Some(outage) = self.circuit_breaker.outage() {
@@ -162,14 +167,6 @@ impl Remote {
         }
     }
 
-    /// Returns the client. Each call asks the circuit breaker first ([`Failure::HeldBack`] if it is open, with the time
-    /// left in `retry_after`) and reports to it afterwards, so callers need not. Do not keep it for longer than one
-    /// reconcile.
-    #[must_use]
-    pub fn api(self: &Arc<Self>) -> impl ConnectApi + RegistryApi + StagedApi + use<> {
-        self.guarded_client(Caller::Reconcile)
-    }
-
     /// Requests a permit. A refused object joins the queue, once, and is enqueued when it may try again.
     ///
     /// # Errors
@@ -210,6 +207,12 @@ impl Remote {
         Login { remote: self.serial, client: self.state.lock().circuit_breaker.client() }
     }
 
+    /// Returns the client, and its number at the remote.
+    pub(super) fn client(&self) -> (Arc<dyn Connection>, u64) {
+        let state = self.state.lock();
+        (Arc::clone(&state.client), state.circuit_breaker.client())
+    }
+
     /// Returns the key of the project.
     pub(super) fn project_key(&self) -> String {
         self.state.lock().settings.project_key.clone()
@@ -224,6 +227,16 @@ impl Remote {
     #[must_use]
     pub fn health(&self) -> Health {
         self.state.lock().circuit_breaker.health()
+    }
+
+    /// Returns which of `rights` the newest token lacks, in the order of `rights`; nothing if the token response did
+    /// not name its scopes. `object_ref` is enqueued when a token names other scopes.
+    #[must_use]
+    pub fn lacking(&self, object_ref: &ObjectRef, rights: &[Right]) -> Vec<Right> {
+        self.change(|state| {
+            state.note_token();
+            state.permissions.lacking(object_ref, rights, &state.settings.project_key)
+        })
     }
 
     /// Removes all that is kept for `object_ref`: polls, pending reads and its place in the queue.
@@ -262,16 +275,6 @@ impl Remote {
     #[must_use]
     pub fn scopes(&self) -> Option<Vec<String>> {
         self.state.lock().client.scopes()
-    }
-
-    pub(super) fn guarded_client(self: &Arc<Self>, caller: Caller) -> GuardedClient {
-        let state = self.state.lock();
-        GuardedClient {
-            remote: Arc::clone(self),
-            client: Arc::clone(&state.client),
-            number: state.circuit_breaker.client(),
-            caller,
-        }
     }
 
     pub(super) fn admit(

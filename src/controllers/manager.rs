@@ -6,6 +6,7 @@
 
 mod controllers;
 mod dispatch;
+mod scope;
 mod watches;
 
 use std::collections::BTreeMap;
@@ -23,10 +24,11 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 
-use self::controllers::Scope;
 use self::dispatch::{Route, dispatch};
+use self::scope::Scope;
 use super::action_factory::ActionFactory;
-use super::connect_project::copy::{self, Copies};
+use super::connect_project::copies::Copies;
+use super::connect_project::copy;
 use super::connector::mirrors::Mirrors;
 use super::connector_deployment::content_cache::{self, ContentCache};
 use super::connector_deployment::logs;

@@ -15,43 +15,30 @@ use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use kube::{Api, Resource};
 use serde::Serialize;
-use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
 
 use super::dispatch::Route;
+use super::scope::Scope;
 use super::watches::{self, Watched};
 use crate::controllers::context::Context;
 use crate::controllers::events;
 use crate::controllers::guarded::Guarded;
-use crate::controllers::managed_kind::{ManagedKind, Stored as _};
-use crate::controllers::object::Object;
+use crate::controllers::managed_kind::{ManagedKind, Object, Stored as _};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::packed::Packed;
 use crate::controllers::project_object::ProjectObject;
 use crate::controllers::readable;
+use crate::controllers::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reconciled::{self, MirrorOf, Reconciled};
 use crate::controllers::references::Named;
 use crate::controllers::resync::{self, resync};
 use crate::controllers::secret;
-use crate::controllers::tracker::ReconcileOutcome;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
 /// Returns the watch configuration for Secrets whose values may be used.
 fn secrets_of_interest() -> watcher::Config {
     let other_installs = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
     watches::config().fields(&other_installs.join(","))
-}
-
-/// The controllers of one namespace, or of all namespaces.
-pub(super) struct Scope {
-    pub(super) context: Arc<Context>,
-    pub(super) namespace: Option<String>,
-    /// Label selector of the objects to reconcile.
-    pub(super) selector: String,
-    /// Seed of the jitter of resyncs.
-    pub(super) jitter_seed: u64,
-    /// Receives objects whose reconcile has ended.
-    pub(super) done: UnboundedSender<ObjectRef>,
-    pub(super) stop: tokio::sync::watch::Receiver<bool>,
 }
 
 impl Scope {
@@ -85,7 +72,7 @@ impl Scope {
     /// Runs the controller of one kind, and the watch of its objects, until it is stopped.
     fn controller<K>(&self, api: Api<Guarded<K>>, route: &mut Route) -> BoxFuture<'static, ()>
     where
-        K: Reconciled<Object = K> + Object + ManagedKind + Serialize,
+        K: Reconciled<Object = K> + ManagedKind + Serialize,
     {
         let Watched { stream, store, unreadable } = self.objects::<K>(api);
         let runs = self.reconciles::<K>(stream, store, route);
@@ -104,7 +91,7 @@ impl Scope {
     }
 
     /// Runs controllers, and reports the objects that cannot be read beside them.
-    fn with_reports<K: Object + ManagedKind>(
+    fn with_reports<K: ManagedKind>(
         &self,
         runs: BoxFuture<'static, ()>,
         unreadable: Receiver<InvalidObject>,

@@ -7,21 +7,20 @@ use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use futures::stream::{BoxStream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::Api;
-use kube::core::PartialObjectMeta;
 use kube::core::error_boundary::InvalidObject;
+use kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Resource};
 use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver};
 
-use super::controllers::Scope;
+use super::scope::Scope;
 use crate::controllers::changes::Changes;
 use crate::controllers::events::{self, KnownObjects, MirroredObjects};
 use crate::controllers::guarded::Guarded;
 use crate::controllers::lists::{List, PAGE, SourceList};
-use crate::controllers::managed_kind::{ManagedKind, Stored as _};
-use crate::controllers::object::{NamespacedObject, Object};
+use crate::controllers::managed_kind::{ManagedKind, Object, Stored as _};
 use crate::controllers::object_ref::Kind;
 use crate::controllers::packed::Packed;
 use crate::controllers::readable::{self, only_readable};
@@ -34,7 +33,7 @@ use crate::crd::Connector;
 type PackedEvent<K> = watcher::Result<watcher::Event<Packed<K>>>;
 
 /// The watch of one managed kind.
-pub(super) struct Watched<K: Object + ManagedKind + Serialize> {
+pub(super) struct Watched<K: ManagedKind + Serialize> {
     /// Has to be polled, and yields nothing: it enqueues by name what it observes, and logs its errors. An error that
     /// it yielded would make kube's controller pause, and delay what others enqueue.
     pub(super) stream: BoxStream<'static, watcher::Result<Packed<K>>>,
@@ -55,7 +54,7 @@ impl Scope {
     /// Watches one managed kind through this API.
     pub(super) fn objects<K>(&self, api: Api<Guarded<K>>) -> Watched<K>
     where
-        K: Object + ManagedKind + Serialize,
+        K: ManagedKind + Serialize,
     {
         let (store, writer) = reflector::store();
         let (unreadable_sender, unreadable) = mpsc::channel(readable::WAITING);
@@ -74,7 +73,7 @@ impl Scope {
     /// Records which objects exist and which were deleted, and the state of the first list.
     fn note_known_objects<K>(&self) -> impl FnMut(&watcher::Result<watcher::Event<Guarded<K>>>) + Send + use<K>
     where
-        K: Object + ManagedKind,
+        K: ManagedKind,
     {
         let context = self.context.clone();
         let mut known_objects = KnownObjects::new(self.namespace.clone());
@@ -110,7 +109,7 @@ impl Scope {
         &self,
     ) -> impl FnMut(PackedEvent<K>) -> future::Ready<Option<watcher::Result<Packed<K>>>> + Send + use<K>
     where
-        K: Object + ManagedKind,
+        K: ManagedKind,
     {
         let context = self.context.clone();
         let watched = self.namespace.clone().unwrap_or_else(|| "all".to_owned());
@@ -198,7 +197,7 @@ impl Scope {
     /// Enqueues the resources that name an object that was changed or deleted.
     pub(super) fn sources<K>(&self, kind: Named, config: watcher::Config) -> BoxFuture<'static, ()>
     where
-        K: NamespacedObject,
+        K: Object + Resource<Scope = NamespaceResourceScope>,
     {
         let context = self.context.clone();
         let mut sources = Sources::new(kind, self.namespace.clone());

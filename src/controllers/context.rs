@@ -14,15 +14,15 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::action_factory::ActionFactory;
 use super::conditions::ConditionUpdate;
-use super::connect_project::copy::Copies;
+use super::connect_project::copies::Copies;
 use super::connector::mirrors::Mirrors;
 use super::connector_deployment::content_cache::ContentCache;
 use super::digest::DigestKey;
-use super::driver::LocalCaches;
 use super::event_reason::EventReason;
 use super::event_recorder::{EventRecorder, NewEvent};
 use super::foreign_installs::ForeignInstalls;
 use super::keys::KeyOwnership;
+use super::local_cache::LocalCaches;
 use super::namespace_permissions::NamespacePermissions;
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};

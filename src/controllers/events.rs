@@ -248,7 +248,7 @@ impl KnownObjects {
     /// connectors that wait for it. These depend on its status (what it has applied, which check passed) or on a
     /// project's frontend, which no other resource uses, so nothing else is enqueued.
     fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
-        object.note(&context.keys);
+        context.keys.saw(object);
         let object_ref = object_ref(object);
         if let Some(allowed) = object.allowed_namespaces() {
             permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));

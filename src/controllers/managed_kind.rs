@@ -1,29 +1,42 @@
 //! The kinds that are watched: what the operator records of an object, and what every object has. Pure.
 
 use std::borrow::Cow;
+use std::fmt::Debug;
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 
-use super::driver::pending_create;
 use super::inventory::ReportedState;
-use super::keys::KeyOwnership;
 use super::object_ref::{Kind, ObjectRef};
-use super::project_object::ProjectObject as _;
+use super::pending_create;
+use super::remote_object::{ClaimRequest, RemoteObject as _};
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus,
     ConnectorDeployment, ConnectorStaged,
 };
 use crate::names;
 
+/// A kind that can be watched and written, and is known at compile time.
+pub trait Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+
+impl<K> Object for K where K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+
 /// A kind that is watched and reconciled.
-pub trait ManagedKind: Resource<DynamicType = ()> {
+pub trait ManagedKind: Object {
     /// The kind.
     const KIND: Kind;
 
-    /// Records an observed object and the key that it claims (rule 4).
-    fn note(&self, keys: &KeyOwnership);
+    /// Whether it could be deserialized.
+    fn is_readable(&self) -> bool {
+        true
+    }
+
+    /// Returns the key that it claims (rule 4); `None` for a kind without remote records.
+    fn claim(&self) -> Option<ClaimRequest> {
+        None
+    }
 
     /// Returns what the status reports, for metrics; `None`: the object is not counted.
     fn reported_state(&self) -> Option<ReportedState>;
@@ -70,18 +83,13 @@ impl<K: ManagedKind> Stored for K {
     }
 }
 
-/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$note`:
-/// records the key that it claims; `$started_at`: when the operation in its status began; `$id`: the id of the remote record
-/// in its status; `$further`: what only projects have.
+/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$started_at`:
+/// when the operation in its status began; `$id`: the id of the remote record in its status; `$further`: what only some kinds
+/// have.
 macro_rules! managed_kind {
-    ($kind:ident, $variant:ident, $note:expr, $started_at:expr, $id:expr $(, { $($further:tt)* })?) => {
+    ($kind:ident, $variant:ident, $started_at:expr, $id:expr $(, { $($further:tt)* })?) => {
         impl ManagedKind for $kind {
             const KIND: Kind = Kind::$variant;
-
-            fn note(&self, keys: &KeyOwnership) {
-                let note: fn(&Self, &KeyOwnership) = $note;
-                note(self, keys);
-            }
 
             fn reported_state(&self) -> Option<ReportedState> {
                 let Some(status) = &self.status else { return Some(ReportedState::default()) };
@@ -110,33 +118,40 @@ macro_rules! managed_kind {
 managed_kind!(
     ConnectorDeployment,
     Deployment,
-    |deployment, keys| keys.saw(deployment),
     |status| status.operation.as_ref().map(|operation| operation.started_at.0),
-    |status| status.id.as_ref()
+    |status| status.id.as_ref(),
+    {
+        fn claim(&self) -> Option<ClaimRequest> {
+            Some(self.claim_request())
+        }
+    }
 );
 managed_kind!(
     ConnectorStaged,
     Staged,
-    |staged, keys| keys.saw(staged),
     |status| status.operation.as_ref().map(|operation| operation.started_at.0),
-    |status| status.id.as_ref()
+    |status| status.id.as_ref(),
+    {
+        fn claim(&self) -> Option<ClaimRequest> {
+            Some(self.claim_request())
+        }
+    }
 );
-managed_kind!(ConnectProject, Project, |project, keys| keys.saw_project(project), |_| None, |_| None, {
+managed_kind!(ConnectProject, Project, |_| None, |_| None, {
     fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
-        Some((self.project(), self.reported()))
+        Some((&self.spec, self.status.as_ref()))
     }
 });
-managed_kind!(ClusterConnectProject, ClusterProject, |project, keys| keys.saw_project(project), |_| None, |_| None, {
+managed_kind!(ClusterConnectProject, ClusterProject, |_| None, |_| None, {
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
         Some(self.spec.allowed_namespaces.clone().unwrap_or_default())
     }
 
     fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
-        Some((self.project(), self.reported()))
+        Some((&self.spec.project, self.status.as_ref()))
     }
 });
-// A check claims no key.
-managed_kind!(ActionCheck, Check, |_, _| {}, |_| None, |_| None);
+managed_kind!(ActionCheck, Check, |_| None, |_| None);
 
 /// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
 /// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody
@@ -155,6 +170,16 @@ pub fn user_changes<K: ManagedKind>(object: &K) -> u64 {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// Whether it has the finalizer of its kind.
+pub fn has_finalizer<K: ManagedKind>(object: &K) -> bool {
+    object.finalizers().iter().any(|name| name == K::KIND.finalizer())
+}
+
+/// Returns the finalizers of the object, and that of its kind.
+pub fn with_finalizer<K: ManagedKind>(object: &K) -> Vec<String> {
+    object.finalizers().iter().cloned().chain([K::KIND.finalizer().to_owned()]).collect()
 }
 
 /// Returns when the API server created the object; every object that it returns has this time.

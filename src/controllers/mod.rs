@@ -1,5 +1,6 @@
 //! The controllers, one folder for each kind, and the modules that they share.
 
+pub mod accepted_create;
 pub mod action_check;
 pub mod action_factory;
 pub mod backoff;
@@ -27,6 +28,7 @@ pub mod guarded;
 pub mod inventory;
 pub mod keys;
 pub mod lists;
+pub mod local_cache;
 pub mod managed_kind;
 pub mod manager;
 pub mod namespace_permissions;
@@ -38,16 +40,19 @@ pub mod own_writes;
 pub mod packed;
 pub mod panics;
 pub mod patch;
+pub mod pending_create;
 pub mod problem;
 pub mod project_object;
 pub mod project_quota;
 pub mod readable;
 pub mod reason;
+pub mod reconcile_outcome;
 mod reconciled;
 pub mod references;
 pub mod refusal;
 pub mod remedy;
 pub mod remote;
+pub mod remote_object;
 pub mod report;
 pub mod requeue_timers;
 pub mod resync;

@@ -1,28 +1,24 @@
-//! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, writes the status,
+//! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, finds its project,
 //! and retries what the cluster refused.
 //!
 //! Next: `own_writes.rs`, which sends the patches, and the folder of each kind, which decides.
 
-use std::fmt::Debug;
 use std::time::Duration;
 
+use kube::ResourceExt;
 use kube::api::Api;
-use kube::core::NamespaceResourceScope;
 use kube::runtime::controller::Action;
-use kube::{Resource, ResourceExt};
-use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::conditions::{ConditionUpdate, ready_reason};
+use super::conditions::ConditionUpdate;
 use super::context::{Context, Project};
-use super::driver::RemoteKind;
-use super::managed_kind::ManagedKind;
+use super::managed_kind::{ManagedKind, has_finalizer, with_finalizer};
 use super::namespace_permissions::Permission;
 use super::object_ref::ObjectRef;
 use super::problem;
 use super::reason::Reason;
+use super::reconcile_outcome::ReconcileOutcome;
 use super::refusal::{self, Access};
-use super::tracker::ReconcileOutcome;
 use crate::crd::{ClusterConnectProject, ConnectProject};
 use crate::names;
 
@@ -39,52 +35,24 @@ pub enum Next {
     Again(Option<Duration>),
 }
 
-/// A kind that can be watched and written, and is known at compile time.
-pub trait Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
-
-impl<K> Object for K where K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
-
-/// Such a kind with a namespace.
-pub trait NamespacedObject: Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> {}
-
-impl<K> NamespacedObject for K where K: Object + Resource<DynamicType = (), Scope = NamespaceResourceScope> {}
-
 /// Whether the object is to be reconciled: it is not being deleted, or its deletion waits for our finalizer.
-pub fn is_ours<K: Object + ManagedKind>(object: &K) -> bool {
+pub fn is_ours<K: ManagedKind>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_none() || has_finalizer(object)
-}
-
-/// Whether it has the finalizer of its kind.
-pub fn has_finalizer<K: Object + ManagedKind>(object: &K) -> bool {
-    object.finalizers().iter().any(|name| name == K::KIND.finalizer())
 }
 
 /// Adds the finalizer of its kind.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
-pub async fn add_finalizer<K: Object + ManagedKind>(
-    context: &Context,
-    api: &Api<K>,
-    object: &K,
-) -> Result<K, kube::Error> {
+pub async fn add_finalizer<K: ManagedKind>(context: &Context, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
     context.own_writes.patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
-}
-
-/// Returns the finalizers of the object, and that of its kind.
-pub fn with_finalizer<K: Object + ManagedKind>(object: &K) -> Vec<String> {
-    object.finalizers().iter().cloned().chain([K::KIND.finalizer().to_owned()]).collect()
 }
 
 /// Removes the finalizer of its kind, if it is there, so that the deletion of the object can proceed. An object that no longer exists is no error.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
-pub async fn remove_finalizer<K: Object + ManagedKind>(
-    context: &Context,
-    api: &Api<K>,
-    object: &K,
-) -> Result<(), kube::Error> {
+pub async fn remove_finalizer<K: ManagedKind>(context: &Context, api: &Api<K>, object: &K) -> Result<(), kube::Error> {
     if !has_finalizer(object) {
         return Ok(());
     }
@@ -100,7 +68,7 @@ pub async fn remove_finalizer<K: Object + ManagedKind>(
 ///
 /// # Errors
 /// Those of the API server that pass by themselves; 409 if the object changed meanwhile.
-pub async fn annotate<K: Object + ManagedKind>(
+pub async fn annotate<K: ManagedKind>(
     context: &Context,
     api: &Api<K>,
     object: &K,
@@ -113,65 +81,6 @@ pub async fn annotate<K: Object + ManagedKind>(
             let condition = refusal::condition(Access::Write, refusal::ANNOTATIONS, error)?;
             context.event(object, "Reconcile", &condition);
             Ok(None)
-        }
-    }
-}
-
-/// Writes the status if it differs from `before`, the stored one, with the install that works on the object, and an Event for
-/// each new reason that the condition reports by one. Returns the stored resource; the caller continues with it also after an error.
-///
-/// # Errors
-/// Those of the API server; and, with the object, that the API server pruned the operation: the served CRD is older
-/// than this version, and without a stored operation nothing may be sent (rule 1).
-pub async fn write<K: RemoteKind>(
-    context: &Context,
-    api: &Api<K>,
-    object: &K,
-    before: &K::Status,
-    mut after: K::Status,
-    condition: &ConditionUpdate,
-) -> Result<Written<K>, kube::Error> {
-    K::set_controller(&mut after, context.foreign_installs.mine());
-    let Some(stored) = context.own_writes.write_status(api, object, before, &after).await? else {
-        return Ok(Written::Nothing);
-    };
-    if stored.status().and_then(K::operation) != K::operation(&after) {
-        let message = "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
-        return Ok(Written::Pruned(stored, kube::Error::Service(message.into())));
-    }
-    let earlier = ready_reason(K::conditions(before));
-    if condition.event && earlier != Some(condition.reason.as_str()) && condition.reason != Reason::Queued {
-        context.event(&stored, "Reconcile", condition);
-    }
-    Ok(Written::Stored(stored))
-}
-
-/// The result of writing a status.
-pub enum Written<K> {
-    /// The stored status is already the same.
-    Nothing,
-    /// The resource after the write.
-    Stored(K),
-    /// The resource after the write, which lacks fields that were written.
-    Pruned(K, kube::Error),
-}
-
-impl<K> Written<K> {
-    /// Passes the resource after the write to `take`.
-    ///
-    /// # Errors
-    /// That fields were pruned.
-    pub fn hand_to(self, take: impl FnOnce(K)) -> Result<(), kube::Error> {
-        match self {
-            Self::Nothing => Ok(()),
-            Self::Stored(object) => {
-                take(object);
-                Ok(())
-            }
-            Self::Pruned(object, error) => {
-                take(object);
-                Err(error)
-            }
         }
     }
 }
@@ -272,12 +181,12 @@ pub fn refused(
 
 /// Whether an object is being deleted.
 #[must_use]
-pub fn is_deleting<K: Object>(object: &K) -> bool {
+pub fn is_deleting<K: ManagedKind>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_some()
 }
 
 /// Returns the value of an annotation by which users request something, cut to the length that a status stores.
 #[must_use]
-pub fn request<K: Object>(object: &K, annotation: &str) -> Option<String> {
+pub fn request<K: ManagedKind>(object: &K, annotation: &str) -> Option<String> {
     object.annotations().get(annotation).map(|value| value.chars().take(256).collect())
 }

@@ -14,7 +14,6 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::managed_kind::{ManagedKind, Stored, object_ref};
-use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::ObjectRef;
 use super::patch;
@@ -75,11 +74,7 @@ impl OwnWrites {
     ///
     /// # Errors
     /// Those of the API server.
-    pub async fn current<K: Object + ManagedKind>(
-        &self,
-        api: &Api<K>,
-        cached: Arc<K>,
-    ) -> Result<Option<Arc<K>>, kube::Error> {
+    pub async fn current<K: ManagedKind>(&self, api: &Api<K>, cached: Arc<K>) -> Result<Option<Arc<K>>, kube::Error> {
         self.shown(&*cached);
         let object_ref = object_ref(&*cached);
         if self.entries.with(|entries| entries.get(&object_ref).is_none_or(|entry| entry.last.is_none())) {
@@ -131,7 +126,7 @@ impl OwnWrites {
     ///
     /// # Errors
     /// Those of the API server; 409 if the object was changed meanwhile.
-    pub async fn write_status<K: Object + ManagedKind, S: Serialize>(
+    pub async fn write_status<K: ManagedKind, S: Serialize>(
         &self,
         api: &Api<K>,
         object: &K,
@@ -146,7 +141,7 @@ impl OwnWrites {
     ///
     /// # Errors
     /// Those of the API server; 409 if the object was changed meanwhile.
-    pub async fn patch_metadata<K: Object + ManagedKind>(
+    pub async fn patch_metadata<K: ManagedKind>(
         &self,
         api: &Api<K>,
         object: &K,

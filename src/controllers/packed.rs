@@ -78,7 +78,7 @@ impl<K> fmt::Debug for Packed<K> {
 }
 
 /// kube's controller can also read objects by itself, and needs this for it.
-impl<'de, K: ManagedKind + Serialize + Deserialize<'de>> Deserialize<'de> for Packed<K> {
+impl<'de, K: ManagedKind + Serialize> Deserialize<'de> for Packed<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::of(&K::deserialize(deserializer)?, &mut Compressor::default()).map_err(serde::de::Error::custom)
     }

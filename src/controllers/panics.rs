@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 use super::conditions::{ConditionUpdate, with_main};
 use super::context::Context;
 use super::managed_kind::{ManagedKind, object_ref};
-use super::object::Object;
 use super::object_map::ObjectMap;
 use super::object_ref::ObjectRef;
 use super::patch::patch_params;
@@ -79,7 +78,7 @@ pub(super) fn condition(place: Option<&str>) -> ConditionUpdate {
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
-pub(super) async fn report<K: Object + ManagedKind>(
+pub(super) async fn report<K: ManagedKind>(
     object: &K,
     context: &Context,
     condition: &ConditionUpdate,

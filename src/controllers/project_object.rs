@@ -4,11 +4,10 @@ use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 
 use super::managed_kind::ManagedKind;
-use super::object::Object;
 use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus, ProjectKind};
 
 /// A kind of project.
-pub trait ProjectObject: Object + ManagedKind {
+pub trait ProjectObject: ManagedKind {
     /// The kind, as a `projectRef` names it.
     const REFERENCE_KIND: ProjectKind;
 

@@ -22,11 +22,10 @@ use super::context::Context;
 use super::event_reason::EventReason;
 use super::guarded::Guarded;
 use super::inventory::ReportedState;
-use super::keys::KeyOwnership;
-use super::managed_kind::{ManagedKind, object_ref};
-use super::object::Object;
+use super::managed_kind::{ManagedKind, Object};
 use super::object_ref::Kind;
 use super::packed::Packed;
+use super::remote_object::ClaimRequest;
 use crate::crd::{AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus};
 
 /// Maximum length of the error text.
@@ -41,12 +40,12 @@ where
 {
     const KIND: Kind = K::KIND;
 
-    /// An object that cannot be deserialized keeps its key. After a restart its key is not known, so nothing is taken over.
-    fn note(&self, keys: &KeyOwnership) {
-        match &self.0 {
-            Ok(object) => object.note(keys),
-            Err(_) => keys.unreadable(&object_ref(self)),
-        }
+    fn is_readable(&self) -> bool {
+        self.0.is_ok()
+    }
+
+    fn claim(&self) -> Option<ClaimRequest> {
+        self.0.as_ref().ok()?.claim()
     }
 
     /// An object that cannot be deserialized is not counted.
@@ -80,7 +79,7 @@ pub fn only_readable<K>(
     unreadable_sender: Sender<InvalidObject>,
 ) -> impl Stream<Item = watcher::Result<watcher::Event<Packed<K>>>> + Send + 'static
 where
-    K: Object + ManagedKind + Serialize,
+    K: ManagedKind + Serialize,
 {
     let mut compressor = Compressor::default();
     let mut readable = move |event| match event {
@@ -117,7 +116,7 @@ fn packed<K: ManagedKind + Serialize>(object: &K, compressor: &mut Compressor) -
 /// Returns the event that removes an object from the store, if the store contains it.
 fn stored<K>(store: &Store<Packed<K>>, invalid: &InvalidObject) -> Option<watcher::Event<Packed<K>>>
 where
-    K: Object + ManagedKind + Serialize,
+    K: ManagedKind + Serialize,
 {
     let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
     let namespace = invalid.metadata.namespace.as_deref();

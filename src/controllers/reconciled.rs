@@ -14,10 +14,9 @@ use serde::Serialize;
 use super::conditions::ConditionUpdate;
 use super::context::Context;
 use super::managed_kind::{ManagedKind, object_ref};
-use super::object::Object;
 use super::object_ref::{Kind, ObjectRef};
 use super::project_object::ProjectObject;
-use super::tracker::ReconcileOutcome;
+use super::reconcile_outcome::ReconcileOutcome;
 use super::{action_check, connect_project, connector, driver, panics, problem};
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
@@ -41,7 +40,7 @@ pub(super) fn slots(kind: Kind) -> usize {
 /// How a kind is reconciled.
 pub(super) trait Reconciled: Send + Sync + 'static {
     /// The object from which it is reconciled, which the store of a watch has.
-    type Object: Object + ManagedKind + Serialize;
+    type Object: ManagedKind + Serialize;
     /// The kind. Several kinds may be reconciled from one object.
     const KIND: Kind;
 

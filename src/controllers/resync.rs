@@ -11,8 +11,7 @@ use std::time::Duration;
 use kube::runtime::reflector::Store;
 
 use super::context::Context;
-use super::managed_kind::Stored;
-use super::object::Object;
+use super::managed_kind::{Object, Stored};
 use super::object_map::ObjectMap;
 use super::object_ref::{Kind, ObjectRef};
 use super::remote::Jitter;

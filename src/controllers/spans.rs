@@ -7,7 +7,7 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use super::object_ref::{ObjectName, ObjectRef};
-use super::tracker::ReconcileOutcome;
+use super::reconcile_outcome::ReconcileOutcome;
 
 /// Creates the span of a reconcile.
 #[must_use]

@@ -25,6 +25,7 @@ use super::inventory::Inventory;
 use super::lists::{List, Lists, SourceList};
 use super::object_ref::{Kind, ObjectName, ObjectRef};
 use super::reason::{ConditionState, Reason};
+use super::reconcile_outcome::ReconcileOutcome;
 use super::spans;
 use crate::metrics::{AtScrape, Metrics};
 use crate::mutex::Mutex;
@@ -37,44 +38,6 @@ pub const LONGEST_SILENCE: Duration = Duration::from_mins(15);
 const BEAT: Duration = Duration::from_secs(5);
 /// Time without a heartbeat after which the main loop counts as hung.
 pub const LONGEST_PAUSE: Duration = Duration::from_mins(2);
-
-/// The result of a reconcile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReconcileOutcome {
-    /// The resource exists, and its Ready condition has this reason, if it has one.
-    Reported(Option<Reason>),
-    /// The resource no longer exists, or its deletion can proceed.
-    Gone,
-    /// The resource changed meanwhile; it is reconciled again.
-    Conflict,
-    /// The API server refused a request or did not answer; the resource is reconciled again.
-    ClusterError,
-    /// The reconcile panicked, which is a bug; the resource is reconciled again.
-    Panicked,
-}
-
-impl ReconcileOutcome {
-    /// Returns the result of a reconcile that failed with this error of the API server.
-    #[must_use]
-    pub fn refused(error: &kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) if status.code == 409 => Self::Conflict,
-            _ => Self::ClusterError,
-        }
-    }
-
-    /// Returns the name of the result in metrics, logs and traces: the reason, if there is one.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Reported(reason) => reason.map_or("None", Reason::as_str),
-            Self::Gone => "Gone",
-            Self::Conflict => "Conflict",
-            Self::ClusterError => "ClusterError",
-            Self::Panicked => "Panic",
-        }
-    }
-}
 
 /// Returns whether the timing of a change that was not sent ends with this reason: the change needs no call, or waits
 /// for a user.

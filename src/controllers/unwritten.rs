@@ -6,7 +6,7 @@ use kube::runtime::events::EventType;
 
 use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
 use super::context::Context;
-use super::object::Object;
+use super::managed_kind::Object;
 use super::reason::Reason;
 use super::refusal::{self, Access};
 

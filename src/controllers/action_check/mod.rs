@@ -29,9 +29,9 @@ use super::foreign_leases;
 use super::object::{self, AFTER_CONFLICT};
 use super::object_ref::ObjectRef;
 use super::reason::Reason;
+use super::reconcile_outcome::ReconcileOutcome;
 use super::refusal::{self, Access, STATUS};
 use super::remedy::{self, HostList};
-use super::tracker::ReconcileOutcome;
 use super::unwritten::Unwritten;
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 

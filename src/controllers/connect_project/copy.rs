@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch};
 use kube::core::{PartialObjectMeta, Status};
-use kube::{Client, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tokio::sync::Notify;
 
+use super::copies::{Copies, Kept};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
 use crate::controllers::lists::PAGE;
@@ -29,7 +29,6 @@ use crate::controllers::reason::Reason;
 use crate::controllers::refusal::{self, Access};
 use crate::controllers::secret;
 use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
-use crate::mutex::Mutex;
 use crate::names;
 
 /// Pause before the next search for leftover copies. Another replica that has just lost the lease may have made one for a
@@ -38,65 +37,18 @@ const SWEEP_AGAIN: Duration = Duration::from_hours(1);
 
 type Data = BTreeMap<String, ByteString>;
 
-/// The copies that this process knows. Losing this costs one read for each project.
-#[derive(Debug)]
-pub struct Copies {
-    namespace: String,
-    kept: Mutex<BTreeMap<ObjectRef, Kept>>,
-    /// Notified when a project was deleted without its copy.
-    left: Notify,
-}
-
-/// The known content of a copy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
-    uid: String,
-    fingerprint: [u8; 32],
-}
-
-impl Copies {
-    /// Creates an empty record of the copies in this namespace.
-    #[must_use]
-    pub fn new(namespace: String) -> Self {
-        Self { namespace, kept: Mutex::default(), left: Notify::new() }
-    }
-
-    /// Returns the namespace of the copies, which is that of the operator.
-    pub fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    /// Returns where the copy of a project is, for messages.
-    pub(super) fn place<P: ProjectObject>(&self, object: &P) -> String {
-        format!("{}/{}", self.namespace, name(object))
-    }
-
-    fn api(&self, client: &Client) -> Api<Secret> {
-        Api::namespaced(client.clone(), &self.namespace)
-    }
-
-    fn is_kept(&self, object_ref: &ObjectRef, kept: &Kept) -> bool {
-        self.kept.lock().get(object_ref) == Some(kept)
-    }
-
-    fn note(&self, object_ref: &ObjectRef, kept: Kept) {
-        let uid = kept.uid.clone();
-        if self.kept.lock().insert(object_ref.clone(), kept).is_some_and(|before| before.uid != uid) {
-            self.left.notify_one();
-        }
-    }
-
-    /// Records that a project is deleted. If its copy may still exist, a search for leftovers follows.
-    pub(super) fn gone(&self, object_ref: &ObjectRef) {
-        if self.kept.lock().remove(object_ref).is_some() {
-            self.left.notify_one();
-        }
-    }
-}
-
 /// Returns the name of the copy, which contains the uid: another project of the same name has another copy.
 fn name<P: ProjectObject>(object: &P) -> String {
     format!("{}{}", names::CREDENTIALS_COPY, object.meta().uid.as_deref().unwrap_or_default())
+}
+
+/// Returns where the copy of a project is, for messages.
+pub(super) fn place<P: ProjectObject>(copies: &Copies, object: &P) -> String {
+    format!("{}/{}", copies.namespace(), name(object))
+}
+
+fn api(context: &Context) -> Api<Secret> {
+    Api::namespaced(context.client.clone(), context.copies.namespace())
 }
 
 /// Writes the copy if it is not known to be up to date. The inner error is for users.
@@ -130,8 +82,8 @@ fn not_kept<P: ProjectObject>(copies: &Copies, object: &P, status: &Status) -> C
     let message = format!(
         "No copy of the credentials can be kept in the Secret {}, so deployments could not be taken down after this \
          namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({})",
-        copies.place(object),
-        copies.namespace,
+        place(copies, object),
+        copies.namespace(),
         status.message
     );
     ConditionUpdate::new(Reason::CredentialsNotKept, message)
@@ -157,7 +109,7 @@ fn fingerprint(data: &Data) -> [u8; 32] {
 }
 
 async fn write<P: ProjectObject>(context: &Context, object: &P, data: Data) -> Result<(), kube::Error> {
-    let (api, name) = (context.copies.api(&context.client), name(object));
+    let (api, name) = (api(context), name(object));
     let Some(found) = read_by_name(context, &name).await? else {
         let made = api.create(&post_params(), &made(name, object, data)).await;
         return made.map(|_| ()).map_err(secret::without_content);
@@ -199,7 +151,7 @@ pub(super) async fn read<P: ProjectObject>(context: &Context, object: &P) -> Res
 }
 
 async fn read_by_name(context: &Context, name: &str) -> Result<Option<Secret>, kube::Error> {
-    secret::read(&context.client, &context.copies.namespace, name).await
+    secret::read(&context.client, context.copies.namespace(), name).await
 }
 
 /// Deletes the copy. If the operator may not delete it, the project is not blocked: a later search finds the copy.
@@ -211,21 +163,21 @@ pub(super) async fn remove<P: ProjectObject>(
     object_ref: &ObjectRef,
     object: &P,
 ) -> Result<(), kube::Error> {
-    match context.copies.api(&context.client).delete(&name(object), &DeleteParams::default()).await {
+    match api(context).delete(&name(object), &DeleteParams::default()).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 404 => {}
         Err(kube::Error::Api(status)) if status.code == 403 => {
             tracing::warn!(
                 object = %object_ref,
-                copy = context.copies.place(object),
+                copy = place(&context.copies, object),
                 reason = status.message,
                 "the copy of the credentials cannot be deleted"
             );
-            context.copies.left.notify_one();
+            context.copies.leave();
         }
         Err(error) => return Err(error),
     }
-    context.copies.kept.lock().remove(object_ref);
+    context.copies.removed(object_ref);
     Ok(())
 }
 
@@ -235,18 +187,18 @@ pub(super) async fn remove<P: ProjectObject>(
 pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
     loop {
         if let Err(error) = sweep_once(&context, &namespaces).await {
-            let namespace = &context.copies.namespace;
+            let namespace = context.copies.namespace();
             tracing::warn!(%namespace, %error, "cannot search for copies of credentials whose project is deleted");
         }
         tokio::select! {
-            () = context.copies.left.notified() => {}
+            () = context.copies.left() => {}
             () = context.clock.sleep(SWEEP_AGAIN) => {}
         }
     }
 }
 
 async fn sweep_once(context: &Context, namespaces: &[String]) -> Result<(), kube::Error> {
-    let api = context.copies.api(&context.client);
+    let api = api(context);
     let made_by_us = format!("{}={},{}", names::MANAGED_BY, names::FIELD_MANAGER, names::PROJECT_NAMESPACE);
     let mut copies = every(&api, ListParams::default().labels(&made_by_us)).await?;
     let namespace = |copy: &PartialObjectMeta<Secret>| copy.labels().get(names::PROJECT_NAMESPACE).cloned();

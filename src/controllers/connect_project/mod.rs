@@ -9,6 +9,7 @@
 //! Every other install reads the project, and keeps its finalizer, if one of its own resources names it. Whichever
 //! install finds that no resource of any install names the project removes the finalizer.
 
+pub mod copies;
 pub mod copy;
 mod observe;
 pub mod status;
@@ -29,16 +30,16 @@ use super::connector;
 use super::connector::mirrors::Outcome;
 use super::context::{Context, Project};
 use super::foreign_leases;
-use super::managed_kind::{self, created};
+use super::managed_kind::{self, created, has_finalizer};
 use super::object;
 use super::object_ref::{Kind, ObjectRef};
 use super::project_object::ProjectObject;
 use super::project_quota::Admission;
 use super::reason::Reason;
+use super::reconcile_outcome::ReconcileOutcome;
 use super::references::Named;
 use super::refusal::{self, FINALIZERS, STATUS};
 use super::remote::{Remote, Settings};
-use super::tracker::ReconcileOutcome;
 use super::unwritten::Unwritten;
 use crate::crd::ConnectProjectStatus;
 use crate::names;
@@ -110,7 +111,7 @@ async fn reconcile_project<P: ProjectObject>(
         return Ok(ReconcileOutcome::Reported(None));
     }
     // The finalizer comes first: from here on, resources may use the project.
-    let object = if going || object::has_finalizer(&*object) {
+    let object = if going || has_finalizer(&*object) {
         object
     } else {
         match object::add_finalizer(context, &api, &*object).await {
@@ -318,7 +319,7 @@ async fn patch_status<P: ProjectObject>(
         users,
         deleting: object::is_deleting(object),
         unkept: access.unkept,
-        copied_from: access.gone.then(|| context.copies.place(object)),
+        copied_from: access.gone.then(|| copy::place(&context.copies, object)),
         mirror: mirror(object, context),
     };
     let before = object

@@ -12,10 +12,10 @@ use super::copy;
 use super::status::Users;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
-use crate::controllers::driver::pending_create;
 use crate::controllers::lists::PAGE;
 use crate::controllers::managed_kind;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::pending_create;
 use crate::controllers::project_object::ProjectObject;
 use crate::controllers::reason::Reason;
 use crate::controllers::refusal::{Access, is_definite};
@@ -63,7 +63,7 @@ pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P)
     if !is_deleting(context, object).await? {
         return Ok(Credentials::Unusable(missing));
     }
-    let place = context.copies.place(object);
+    let place = copy::place(&context.copies, object);
     let lost = |why: String| {
         Credentials::Lost(ConditionUpdate::new(missing.reason, format!("{}, and {why}", missing.message)))
     };

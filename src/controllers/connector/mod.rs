@@ -50,9 +50,9 @@ use super::object_ref::ObjectRef;
 use super::problem;
 use super::project_object::ProjectObject;
 use super::reason::{ConditionState, Reason};
+use super::reconcile_outcome::ReconcileOutcome;
 use super::refusal;
 use super::remote::Remote;
-use super::tracker::ReconcileOutcome;
 use crate::crd::Connector;
 use crate::names::RECONCILE_REQUESTED_AT;
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::desired;
+use secrecy::ExposeSecret as _;
+
 use crate::controllers::tags::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, Values};
 
@@ -44,7 +45,7 @@ impl Declared {
         let empty = |(place, given): (&str, &ApplicationValues)| {
             let required = |key: &String| self.of(place).is_some_and(|keys| keys.required.contains(key));
             let standard = given.standard.iter().filter(|(key, value)| value.is_empty() && required(key));
-            let secured = given.secured.iter().filter(|(key, value)| desired::is_empty(value) && required(key));
+            let secured = given.secured.iter().filter(|(key, value)| value.expose_secret().is_empty() && required(key));
             let standard = standard.map(|(key, _)| Item::standard(place, key));
             standard.chain(secured.map(|(key, _)| Item::secured(place, key))).collect::<Vec<_>>()
         };

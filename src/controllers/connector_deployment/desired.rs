@@ -372,11 +372,6 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// Whether a secured value is empty.
-pub(super) fn is_empty(value: &SecretString) -> bool {
-    value.expose_secret().is_empty()
-}
-
 /// Names an application, or the global values, in messages.
 fn place(application: &str) -> String {
     if application == GLOBAL { "globalConfiguration".to_owned() } else { format!("application {application}") }

@@ -20,6 +20,7 @@ pub mod persisted;
 mod preflight;
 mod reconciler;
 pub mod registered;
+mod remote_object;
 pub mod status;
 pub mod status_conversion;
 pub mod value_from;

@@ -19,7 +19,7 @@ use super::desired::{Content, Contents};
 use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase, Source};
 use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;
-use crate::controllers::driver::LocalCache;
+use crate::controllers::local_cache::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::refusal::{self, Access};

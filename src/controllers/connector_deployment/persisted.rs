@@ -35,6 +35,14 @@ pub struct PersistedState {
     pub unverified: bool,
 }
 
+impl PersistedState {
+    /// Returns when this resource last wrote at the remote, as far as it is known.
+    pub(super) fn last_write(&self) -> Option<Timestamp> {
+        let started = self.operation.as_ref().map(|operation| operation.started_at);
+        started.or(self.applied.as_ref().map(|applied| applied.at))
+    }
+}
+
 /// What a completed operation has applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {

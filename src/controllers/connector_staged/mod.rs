@@ -13,5 +13,6 @@ pub mod observe;
 pub mod persisted;
 pub mod proof;
 mod reconciler;
+mod remote_object;
 pub mod status;
 pub mod status_conversion;

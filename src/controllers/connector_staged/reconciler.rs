@@ -7,8 +7,6 @@ use std::time::Duration;
 use clock::between;
 use connect_api::model::ConnectorStaged as Record;
 use connect_api::scopes::Right;
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::act::{self, Done};
 use super::decide::{self, CallKind, Cause, Input, Intent, Outcome, Response, Step, TransientState};
@@ -18,20 +16,21 @@ use super::{desired, intent, observe, proof, status_conversion};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project, StagedConnector};
 use crate::controllers::driver::{
-    Decided, LocalCaches, ObservedRecord, Observing, PendingCreate, PersistedOperation, Reconciler, RemoteKind,
-    SentCall, StatusInputs, Unready, Versions,
+    Decided, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, SentCall, StatusInputs, Unready,
+    Versions,
 };
 use crate::controllers::event_reason::EventReason;
 use crate::controllers::foreign_installs::FOREIGN_AGAIN;
-use crate::controllers::keys::ClaimRequest;
+use crate::controllers::local_cache::LocalCaches;
 use crate::controllers::object::Next;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::problem;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::refusal::KubernetesErrorBackoff;
 use crate::controllers::remote::Remote;
+use crate::controllers::remote_object::RemoteObject as _;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, ProjectRef, StagedOperation};
+use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy};
 
 /// Shortest pause between two observations that find nothing to send: each is a call.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
@@ -49,10 +48,7 @@ pub struct Observed {
 }
 
 impl RemoteKind for ConnectorStaged {
-    type Status = ConnectorStagedStatus;
-    type Operation = StagedOperation;
     type Persisted = PersistedState;
-    type Transient = TransientState;
     type CallKind = CallKind;
     type Outcome = Outcome;
     type Accepted = ObservedConnector;
@@ -60,75 +56,10 @@ impl RemoteKind for ConnectorStaged {
     type Identity = RemoteIdentity;
     type Target = ();
     type Observed = Observed;
-    type Cache = ();
     type Details = ();
-
-    fn status(&self) -> Option<&ConnectorStagedStatus> {
-        self.status.as_ref()
-    }
-
-    fn set_status(&mut self, status: Option<ConnectorStagedStatus>) {
-        self.status = status;
-    }
-
-    fn operation(status: &ConnectorStagedStatus) -> Option<&StagedOperation> {
-        status.operation.as_ref()
-    }
-
-    fn record_id(status: &ConnectorStagedStatus) -> Option<&str> {
-        status.id.as_deref()
-    }
-
-    fn set_begun(status: &mut ConnectorStagedStatus, create: &PendingCreate<StagedOperation>) {
-        status.operation = Some(create.operation.clone());
-        status.remote = Some(create.remote.clone());
-        status.controller.clone_from(&create.controller);
-    }
-
-    fn started_at(operation: &StagedOperation) -> Timestamp {
-        operation.started_at.0
-    }
-
-    fn conditions(status: &ConnectorStagedStatus) -> &[Condition] {
-        &status.conditions
-    }
-
-    fn handled_reconcile_request(status: &ConnectorStagedStatus) -> Option<&String> {
-        status.handled_reconcile_request.as_ref()
-    }
-
-    fn set_controller(status: &mut ConnectorStagedStatus, controller: Option<String>) {
-        status.controller = controller;
-    }
 
     fn read_status(status: &ConnectorStagedStatus) -> PersistedState {
         status_conversion::persisted(status)
-    }
-
-    fn project(&self) -> &ProjectRef {
-        &self.spec.project_ref
-    }
-
-    fn interval(&self) -> Duration {
-        self.spec.effective_interval()
-    }
-
-    fn claim_request(&self) -> ClaimRequest {
-        let status = self.status.as_ref();
-        let pending = PendingCreate::of(self);
-        let remote = status.and_then(|status| status.remote.as_ref());
-        ClaimRequest {
-            project: self.spec.project_ref.clone(),
-            key: self.spec.key.clone(),
-            remote: pending.as_ref().map(|pending| &pending.remote).or(remote).cloned(),
-            id: status.and_then(|status| status.id.clone()),
-            operation: pending.is_some() || status.is_some_and(|status| status.operation.is_some()),
-            claims: true,
-        }
-    }
-
-    fn wants_finalizer(&self) -> bool {
-        true
     }
 
     fn is_orphaned(&self, _: &Context) -> bool {

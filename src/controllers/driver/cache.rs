@@ -1,66 +1,15 @@
-//! What this process keeps of each resource between its reconciles. Losing it costs time, never correctness.
+//! Takes what this process keeps of a resource for its reconcile.
 
-use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::events::EventType;
 
-use crate::controllers::backoff::Backoff;
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
-use crate::controllers::object_map::ObjectMap;
+use crate::controllers::event_reason::EventReason;
+use crate::controllers::event_recorder::NewEvent;
+use crate::controllers::local_cache::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::refusal::KubernetesErrorBackoff;
-use crate::controllers::remote::Login;
 
 use super::RemoteKind;
-use super::accepted_create::AcceptedCreate;
-use super::pending_create::PendingCreate;
-
-/// What is kept of one resource.
-#[derive(Clone, Debug)]
-pub struct LocalCache<K: RemoteKind> {
-    /// Uid of the resource: another resource of the same name starts afresh.
-    pub uid: String,
-    /// What the decision table has seen.
-    pub transient: K::Transient,
-    /// A first create that the status does not have yet.
-    pub pending_create: Option<Box<PendingCreate<K::Operation>>>,
-    /// Whether this process wrote the annotation of that create, so that it counts without the annotation.
-    pub is_create_own: bool,
-    /// Whether this install wrote that create: any user can write the annotation.
-    pub is_create_signed: bool,
-    /// A create that was accepted, which the status does not have yet.
-    pub accepted_create: Option<Box<AcceptedCreate>>,
-    /// The reconcile request that is being served, and since when.
-    pub asked: Option<(String, Timestamp)>,
-    /// Why the last call was rejected.
-    pub refusal: Option<ConditionUpdate>,
-    /// The credentials of the last reconcile. New ones may be granted what those were refused.
-    pub login: Option<Login>,
-    /// Calls that failed in a row.
-    pub backoff: Backoff,
-    /// Reconciles in a row in which the API server refused a request.
-    pub kubernetes_error_backoff: KubernetesErrorBackoff,
-    /// What only this kind keeps.
-    pub own: K::Cache,
-}
-
-impl<K: RemoteKind> Default for LocalCache<K> {
-    fn default() -> Self {
-        Self {
-            uid: String::new(),
-            transient: K::Transient::default(),
-            pending_create: None,
-            is_create_own: false,
-            is_create_signed: false,
-            accepted_create: None,
-            asked: None,
-            refusal: None,
-            login: None,
-            backoff: Backoff::default(),
-            kubernetes_error_backoff: KubernetesErrorBackoff::default(),
-            own: K::Cache::default(),
-        }
-    }
-}
 
 impl<K: RemoteKind> LocalCache<K> {
     /// Whether the watch does not show the write before an accepted create yet. It does so in a moment, and enqueues the
@@ -71,16 +20,30 @@ impl<K: RemoteKind> LocalCache<K> {
         is_new && context.own_writes.awaits(cached)
     }
 
-    /// Reports what an object that is gone has left at the remote.
+    /// Reports what an object that is gone has left at the remote: it was deleted without its finalizer, so that its record stays. That happens also if no client
+    /// removes the finalizer: the API server ignores one that is added after its DELETE has read the object.
     pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef) {
-        if let Some(accepted) = &self.accepted_create {
-            accepted.report_left_behind::<K>(context, object_ref, &self.uid);
-        }
+        let accepted = self.accepted_create.as_ref();
+        let Some(status) = accepted.and_then(|accepted| accepted.status::<K>()) else { return };
+        let Some(id) = K::record_id(&status) else { return };
+        let note = format!(
+            "The object was deleted without its finalizer while its create was in progress, so {id} stays at the remote: \
+             delete it there, or create the object again with adoptionPolicy: Adopt"
+        );
+        tracing::warn!(object = %object_ref, id, "{note}");
+        let regarding = ObjectReference {
+            api_version: Some(K::api_version(&()).into_owned()),
+            kind: Some(K::kind(&()).into_owned()),
+            namespace: Some(object_ref.namespace.clone()),
+            name: Some(object_ref.name.clone()),
+            uid: Some(self.uid.clone()),
+            ..ObjectReference::default()
+        };
+        let reason = EventReason::Orphaned.as_str();
+        let event = NewEvent { regarding, type_: EventType::Warning, reason, action: "Reconcile", note };
+        context.recorder.take(event, context.clock.now());
     }
 }
-
-/// What is kept of all resources of a kind; boxed, because nodes of the map have free places, and this is large.
-pub type LocalCaches<K> = ObjectMap<Box<LocalCache<K>>>;
 
 /// Returns what is kept of this resource; an empty cache if that was another resource of the same name, which is gone.
 #[must_use]

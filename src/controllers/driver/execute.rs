@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use kube::runtime::events::EventType;
 
+use crate::controllers::accepted_create::AcceptedCreate;
 use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::object::{Next, has_finalizer};
+use crate::controllers::managed_kind::has_finalizer;
+use crate::controllers::object::Next;
 use crate::controllers::operations::{AppliedResponse, Decision, Response, Step};
 use crate::controllers::refusal;
 use crate::controllers::remote::Remote;
 
-use super::accepted_create::AcceptedCreate;
 use super::kind::{CallResult, PersistedOperation};
 use super::{ObservedRecord, Reconciler, RemoteKind};
 

@@ -1,59 +1,48 @@
 //! What a kind with a remote record has of its own.
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::ApiError;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::event_reason::EventReason;
-use crate::controllers::keys::ClaimRequest;
+use crate::controllers::local_cache::LocalCaches;
 use crate::controllers::managed_kind::ManagedKind;
-use crate::controllers::object::{NamespacedObject, Next};
+use crate::controllers::object::Next;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::operations::{AppliedResponse, Call, Decision};
 use crate::controllers::reason::Reason;
 use crate::controllers::references::Reference;
 use crate::controllers::remote::Remote;
-use crate::crd::ProjectRef;
+use crate::controllers::remote_object::RemoteObject;
 use crate::crd::shared::RemoteIdentity;
 
-use super::pending_create::PendingCreate;
-use super::{LocalCaches, Reconciler, SentCall};
+use super::{Reconciler, SentCall};
 
 /// A decision of the table of this kind.
 pub type DecisionOf<K> = Decision<
     <K as RemoteKind>::Persisted,
-    <K as RemoteKind>::Transient,
+    <K as RemoteObject>::Transient,
     <K as RemoteKind>::CallKind,
     <K as RemoteKind>::Outcome,
 >;
 
 /// What the response of this kind comes to.
-pub type AppliedOf<K> = AppliedResponse<<K as RemoteKind>::Persisted, <K as RemoteKind>::Transient>;
+pub type AppliedOf<K> = AppliedResponse<<K as RemoteKind>::Persisted, <K as RemoteObject>::Transient>;
 
 /// What came back from a call of this kind.
 pub type CallResult<K> =
     crate::controllers::operations::CallResult<<K as RemoteKind>::Accepted, <K as RemoteKind>::Record>;
 
-/// A kind whose resources each stand for one record of the Connect API, which is created, changed and deleted.
-pub trait RemoteKind: NamespacedObject + ManagedKind {
-    /// The status.
-    type Status: Clone + Debug + Default + Serialize + DeserializeOwned + Send + Sync;
-    /// The operation in the status.
-    type Operation: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static;
+/// A kind with a remote record: how its reconcile differs from that of others.
+pub trait RemoteKind: RemoteObject + ManagedKind {
     /// What the decision table keeps over restarts: the status, converted.
     type Persisted: Send + Sync;
-    /// What the decision table keeps in memory.
-    type Transient: Clone + Default + Debug + Send + Sync + 'static;
     /// What the decision table can call.
     type CallKind: Clone + Send + Sync;
     /// What the decision table reports.
@@ -68,40 +57,11 @@ pub trait RemoteKind: NamespacedObject + ManagedKind {
     type Target: Send + Sync;
     /// What one observation yields.
     type Observed: Send + Sync;
-    /// What this kind keeps between reconciles beside what every kind keeps.
-    type Cache: Clone + Default + Debug + Send + Sync + 'static;
     /// What a status has beside conditions, persisted state and record.
     type Details: Clone + Default + Send + Sync;
 
-    /// The status, if there is one.
-    fn status(&self) -> Option<&Self::Status>;
-    /// Replaces the status.
-    fn set_status(&mut self, status: Option<Self::Status>);
-    /// The operation in a status.
-    fn operation(status: &Self::Status) -> Option<&Self::Operation>;
-    /// Id of the record in a status.
-    fn record_id(status: &Self::Status) -> Option<&str>;
-    /// Sets operation, remote and install of a create in a status.
-    fn set_begun(status: &mut Self::Status, create: &PendingCreate<Self::Operation>);
-    /// When the call of an operation was about to be sent.
-    fn started_at(operation: &Self::Operation) -> Timestamp;
-    /// The conditions in a status.
-    fn conditions(status: &Self::Status) -> &[Condition];
-    /// The last reconcile request that was served.
-    fn handled_reconcile_request(status: &Self::Status) -> Option<&String>;
-    /// Sets the install that works on the resource.
-    fn set_controller(status: &mut Self::Status, controller: Option<String>);
     /// Converts a status to what the decision table keeps.
     fn read_status(status: &Self::Status) -> Self::Persisted;
-
-    /// The project that the resource names.
-    fn project(&self) -> &ProjectRef;
-    /// Time between two observations of a settled resource.
-    fn interval(&self) -> Duration;
-    /// Which key the resource wants in which project, and what it has begun there (rule 4).
-    fn claim_request(&self) -> ClaimRequest;
-    /// Whether the finalizer is needed.
-    fn wants_finalizer(&self) -> bool;
     /// Whether the record stays when the resource is deleted.
     fn is_orphaned(&self, context: &Context) -> bool;
     /// What identifies the record in this project.

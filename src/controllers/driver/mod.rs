@@ -13,14 +13,14 @@
 //! - `pending_create`: a first create and the finalizer in one write; `accepted_create`: a create until the status has it;
 //! - `execute`: carries out a decision; `sent`: describes a call that was sent;
 //! - `report`: the status, Events and metadata;
-//! - `cache`: what this process keeps between reconciles.
+//! - `cache`: takes what this process keeps between reconciles.
 
 mod accepted_create;
 mod cache;
 mod claim;
 mod execute;
 mod kind;
-pub mod pending_create;
+mod pending_create;
 mod report;
 mod sent;
 
@@ -35,29 +35,29 @@ use kube::api::Api;
 use kube::runtime::controller::Action;
 
 use self::cache::local_cache;
-pub use self::cache::{LocalCache, LocalCaches};
 pub use self::kind::{
     AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,
     StatusInputs, Unready, identity_changed,
 };
-pub use self::pending_create::PendingCreate;
 pub(super) use self::report::ANNOTATED_AFTER;
 pub use self::sent::{SentCall, Versions};
+use super::accepted_create::LONGEST_WAIT;
 use super::backoff::Asked;
 use super::conditions;
 use super::context::{Context, Project};
 use super::foreign_leases;
 use super::keys::ClaimStatus;
-use super::managed_kind::object_ref;
+use super::local_cache::LocalCache;
+use super::managed_kind::{has_finalizer, object_ref};
 use super::namespace_permissions::Permission;
-use super::object::{self, Next, has_finalizer, is_ours};
+use super::object::{self, Next, is_ours};
 use super::object_ref::ObjectRef;
 use super::problem;
 use super::reason::Reason;
+use super::reconcile_outcome::ReconcileOutcome;
 use super::references::Named;
 use super::refusal;
 use super::remote::{Login, NotAdmitted, Outage, Purpose, Remote};
-use super::tracker::ReconcileOutcome;
 use super::unwritten::Unwritten;
 use crate::names;
 
@@ -73,7 +73,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     let mut cache = local_cache::<K>(&context, &object_ref, uid);
     context.requeue_timers.set(&object_ref, None);
     if cache.waits_for_watch(&context, &*cached) {
-        context.requeue_timers.set(&object_ref, Some(accepted_create::LONGEST_WAIT));
+        context.requeue_timers.set(&object_ref, Some(LONGEST_WAIT));
         K::caches(&context).insert(&object_ref, cache);
         return (Action::await_change(), ReconcileOutcome::Reported(None));
     }

@@ -8,15 +8,16 @@ use connect_api::ApiError;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
-use crate::controllers::conditions::{self, ConditionUpdate};
+use crate::controllers::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::event_reason::EventReason;
-use crate::controllers::keys::ClaimRequest;
-use crate::controllers::object::{self, Next, has_finalizer};
+use crate::controllers::managed_kind::has_finalizer;
+use crate::controllers::object::{self, Next};
 use crate::controllers::problem;
+use crate::controllers::reason::Reason;
 use crate::controllers::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
+use crate::controllers::remote_object::ClaimRequest;
 use crate::names;
 
-use super::pending_create::has_begun;
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
 /// Age of an object from which on its id is kept with any outcome.
@@ -169,7 +170,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         status: K::Status,
         condition: &ConditionUpdate,
     ) -> Result<(), (&'static str, kube::Error)> {
-        if has_begun::<K>(&status) {
+        if K::is_begun(&status) {
             self.add_finalizer().await.map_err(|error| (FINALIZERS, error))?;
         } else {
             self.remove_pending_create().await.map_err(|error| (ANNOTATIONS, error))?;
@@ -180,14 +181,37 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             self.keep_id(id).await.map_err(|error| (ANNOTATIONS, error))?;
         }
         let replaces = self.replaces(&before, &status);
-        let written = object::write(self.context, &self.api, &*self.object, &before, status, condition).await;
-        let written = written.and_then(|written| {
-            written.hand_to(|object| {
-                self.wrote(object);
-            })
-        });
-        written.map_err(|error| (STATUS, error))?;
+        self.write_status(&before, status, condition).await.map_err(|error| (STATUS, error))?;
         self.report_replacement(replaces);
+        Ok(())
+    }
+
+    /// Writes the status if it differs from `before`, the stored one, with the install that works on the object, and an Event
+    /// for each new reason that the condition reports by one.
+    ///
+    /// # Errors
+    /// Those of the API server; and that it pruned the operation: the served CRD is older than this version, and without a
+    /// stored operation nothing may be sent (rule 1).
+    async fn write_status(
+        &mut self,
+        before: &K::Status,
+        mut after: K::Status,
+        condition: &ConditionUpdate,
+    ) -> Result<(), kube::Error> {
+        K::set_controller(&mut after, self.context.foreign_installs.mine());
+        let written = self.context.own_writes.write_status(&self.api, &*self.object, before, &after).await?;
+        let Some(stored) = written else { return Ok(()) };
+        let is_pruned = stored.status().and_then(K::operation) != K::operation(&after);
+        self.wrote(stored);
+        if is_pruned {
+            let message =
+                "the served CustomResourceDefinition drops fields of the status: apply the CRDs of this version";
+            return Err(kube::Error::Service(message.into()));
+        }
+        let earlier = ready_reason(K::conditions(before));
+        if condition.event && earlier != Some(condition.reason.as_str()) && condition.reason != Reason::Queued {
+            self.context.event(&*self.object, "Reconcile", condition);
+        }
         Ok(())
     }
 
@@ -309,6 +333,7 @@ mod tests {
     #[test]
     fn an_orphaned_object_is_named_by_key_id_and_project() {
         let claim = |id: Option<&str>, operation| ClaimRequest {
+            is_pending: false,
             project: ProjectRef { kind: ProjectKind::ConnectProject, name: "shop".to_owned() },
             key: "shop_tax".to_owned(),
             remote: Some(RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() }),

@@ -3,15 +3,22 @@
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::{Claim, Named, RemoteKey};
+use super::{Claim, RemoteKey};
 use crate::controllers::digest::DigestKey;
-use crate::controllers::driver::{RemoteKind, pending_create};
-use crate::controllers::managed_kind;
-use crate::controllers::object::has_finalizer;
+use crate::controllers::managed_kind::{self, ManagedKind, has_finalizer};
 use crate::controllers::object_ref::ObjectRef;
-use crate::crd::ProjectRef;
+use crate::controllers::pending_create;
+use crate::controllers::remote_object::ClaimRequest;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
+
+/// The remote project that a project of the cluster names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) remote: RemoteIdentity,
+    /// Whether the remote has answered with the credentials of the project.
+    pub(super) admits: bool,
+}
 
 /// What is kept of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,32 +42,14 @@ pub(super) struct Entry {
     pub(super) claim: Claim,
 }
 
-/// What a resource claims, and what it has begun.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimRequest {
-    /// The project that it names.
-    pub project: ProjectRef,
-    /// The key.
-    pub key: String,
-    /// The remote in its status.
-    pub remote: Option<RemoteIdentity>,
-    /// Id of the remote record that it owns.
-    pub id: Option<String>,
-    /// Whether its status has an operation.
-    pub operation: bool,
-    /// Whether it claims the key at all.
-    pub claims: bool,
-}
-
 impl Entry {
     /// `signatures`: key of the signatures of pending creates; `None`: each of them counts.
-    pub(super) fn of<K: RemoteKind>(object: &K, signatures: Option<&DigestKey>) -> Self {
+    pub(super) fn of<K: ManagedKind>(object: &K, request: ClaimRequest, signatures: Option<&DigestKey>) -> Self {
         let namespace = object.namespace().unwrap_or_default();
-        let ClaimRequest { project, key, remote, id, operation, claims } = object.claim_request();
+        let ClaimRequest { project, key, remote, id, operation, is_pending, claims } = request;
         // Any user can write the annotation, so it needs the signature.
-        let stored = object.status().and_then(K::operation).is_some();
         let signed = || signatures.is_none_or(|key| pending_create::is_signed(object.meta(), key));
-        let operation = operation && (stored || signed());
+        let operation = operation && (!is_pending || signed());
         let let_go = object.meta().deletion_timestamp.is_some() && !has_finalizer(object);
         Self {
             uid: object.uid().unwrap_or_default(),

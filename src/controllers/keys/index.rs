@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::claim::{self, Claim, prior_claim_unseen};
-use super::entry::Entry;
+use super::entry::{Entry, Named};
 use super::{ClaimStatus, RemoteKey};
 use crate::controllers::object_ref::{Kind, ObjectRef};
-use crate::crd::shared::RemoteIdentity;
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -27,14 +26,6 @@ pub(super) struct Index {
     pub(super) allowed: BTreeMap<ObjectRef, BTreeSet<String>>,
     /// The resources that name each project.
     pub(super) users: BTreeMap<ObjectRef, BTreeSet<ObjectRef>>,
-}
-
-/// The remote project that a project of the cluster names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) remote: RemoteIdentity,
-    /// Whether the remote has answered with the credentials of the project.
-    pub(super) admits: bool,
 }
 
 /// A resource whose claim changes.

@@ -114,7 +114,7 @@ impl World {
 
     /// A project exists, and its remote has answered.
     fn admit(&self, namespace: &str, name: &str, key: &str) {
-        self.keys.saw_project(&project(namespace, name, key));
+        self.keys.saw(&project(namespace, name, key));
         let remote = RemoteIdentity { project_key: key.into(), ..place().remote };
         self.keys.admitted(&ObjectRef::project(namespace, name), &remote, true);
     }

@@ -14,14 +14,11 @@ use std::collections::BTreeSet;
 use tokio::sync::mpsc::UnboundedSender;
 
 pub use self::claim::{Claim, prior_claim, prior_claim_unseen};
-pub use self::entry::ClaimRequest;
-use self::entry::Entry;
-use self::index::{Index, Named};
+use self::entry::{Entry, Named};
+use self::index::Index;
 use super::digest::DigestKey;
-use super::driver::RemoteKind;
-use super::managed_kind;
+use super::managed_kind::{self, ManagedKind};
 use super::object_ref::{Kind, ObjectRef};
-use super::project_object::ProjectObject;
 use crate::crd::shared::RemoteIdentity;
 use crate::mutex::Mutex;
 
@@ -78,24 +75,36 @@ impl KeyOwnership {
         Self { enqueue, signatures, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
     }
 
-    /// Records a resource from a watch.
-    pub fn saw<K: RemoteKind>(&self, object: &K) {
-        self.change(|index| index.put(&Entry::of(object, self.signatures.as_ref()), true));
+    /// Records an object from a watch: the claim of a resource, or the remote of a project. One that cannot be deserialized
+    /// keeps its claim; after a restart its key is not known, so nothing is taken over.
+    pub fn saw<K: ManagedKind>(&self, object: &K) {
+        if !object.is_readable() {
+            self.unreadable(&managed_kind::object_ref(object));
+        } else if let Some((spec, _)) = object.as_project() {
+            self.saw_project(&managed_kind::object_ref(object), &spec.identity());
+        } else {
+            self.put(object, true);
+        }
     }
 
     /// Records the copy of a resource that a reconcile has or has written. It does not bring back what a watch showed
     /// as deleted.
-    pub fn wrote<K: RemoteKind>(&self, object: &K) {
-        self.change(|index| index.put(&Entry::of(object, self.signatures.as_ref()), false));
+    pub fn wrote<K: ManagedKind>(&self, object: &K) {
+        self.put(object, false);
     }
 
-    /// Records a project from a watch. Its resources claim nothing yet, because any user can write the key of any
-    /// remote project into a spec.
-    pub fn saw_project<P: ProjectObject>(&self, object: &P) {
-        let (project, remote) = (managed_kind::object_ref(object), object.project().identity());
-        self.change(|index| match index.projects.get(&project) {
-            Some(known) if known.remote == remote => BTreeSet::new(),
-            _ => index.place_users(&project, Some(Named { remote, admits: false })),
+    fn put<K: ManagedKind>(&self, object: &K, appears: bool) {
+        if let Some(request) = object.claim() {
+            self.change(|index| index.put(&Entry::of(object, request, self.signatures.as_ref()), appears));
+        }
+    }
+
+    /// Records the remote that a project names. The resources of the project claim nothing yet, because any user can write the
+    /// key of any remote project into a spec.
+    fn saw_project(&self, project: &ObjectRef, remote: &RemoteIdentity) {
+        self.change(|index| match index.projects.get(project) {
+            Some(known) if known.remote == *remote => BTreeSet::new(),
+            _ => index.place_users(project, Some(Named { remote: remote.clone(), admits: false })),
         });
     }
 
@@ -169,7 +178,7 @@ impl KeyOwnership {
 
     /// Records a resource from a watch that this version cannot deserialize. If an earlier version of it was recorded, it
     /// keeps that claim; otherwise nothing is taken over ([`ClaimStatus::Unlisted`]), because it may be the owner.
-    pub fn unreadable(&self, object_ref: &ObjectRef) {
+    fn unreadable(&self, object_ref: &ObjectRef) {
         self.change(|index| {
             if matches!(object_ref.kind, Kind::Deployment | Kind::Staged) && !index.entries.contains_key(object_ref) {
                 index.unreadable.insert(object_ref.clone());
@@ -197,7 +206,7 @@ impl KeyOwnership {
     /// Returns the claim status of a resource at the start of its reconcile, and withdraws what an earlier reconcile
     /// announced with [`KeyOwnership::begin`] and did not write.
     #[must_use]
-    pub fn claim_status<K: RemoteKind>(&self, object: &K) -> ClaimStatus {
+    pub fn claim_status<K: ManagedKind>(&self, object: &K) -> ClaimStatus {
         let object_ref = managed_kind::object_ref(object);
         self.wrote(object);
         self.change(|index| index.announce(&object_ref, false));
@@ -216,7 +225,7 @@ impl KeyOwnership {
     /// [`ClaimStatus::Owner`], no other resource gets this result until the following write is recorded or the next
     /// reconcile begins: the check and the announcement are atomic.
     #[must_use]
-    pub fn begin<K: RemoteKind>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
+    pub fn begin<K: ManagedKind>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
         let object_ref = managed_kind::object_ref(object);
         let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::driver::PendingCreate;
+use connect_operator::controllers::remote_object::RemoteObject as _;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::{Operation, OperationState, OperationType};
 use connect_operator::names;
@@ -49,7 +49,7 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
 
 /// The operation of a first create, which only the annotation has.
 fn pending(object: &ConnectorDeployment) -> Option<Operation> {
-    PendingCreate::of(object).map(|create| create.operation)
+    object.pending_create().map(|create| create.operation)
 }
 
 /// A write of an operation.

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
-use connect_operator::controllers::driver::PendingCreate;
+use connect_operator::controllers::remote_object::RemoteObject as _;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationState};
 use connect_operator::names;
@@ -333,7 +333,7 @@ pub(crate) fn ready(object: &ConnectorDeployment) -> (&str, &str) {
 
 /// The operation in the status, or that of a first create in its annotation.
 pub(crate) fn operation(object: &ConnectorDeployment) -> Option<Operation> {
-    status(object).operation.or_else(|| PendingCreate::of(object).map(|create| create.operation))
+    status(object).operation.or_else(|| object.pending_create().map(|create| create.operation))
 }
 
 pub(crate) fn is_accepted(object: &ConnectorDeployment) -> bool {

@@ -24,9 +24,11 @@ mod unusable;
 mod values;
 mod webhook;
 
-use connect_operator::controllers::object::NamespacedObject;
+use connect_operator::controllers::managed_kind::Object;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
+use kube::Resource;
+use kube::core::NamespaceResourceScope;
 use serde::Serialize;
 
 use crate::shop::Shop;
@@ -40,7 +42,7 @@ fn condition<'a>(object: &'a ConnectorDeployment, kind: &str) -> Option<&'a str>
 
 /// Returns an object once its Ready condition has this reason, and a message that contains these words. The clock of
 /// `shop` is stepped meanwhile.
-async fn until_reported_with<K: NamespacedObject + Serialize>(
+async fn until_reported_with<K: Object + Resource<Scope = NamespaceResourceScope> + Serialize>(
     shop: &Shop,
     name: &str,
     reason: &str,
@@ -50,7 +52,7 @@ async fn until_reported_with<K: NamespacedObject + Serialize>(
 }
 
 /// Returns an object once this condition has this reason and a message that contains these words.
-async fn until_condition<K: NamespacedObject + Serialize>(
+async fn until_condition<K: Object + Resource<Scope = NamespaceResourceScope> + Serialize>(
     shop: &Shop,
     name: &str,
     type_: &str,

@@ -54,8 +54,8 @@ impl Project {
 
     pub(super) fn note(&self, keys: &KeyOwnership) {
         match self {
-            Self::Own(project) => keys.saw_project(&**project),
-            Self::Shared(project) => keys.saw_project(&**project),
+            Self::Own(project) => keys.saw(&**project),
+            Self::Shared(project) => keys.saw(&**project),
         }
     }
 }

@@ -141,7 +141,7 @@ impl Input<'_> {
 
     /// Returns the time since the last write of this resource at the remote, as far as it is known.
     pub(super) fn since_write(&self) -> Duration {
-        last_write(self.persisted).map_or(Duration::MAX, |stamp| self.since(stamp))
+        self.persisted.last_write().map_or(Duration::MAX, |stamp| self.since(stamp))
     }
 
     /// Rule 5: a deployment is gone if reading it answers 404 twice, [`ABSENCE`] apart, while no write of this resource
@@ -169,12 +169,6 @@ impl Input<'_> {
             _ => Resting { phase: observed.phase, version: observed.version, since: self.now },
         }
     }
-}
-
-/// Returns when this resource last wrote at the remote, as far as it is known.
-pub(super) fn last_write(persisted: &PersistedState) -> Option<Timestamp> {
-    let started = persisted.operation.as_ref().map(|operation| operation.started_at);
-    started.or(persisted.applied.as_ref().map(|applied| applied.at))
 }
 
 /// Forgets what the remote has, so that the next observation finds a redeploy due. Values of the operation that is

@@ -246,7 +246,7 @@ const STEPS: usize = 6;
 /// same observation, so that both become one write.
 #[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
-    let transient = input.transient.at(input::last_write(input.persisted), input.now);
+    let transient = input.transient.at(input.persisted.last_write(), input.now);
     let persisted = transient.complete(input.persisted);
     let observation = by_id(input);
     let input = &Input { persisted: &persisted, transient: &transient, observation: &observation, ..*input };

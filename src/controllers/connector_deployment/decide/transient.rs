@@ -6,7 +6,6 @@ use clock::later;
 use jiff::Timestamp;
 
 use super::super::persisted::{Operation, OperationState, OperationType, PersistedState, Phase};
-use super::input::last_write;
 use crate::controllers::digest::Digest;
 use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 
@@ -98,7 +97,7 @@ impl TransientState {
 
     /// Notes the time of the last write before anything is compared with it: it may lie in the future.
     pub fn meet(&mut self, persisted: &PersistedState, now: Timestamp) {
-        self.ahead = Ahead::at(self.ahead, last_write(persisted), now);
+        self.ahead = Ahead::at(self.ahead, persisted.last_write(), now);
     }
 
     /// Returns the same without times in the future, which a clock that was set back leaves behind. `last_write`: the

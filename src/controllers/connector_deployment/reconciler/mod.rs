@@ -18,12 +18,9 @@ use std::time::Duration;
 
 use connect_api::mask::Masker;
 use connect_api::model::Deployment as Record;
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use self::registered::Obstacle;
 use super::act::Done;
-use super::cache::Cache;
 use super::decide::{self, Call, CallKind, Decision, DesiredPayload, Input, Intent, Outcome, Step, TransientState};
 use super::declared::Declared;
 use super::desired::Desired;
@@ -36,18 +33,18 @@ use super::{act, status, status_conversion, value_from};
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::driver::{
-    Decided, LocalCaches, ObservedRecord, Observing, PendingCreate, PersistedOperation, Reconciler, RemoteKind,
-    SentCall, StatusInputs, Unready, Versions,
+    Decided, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, SentCall, StatusInputs, Unready,
+    Versions,
 };
 use crate::controllers::event_reason::EventReason;
-use crate::controllers::keys::ClaimRequest;
+use crate::controllers::local_cache::LocalCaches;
 use crate::controllers::object::Next;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
-use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation};
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy, ProjectRef};
+use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy};
 
 type Deployment<'a> = Reconciler<'a, ConnectorDeployment>;
 
@@ -89,10 +86,7 @@ impl Default for Details {
 }
 
 impl RemoteKind for ConnectorDeployment {
-    type Status = ConnectorDeploymentStatus;
-    type Operation = Operation;
     type Persisted = PersistedState;
-    type Transient = TransientState;
     type CallKind = CallKind;
     type Outcome = Outcome;
     type Accepted = decide::Accepted;
@@ -100,80 +94,10 @@ impl RemoteKind for ConnectorDeployment {
     type Identity = DesiredIdentity;
     type Target = Option<Target>;
     type Observed = Inputs;
-    type Cache = Cache;
     type Details = Details;
-
-    fn status(&self) -> Option<&ConnectorDeploymentStatus> {
-        self.status.as_ref()
-    }
-
-    fn set_status(&mut self, status: Option<ConnectorDeploymentStatus>) {
-        self.status = status;
-    }
-
-    fn operation(status: &ConnectorDeploymentStatus) -> Option<&Operation> {
-        status.operation.as_ref()
-    }
-
-    fn record_id(status: &ConnectorDeploymentStatus) -> Option<&str> {
-        status.id.as_deref()
-    }
-
-    fn set_begun(status: &mut ConnectorDeploymentStatus, create: &PendingCreate<Operation>) {
-        status.operation = Some(create.operation.clone());
-        status.remote = Some(create.remote.clone());
-        status.controller.clone_from(&create.controller);
-    }
-
-    fn started_at(operation: &Operation) -> Timestamp {
-        operation.started_at.0
-    }
-
-    fn conditions(status: &ConnectorDeploymentStatus) -> &[Condition] {
-        &status.conditions
-    }
-
-    fn handled_reconcile_request(status: &ConnectorDeploymentStatus) -> Option<&String> {
-        status.handled_reconcile_request.as_ref()
-    }
-
-    fn set_controller(status: &mut ConnectorDeploymentStatus, controller: Option<String>) {
-        status.controller = controller;
-    }
 
     fn read_status(status: &ConnectorDeploymentStatus) -> PersistedState {
         status_conversion::persisted(status)
-    }
-
-    fn project(&self) -> &ProjectRef {
-        &self.spec.project_ref
-    }
-
-    fn interval(&self) -> Duration {
-        self.spec.effective_interval()
-    }
-
-    fn claim_request(&self) -> ClaimRequest {
-        let status = self.status.as_ref();
-        let pending = PendingCreate::of(self);
-        let operation = status.and_then(|status| status.operation.as_ref());
-        let operation = operation.or(pending.as_ref().map(|pending| &pending.operation));
-        let begun = operation.map(|operation| operation.operation_type);
-        let remote = status.and_then(|status| status.remote.as_ref());
-        ClaimRequest {
-            project: self.spec.project_ref.clone(),
-            key: intent::key(self),
-            remote: pending.as_ref().map(|pending| &pending.remote).or(remote).cloned(),
-            id: status.and_then(|status| status.id.clone()),
-            operation: begun.is_some(),
-            // A resource that only observes claims nothing. But a create that it began earlier may still arrive, and
-            // could be mistaken for a deployment of the resource that gets the key in the meantime.
-            claims: self.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create),
-        }
-    }
-
-    fn wants_finalizer(&self) -> bool {
-        self.spec.management_policy == ManagementPolicy::Full
     }
 
     fn is_orphaned(&self, context: &Context) -> bool {

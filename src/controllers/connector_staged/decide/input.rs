@@ -111,7 +111,8 @@ impl Input<'_> {
 
     /// Returns the time since the last write of this resource at the remote, as far as it is known.
     pub(super) fn since_write(&self) -> Duration {
-        last_write(self.persisted)
+        self.persisted
+            .last_write()
             .map_or(Duration::MAX, |stamp| operations::since(stamp, self.transient.ahead, self.now))
     }
 
@@ -156,12 +157,6 @@ impl Input<'_> {
         decision.transient.busy_since = Some(since);
         decision
     }
-}
-
-/// Returns when this resource last wrote at the remote, as far as it is known.
-pub(super) fn last_write(persisted: &PersistedState) -> Option<Timestamp> {
-    let started = persisted.operation.as_ref().map(|operation| operation.started_at);
-    started.or(persisted.applied.as_ref().map(|applied| applied.at))
 }
 
 /// Notes that a write of this resource has ended.

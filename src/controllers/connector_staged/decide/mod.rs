@@ -261,7 +261,7 @@ const STEPS: usize = 4;
 /// become one write.
 #[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
-    let transient = input.transient.at(input::last_write(input.persisted), input.now);
+    let transient = input.transient.at(input.persisted.last_write(), input.now);
     let persisted = transient.complete(input.persisted);
     let input = &Input { persisted: &persisted, transient: &transient, ..*input };
     let mut decision = decide_once(input);

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn rule_4_a_project_whose_remote_has_not_answered_claims_nothing() {
     let mut world = World::new();
-    world.keys.saw_project(&project("evil", "shop", "demo"));
+    world.keys.saw(&project("evil", "shop", "demo"));
     let remote = place().remote;
     let theirs =
         resource("one", 1, &json!({"metadata": {"namespace": "evil", "annotations": {names::REMOTE_ID: "1"}}}));
@@ -51,7 +51,7 @@ fn rule_4_a_project_whose_remote_has_not_answered_claims_nothing() {
 #[test]
 fn rule_4_a_project_that_a_watch_shows_again_stays_admitted() {
     let world = World::new();
-    world.keys.saw_project(&project("shop", "shop", "demo"));
+    world.keys.saw(&project("shop", "shop", "demo"));
     let one = resource("one", 1, &json!({}));
     world.keys.saw(&one);
     assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Owner);
@@ -62,13 +62,13 @@ fn rule_4_who_asked_before_the_lists_is_enqueued_once_they_are_complete_and_its_
     for lists_first in [true, false] {
         let mut world = World::empty(1);
         let one = resource("one", 1, &json!({}));
-        world.keys.saw_project(&project("shop", "shop", "demo"));
+        world.keys.saw(&project("shop", "shop", "demo"));
         world.keys.saw(&one);
         if lists_first {
             world.keys.listed();
         }
         assert_eq!(world.keys.begin(&one, &place(), ClaimReason::Create), ClaimStatus::Unknown, "{lists_first}");
-        world.keys.saw_project(&project("shop", "shop", "other"));
+        world.keys.saw(&project("shop", "shop", "other"));
         assert!(world.enqueued().is_empty(), "{lists_first}: its remote has not answered");
         world.admit("shop", "shop", "demo");
         assert_eq!(world.enqueued().is_empty(), !lists_first, "{lists_first}: the lists may contain a stronger claim");
@@ -107,7 +107,7 @@ fn rule_29_a_resource_claims_a_key_through_a_shared_project_only_from_a_namespac
     }))
     .expect("a project");
     let shared = ObjectRef::cluster_project("shared");
-    world.keys.saw_project(&project);
+    world.keys.saw(&project);
     world.keys.admitted(&shared, &place().remote, true);
     let older = json!({"metadata": {"namespace": "team", "creationTimestamp": "2025-01-01T00:00:00Z"},
         "spec": {"projectRef": {"kind": "ClusterConnectProject", "name": "shared"}}});

@@ -1,0 +1,46 @@
+//! What stands in a `ConnectorDeployment` about its remote deployment, and what it claims. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::cache::Cache;
+use super::decide::TransientState;
+use super::intent;
+use super::persisted::OperationType;
+use crate::controllers::pending_create::PendingCreate;
+use crate::controllers::remote_object::{ClaimRequest, RemoteObject, status_fields};
+use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation};
+use crate::crd::{ConnectorDeployment, ManagementPolicy, ProjectRef};
+
+impl RemoteObject for ConnectorDeployment {
+    type Transient = TransientState;
+    type Cache = Cache;
+
+    status_fields!(ConnectorDeploymentStatus, Operation);
+
+    fn claim_request(&self) -> ClaimRequest {
+        let status = self.status.as_ref();
+        let pending = self.pending_create();
+        let operation = status.and_then(|status| status.operation.as_ref());
+        let operation = operation.or(pending.as_ref().map(|pending| &pending.operation));
+        let begun = operation.map(|operation| operation.operation_type);
+        let remote = status.and_then(|status| status.remote.as_ref());
+        ClaimRequest {
+            project: self.spec.project_ref.clone(),
+            key: intent::key(self),
+            remote: pending.as_ref().map(|pending| &pending.remote).or(remote).cloned(),
+            id: status.and_then(|status| status.id.clone()),
+            operation: begun.is_some(),
+            is_pending: pending.is_some(),
+            // A resource that only observes claims nothing. But a create that it began earlier may still arrive, and
+            // could be mistaken for a deployment of the resource that gets the key in the meantime.
+            claims: self.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create),
+        }
+    }
+
+    fn wants_finalizer(&self) -> bool {
+        self.spec.management_policy == ManagementPolicy::Full
+    }
+}

@@ -1,0 +1,37 @@
+//! What stands in a `ConnectorStaged` about its staged connector, and what it claims. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::decide::TransientState;
+use crate::controllers::pending_create::PendingCreate;
+use crate::controllers::remote_object::{ClaimRequest, RemoteObject, status_fields};
+use crate::crd::{ConnectorStaged, ConnectorStagedStatus, ProjectRef, StagedOperation};
+
+impl RemoteObject for ConnectorStaged {
+    type Transient = TransientState;
+    type Cache = ();
+
+    status_fields!(ConnectorStagedStatus, StagedOperation);
+
+    fn claim_request(&self) -> ClaimRequest {
+        let status = self.status.as_ref();
+        let pending = self.pending_create();
+        let remote = status.and_then(|status| status.remote.as_ref());
+        ClaimRequest {
+            project: self.spec.project_ref.clone(),
+            key: self.spec.key.clone(),
+            remote: pending.as_ref().map(|pending| &pending.remote).or(remote).cloned(),
+            id: status.and_then(|status| status.id.clone()),
+            operation: pending.is_some() || status.is_some_and(|status| status.operation.is_some()),
+            is_pending: pending.is_some(),
+            claims: true,
+        }
+    }
+
+    fn wants_finalizer(&self) -> bool {
+        true
+    }
+}

@@ -34,6 +34,9 @@ pub const RECONCILE_REQUESTED_AT: &str = "connect-operator.io/reconcile-requeste
 /// Annotation that users set: any new value calls the action of an `ActionCheck` once more.
 pub const RERUN_REQUESTED_AT: &str = "connect-operator.io/rerun-requested-at";
 
+/// Default of `--allowed-action-hosts`: the hosts of frontends (contract section 11).
+pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
+
 /// Default name of the Lease of an install. The replica that holds it leads.
 pub const LEASE: &str = "connect-operator";
 /// Annotation of that Lease: the namespaces that its install watches, separated by commas; empty or absent: all.

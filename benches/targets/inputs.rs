@@ -6,9 +6,10 @@ use std::sync::Arc;
 use connect_api::mask::Masker;
 use connect_api::model::Deployment;
 use connect_operator::controllers::conditions::ConditionUpdate;
+use connect_operator::controllers::connector_deployment::content_cache::Content;
 use connect_operator::controllers::connector_deployment::decide::{DesiredPayload, Input, Intent, TransientState};
 use connect_operator::controllers::connector_deployment::declared::Declared;
-use connect_operator::controllers::connector_deployment::desired::{self, Content, Contents, Desired};
+use connect_operator::controllers::connector_deployment::desired::{self, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
 use connect_operator::controllers::connector_deployment::persisted::{

@@ -8,9 +8,6 @@ use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
 
-/// Default of `--allowed-action-hosts`: the hosts of frontends (contract section 11).
-pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.frontastic.rocks";
-
 /// Creates clients of frontends.
 pub trait ActionFactory: Send + Sync {
     /// Returns the frontend behind a URL, if its host is allowed.
@@ -55,6 +52,7 @@ mod tests {
     use clock::Clock;
 
     use super::*;
+    use crate::names::DEFAULT_ACTION_HOSTS;
 
     #[test]
     fn the_default_hosts_are_those_of_frontends_over_https() {

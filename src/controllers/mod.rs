@@ -36,6 +36,7 @@ pub mod object;
 pub mod object_map;
 pub mod object_ref;
 pub mod operations;
+pub mod outage;
 pub mod own_writes;
 pub mod packed;
 pub mod panics;

@@ -10,8 +10,8 @@ use connect_api::{ApiError, ErrorCode, Reaction};
 
 use super::conditions::ConditionUpdate;
 use super::object_ref::ObjectRef;
+use super::outage::{Outage, OutageKind};
 use super::reason::{ConditionState, Reason};
-use super::remote::{Outage, OutageKind};
 
 /// First pause of one resource after a call of its own failed; doubles. An attempt is a read, a write, and the call
 /// that finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.

@@ -2,7 +2,6 @@
 
 use connect_api::hosts::{AllowedHosts, UrlRefused};
 
-use super::action_factory::DEFAULT_ACTION_HOSTS;
 use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
 use super::object_ref::{ObjectName, ObjectRef};
 use crate::names;
@@ -64,7 +63,7 @@ pub enum HostList {
 pub fn of_host(field: &str, refused: &UrlRefused, list: HostList) -> String {
     let (flag, value, default) = match list {
         HostList::Api => ("--allowed-api-hosts", "allowedApiHosts", AllowedHosts::DEFAULT),
-        HostList::Action => ("--allowed-action-hosts", "allowedActionHosts", DEFAULT_ACTION_HOSTS),
+        HostList::Action => ("--allowed-action-hosts", "allowedActionHosts", names::DEFAULT_ACTION_HOSTS),
     };
     // The running list is not shown: it may name hosts that are no business of the tenants.
     let remedy = refused.pattern().map(|pattern| {

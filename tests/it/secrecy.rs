@@ -8,7 +8,7 @@ use connect_api::hosts::AllowedHosts;
 use connect_api::http::{self, Credentials, Limits};
 use connect_api::mask::Masker;
 use connect_api::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
-use connect_operator::controllers::connector_deployment::desired::Content;
+use connect_operator::controllers::connector_deployment::content_cache::Content;
 use connect_operator::controllers::connector_deployment::persisted::Source;
 use connect_operator::controllers::digest::{DigestKey, KEY_LENGTH};
 use connect_operator::controllers::panics;

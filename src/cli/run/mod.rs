@@ -24,7 +24,7 @@ use kube::{Api, Client};
 
 use self::health::{Health, Stage};
 use self::listen::{Addresses, ListenError};
-use crate::controllers::action_factory::{DEFAULT_ACTION_HOSTS, HttpActionFactory};
+use crate::controllers::action_factory::HttpActionFactory;
 use crate::controllers::connect_factory::HttpFactory;
 use crate::controllers::project_quota::ProjectLimits;
 use crate::controllers::tracker::ReconcileTracker;
@@ -106,7 +106,7 @@ pub(in crate::cli) struct Args {
 
     /// Allowed hosts for the frontends that action checks call, separated by commas, written as for
     /// --allowed-api-hosts.
-    #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = DEFAULT_ACTION_HOSTS, env = "ALLOWED_ACTION_HOSTS")]
+    #[arg(long, value_name = "HOSTS", value_delimiter = ',', default_value = names::DEFAULT_ACTION_HOSTS, env = "ALLOWED_ACTION_HOSTS")]
     pub allowed_action_hosts: Vec<String>,
 
     /// What happens to the remote deployment when a ConnectorDeployment without a deletionPolicy is deleted.

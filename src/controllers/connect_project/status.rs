@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::controllers::bounds;
 use crate::controllers::conditions::{self, ConditionUpdate, whole_seconds};
-use crate::controllers::connector::status::MirrorReport;
+use crate::controllers::connector::mirrors::MirrorReport;
 use crate::controllers::problem;
 use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::Health;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clock::{between, later};
 use jiff::Timestamp;
 
-use super::status::MirrorReport;
+use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::Login;
 use crate::crd::RegistryMirror;
@@ -41,6 +41,23 @@ pub enum Trigger {
     Check,
     /// There is nothing to do for this time, or until an event.
     Rest(Option<Duration>),
+}
+
+/// The result of a read, or why there was none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MirrorReport {
+    /// The condition `RegistryMirrored`.
+    pub condition: ConditionUpdate,
+    /// Number of connectors that match the filter, and of existing objects; `None`: unchanged.
+    pub size: Option<(u32, u32)>,
+}
+
+impl MirrorReport {
+    /// Returns the state of a mirror that does not follow the registry now; its objects stay.
+    #[must_use]
+    pub fn stopped(condition: ConditionUpdate) -> Self {
+        Self { condition, size: None }
+    }
 }
 
 /// The outcome of a mirror.

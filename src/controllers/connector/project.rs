@@ -3,7 +3,7 @@
 use kube::ResourceExt as _;
 
 use super::desired::Owner;
-use super::status::MirrorReport;
+use super::mirrors::MirrorReport;
 use crate::controllers::conditions;
 use crate::controllers::inventory::ReportedState;
 use crate::controllers::project_object::ProjectObject;

@@ -2,25 +2,9 @@
 
 use connect_api::paging::Extent;
 
+use super::mirrors::MirrorReport;
 use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::reason::Reason;
-
-/// The result of a read, or why there was none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MirrorReport {
-    /// The condition `RegistryMirrored`.
-    pub condition: ConditionUpdate,
-    /// Number of connectors that match the filter, and of existing objects; `None`: unchanged.
-    pub size: Option<(u32, u32)>,
-}
-
-impl MirrorReport {
-    /// Returns the state of a mirror that does not follow the registry now; its objects stay.
-    #[must_use]
-    pub fn stopped(condition: ConditionUpdate) -> Self {
-        Self { condition, size: None }
-    }
-}
 
 /// Returns the state after a read that completed. `most`: the limit in the `ConnectProject`.
 #[must_use]

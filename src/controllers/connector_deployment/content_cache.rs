@@ -14,11 +14,12 @@ use clock::{Clock, later};
 use jiff::Timestamp;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
+use secrecy::SecretSlice;
 use tokio::sync::OwnedMutexGuard;
 
-use super::desired::Content;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::Named;
+use crate::crd::Source;
 use crate::mutex::Mutex;
 
 /// Time for which a content is used; it is wiped within as much again. The watch of its object may lag, but hardly by
@@ -26,6 +27,15 @@ use crate::mutex::Mutex;
 pub const LIFETIME: Duration = Duration::from_secs(2);
 /// Maximum number of contents. Each has 1 MiB at most (Kubernetes: Secret, ConfigMap).
 const MAX_COUNT: usize = 32;
+
+/// An object that values come from, as it was read.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// The object, in the version that was read.
+    pub source: Source,
+    /// Its data, by key.
+    pub data: BTreeMap<String, SecretSlice<u8>>,
+}
 
 /// The contents that were just read, by kind, namespace and name.
 #[derive(Debug, Default)]
@@ -190,7 +200,6 @@ mod tests {
     use kube::api::ObjectMeta;
     use secrecy::SecretSlice;
 
-    use super::super::persisted::Source;
     use super::*;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_api::model::RetryPolicy;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
+use super::content_cache::Content;
 use super::decide::DesiredPayload;
 use super::declared::{Declared, DeclaredKeys};
 use super::missing::Missing;
@@ -19,15 +20,6 @@ use crate::controllers::references::{Named, Reference};
 use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::{ApplicationUrl, ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
-
-/// An object that values come from, as it was read.
-#[derive(Clone, Debug)]
-pub struct Content {
-    /// The object, in the version that was read.
-    pub source: Source,
-    /// Its data, by key.
-    pub data: BTreeMap<String, SecretSlice<u8>>,
-}
 
 /// The objects that a spec names, or why one cannot be used. An object that does not exist has no entry.
 pub type Contents = BTreeMap<Reference, Result<Content, ConditionUpdate>>;

@@ -14,8 +14,9 @@ use kube::Resource;
 use kube::api::Api;
 use secrecy::SecretSlice;
 
+use super::content_cache::Content;
 use super::declared::{Declared, DeclaredKeys};
-use super::desired::{Content, Contents};
+use super::desired::Contents;
 use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase, Source};
 use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;

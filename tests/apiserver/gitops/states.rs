@@ -156,7 +156,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             let mirror = if beside {
                 let condition = ConditionUpdate::new(Reason::RegistryReadInPart, "so it is");
                 connect_project::status::Mirror::Known(
-                    connect_operator::controllers::connector::status::MirrorReport::stopped(condition),
+                    connect_operator::controllers::connector::mirrors::MirrorReport::stopped(condition),
                 )
             } else {
                 connect_project::status::Mirror::Absent

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_operator::controllers::conditions::ConditionUpdate;
+use connect_operator::controllers::connector_deployment::content_cache::Content;
 use connect_operator::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
-use connect_operator::controllers::connector_deployment::desired::{Content, Contents, Desired, from_spec};
+use connect_operator::controllers::connector_deployment::desired::{Contents, Desired, from_spec};
 use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationState, OperationType, PersistedState, Phase, Source, Sources,
 };

@@ -15,10 +15,11 @@ use connect_api::http::{self, Credentials, HttpConnect, Limits};
 use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
+use connect_operator::controllers::connector_deployment::content_cache::Content;
 use connect_operator::controllers::connector_deployment::decide::{
     AppliedResponse, Cause, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
 };
-use connect_operator::controllers::connector_deployment::desired::{self, Content, Contents, Desired};
+use connect_operator::controllers::connector_deployment::desired::{self, Contents, Desired};
 use connect_operator::controllers::connector_deployment::intent::{self, intent, target};
 use connect_operator::controllers::connector_deployment::observe::{self, RecordRead};
 use connect_operator::controllers::connector_deployment::persisted::{

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::ProjectedCluster;
 use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::connector_deployment::desired::{Content, Contents};
+use crate::controllers::connector_deployment::content_cache::Content;
+use crate::controllers::connector_deployment::desired::Contents;
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::secret;

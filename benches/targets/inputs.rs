@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use connect_api::mask::Masker;
 use connect_api::model::Deployment;
-use connect_operator::controllers::conditions::ConditionUpdate;
-use connect_operator::controllers::connector_deployment::content_cache::Content;
 use connect_operator::controllers::connector_deployment::decide::{DesiredPayload, Input, Intent, TransientState};
 use connect_operator::controllers::connector_deployment::declared::Declared;
 use connect_operator::controllers::connector_deployment::desired::{self, Contents, Desired};
@@ -18,12 +16,14 @@ use connect_operator::controllers::connector_deployment::persisted::{
 use connect_operator::controllers::connector_deployment::status::{
     self, Comparison, DeploymentFacts, DesiredIdentity, Newer, Texts,
 };
-use connect_operator::controllers::digest::{DigestKey, KEY_LENGTH};
+use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reason::Reason;
 use connect_operator::controllers::references::Named;
-use connect_operator::controllers::tags::Tags;
+use connect_operator::controllers::reporting::conditions::ConditionUpdate;
+use connect_operator::controllers::reporting::reason::Reason;
+use connect_operator::controllers::values::digest::{DigestKey, KEY_LENGTH};
+use connect_operator::controllers::values::tags::Tags;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{ConnectorDeployment, DeletionPolicy};

@@ -13,7 +13,7 @@ use kube::{Client, Config};
 
 use super::completion;
 use super::printing::option;
-use crate::controllers::connection::{self, Limits};
+use crate::controllers::clients::connection::{self, Limits};
 
 /// Heading of the options in the help. `next_help_heading` would also apply to the options that follow these.
 const HEADING: &str = "Cluster options";

@@ -4,8 +4,13 @@
 //! A change of a spec, Secret, ConfigMap or project enqueues only the resources that use it. Of Secrets and ConfigMaps
 //! only the metadata is watched, and nothing of it is kept here.
 
+pub mod changes;
 mod controllers;
 mod dispatch;
+pub mod events;
+pub mod readable;
+mod reconciled;
+pub mod resync;
 mod scope;
 mod watches;
 
@@ -26,29 +31,29 @@ use tokio::sync::oneshot;
 
 use self::dispatch::{Route, dispatch};
 use self::scope::Scope;
-use super::action_factory::ActionFactory;
-use super::connect_project::copies::Copies;
-use super::connect_project::copy;
-use super::connector::mirrors::Mirrors;
-use super::connector_deployment::content_cache::{self, ContentCache};
-use super::connector_deployment::logs;
-use super::context::Context;
-use super::digest::DigestKey;
-use super::event_recorder::EventRecorder;
-use super::foreign_installs::ForeignInstalls;
-use super::foreign_leases;
-use super::keys::KeyOwnership;
-use super::lists;
-use super::namespace_permissions::NamespacePermissions;
-use super::object_map::ObjectMap;
-use super::object_ref::ObjectRef;
-use super::own_writes::OwnWrites;
-use super::project_quota::{ProjectLimits, ProjectQuota};
-use super::references::References;
-use super::remote::{ConnectFactory, Remotes};
-use super::requeue_timers::RequeueTimers;
-use super::secret;
-use super::tracker::ReconcileTracker;
+use crate::controllers::clients::action_factory::ActionFactory;
+use crate::controllers::connect_project::copy;
+use crate::controllers::connector_deployment::logs;
+use crate::controllers::context::Context;
+use crate::controllers::context::content_cache::{self, ContentCache};
+use crate::controllers::context::copies::Copies;
+use crate::controllers::context::event_recorder::EventRecorder;
+use crate::controllers::context::foreign_installs::ForeignInstalls;
+use crate::controllers::context::mirrors::Mirrors;
+use crate::controllers::context::own_writes::OwnWrites;
+use crate::controllers::keys::KeyOwnership;
+use crate::controllers::object_map::ObjectMap;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::queue::lists;
+use crate::controllers::queue::requeue_timers::RequeueTimers;
+use crate::controllers::queue::tracker::ReconcileTracker;
+use crate::controllers::reconcile::foreign_leases;
+use crate::controllers::references::References;
+use crate::controllers::references::namespace_permissions::NamespacePermissions;
+use crate::controllers::references::project_quota::{ProjectLimits, ProjectQuota};
+use crate::controllers::remote::{ConnectFactory, Remotes};
+use crate::controllers::values::digest::DigestKey;
+use crate::controllers::values::secret;
 use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Scope as Works};
 

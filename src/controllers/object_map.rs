@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::object_ref::ObjectRef;
+use crate::controllers::object_ref::ObjectRef;
 use crate::mutex::Mutex;
 
 /// What is kept of each object. Whoever keeps something forgets it when the object is gone
-/// ([`events::gone`](super::events::gone)).
+/// ([`events::gone`](crate::controllers::manager::events::gone)).
 #[derive(Debug)]
 pub struct ObjectMap<T>(Mutex<BTreeMap<ObjectRef, T>>);
 

@@ -1,5 +1,5 @@
 //! Other installs that have claimed objects: whether an install is alive, and whether its scope still includes an
-//! object. Pure; `controllers/foreign_installs.rs` reads the Leases.
+//! object. Pure; `controllers/context/foreign_installs.rs` reads the Leases.
 //!
 //! As in an election, an install is alive according to changes observed here, never according to its clock. An install
 //! whose Lease was never read counts as alive; after the first read it does so for the duration in its Lease.

@@ -10,7 +10,7 @@ use connect_api::action::{ActionAnswer, ActionApi, ActionRequest};
 use connect_api::api::Answer;
 use connect_api::error::Failure as Failed;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_operator::controllers::action_factory::ActionFactory;
+use connect_operator::controllers::clients::action_factory::ActionFactory;
 use connect_operator::names::DEFAULT_ACTION_HOSTS;
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;

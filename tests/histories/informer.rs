@@ -4,22 +4,22 @@
 //! The driver decides when an event arrives. As in kube's watcher and reflector, a list arrives object by object, as of
 //! the version at which it began, and anything may happen in between: changes of listed objects, which arrive after the
 //! list, and another list, which shows nothing of what was deleted before it. Reconciles see nothing of a list before it is
-//! complete. What an event ends and enqueues is the operator's own code (`controllers/events.rs`, `changes.rs` and
+//! complete. What an event ends and enqueues is the operator's own code (`controllers/manager/events.rs`, `changes.rs` and
 //! `sources.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use connect_operator::controllers::changes::Changes;
-use connect_operator::controllers::compressed::Compressor;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::events::{self, KnownObjects, MirroredObjects};
-use connect_operator::controllers::guarded::Guarded;
-use connect_operator::controllers::managed_kind::{ManagedKind, object_ref};
+use connect_operator::controllers::kinds::managed_kind::{ManagedKind, object_ref};
+use connect_operator::controllers::manager::changes::Changes;
+use connect_operator::controllers::manager::events::{self, KnownObjects, MirroredObjects};
 use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::packed::Packed;
+use connect_operator::controllers::objects::compressed::Compressor;
+use connect_operator::controllers::objects::guarded::Guarded;
+use connect_operator::controllers::objects::packed::Packed;
 use connect_operator::controllers::references::Named;
-use connect_operator::controllers::sources::Sources;
+use connect_operator::controllers::references::sources::Sources;
 use kube::Resource;
 use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;

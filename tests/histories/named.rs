@@ -6,7 +6,7 @@ mod versions;
 
 use std::time::Duration;
 
-use connect_operator::controllers::conditions;
+use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use serde::Deserialize;

@@ -5,9 +5,9 @@ mod outputs;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use connect_operator::controllers::conditions;
 use connect_operator::controllers::connector_deployment::intent;
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{

@@ -1,9 +1,9 @@
 //! The watches of one operator.
 
 use connect_operator::controllers::context::Context;
+use connect_operator::controllers::manager::resync;
 use connect_operator::controllers::object_map::ObjectMap;
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
-use connect_operator::controllers::resync;
 use connect_operator::crd::{
     ActionCheck, ClusterConnectProject, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged,
 };

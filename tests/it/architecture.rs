@@ -64,7 +64,7 @@ const IO: &[&str] = &[
 
 /// Pure files and folders: they take values and return a value; time is an argument.
 const PURE: &[&str] = &[
-    "controllers/fair_queue",
+    "controllers/queue/fair_queue",
     "controllers/action_check/decide",
     "controllers/action_check/desired",
     "controllers/action_check/expect",
@@ -88,21 +88,21 @@ const PURE: &[&str] = &[
     "controllers/connector_staged/persisted",
     "controllers/connector_staged/status",
     "controllers/connector_staged/status_conversion",
-    "controllers/operations",
-    "controllers/backoff",
-    "controllers/changes",
-    "controllers/report",
-    "controllers/sources",
+    "controllers/driver/operations",
+    "controllers/queue/backoff",
+    "controllers/manager/changes",
+    "controllers/reporting/report",
+    "controllers/references/sources",
     "controllers/connect_project/status",
-    "controllers/conditions",
-    "controllers/digest",
+    "controllers/reporting/conditions",
+    "controllers/values/digest",
     "controllers/keys/claim",
     "controllers/keys/entry",
-    "controllers/lists",
-    "controllers/namespace_permissions",
-    "controllers/problem",
-    "controllers/reason",
-    "controllers/values",
+    "controllers/queue/lists",
+    "controllers/references/namespace_permissions",
+    "controllers/reporting/problem",
+    "controllers/reporting/reason",
+    "controllers/values/mod",
     "controllers/remote/circuit_breaker",
     "controllers/remote/plan",
     "controllers/remote/concurrency_limiter",
@@ -197,8 +197,8 @@ fn arrows_of_use_point_upwards() {
 #[test]
 fn controllers_see_the_remote_only_as_a_trait() {
     let exceptions = &[
-        ("controllers/action_factory", "it creates the client"),
-        ("controllers/connect_factory", "it creates the client"),
+        ("controllers/clients/action_factory", "it creates the client"),
+        ("controllers/clients/connect_factory", "it creates the client"),
     ];
     let rule = |source: &Source| source.is_below("controllers");
     assert_eq!(found(rule, &["HttpConnect", "reqwest", "connect_api :: http", "axum"], exceptions), NOWHERE);
@@ -224,7 +224,7 @@ fn decide_knows_neither_kubernetes_nor_the_connect_api() {
 fn clients_are_made_where_their_hosts_are_guarded() {
     let exceptions = &[
         ("connect-api/http/connection", "it guards names, follows no redirects and repeats nothing"),
-        ("controllers/connection", "the API server's own client, with limits"),
+        ("controllers/clients/connection", "the API server's own client, with limits"),
         ("leader/fenced", "the API server's own client, behind a fence"),
         ("cli/plan/local", "a client of no cluster, which calls nothing"),
         (
@@ -261,7 +261,7 @@ fn only_the_clock_waits() {
     let exceptions = &[
         ("clock/lib", "it is the clock"),
         ("connect-api/http/wire", "the time limit of a real socket, which no stepped clock can end"),
-        ("controllers/connection", "the time limit of a real socket"),
+        ("controllers/clients/connection", "the time limit of a real socket"),
         ("dev-server/answers", "a body that never ends must not fill the memory of its reader at once"),
         ("dev-server/http", "answers that come late, to real sockets"),
         ("dev-server/repositories", "a real process, which has to answer"),
@@ -357,7 +357,8 @@ fn secured_values_are_opened_in_few_places() {
         ("connect-api/http/call", "what is masked in the answers to a call"),
         ("connect-api/http/mod", "what is masked in the answers to every call"),
         ("connect-api/http/token", "sent to the token endpoint, and as a bearer token"),
-        ("controllers/digest", "digests of all values"),
+        ("controllers/values/digest", "digests of all values"),
+        ("controllers/connector_deployment/declared", "whether a value is empty"),
         ("controllers/connector_deployment/desired", "Secrets become values, which must be UTF-8"),
         ("controllers/connector_deployment/reconciler", "what is masked in texts of the service"),
         ("controllers/remote/settings", "whether credentials have changed"),
@@ -370,8 +371,8 @@ fn secured_values_are_opened_in_few_places() {
 #[test]
 fn secrets_are_read_in_one_place() {
     let exceptions = &[
-        ("controllers/secret", "it is the place"),
-        ("controllers/digest_key", "makes the key, and hides what is quoted"),
+        ("controllers/values/secret", "it is the place"),
+        ("controllers/context/digest_key", "makes the key, and hides what is quoted"),
     ];
     assert_eq!(found(anywhere, &["Api :: < Secret >"], exceptions), NOWHERE);
 }

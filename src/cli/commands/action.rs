@@ -13,7 +13,7 @@ use connect_api::hosts::AllowedHosts;
 use secrecy::SecretString;
 
 use crate::cli::printing::print;
-use crate::controllers::action_factory::{ActionFactory as _, HttpActionFactory};
+use crate::controllers::clients::action_factory::{ActionFactory as _, HttpActionFactory};
 use crate::crd::parse_duration;
 
 use super::Failed;

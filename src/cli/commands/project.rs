@@ -19,10 +19,10 @@ use crate::cli::reach::{PROJECT_OPTIONS, Reach, ReachError};
 use crate::cli::regions;
 use crate::cli::resources::{self, RecordType, project_argument, record};
 use crate::controllers::connect_project;
+use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::project_object::ProjectObject;
 use crate::controllers::remote::Settings;
-use crate::controllers::secret;
+use crate::controllers::values::secret;
 use crate::crd::{ClusterConnectProject, ConnectProject, ProjectKind, ProjectRef};
 use crate::names;
 

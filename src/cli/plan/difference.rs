@@ -12,8 +12,8 @@ use connect_api::model::{
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::controllers::digest::DigestKey;
-use crate::controllers::tags::{GLOBAL, Item};
+use crate::controllers::values::digest::DigestKey;
+use crate::controllers::values::tags::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, RETRY_STRATEGY, Values, retry_policy_members};
 
 /// The kind of a value.

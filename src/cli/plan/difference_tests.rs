@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::controllers::digest::KEY_LENGTH;
+use crate::controllers::values::digest::KEY_LENGTH;
 
 /// Case, desired values, applied values if known, and the expected differences.
 type Row<'a> = (&'a str, Values, Option<&'a Values>, &'a [&'a str]);

@@ -20,7 +20,7 @@ use super::simulation::{Action, Projection, UNVERIFIED};
 use super::staged;
 use crate::controllers::connector_deployment::desired::{Desired, Unready};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::reason::Reason;
+use crate::controllers::reporting::reason::Reason;
 use crate::crd::ConnectProjectSpec;
 use crate::names;
 

@@ -38,11 +38,11 @@ use super::live;
 use super::printing::print;
 use super::reach::{Reach, ReachError};
 use super::regions;
-use crate::controllers::connect_factory::HttpFactory;
-use crate::controllers::digest::{DigestKey, KEY_LENGTH};
-use crate::controllers::digest_key;
+use crate::controllers::clients::connect_factory::HttpFactory;
+use crate::controllers::context::digest_key;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::secret;
+use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
+use crate::controllers::values::secret;
 use crate::names;
 
 /// Exit code with `--exit-code` if something would change.

@@ -28,7 +28,7 @@ use crate::controllers::driver::RemoteKind;
 use crate::controllers::keys::{ClaimStatus, KeyOwnership};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::secret;
+use crate::controllers::values::secret;
 use crate::crd::{
     ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
     PublishAfter,

@@ -18,8 +18,8 @@ use crate::controllers::connector_staged;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::driver::identity_changed;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::problem;
-use crate::controllers::tags::Item;
+use crate::controllers::reporting::problem;
+use crate::controllers::values::tags::Item;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 
 /// Plans one reconcile of a staged connector, and those that follow it.

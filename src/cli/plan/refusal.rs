@@ -2,7 +2,7 @@
 //!
 //! Its messages may begin with the whole manifest, and name types of the programming language that it is written in.
 
-use crate::controllers::conditions::{LONGEST_MESSAGE, cut};
+use crate::controllers::reporting::conditions::{LONGEST_MESSAGE, cut};
 
 /// Ends the part that repeats the manifest, before the errors of a strict decoder (apimachinery, `strictDecodingError`).
 const STRICT: &str = "strict decoding error: ";

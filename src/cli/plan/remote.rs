@@ -10,16 +10,16 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::local;
 use super::projected_cluster::{Project, ProjectedCluster};
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::connect_factory::HttpFactory;
+use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::observe::RecordRead;
 use crate::controllers::connector_deployment::persisted::{OperationState, OperationType, PersistedState};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::problem;
-use crate::controllers::reason::Reason;
 use crate::controllers::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask};
-use crate::controllers::secret;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::secret;
 use crate::crd::ConnectProjectSpec;
 
 /// How a project can be asked.

@@ -1,8 +1,8 @@
 use super::*;
 use crate::cli::plan::projected_cluster::PlannedStaged;
 use crate::cli::plan::staged;
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::reason::Reason;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
 
 fn outcome(action: Action) -> Projection {
     Projection { action, problem: None, ..Projection::problem(ConditionUpdate::new(Reason::SecretMissing, "")) }

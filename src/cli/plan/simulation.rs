@@ -12,7 +12,6 @@ use jiff::Timestamp;
 
 use self::stage::Stage;
 use super::difference::{Change, Difference, Sides, differences};
-use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::connector_deployment::decide::{CallKind, Decision, Outcome, Step};
 use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::intent::{self, Target};
@@ -21,11 +20,12 @@ use crate::controllers::connector_deployment::persisted::{PersistedState, Phase}
 use crate::controllers::connector_deployment::registered::{self, Registered, not_sent};
 use crate::controllers::connector_deployment::status::{self, DesiredIdentity};
 use crate::controllers::connector_deployment::value_from;
-use crate::controllers::digest::DigestKey;
-use crate::controllers::object;
-use crate::controllers::problem;
-use crate::controllers::reason::{ConditionState, Reason};
+use crate::controllers::reconcile;
 use crate::controllers::remote::RegistryAnswer;
+use crate::controllers::reporting::conditions::{self, ConditionUpdate};
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::{ConditionState, Reason};
+use crate::controllers::values::digest::DigestKey;
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
@@ -222,7 +222,7 @@ fn foresee(inputs: &Inputs<'_>, call: &CallKind, stage: &Stage, outcome: &mut Pr
             outcome.action = if adopts { Action::AdoptAndRedeploy } else { Action::Redeploy };
             let running = record.map(|record| record.connector.version);
             outcome.connector = running.zip(inputs.registered.latest()).filter(|_| *update_connector);
-            let asked = object::request(inputs.after, names::REDEPLOY_REQUESTED_AT);
+            let asked = reconcile::request(inputs.after, names::REDEPLOY_REQUESTED_AT);
             if asked.is_some() && asked != stage.persisted.handled_redeploy && !adopts {
                 outcome.notes.push(format!("the annotation {} requests a redeploy", names::REDEPLOY_REQUESTED_AT));
             }

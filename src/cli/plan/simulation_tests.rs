@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::controllers::connector_deployment::application_urls::urls;
 use crate::controllers::connector_deployment::desired::{Contents, from_spec};
-use crate::controllers::digest::KEY_LENGTH;
 use crate::controllers::remote::{RegistryConnector, RegistryEntry};
-use crate::controllers::tags::Tags;
+use crate::controllers::values::digest::KEY_LENGTH;
+use crate::controllers::values::tags::Tags;
 use crate::crd::shared::RemoteIdentity;
 
 /// Case, changes of the resource, record at the remote, and the expected projection: action, problem, note.

@@ -12,7 +12,6 @@ use connect_api::scopes::{self, Right};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connector_staged::decide::{
     self, Call, CallKind, Decision, Input, Intent, Outcome, Response, Step, TransientState,
 };
@@ -22,8 +21,9 @@ use crate::controllers::connector_staged::persisted::{
 };
 use crate::controllers::connector_staged::proof::{self, Objects, ProofTarget};
 use crate::controllers::connector_staged::{intent, observe, status, status_conversion};
-use crate::controllers::problem;
-use crate::controllers::reason::ConditionState;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::ConditionState;
 use crate::crd::ConnectorStaged;
 
 pub(super) use self::difference::Difference;

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::controllers::reason::Reason;
+use crate::controllers::reporting::reason::Reason;
 
 /// A resource that is previewable and published, with tag 2; `spec` and `status` override its parts.
 fn object(spec: &Value, status: Value) -> ConnectorStaged {

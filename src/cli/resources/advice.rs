@@ -1,7 +1,7 @@
 //! What a user does next about a resource: the sentence of its reason, and a command where one helps. Pure.
 
-use crate::controllers::conditions;
-use crate::controllers::reason::{ConditionState, Reason};
+use crate::controllers::reporting::conditions;
+use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::names;
 
 use super::kind::{Resource, ResourceType};

@@ -1,7 +1,7 @@
 //! How far a resource is on its way to a goal. Pure.
 
-use crate::controllers::conditions::is_true;
-use crate::controllers::reason::Reason;
+use crate::controllers::reporting::conditions::is_true;
+use crate::controllers::reporting::reason::Reason;
 use crate::names;
 
 use super::change::Change;

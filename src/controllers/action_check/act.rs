@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::status::{AS_EXPECTED, Result, with_excerpt};
 use super::{STACK, expect};
-use crate::controllers::problem::sentence;
+use crate::controllers::reporting::problem::sentence;
 use crate::crd::{CheckOutcome, Expectation};
 use crate::mutex::Mutex;
 

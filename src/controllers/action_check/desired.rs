@@ -2,8 +2,8 @@
 
 use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::reason::Reason;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
 use crate::crd::{ActionCheckMethod, ActionCheckSpec, Frontend, FrontendPreset};
 
 /// Top-level part of a frontend's address if the spec names none.

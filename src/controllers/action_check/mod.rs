@@ -22,17 +22,17 @@ use kube::runtime::controller::Action;
 use self::act::Prepared;
 use self::decide::{DesiredCall, Step};
 pub(super) use self::observe::spec_digest;
-use super::conditions::{self, ConditionUpdate};
-use super::context::Context;
-use super::foreign_installs::FOREIGN_AGAIN;
-use super::foreign_leases;
-use super::object::{self, AFTER_CONFLICT};
-use super::object_ref::ObjectRef;
-use super::reason::Reason;
-use super::reconcile_outcome::ReconcileOutcome;
-use super::refusal::{self, Access, STATUS};
-use super::remedy::{self, HostList};
-use super::unwritten::Unwritten;
+use crate::controllers::context::Context;
+use crate::controllers::context::foreign_installs::FOREIGN_AGAIN;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::reconcile::foreign_leases;
+use crate::controllers::reconcile::unwritten::Unwritten;
+use crate::controllers::reconcile::{self, AFTER_CONFLICT};
+use crate::controllers::reporting::conditions::{self, ConditionUpdate};
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::reporting::refusal::{self, Access, STATUS};
+use crate::controllers::reporting::remedy::{self, HostList};
 use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
 
 /// Stack of a thread that compiles or evaluates assertions, in bytes: several times what the deepest ones were measured
@@ -52,7 +52,7 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         Ok(Some(object)) => object,
         // The watch will show that it is gone.
         Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
-        Err(error) => return object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
+        Err(error) => return reconcile::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     };
     if foreign_leases::is_left(&context, &object_ref, &*object) {
         gone(&context, &object_ref);
@@ -73,7 +73,7 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         Err(error) => {
             let refuses = run.unwritten.report(&context, &*run.object, "Check", &error);
             let pause = if refuses { decide::NOT_SENT_AGAIN } else { AFTER_CLUSTER_ERROR };
-            object::refused(&context, &object_ref, &error, pause)
+            reconcile::refused(&context, &object_ref, &error, pause)
         }
     }
 }

@@ -8,15 +8,15 @@ use kube::api::Api;
 use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
-use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::context::Context;
-use crate::controllers::namespace_permissions::Permission;
-use crate::controllers::object;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::problem;
-use crate::controllers::reason::Reason;
+use crate::controllers::reconcile;
+use crate::controllers::references::namespace_permissions::Permission;
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::secret;
+use crate::controllers::reporting::conditions::{self, ConditionUpdate};
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::secret;
 use crate::crd::{
     ActionCheck, ActionCheckSpec, CheckedFor, ClusterConnectProject, ConnectProject, ConnectorDeployment, Frontend,
 };
@@ -72,7 +72,7 @@ pub(super) async fn frontend(
 
 /// Returns the cause of a call, without the deployment that it follows. `cache`: the cause of the last call.
 fn own_cause(object: &ActionCheck, cache: Option<&CheckedFor>) -> CheckedFor {
-    let request = object::request(object, names::RERUN_REQUESTED_AT);
+    let request = reconcile::request(object, names::RERUN_REQUESTED_AT);
     CheckedFor {
         generation: object.metadata.generation.unwrap_or_default(),
         spec_digest: Some(spec_digest(&object.spec)),

@@ -7,8 +7,8 @@ use connect_api::trace;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut, whole_seconds};
-use crate::controllers::reason::Reason;
+use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut, whole_seconds};
+use crate::controllers::reporting::reason::Reason;
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
 use crate::names;
 
@@ -151,7 +151,7 @@ pub fn with_excerpt(why: &str, body: &[u8], masker: &Masker) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::reason::ConditionState;
+    use crate::controllers::reporting::reason::ConditionState;
 
     #[test]
     fn a_failed_write_needs_a_user_and_a_failed_read_is_retried() {

@@ -18,16 +18,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::copies::{Copies, Kept};
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
-use crate::controllers::lists::PAGE;
+use crate::controllers::context::copies::{Copies, Kept};
+use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::patch::{merge_patch, patch_params, post_params};
-use crate::controllers::project_object::ProjectObject;
-use crate::controllers::reason::Reason;
-use crate::controllers::refusal::{self, Access};
-use crate::controllers::secret;
+use crate::controllers::objects::patch::{merge_patch, patch_params, post_params};
+use crate::controllers::queue::lists::PAGE;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::refusal::{self, Access};
+use crate::controllers::values::secret;
 use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
 use crate::names;
 

@@ -9,7 +9,6 @@
 //! Every other install reads the project, and keeps its finalizer, if one of its own resources names it. Whichever
 //! install finds that no resource of any install names the project removes the finalizer.
 
-pub mod copies;
 pub mod copy;
 mod observe;
 pub mod status;
@@ -25,22 +24,22 @@ use kube::runtime::events::EventType;
 
 use self::observe::Credentials;
 use self::status::{Mirror, ProjectFacts, Users};
-use super::conditions::{self, ConditionUpdate};
-use super::connector;
-use super::connector::mirrors::Outcome;
-use super::context::{Context, Project};
-use super::foreign_leases;
-use super::managed_kind::{self, created, has_finalizer};
-use super::object;
-use super::object_ref::{Kind, ObjectRef};
-use super::project_object::ProjectObject;
-use super::project_quota::Admission;
-use super::reason::Reason;
-use super::reconcile_outcome::ReconcileOutcome;
-use super::references::Named;
-use super::refusal::{self, FINALIZERS, STATUS};
-use super::remote::{Remote, Settings};
-use super::unwritten::Unwritten;
+use crate::controllers::connector;
+use crate::controllers::context::mirrors::Outcome;
+use crate::controllers::context::{Context, Project};
+use crate::controllers::kinds::managed_kind::{self, created, has_finalizer};
+use crate::controllers::kinds::project_object::ProjectObject;
+use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::reconcile;
+use crate::controllers::reconcile::foreign_leases;
+use crate::controllers::reconcile::unwritten::Unwritten;
+use crate::controllers::references::Named;
+use crate::controllers::references::project_quota::Admission;
+use crate::controllers::remote::{Remote, Settings};
+use crate::controllers::reporting::conditions::{self, ConditionUpdate};
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::reporting::refusal::{self, FINALIZERS, STATUS};
 use crate::crd::ConnectProjectStatus;
 use crate::names;
 
@@ -64,7 +63,7 @@ pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) 
         Ok(Some(object)) => object,
         // The watch will show that it is gone.
         Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
-        Err(error) => return object::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
+        Err(error) => return reconcile::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     };
     let unwritten = Unwritten::default();
     // Boxed to keep the futures around it small.
@@ -77,7 +76,7 @@ pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) 
         Err(error) => {
             let refuses = unwritten.report(&context, &*object, "Reconcile", &error);
             let pause = if refuses { REFUSED_AGAIN } else { AFTER_CLUSTER_ERROR };
-            object::refused(&context, &object_ref, &error, pause)
+            reconcile::refused(&context, &object_ref, &error, pause)
         }
     }
 }
@@ -90,7 +89,7 @@ async fn reconcile_project<P: ProjectObject>(
 ) -> Result<ReconcileOutcome, kube::Error> {
     let api = P::api(context.client.clone(), &object_ref.namespace);
     let manages = foreign_leases::is_managed(context, object_ref, &*object);
-    let going = object::is_deleting(&*object);
+    let going = reconcile::is_deleting(&*object);
     let users = if going {
         match remove_finalizer_when_unused(&api, &*object, context, object_ref).await? {
             Use::None => return Ok(ReconcileOutcome::Gone),
@@ -114,7 +113,7 @@ async fn reconcile_project<P: ProjectObject>(
     let object = if going || has_finalizer(&*object) {
         object
     } else {
-        match object::add_finalizer(context, &api, &*object).await {
+        match reconcile::add_finalizer(context, &api, &*object).await {
             Ok(held) => Arc::new(held),
             Err(error) => {
                 return report_kubernetes_error(&*object, context, object_ref, unwritten, FINALIZERS, error).await;
@@ -215,7 +214,7 @@ async fn remove_finalizer_when_unused<P: ProjectObject>(
     }
     connector::clear(context, object).await?;
     copy::remove(context, object_ref, object).await?;
-    object::remove_finalizer(context, api, object).await?;
+    reconcile::remove_finalizer(context, api, object).await?;
     gone(context, object_ref);
     Ok(Use::None)
 }
@@ -317,7 +316,7 @@ async fn patch_status<P: ProjectObject>(
         scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
         health: access.remote.map(|remote| remote.health()),
         users,
-        deleting: object::is_deleting(object),
+        deleting: reconcile::is_deleting(object),
         unkept: access.unkept,
         copied_from: access.gone.then(|| copy::place(&context.copies, object)),
         mirror: mirror(object, context),

@@ -6,12 +6,12 @@ use clock::between;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::controllers::bounds;
-use crate::controllers::conditions::{self, ConditionUpdate, whole_seconds};
-use crate::controllers::connector::mirrors::MirrorReport;
-use crate::controllers::problem;
-use crate::controllers::reason::{ConditionState, Reason};
+use crate::controllers::context::mirrors::MirrorReport;
 use crate::controllers::remote::Health;
+use crate::controllers::reporting::bounds;
+use crate::controllers::reporting::conditions::{self, ConditionUpdate, whole_seconds};
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::crd::connect_project::SCOPES_SIZE;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectProjectStatus, MirrorStatus};

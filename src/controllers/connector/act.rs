@@ -7,7 +7,7 @@ use serde_json::json;
 use super::desired::{self, Desired, Owner};
 use super::errors::{OfRequest as _, RequestError};
 use super::observe;
-use crate::controllers::patch::{patch_params, patch_status, post_params, status_patch};
+use crate::controllers::objects::patch::{patch_params, patch_status, post_params, status_patch};
 use crate::crd::Connector;
 
 /// Maximum attempts of a write that conflicts with a newer version of the object.

@@ -10,9 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use sha2::{Digest as _, Sha256};
 
-use crate::controllers::bounds::size;
-use crate::controllers::conditions::cut;
-use crate::controllers::digest::hex;
+use crate::controllers::reporting::bounds::size;
+use crate::controllers::reporting::conditions::cut;
+use crate::controllers::values::digest::hex;
 use crate::crd::connector::{
     ConnectorApiClientScopes, ConnectorApplication, ConnectorCreator, ConnectorRepository, ConnectorStatus,
     ConnectorSummary, ConnectorVariables, LONGEST_TEXT, LONGEST_URL, LONGEST_WORD, MOST_ENTRIES, MOST_VARIABLES,

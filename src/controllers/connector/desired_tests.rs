@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::controllers::bounds;
+use crate::controllers::reporting::bounds;
 use crate::crd::ProjectKind;
 
 fn owner() -> Owner {

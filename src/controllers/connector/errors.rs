@@ -1,8 +1,8 @@
 //! Errors of the API server in the reconcile of a mirror, each with the request that it answers: which of them users
 //! can read in a condition. Pure.
 
-use super::super::conditions::ConditionUpdate;
-use super::super::refusal::{self, Access};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::refusal::{self, Access};
 
 /// An error of the API server, and the request that it answers.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ mod tests {
     use kube::core::Status;
 
     use super::*;
-    use crate::controllers::reason::Reason;
+    use crate::controllers::reporting::reason::Reason;
 
     fn answered(code: u16) -> Result<(), kube::Error> {
         Err(kube::Error::Api(Box::new(Status::failure("no", "Forbidden").with_code(code))))

@@ -11,7 +11,6 @@ mod act;
 pub mod decide;
 pub mod desired;
 pub mod errors;
-pub mod mirrors;
 pub mod names;
 mod observe;
 mod project;
@@ -37,22 +36,22 @@ use self::act::Written;
 use self::decide::{Kept, Plan};
 use self::desired::{Desired, Owner, Print};
 use self::errors::RequestError;
-use self::mirrors::MirrorReport;
-use self::mirrors::{Asked, Outcome, Trigger};
 use self::observe::{LONGEST_READ, RegistryRead};
-use super::conditions::ConditionUpdate;
-use super::context::{Context, Project};
-use super::event_reason::EventReason;
-use super::foreign_leases;
-use super::managed_kind;
-use super::object;
-use super::object_ref::ObjectRef;
-use super::problem;
-use super::project_object::ProjectObject;
-use super::reason::{ConditionState, Reason};
-use super::reconcile_outcome::ReconcileOutcome;
-use super::refusal;
-use super::remote::Remote;
+use crate::controllers::context::mirrors::MirrorReport;
+use crate::controllers::context::mirrors::{Asked, Outcome, Trigger};
+use crate::controllers::context::{Context, Project};
+use crate::controllers::kinds::managed_kind;
+use crate::controllers::kinds::project_object::ProjectObject;
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::reconcile;
+use crate::controllers::reconcile::foreign_leases;
+use crate::controllers::remote::Remote;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::{ConditionState, Reason};
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::reporting::refusal;
 use crate::crd::Connector;
 use crate::names::RECONCILE_REQUESTED_AT;
 
@@ -142,7 +141,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
     /// Returns when to reconcile again.
     async fn reconcile(&self) -> Result<Option<Duration>, RequestError> {
         let mirrors = &self.context.mirrors;
-        if object::is_deleting(&*self.object) {
+        if reconcile::is_deleting(&*self.object) {
             // The project's own controller removes the objects.
             mirrors.forget(self.object_ref);
             return Ok(None);
@@ -160,7 +159,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
                 return Ok(None);
             }
         };
-        let requested = object::request(&*self.object, RECONCILE_REQUESTED_AT);
+        let requested = reconcile::request(&*self.object, RECONCILE_REQUESTED_AT);
         let asked = Asked { filter, login, requested };
         let now = self.context.clock.now();
         let cause = mirrors.cause(self.object_ref, &asked, now);

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use sha2::{Digest as _, Sha256};
 
 use super::desired::Identity;
-use crate::controllers::digest::hex;
+use crate::controllers::values::digest::hex;
 use crate::crd::{ProjectKind, ProjectRef};
 
 /// Longest label (RFC 1123).

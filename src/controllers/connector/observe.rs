@@ -20,9 +20,9 @@ use super::decide::{Kept, ObservedObject};
 use super::desired::{self, Desired, Owner, desired};
 use super::errors::{OfRequest as _, RequestError};
 use super::names;
-use crate::controllers::bounds;
-use crate::controllers::lists::PAGE;
-use crate::controllers::project_object::ProjectObject;
+use crate::controllers::kinds::project_object::ProjectObject;
+use crate::controllers::queue::lists::PAGE;
+use crate::controllers::reporting::bounds;
 use crate::crd::connector::LONGEST_WORD;
 use crate::crd::{Connector, ProjectKind, ProjectRef, RegistryMirror};
 

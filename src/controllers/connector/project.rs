@@ -3,10 +3,10 @@
 use kube::ResourceExt as _;
 
 use super::desired::Owner;
-use super::mirrors::MirrorReport;
-use crate::controllers::conditions;
-use crate::controllers::inventory::ReportedState;
-use crate::controllers::project_object::ProjectObject;
+use crate::controllers::context::mirrors::MirrorReport;
+use crate::controllers::kinds::project_object::ProjectObject;
+use crate::controllers::queue::inventory::ReportedState;
+use crate::controllers::reporting::conditions;
 use crate::crd::{ConnectProjectSpec, ConnectProjectStatus, ProjectRef};
 use crate::names;
 

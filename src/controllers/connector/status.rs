@@ -2,9 +2,9 @@
 
 use connect_api::paging::Extent;
 
-use super::mirrors::MirrorReport;
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::reason::Reason;
+use crate::controllers::context::mirrors::MirrorReport;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
 
 /// Returns the state after a read that completed. `most`: the limit in the `ConnectProject`.
 #[must_use]

@@ -5,11 +5,11 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 
 use super::errors::RequestError;
-use super::mirrors::Asked;
 use super::{Reconciler, act, observe, project};
-use crate::controllers::foreign_installs::FOREIGN_AGAIN;
-use crate::controllers::object::is_deleting;
-use crate::controllers::project_object::ProjectObject;
+use crate::controllers::context::foreign_installs::FOREIGN_AGAIN;
+use crate::controllers::context::mirrors::Asked;
+use crate::controllers::kinds::project_object::ProjectObject;
+use crate::controllers::reconcile::is_deleting;
 use crate::leader::LeaseName;
 
 impl<P: ProjectObject> Reconciler<'_, P> {

@@ -16,10 +16,10 @@ use super::decide::{Accepted, Call, CallKind, LIMIT, Response};
 use super::intent::{self, Target};
 use super::observe::phase;
 use super::status::DesiredIdentity;
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::PersistedOperation;
-use crate::controllers::operations::CallResult;
-use crate::controllers::problem;
+use crate::controllers::driver::operations::CallResult;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::problem;
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::ConnectorDeployment;
 

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use connect_api::model::{ApplicationType, Deployment};
 
 use super::desired::{Desired, UrlValue};
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::reason::Reason;
-use crate::controllers::tags::{GLOBAL, Item, listed};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::tags::{GLOBAL, Item, listed};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 /// URLs by application name.

@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect_api::model::RetryPolicy;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
-use super::content_cache::Content;
 use super::decide::DesiredPayload;
 use super::declared::{Declared, DeclaredKeys};
 use super::missing::Missing;
 use super::persisted::{OperationType, Payload, PersistedState, Source, Sources};
 use super::value_from;
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::digest::DigestKey;
-use crate::controllers::reason::Reason;
+use crate::controllers::context::content_cache::Content;
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::digest::DigestKey;
+use crate::controllers::values::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::{ApplicationUrl, ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
 

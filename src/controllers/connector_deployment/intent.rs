@@ -10,12 +10,12 @@ use sha2::{Digest as _, Sha256};
 use super::decide::{Intent, Version};
 use super::persisted::{ConnectorName, Identity};
 use super::status::DesiredIdentity;
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::{Project, StagedConnector};
-use crate::controllers::digest::hex;
-use crate::controllers::object;
-use crate::controllers::reason::Reason;
+use crate::controllers::reconcile;
 use crate::controllers::remote::RegistryKey;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::digest::hex;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{
     AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DeploymentType, DriftPolicy, ManagementPolicy, RemovedValues,
@@ -180,7 +180,7 @@ pub fn intent(
         generation: object.metadata.generation.unwrap_or_default(),
         identity: Identity { connector: name, region: wanted.region.clone(), kind: kind(object).to_owned() },
         remote_id: object.annotations().get(names::REMOTE_ID).cloned(),
-        redeploy_request: object::request(object, names::REDEPLOY_REQUESTED_AT),
+        redeploy_request: reconcile::request(object, names::REDEPLOY_REQUESTED_AT),
         deletion: deletion(object, None),
         adopt: spec.adoption_policy == AdoptionPolicy::Adopt,
         observe_only: spec.management_policy == ManagementPolicy::ObserveOnly,

@@ -15,8 +15,8 @@ use tokio::sync::Semaphore;
 
 use super::decide::Outcome;
 use super::persisted::{OperationType, PersistedState, Phase};
-use crate::controllers::conditions::cut;
-use crate::controllers::tags::{Item, Kind, Tags};
+use crate::controllers::reporting::conditions::cut;
+use crate::controllers::values::tags::{Item, Kind, Tags};
 use crate::crd::ConnectorDeployment;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 

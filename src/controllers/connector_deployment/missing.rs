@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::controllers::reason::Reason;
 use crate::controllers::references::Named;
+use crate::controllers::reporting::reason::Reason;
 
 /// Maximum number of fields that a message lists for one object or key.
 const FIELDS: usize = 4;

@@ -1,4 +1,4 @@
-//! Controller of `ConnectorDeployment`: what the shared [`driver`](super::driver) does not know about deployments.
+//! Controller of `ConnectorDeployment`: what the shared [`driver`](crate::controllers::driver) does not know about deployments.
 //!
 //! `observe` and `act` are the only files that talk to the remote or read Secrets; `reconciler/` connects them to the
 //! driver; all others are pure. `decide/` is the operation table of `docs/rules.md`.
@@ -7,7 +7,6 @@ pub mod act;
 pub mod application_urls;
 pub mod applications;
 pub mod cache;
-pub mod content_cache;
 pub mod decide;
 pub mod declared;
 pub mod desired;

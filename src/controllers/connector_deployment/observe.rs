@@ -14,19 +14,19 @@ use kube::Resource;
 use kube::api::Api;
 use secrecy::SecretSlice;
 
-use super::content_cache::Content;
 use super::declared::{Declared, DeclaredKeys};
 use super::desired::Contents;
 use super::persisted::{Observation, ObservedDeployment, OperationState, OperationType, PersistedState, Phase, Source};
-use crate::controllers::conditions::cut;
 use crate::controllers::context::Context;
-use crate::controllers::local_cache::LocalCache;
+use crate::controllers::context::content_cache::Content;
+use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::refusal::{self, Access};
 use crate::controllers::remote::Remote;
-use crate::controllers::secret;
-use crate::controllers::tags::GLOBAL;
+use crate::controllers::reporting::conditions::cut;
+use crate::controllers::reporting::refusal::{self, Access};
+use crate::controllers::values::secret;
+use crate::controllers::values::tags::GLOBAL;
 use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
 use crate::crd::ConnectorDeployment;
 

@@ -12,11 +12,11 @@ use kube::core::Status;
 use kube::{Resource, ResourceExt};
 use serde_json::json;
 
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::context::Context;
-use crate::controllers::patch::{merge_patch, patch_params, post_params};
-use crate::controllers::reason::Reason;
-use crate::controllers::refusal::{self, Access};
+use crate::controllers::objects::patch::{merge_patch, patch_params, post_params};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::refusal::{self, Access};
 use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
 
 /// Cause with which the API server refuses new objects in a namespace that is being deleted.

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::declared::Declared;
-use crate::controllers::digest::{Digest, hex};
-use crate::controllers::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
 use crate::controllers::values::VisibleValues;
+use crate::controllers::values::digest::{Digest, hex};
+use crate::controllers::values::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
 
 pub use crate::crd::{DeletionPolicy, Inputs as Sources, OperationState, OperationType, Source};
 
@@ -70,7 +70,7 @@ pub struct Applied {
     /// (rule 16).
     pub accepted: Tags,
     /// Values that the deployment still has although they are no longer desired: a redeploy does not remove values
-    /// (contract section 6.1). The tag [`FOREIGN`](crate::controllers::tags::FOREIGN) marks those that this resource
+    /// (contract section 6.1). The tag [`FOREIGN`](crate::controllers::values::tags::FOREIGN) marks those that this resource
     /// did not send.
     pub retained: Tags,
     /// Secrets and ConfigMaps that the values came from.

@@ -13,9 +13,9 @@ use super::decide::CallKind;
 use super::declared::Declared;
 use super::desired::{Desired, Unready};
 use super::{applications, intent, observe, preflight};
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::reason::Reason;
 use crate::controllers::remote::{RegistryAnswer, RegistryConnector, RegistryEntry};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
 use crate::crd::{ConnectorDeployment, DriftPolicy};
 
 /// What the registry has, as far as it was read.

@@ -9,8 +9,8 @@ use super::cache::Cache;
 use super::decide::TransientState;
 use super::intent;
 use super::persisted::OperationType;
-use crate::controllers::pending_create::PendingCreate;
-use crate::controllers::remote_object::{ClaimRequest, RemoteObject, status_fields};
+use crate::controllers::kinds::pending_create::PendingCreate;
+use crate::controllers::kinds::remote_object::{ClaimRequest, RemoteObject, status_fields};
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation};
 use crate::crd::{ConnectorDeployment, ManagementPolicy, ProjectRef};
 

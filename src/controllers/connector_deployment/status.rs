@@ -12,12 +12,13 @@ pub use self::ready::{not_applied, of_redeploy, ready_condition};
 use super::application_urls::{self, Urls};
 use super::persisted::{Applied, PersistedState};
 use super::status_conversion;
-use crate::controllers::bounds;
-use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::driver::ObservedRecord;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::tags::{Item, listed};
-use crate::controllers::{remedy, report};
+use crate::controllers::reporting::bounds;
+use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut};
+use crate::controllers::reporting::remedy;
+use crate::controllers::reporting::report;
+use crate::controllers::values::tags::{Item, listed};
 use crate::crd::connector_deployment_status::{
     APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
     LOG_SIZE, REPORT_SIZE, VALUES_SIZE,

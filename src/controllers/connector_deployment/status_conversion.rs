@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::persisted::{Applied, Operation, Payload, PersistedState, Phase, Sources};
-use crate::controllers::bounds;
-use crate::controllers::conditions::{is_true, whole_seconds};
-use crate::controllers::digest::Digest;
-use crate::controllers::tags::{GLOBAL, Item, Kind, Tags};
+use crate::controllers::reporting::bounds;
+use crate::controllers::reporting::conditions::{is_true, whole_seconds};
+use crate::controllers::values::digest::Digest;
+use crate::controllers::values::tags::{GLOBAL, Item, Kind, Tags};
 use crate::crd::connector_deployment_status as stored;
 use crate::names;
 

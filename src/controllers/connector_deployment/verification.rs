@@ -12,9 +12,9 @@ use connect_api::scopes::{self, Right};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use url::Url;
 
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::reason::{ConditionState, Reason};
 use crate::controllers::remote::Found;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::crd::{ReadyWhen, Verify};
 use crate::names;
 
@@ -208,7 +208,7 @@ impl std::fmt::Display for Topic<'_> {
 }
 
 fn shortened(text: &str) -> String {
-    crate::controllers::conditions::cut(text, LONGEST_WORD)
+    crate::controllers::reporting::conditions::cut(text, LONGEST_WORD)
 }
 
 /// Returns the condition while there is no new result: the one of this generation, or that nothing was looked up yet.

@@ -10,7 +10,7 @@ use super::decide::{Call, CallKind, Response};
 use super::persisted::ObservedConnector;
 use super::{desired, observe};
 use crate::controllers::driver::PersistedOperation;
-use crate::controllers::operations::{CallResult, LIMIT};
+use crate::controllers::driver::operations::{CallResult, LIMIT};
 use crate::crd::ConnectorStagedSpec;
 
 /// The result of a call.

@@ -11,7 +11,7 @@ use connect_api::model::{
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::controllers::digest::hex;
+use crate::controllers::values::digest::hex;
 use crate::crd::{ConnectorStagedSpec, Publish};
 
 /// Number of digits of a digest.

@@ -4,7 +4,7 @@ use kube::ResourceExt;
 
 use super::decide::Intent;
 use super::desired::{self, Fields};
-use crate::controllers::object::request;
+use crate::controllers::reconcile::request;
 use crate::crd::{AdoptionPolicy, ConnectorStaged, DeletionPolicy, Publish};
 use crate::names;
 

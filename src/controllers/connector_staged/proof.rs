@@ -5,7 +5,7 @@
 //! changes both. So a check counts only if its `spec.after` names that deployment. `observe.rs` reads the objects.
 
 use crate::controllers::action_check::spec_digest;
-use crate::controllers::conditions;
+use crate::controllers::reporting::conditions;
 use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, PublishAfter};
 use crate::names;
 

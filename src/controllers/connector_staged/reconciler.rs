@@ -13,22 +13,22 @@ use super::decide::{self, CallKind, Cause, Input, Intent, Outcome, Response, Ste
 use super::persisted::{ObservedConnector, OperationType, PersistedState};
 use super::status::{self, StagedFacts};
 use super::{desired, intent, observe, proof, status_conversion};
-use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::context::foreign_installs::FOREIGN_AGAIN;
+use crate::controllers::context::local_cache::LocalCaches;
 use crate::controllers::context::{Context, Project, StagedConnector};
 use crate::controllers::driver::{
     Decided, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, SentCall, StatusInputs, Unready,
     Versions,
 };
-use crate::controllers::event_reason::EventReason;
-use crate::controllers::foreign_installs::FOREIGN_AGAIN;
-use crate::controllers::local_cache::LocalCaches;
-use crate::controllers::object::Next;
+use crate::controllers::kinds::remote_object::RemoteObject as _;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::problem;
+use crate::controllers::reconcile::Next;
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::refusal::KubernetesErrorBackoff;
 use crate::controllers::remote::Remote;
-use crate::controllers::remote_object::RemoteObject as _;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::refusal::KubernetesErrorBackoff;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy};
 

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::decide::TransientState;
-use crate::controllers::pending_create::PendingCreate;
-use crate::controllers::remote_object::{ClaimRequest, RemoteObject, status_fields};
+use crate::controllers::kinds::pending_create::PendingCreate;
+use crate::controllers::kinds::remote_object::{ClaimRequest, RemoteObject, status_fields};
 use crate::crd::{ConnectorStaged, ConnectorStagedStatus, ProjectRef, StagedOperation};
 
 impl RemoteObject for ConnectorStaged {

@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use super::decide::{Outcome, ReachedStep};
 use super::persisted::{ObservedConnector, OperationType, PersistedState, Preview};
 use super::status_conversion;
-use crate::controllers::bounds;
-use crate::controllers::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::driver::ObservedRecord;
-use crate::controllers::reason::Reason;
-use crate::controllers::report;
+use crate::controllers::reporting::bounds;
+use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut};
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::report;
 use crate::crd::ConnectorStagedSpec;
 use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_SIZE};
 use crate::crd::connector_staged_status::{

@@ -5,7 +5,7 @@ use connect_api::model::ConnectorStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::persisted::{Applied, Operation, PersistedState, Phase, Publication};
-use crate::controllers::conditions::whole_seconds;
+use crate::controllers::reporting::conditions::whole_seconds;
 use crate::crd::{self, ConnectorStagedStatus, OperationState, StagedApplied, StagedOperation};
 
 /// Reads the persisted state from a status.

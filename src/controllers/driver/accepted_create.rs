@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clock::between;
 
-use crate::controllers::object::Next;
+use crate::controllers::reconcile::Next;
 use crate::controllers::remote::Remote;
 
 use super::{Reconciler, RemoteKind};

@@ -4,10 +4,10 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::EventType;
 
 use crate::controllers::context::Context;
-use crate::controllers::event_reason::EventReason;
-use crate::controllers::event_recorder::NewEvent;
-use crate::controllers::local_cache::LocalCache;
+use crate::controllers::context::event_recorder::NewEvent;
+use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::reporting::event_reason::EventReason;
 
 use super::RemoteKind;
 

@@ -1,11 +1,11 @@
 //! Rule 4: of several resources with one key, one owns it, and the others send nothing.
 
-use crate::controllers::conditions::ConditionUpdate;
+use super::operations::{Decision, Step};
 use crate::controllers::keys::{ClaimReason, ClaimStatus, RemoteKey};
-use crate::controllers::object::Next;
-use crate::controllers::operations::{Decision, Step};
-use crate::controllers::problem;
+use crate::controllers::reconcile::Next;
 use crate::controllers::remote::Remote;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::problem;
 
 use super::{Reconciler, RemoteKind};
 

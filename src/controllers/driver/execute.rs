@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kube::runtime::events::EventType;
 
-use crate::controllers::accepted_create::AcceptedCreate;
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::managed_kind::has_finalizer;
-use crate::controllers::object::Next;
-use crate::controllers::operations::{AppliedResponse, Decision, Response, Step};
-use crate::controllers::refusal;
+use super::operations::{AppliedResponse, Decision, Response, Step};
+use crate::controllers::context::accepted_create::AcceptedCreate;
+use crate::controllers::kinds::managed_kind::has_finalizer;
+use crate::controllers::reconcile::Next;
 use crate::controllers::remote::Remote;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::refusal;
 
 use super::kind::{CallResult, PersistedOperation};
 use super::{ObservedRecord, Reconciler, RemoteKind};

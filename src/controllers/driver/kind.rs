@@ -8,18 +8,18 @@ use std::time::Duration;
 use connect_api::ApiError;
 use jiff::Timestamp;
 
-use crate::controllers::conditions::ConditionUpdate;
+use super::operations::{AppliedResponse, Call, Decision};
+use crate::controllers::context::local_cache::LocalCaches;
 use crate::controllers::context::{Context, Project};
-use crate::controllers::event_reason::EventReason;
-use crate::controllers::local_cache::LocalCaches;
-use crate::controllers::managed_kind::ManagedKind;
-use crate::controllers::object::Next;
+use crate::controllers::kinds::managed_kind::ManagedKind;
+use crate::controllers::kinds::remote_object::RemoteObject;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::operations::{AppliedResponse, Call, Decision};
-use crate::controllers::reason::Reason;
+use crate::controllers::reconcile::Next;
 use crate::controllers::references::Reference;
 use crate::controllers::remote::Remote;
-use crate::controllers::remote_object::RemoteObject;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::reason::Reason;
 use crate::crd::shared::RemoteIdentity;
 
 use super::{Reconciler, SentCall};
@@ -37,7 +37,7 @@ pub type AppliedOf<K> = AppliedResponse<<K as RemoteKind>::Persisted, <K as Remo
 
 /// What came back from a call of this kind.
 pub type CallResult<K> =
-    crate::controllers::operations::CallResult<<K as RemoteKind>::Accepted, <K as RemoteKind>::Record>;
+    crate::controllers::driver::operations::CallResult<<K as RemoteKind>::Accepted, <K as RemoteKind>::Record>;
 
 /// A kind with a remote record: how its reconcile differs from that of others.
 pub trait RemoteKind: RemoteObject + ManagedKind {
@@ -287,7 +287,7 @@ impl PersistedOperation {
         Some(Self { started_at: K::started_at(operation) })
     }
 
-    /// When the call was about to be sent. It leaves within [`LIMIT`](crate::controllers::operations::LIMIT) of that.
+    /// When the call was about to be sent. It leaves within [`LIMIT`](crate::controllers::driver::operations::LIMIT) of that.
     #[must_use]
     pub fn started_at(&self) -> Timestamp {
         self.started_at

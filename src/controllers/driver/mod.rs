@@ -20,6 +20,7 @@ mod cache;
 mod claim;
 mod execute;
 mod kind;
+pub mod operations;
 mod pending_create;
 mod report;
 mod sent;
@@ -41,24 +42,24 @@ pub use self::kind::{
 };
 pub(super) use self::report::ANNOTATED_AFTER;
 pub use self::sent::{SentCall, Versions};
-use super::accepted_create::LONGEST_WAIT;
-use super::backoff::Asked;
-use super::conditions;
-use super::context::{Context, Project};
-use super::foreign_leases;
-use super::keys::ClaimStatus;
-use super::local_cache::LocalCache;
-use super::managed_kind::{has_finalizer, object_ref};
-use super::namespace_permissions::Permission;
-use super::object::{self, Next, is_ours};
-use super::object_ref::ObjectRef;
-use super::problem;
-use super::reason::Reason;
-use super::reconcile_outcome::ReconcileOutcome;
-use super::references::Named;
-use super::refusal;
-use super::remote::{Login, NotAdmitted, Outage, Purpose, Remote};
-use super::unwritten::Unwritten;
+use crate::controllers::context::accepted_create::LONGEST_WAIT;
+use crate::controllers::context::local_cache::LocalCache;
+use crate::controllers::context::{Context, Project};
+use crate::controllers::keys::ClaimStatus;
+use crate::controllers::kinds::managed_kind::{has_finalizer, object_ref};
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::queue::backoff::Asked;
+use crate::controllers::reconcile::foreign_leases;
+use crate::controllers::reconcile::unwritten::Unwritten;
+use crate::controllers::reconcile::{self, Next, is_ours};
+use crate::controllers::references::Named;
+use crate::controllers::references::namespace_permissions::Permission;
+use crate::controllers::remote::{Login, NotAdmitted, Outage, Purpose, Remote};
+use crate::controllers::reporting::conditions;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::reporting::refusal;
 use crate::names;
 
 /// Pause before a project that is missing or cannot be read is looked up again; its appearance enqueues earlier.
@@ -77,7 +78,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
         K::caches(&context).insert(&object_ref, cache);
         return (Action::await_change(), ReconcileOutcome::Reported(None));
     }
-    let (mut reason, mut pause) = (None, object::AFTER_CLUSTER_ERROR);
+    let (mut reason, mut pause) = (None, reconcile::AFTER_CLUSTER_ERROR);
     let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
     let outcome = match context.own_writes.current(&api, cached).await {
         // Another install works on it. That install's end enqueues it.
@@ -108,8 +109,8 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
         }
         Err(error) => Err(error),
     };
-    let ended = object::ended(&outcome, reason);
-    let Some(action) = object::conclude(&context, &object_ref, outcome, pause) else {
+    let ended = reconcile::ended(&outcome, reason);
+    let Some(action) = reconcile::conclude(&context, &object_ref, outcome, pause) else {
         forget::<K>(&context, &object_ref);
         return (Action::await_change(), ended);
     };
@@ -188,7 +189,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         {
             return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
         }
-        let project = match object::project(self.context, &self.project(), &self.object_ref.namespace).await {
+        let project = match reconcile::project(self.context, &self.project(), &self.object_ref.namespace).await {
             Ok(project) => project,
             Err(Some(condition)) => return self.report_and_wait(None, condition, Some(PROJECT_AGAIN)).await,
             Err(None) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
@@ -325,13 +326,13 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         if has_finalizer(&*self.object) || !self.object.wants_finalizer() || self.is_deleting() {
             return Ok(());
         }
-        let object = object::add_finalizer(self.context, &self.api, &*self.object).await?;
+        let object = reconcile::add_finalizer(self.context, &self.api, &*self.object).await?;
         self.wrote(object);
         Ok(())
     }
 
     pub(super) fn is_deleting(&self) -> bool {
-        object::is_deleting(&*self.object)
+        reconcile::is_deleting(&*self.object)
     }
 
     pub(super) fn generation(&self) -> i64 {
@@ -348,7 +349,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
 
     /// What a pause of the backoff is for; a change ends it.
     pub(super) fn asked_for(&self) -> Asked {
-        (self.generation(), object::request(&*self.object, names::REDEPLOY_REQUESTED_AT))
+        (self.generation(), reconcile::request(&*self.object, names::REDEPLOY_REQUESTED_AT))
     }
 
     /// Pauses the calls of this resource, longer with each failure; returns for how long. `needless_until`: no
@@ -376,7 +377,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
 
     /// Notes a new reconcile request, which an observation that begins from now on serves (rule 11).
     fn note_request(&mut self) {
-        let request = object::request(&*self.object, names::RECONCILE_REQUESTED_AT);
+        let request = reconcile::request(&*self.object, names::RECONCILE_REQUESTED_AT);
         let handled = self.object.status().and_then(K::handled_reconcile_request);
         let request = request.filter(|request| handled != Some(request));
         let known = self.cache.asked.take().filter(|(asked, _)| Some(asked) == request.as_ref());

@@ -4,9 +4,9 @@
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::controllers::managed_kind::{has_finalizer, with_finalizer};
-use crate::controllers::patch;
-use crate::controllers::pending_create::{PendingCreate, is_signed};
+use crate::controllers::kinds::managed_kind::{has_finalizer, with_finalizer};
+use crate::controllers::kinds::pending_create::{PendingCreate, is_signed};
+use crate::controllers::objects::patch;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 

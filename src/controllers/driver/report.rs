@@ -8,14 +8,14 @@ use connect_api::ApiError;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
-use crate::controllers::conditions::{self, ConditionUpdate, ready_reason};
-use crate::controllers::event_reason::EventReason;
-use crate::controllers::managed_kind::has_finalizer;
-use crate::controllers::object::{self, Next};
-use crate::controllers::problem;
-use crate::controllers::reason::Reason;
-use crate::controllers::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
-use crate::controllers::remote_object::ClaimRequest;
+use crate::controllers::kinds::managed_kind::has_finalizer;
+use crate::controllers::kinds::remote_object::ClaimRequest;
+use crate::controllers::reconcile::{self, Next};
+use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
+use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
 use crate::names;
 
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
@@ -257,7 +257,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if self.has_kept(id) {
             return Ok(true);
         }
-        let stored = object::annotate(self.context, &self.api, &*self.object, id).await?;
+        let stored = reconcile::annotate(self.context, &self.api, &*self.object, id).await?;
         let kept = stored.is_some();
         if let Some(object) = stored {
             self.wrote(object);
@@ -265,7 +265,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(kept)
     }
 
-    /// Whether the annotations are as [`object::annotate`] leaves them.
+    /// Whether the annotations are as [`reconcile::annotate`] leaves them.
     fn has_kept(&self, id: &str) -> bool {
         let annotations = self.object.annotations();
         annotations.get(names::REMOTE_ID).is_some_and(|known| known == id)
@@ -279,7 +279,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         let deleted = persisted.and_then(K::deletion_event).map(|(reason, note)| (reason, note.to_owned()));
         let object = Arc::clone(&self.object);
-        if let Err(error) = object::remove_finalizer(self.context, &self.api, &*object).await {
+        if let Err(error) = reconcile::remove_finalizer(self.context, &self.api, &*object).await {
             return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
         }
         let (reason, note) = deleted.unwrap_or_else(|| {

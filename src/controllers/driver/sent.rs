@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::controllers::operations::{CallResult, Response};
+use super::operations::{CallResult, Response};
 
 /// A call that changes something at the remote.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Claim, RemoteKey};
-use crate::controllers::digest::DigestKey;
-use crate::controllers::managed_kind::{self, ManagedKind, has_finalizer};
+use crate::controllers::kinds::managed_kind::{self, ManagedKind, has_finalizer};
+use crate::controllers::kinds::pending_create;
+use crate::controllers::kinds::remote_object::ClaimRequest;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::pending_create;
-use crate::controllers::remote_object::ClaimRequest;
+use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 

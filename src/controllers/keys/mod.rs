@@ -16,9 +16,9 @@ use tokio::sync::mpsc::UnboundedSender;
 pub use self::claim::{Claim, prior_claim, prior_claim_unseen};
 use self::entry::{Entry, Named};
 use self::index::Index;
-use super::digest::DigestKey;
-use super::managed_kind::{self, ManagedKind};
-use super::object_ref::{Kind, ObjectRef};
+use crate::controllers::kinds::managed_kind::{self, ManagedKind};
+use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
 use crate::mutex::Mutex;
 

@@ -18,21 +18,21 @@ use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
 
 use super::dispatch::Route;
+use super::events;
+use super::readable;
+use super::reconciled::{self, MirrorOf, Reconciled};
+use super::resync::{self, resync};
 use super::scope::Scope;
 use super::watches::{self, Watched};
 use crate::controllers::context::Context;
-use crate::controllers::events;
-use crate::controllers::guarded::Guarded;
-use crate::controllers::managed_kind::{ManagedKind, Object, Stored as _};
+use crate::controllers::kinds::managed_kind::{ManagedKind, Object, Stored as _};
+use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::{Kind, ObjectRef};
-use crate::controllers::packed::Packed;
-use crate::controllers::project_object::ProjectObject;
-use crate::controllers::readable;
-use crate::controllers::reconcile_outcome::ReconcileOutcome;
-use crate::controllers::reconciled::{self, MirrorOf, Reconciled};
+use crate::controllers::objects::guarded::Guarded;
+use crate::controllers::objects::packed::Packed;
 use crate::controllers::references::Named;
-use crate::controllers::resync::{self, resync};
-use crate::controllers::secret;
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::values::secret;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
 /// Returns the watch configuration for Secrets whose values may be used.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use crate::controllers::fair_queue::FairQueue;
+use super::reconciled;
 use crate::controllers::object_ref::{Kind, ObjectRef};
-use crate::controllers::reconciled;
-use crate::controllers::tracker::ReconcileTracker;
+use crate::controllers::queue::fair_queue::FairQueue;
+use crate::controllers::queue::tracker::ReconcileTracker;
 
 /// The channels to the controllers of one namespace, by kind.
 pub(super) type Route = BTreeMap<Kind, UnboundedSender<ObjectRef>>;

@@ -15,18 +15,18 @@ use kube::{Api, Resource};
 use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver};
 
+use super::changes::Changes;
+use super::events::{self, KnownObjects, MirroredObjects};
+use super::readable::{self, only_readable};
 use super::scope::Scope;
-use crate::controllers::changes::Changes;
-use crate::controllers::events::{self, KnownObjects, MirroredObjects};
-use crate::controllers::guarded::Guarded;
-use crate::controllers::lists::{List, PAGE, SourceList};
-use crate::controllers::managed_kind::{ManagedKind, Object, Stored as _};
+use crate::controllers::kinds::managed_kind::{ManagedKind, Object, Stored as _};
 use crate::controllers::object_ref::Kind;
-use crate::controllers::packed::Packed;
-use crate::controllers::readable::{self, only_readable};
+use crate::controllers::objects::guarded::Guarded;
+use crate::controllers::objects::packed::Packed;
+use crate::controllers::queue::lists::{List, PAGE, SourceList};
 use crate::controllers::references::Named;
-use crate::controllers::refusal;
-use crate::controllers::sources::Sources;
+use crate::controllers::references::sources::Sources;
+use crate::controllers::reporting::refusal;
 use crate::crd::Connector;
 
 /// An event of the watch of one kind.

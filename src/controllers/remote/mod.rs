@@ -47,7 +47,7 @@ use jiff::Timestamp;
 
 use connect_api::model::Deployment;
 
-pub use super::outage::{Outage, OutageKind};
+pub use crate::controllers::reporting::outage::{Outage, OutageKind};
 pub use concurrency_limiter::Purpose;
 pub(super) use jitter::Jitter;
 pub use lookups::{Cadence, Found, Lookup, LookupResult};

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::tracker::ReconcileTracker;
+use crate::controllers::queue::tracker::ReconcileTracker;
 use crate::mutex::Mutex;
 
 /// The remotes of all `ConnectProject`s: one for each combination of address, project key and set of credentials,

@@ -2,12 +2,15 @@
 //! statuses.
 
 use connect_api::mask::Masker;
-use connect_operator::controllers::conditions::{ConditionUpdate, conditions};
+use connect_operator::controllers::action_check;
+use connect_operator::controllers::connect_project;
+use connect_operator::controllers::connector_deployment;
 use connect_operator::controllers::connector_deployment::status::Comparison;
+use connect_operator::controllers::connector_staged;
 use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reason::{ConditionState, Reason};
-use connect_operator::controllers::{action_check, connect_project, connector_deployment, connector_staged};
+use connect_operator::controllers::reporting::conditions::{ConditionUpdate, conditions};
+use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::shared::{RemoteIdentity, UNSEEN};
 use connect_operator::crd::{ActionCheckStatus, DeletionPolicy};
@@ -156,7 +159,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             let mirror = if beside {
                 let condition = ConditionUpdate::new(Reason::RegistryReadInPart, "so it is");
                 connect_project::status::Mirror::Known(
-                    connect_operator::controllers::connector::mirrors::MirrorReport::stopped(condition),
+                    connect_operator::controllers::context::mirrors::MirrorReport::stopped(condition),
                 )
             } else {
                 connect_project::status::Mirror::Absent

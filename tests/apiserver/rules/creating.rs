@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::remote_object::RemoteObject as _;
+use connect_operator::controllers::kinds::remote_object::RemoteObject as _;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::{Operation, OperationState, OperationType};
 use connect_operator::names;

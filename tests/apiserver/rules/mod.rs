@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
-use connect_operator::controllers::remote_object::RemoteObject as _;
+use connect_operator::controllers::kinds::remote_object::RemoteObject as _;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationState};
 use connect_operator::names;

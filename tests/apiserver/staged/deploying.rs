@@ -1,6 +1,6 @@
 //! A deployment that names a `ConnectorStaged`, from its first tag to the next.
 
-use connect_operator::controllers::conditions::ready_message;
+use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::ConnectorDeployment;
 use serde_json::{Value, json};
 

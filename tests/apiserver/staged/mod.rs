@@ -10,7 +10,7 @@ mod refused;
 use std::time::Duration;
 
 use connect_api::model::ConnectorStaged as Record;
-use connect_operator::controllers::conditions::ready_message;
+use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::ConnectorStaged;
 use dev_server::{Options, Variant};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use connect_operator::controllers::conditions::is_true;
+use connect_operator::controllers::reporting::conditions::is_true;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use dev_server::{Moment, World};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use connect_api::model::EntryType;
-use connect_operator::controllers::conditions;
+use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{Options, PlannedEntry, PlannedOutcome};

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use connect_operator::controllers::connection::{self, Limits};
+use connect_operator::controllers::clients::connection::{self, Limits};
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config, config::Kubeconfig};
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use clock::Clock;
-use connect_operator::controllers::bounds;
+use connect_operator::controllers::reporting::bounds;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::Options;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::conditions::ready_message;
+use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use dev_server::Options;
 use k8s_openapi::api::core::v1::Secret;

@@ -24,7 +24,7 @@ mod unusable;
 mod values;
 mod webhook;
 
-use connect_operator::controllers::managed_kind::Object;
+use connect_operator::controllers::kinds::managed_kind::Object;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use kube::Resource;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::controllers::conditions::{is_true, ready_message, ready_reason};
+use connect_operator::controllers::reporting::conditions::{is_true, ready_message, ready_reason};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use dev_server::{Catalogue, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::controllers::conditions::ready_message;
+use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::{ConnectorDeployment, ConnectorStaged};
 use dev_server::{Catalogue, Fault, FaultAnswer, Options};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use connect_api::ErrorCode;
-use connect_operator::controllers::conditions::ready_message;
+use connect_operator::controllers::reporting::conditions::ready_message;
 use connect_operator::crd::ConnectProject;
 use dev_server::{Fault, FaultAnswer, Options};
 use serde_json::json;

@@ -10,7 +10,7 @@ use connect_operator::controllers::connector_deployment::decide::{
 use connect_operator::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, Operation, OperationState, OperationType, Phase,
 };
-use connect_operator::controllers::digest::Comparison;
+use connect_operator::controllers::values::digest::Comparison;
 
 use super::bytes::Bytes;
 use super::inputs::{Inputs, answer};

@@ -12,8 +12,8 @@ use connect_operator::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, DeletionPolicy, Identity, Observation, ObservedDeployment, Operation, OperationState,
     OperationType, Payload, PersistedState, Phase, Source, Sources,
 };
-use connect_operator::controllers::digest::Digest;
-use connect_operator::controllers::tags::{Item, Tags, UNKNOWN};
+use connect_operator::controllers::values::digest::Digest;
+use connect_operator::controllers::values::tags::{Item, Tags, UNKNOWN};
 use connect_operator::controllers::values::{VisibleApplication, VisibleValues};
 use jiff::Timestamp;
 

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use connect_operator::controllers::namespace_permissions::{Changes, NamespacePermissions, Permission};
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::references::namespace_permissions::{Changes, NamespacePermissions, Permission};
 use connect_operator::crd::{AllowedNamespaces, LabelOperator, LabelRequirement, NamespaceSelector};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ObjectMeta;

@@ -2,7 +2,7 @@
 //! anything.
 
 use connect_operator::controllers::connector_deployment::status_conversion::{persisted, store};
-use connect_operator::controllers::digest::{Comparison, Digest};
+use connect_operator::controllers::values::digest::{Comparison, Digest};
 use connect_operator::crd::ConnectProjectStatus;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::model::Connector;
-use connect_operator::controllers::conditions;
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::ConnectProject;
 use connect_operator::names;
 use jiff::{SignedDuration, Timestamp};

@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-use connect_operator::controllers::conditions;
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
 use connect_operator::names;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::conditions;
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::{ConnectorDeployment, DriftPolicy, ManagementPolicy};
 use connect_operator::names;

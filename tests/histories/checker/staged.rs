@@ -12,8 +12,8 @@ mod permitted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::model::{ConnectorStaged as Record, IsPreviewable};
-use connect_operator::controllers::conditions;
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, OperationState, Publish, StagedOperationType,

@@ -3,7 +3,7 @@
 use connect_operator::controllers::connector_deployment::decide::Outcome;
 use connect_operator::controllers::connector_deployment::persisted::{OperationType, Phase};
 use connect_operator::controllers::connector_deployment::status::ready_condition;
-use connect_operator::controllers::reason::{ConditionState, Reason};
+use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
 use connect_operator::crd::ReportEntry;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clock::Clock;
-use connect_operator::controllers::events;
+use connect_operator::controllers::manager::events;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::references::Named;
 use connect_operator::crd::AllowedNamespaces;

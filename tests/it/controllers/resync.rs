@@ -7,16 +7,16 @@ use clock::Clock;
 use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::Limits;
-use connect_operator::controllers::action_factory::HttpActionFactory;
-use connect_operator::controllers::connect_factory::HttpFactory;
+use connect_operator::controllers::clients::action_factory::HttpActionFactory;
+use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::digest::DigestKey;
-use connect_operator::controllers::events;
+use connect_operator::controllers::manager::events;
+use connect_operator::controllers::manager::resync::{INTERVAL, note, resync};
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind, ObjectRef};
-use connect_operator::controllers::project_quota::ProjectLimits;
-use connect_operator::controllers::resync::{INTERVAL, note, resync};
-use connect_operator::controllers::tracker::ReconcileTracker;
+use connect_operator::controllers::queue::tracker::ReconcileTracker;
+use connect_operator::controllers::references::project_quota::ProjectLimits;
+use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
@@ -46,7 +46,7 @@ pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedRe
         operator_namespace: "operator".to_owned(),
         default_deletion_policy: None,
         digest_key: DigestKey::new([7; 32]),
-        secrets: connect_operator::controllers::secret::Policy::default(),
+        secrets: connect_operator::controllers::values::secret::Policy::default(),
         factory: Arc::new(HttpFactory {
             allowed_hosts: allowed_hosts.clone(),
             around: around.clone(),

@@ -1,11 +1,12 @@
 //! The maximum size of a status: every field of every kind filled as far as its schema allows, then bounded as the
 //! operator bounds what it writes.
 
-use connect_operator::controllers::bounds::{LARGEST_STATUS, size};
-use connect_operator::controllers::conditions::{ConditionUpdate, Extra, conditions};
 use connect_operator::controllers::connect_project;
-use connect_operator::controllers::reason::Reason;
-use connect_operator::controllers::{connector_deployment, connector_staged};
+use connect_operator::controllers::connector_deployment;
+use connect_operator::controllers::connector_staged;
+use connect_operator::controllers::reporting::bounds::{LARGEST_STATUS, size};
+use connect_operator::controllers::reporting::conditions::{ConditionUpdate, Extra, conditions};
+use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::crd;
 use connect_operator::names;
 use jiff::Timestamp;

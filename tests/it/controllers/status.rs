@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 
 use connect_api::mask::{LEFT_OUT, Masker};
 use connect_api::model::Deployment;
-use connect_operator::controllers::conditions::ConditionUpdate;
 use connect_operator::controllers::connector_deployment::persisted::{
     Applied, Operation, OperationState, OperationType, PersistedState, Phase, Sources,
 };
@@ -13,8 +12,9 @@ use connect_operator::controllers::connector_deployment::status::{
 };
 use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::reason::Reason;
-use connect_operator::controllers::tags::{Item, Tags};
+use connect_operator::controllers::reporting::conditions::ConditionUpdate;
+use connect_operator::controllers::reporting::reason::Reason;
+use connect_operator::controllers::values::tags::{Item, Tags};
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use connect_operator::controllers::event_reason::EventReason;
-use connect_operator::controllers::reason::{ConditionState, Reason};
+use connect_operator::controllers::reporting::event_reason::EventReason;
+use connect_operator::controllers::reporting::reason::{ConditionState, Reason};
 
 use crate::golden::assert_golden_parts;
 use crate::sources;

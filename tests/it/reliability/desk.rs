@@ -15,7 +15,6 @@ use connect_api::http::{self, Credentials, HttpConnect, Limits};
 use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
-use connect_operator::controllers::connector_deployment::content_cache::Content;
 use connect_operator::controllers::connector_deployment::decide::{
     AppliedResponse, Cause, DesiredPayload, Input, Outcome, Response, Step, TransientState, apply_response, decide,
 };
@@ -27,15 +26,16 @@ use connect_operator::controllers::connector_deployment::persisted::{
 };
 use connect_operator::controllers::connector_deployment::status::DesiredIdentity;
 use connect_operator::controllers::connector_deployment::status_conversion::store;
-use connect_operator::controllers::digest::DigestKey;
+use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::driver::PersistedOperation;
 use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::problem;
+use connect_operator::controllers::queue::tracker::ReconcileTracker;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{
     ConnectFactory, Connection, NotAdmitted, Outage, Purpose, Remote, Remotes, Settings,
 };
-use connect_operator::controllers::tracker::ReconcileTracker;
+use connect_operator::controllers::reporting::problem;
+use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::metrics::Metrics;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::controllers::reason::Reason;
+use connect_operator::controllers::reporting::reason::Reason;
 
 use super::queries::alerts_of;
 use crate::documentation::reasons::{MIRROR, looks, of_kinds};

@@ -7,12 +7,12 @@ use kube::api::Api;
 use serde_json::Value;
 
 use super::ProjectedCluster;
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::connector_deployment::content_cache::Content;
 use crate::controllers::connector_deployment::desired::Contents;
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
+use crate::controllers::context::content_cache::Content;
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::secret;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::values::secret;
 
 impl ProjectedCluster {
     /// Returns whether a Secret is among the manifests.

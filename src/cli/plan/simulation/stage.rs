@@ -10,9 +10,9 @@ use crate::controllers::connector_deployment::persisted::{
     Applied, Observation, OperationType, PersistedState, Phase, Sources,
 };
 use crate::controllers::connector_deployment::status_conversion;
-use crate::controllers::digest::Comparison;
-use crate::controllers::tags::Tags;
 use crate::controllers::values::Values;
+use crate::controllers::values::digest::Comparison;
+use crate::controllers::values::tags::Tags;
 
 /// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
 const ROUNDS: usize = 64;

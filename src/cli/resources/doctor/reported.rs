@@ -7,7 +7,7 @@ use connect_api::scopes::Right;
 
 use super::finding::{Finding, Level};
 use crate::cli::resources::kind::{Resource, ResourceType};
-use crate::controllers::reason::{ConditionState, Reason};
+use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::crd::{ManagementPolicy, ProjectRef};
 
 const PROJECT: &str = "Project";

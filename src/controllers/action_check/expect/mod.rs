@@ -22,7 +22,7 @@ use self::compare::same_number;
 use self::json::Json;
 use self::path::Path;
 use self::pattern::{Compiler, Pattern};
-use crate::controllers::conditions::cut;
+use crate::controllers::reporting::conditions::cut;
 use crate::crd::{BodyAssertion, Expectation, HeaderAssertion};
 
 /// Largest body that is evaluated, in bytes.

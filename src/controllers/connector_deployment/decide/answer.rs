@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::super::persisted::{OperationState, OperationType, PersistedState, Phase};
 use super::{Call, Cause, Pause, Refused, TransientState};
-use crate::controllers::operations;
+use crate::controllers::driver::operations;
 
 /// What the response to a call means.
 pub type Response = operations::Response<Accepted>;

@@ -9,7 +9,7 @@ use super::super::persisted::{
 };
 use super::taking_down::{self, UNDEPLOY};
 use super::{Decision, Input, Outcome, QUIET_PERIOD};
-use crate::controllers::operations::left;
+use crate::controllers::driver::operations::left;
 
 pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
     if deletion == DeletionPolicy::Orphan || input.intent.observe_only {

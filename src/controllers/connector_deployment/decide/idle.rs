@@ -11,9 +11,9 @@ use super::input::serve;
 use super::starting::{create, gather};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, TOO_LONG};
 use super::{recreating, retained};
-use crate::controllers::digest::Comparison;
-use crate::controllers::operations::{Gone, left, pace};
-use crate::controllers::tags::{FOREIGN, Item, Tags};
+use crate::controllers::driver::operations::{Gone, left, pace};
+use crate::controllers::values::digest::Comparison;
+use crate::controllers::values::tags::{FOREIGN, Item, Tags};
 
 pub(super) fn decide(input: &Input<'_>) -> Decision {
     match (&input.persisted.id, input.observation) {

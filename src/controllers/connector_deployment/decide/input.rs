@@ -12,8 +12,8 @@ use super::retained;
 use super::{
     ABSENCE, Call, CallKind, Cause, Decision, DesiredPayload, Input, Outcome, Refused, Resting, Step, TransientState,
 };
-use crate::controllers::operations::{self, Gone, left};
-use crate::controllers::tags::{Tags, UNKNOWN};
+use crate::controllers::driver::operations::{self, Gone, left};
+use crate::controllers::values::tags::{Tags, UNKNOWN};
 
 impl Input<'_> {
     /// Returns a decision that starts the row of equal readings again; a row of the table that continues it sets

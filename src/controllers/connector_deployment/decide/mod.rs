@@ -29,8 +29,8 @@ pub use retained::holds;
 pub use taking_down::needless_until;
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
-use crate::controllers::operations;
-pub use crate::controllers::operations::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
+use crate::controllers::driver::operations;
+pub use crate::controllers::driver::operations::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
 
 use super::persisted::{
     DeletionPolicy, Identity, Observation, OperationState, OperationType, Payload, PersistedState, Phase,

@@ -14,8 +14,8 @@ use super::super::persisted::{
 use super::input::{ended, forget_digest, serve};
 use super::recreating;
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, Step, TOO_LONG};
-use crate::controllers::digest::Comparison;
-use crate::controllers::operations::{Gone, left, pace, repeat_after};
+use crate::controllers::driver::operations::{Gone, left, pace, repeat_after};
+use crate::controllers::values::digest::Comparison;
 
 /// Shortest pause before a redeploy is sent again whose response was lost. The next observation follows at once, so an
 /// attempt is a read, the call, the call that probes whether the service works again, and a read: at most 6 calls in

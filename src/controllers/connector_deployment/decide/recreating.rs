@@ -10,7 +10,7 @@ use super::super::persisted::{
 };
 use super::taking_down::{self, Purpose};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, starting};
-use crate::controllers::operations::{Gone, left, pace};
+use crate::controllers::driver::operations::{Gone, left, pace};
 
 /// Begins to remove values that the deployment has and that are no longer desired.
 pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {

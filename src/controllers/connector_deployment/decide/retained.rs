@@ -3,8 +3,8 @@
 
 use super::super::persisted::{Applied, ObservedDeployment};
 use super::DesiredPayload;
-use crate::controllers::digest::Comparison;
-use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Kind, NOTHING, Tags};
+use crate::controllers::values::digest::Comparison;
+use crate::controllers::values::tags::{FOREIGN, GLOBAL, Item, Kind, NOTHING, Tags};
 
 /// Returns what is retained if only `wanted` is desired. A value that this resource sent counts as long as the
 /// deployment may have it; a value that another client sent counts if it is visible, declared, and not the default.

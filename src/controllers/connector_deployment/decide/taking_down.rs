@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::super::persisted::{ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase};
 use super::input::forget_digest;
 use super::{CallKind, Cause, Decision, Input, LAG, LIMIT, Outcome, TOO_LONG};
-use crate::controllers::operations::{left, pace, repeat_after};
+use crate::controllers::driver::operations::{left, pace, repeat_after};
 
 /// Which of the two rows applies.
 pub(super) struct Purpose {

@@ -6,8 +6,8 @@ use clock::later;
 use jiff::Timestamp;
 
 use super::super::persisted::{Operation, OperationState, OperationType, PersistedState, Phase};
-use crate::controllers::digest::Digest;
-use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
+use crate::controllers::driver::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
+use crate::controllers::values::digest::Digest;
 
 /// What this process has observed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

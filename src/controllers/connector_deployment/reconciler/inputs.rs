@@ -15,10 +15,10 @@ use super::super::observe::{self, RecordRead};
 use super::super::registered::Registered;
 use super::super::status::DesiredIdentity;
 use super::super::value_from;
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::event_reason::EventReason;
-use crate::controllers::reason::Reason;
-use crate::controllers::tags::Item;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::tags::Item;
 use crate::crd::ManagementPolicy;
 
 use super::{Deployment, Inputs};

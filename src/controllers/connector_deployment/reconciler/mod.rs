@@ -30,18 +30,18 @@ use super::persisted::{OperationType, PersistedState};
 use super::registered::Registered;
 use super::status::{Comparison, DesiredIdentity};
 use super::{act, status, status_conversion, value_from};
-use crate::controllers::conditions::ConditionUpdate;
+use crate::controllers::context::local_cache::LocalCaches;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::driver::{
     Decided, ObservedRecord, Observing, PersistedOperation, Reconciler, RemoteKind, SentCall, StatusInputs, Unready,
     Versions,
 };
-use crate::controllers::event_reason::EventReason;
-use crate::controllers::local_cache::LocalCaches;
-use crate::controllers::object::Next;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::reconcile::Next;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::event_reason::EventReason;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorDeployment, ConnectorDeploymentSpec, DeletionPolicy, ManagementPolicy};

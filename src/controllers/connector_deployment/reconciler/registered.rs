@@ -11,12 +11,12 @@ use jiff::Timestamp;
 use super::super::decide::{CallKind, Decision, Outcome, Step};
 use super::super::intent::{self, Target};
 use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::ObservedRecord;
-use crate::controllers::object::Next;
-use crate::controllers::problem;
-use crate::controllers::reason::Reason;
+use crate::controllers::reconcile::Next;
 use crate::controllers::remote::{PollRate, RegistryAnswer, RegistryEntry, Remote};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::Reason;
 use crate::crd::ManagementPolicy;
 use crate::crd::connector_deployment_status::OperationType;
 

@@ -7,12 +7,12 @@ use super::super::decide::{self, Decision, DesiredPayload, Outcome};
 use super::super::persisted::{Applied, ObservedDeployment, PersistedState};
 use super::super::status::{self, DeploymentFacts, Newer, Release, Texts};
 use super::super::{desired, intent, observe, value_from};
-use crate::controllers::conditions::{self, ConditionUpdate};
 use crate::controllers::driver::{ObservedRecord, StatusInputs};
-use crate::controllers::object;
-use crate::controllers::reason::{ConditionState, Reason};
-use crate::controllers::remedy;
-use crate::controllers::tags::Item;
+use crate::controllers::reconcile;
+use crate::controllers::reporting::conditions::{self, ConditionUpdate};
+use crate::controllers::reporting::reason::{ConditionState, Reason};
+use crate::controllers::reporting::remedy;
+use crate::controllers::values::tags::Item;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -168,7 +168,7 @@ impl Deployment<'_> {
         });
         let same =
             wanted.zip(persisted.applied.as_ref()).is_some_and(|(wanted, applied)| decide::holds(applied, &wanted));
-        let requested = object::request(&*self.object, names::REDEPLOY_REQUESTED_AT);
+        let requested = reconcile::request(&*self.object, names::REDEPLOY_REQUESTED_AT);
         Ok(same && requested.is_none_or(|asked| persisted.handled_redeploy == Some(asked)))
     }
 }

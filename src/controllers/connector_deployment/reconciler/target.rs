@@ -4,11 +4,11 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use super::super::intent::{self, Target};
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::driver::Unready;
-use crate::controllers::object;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::reason::Reason;
+use crate::controllers::reconcile;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
 use crate::crd::{ConnectorStaged, DeletionPolicy};
 
 use super::Deployment;
@@ -50,7 +50,7 @@ impl Deployment<'_> {
         let api = Api::<ConnectorStaged>::namespaced(self.context.client.clone(), &self.object_ref.namespace);
         let found = api.get_metadata_opt(name).await;
         let found =
-            found.map_err(|error| Unready::Report(object::unreadable(&format!("ConnectorStaged {name}"), error)))?;
+            found.map_err(|error| Unready::Report(reconcile::unreadable(&format!("ConnectorStaged {name}"), error)))?;
         match found {
             Some(found) if !self.context.foreign_installs.selects(found.labels()) => {
                 let message = format!(

@@ -5,12 +5,12 @@ use super::super::decide::Outcome;
 use super::super::observe::RecordRead;
 use super::super::persisted::{PersistedState, Phase};
 use super::super::verification;
-use crate::controllers::conditions::ConditionUpdate;
 use crate::controllers::connect_project;
 use crate::controllers::context::Project;
-use crate::controllers::reason::Reason;
 use crate::controllers::remote::{Cadence, Lookup, Remote};
-use crate::controllers::secret;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::secret;
 use crate::crd::Verify;
 
 use super::Deployment;

@@ -5,10 +5,10 @@ use connect_api::model::Deployment;
 use super::super::applications;
 use super::super::decide::Outcome;
 use super::super::persisted::{OperationType, PersistedState, Phase};
-use crate::controllers::conditions::ConditionUpdate;
-use crate::controllers::reason::Reason;
-use crate::controllers::report;
-use crate::controllers::tags::{Item, listed};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::report;
+use crate::controllers::values::tags::{Item, listed};
 use crate::crd::connector_deployment_status::ReportEntry;
 
 /// Reports values that the remote does not show as they were sent, by name only.

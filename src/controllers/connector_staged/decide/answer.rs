@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::persisted::{ObservedConnector, OperationType, PersistedState};
 use super::input::note_taken;
 use super::{Call, Cause, Refused, TransientState};
-use crate::controllers::operations::{self, Pause};
+use crate::controllers::driver::operations::{self, Pause};
 
 /// What the response to a call means; an accepted one shows the connector.
 pub type Response = operations::Response<ObservedConnector>;

@@ -9,7 +9,7 @@ use super::super::persisted::{
     DeletionPolicy, Observation, ObservedConnector, Operation, OperationType, PersistedState, Phase,
 };
 use super::{CallKind, Decision, Input, Outcome};
-use crate::controllers::operations::{QUIET_PERIOD, TOO_LONG, left, repeat_after};
+use crate::controllers::driver::operations::{QUIET_PERIOD, TOO_LONG, left, repeat_after};
 
 pub(super) fn decide(input: &Input<'_>, deletion: DeletionPolicy) -> Decision {
     if deletion == DeletionPolicy::Orphan {

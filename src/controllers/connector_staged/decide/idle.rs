@@ -7,7 +7,7 @@ use super::super::persisted::{
     Applied, Deployable, Observation, ObservedConnector, OperationType, PersistedState, Phase, Preview,
 };
 use super::{CallKind, Decision, Input, Outcome, ReachedStep, is_failure};
-use crate::controllers::operations::{Gone, LAG, QUIET_PERIOD};
+use crate::controllers::driver::operations::{Gone, LAG, QUIET_PERIOD};
 
 /// Pause after an observation that may be older than the last write.
 const OLD_AGAIN: Duration = Duration::from_secs(3);

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::super::persisted::{Observation, ObservedConnector, Operation, OperationType, PersistedState};
 use super::{Call, CallKind, Cause, Decision, Input, Outcome, Step};
-use crate::controllers::operations::{self, ABSENCE, Gone, LAG, LIMIT, TOO_LONG, left, pace};
+use crate::controllers::driver::operations::{self, ABSENCE, Gone, LAG, LIMIT, TOO_LONG, left, pace};
 
 impl Input<'_> {
     fn decision(&self, persisted: PersistedState, step: Step, outcome: Outcome, again: Option<Duration>) -> Decision {

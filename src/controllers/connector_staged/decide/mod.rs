@@ -24,7 +24,7 @@ pub use answer::{AppliedResponse, Response, apply_response};
 pub use deleting::needless_until;
 
 use super::persisted::{DeletionPolicy, Observation, Operation, OperationType, PersistedState, Phase};
-use crate::controllers::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
+use crate::controllers::driver::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 
 /// What a user asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::super::persisted::{
 };
 use super::input::{moved, note_end, note_taken};
 use super::{CallKind, Cause, Decision, Input, Outcome};
-use crate::controllers::operations::{Gone, LAG, LIMIT, QUIET_PERIOD, TOO_LONG, left, pace, repeat_after};
+use crate::controllers::driver::operations::{Gone, LAG, LIMIT, QUIET_PERIOD, TOO_LONG, left, pace, repeat_after};
 
 /// Shortest pause before a change is sent again whose response was lost: at most 6 calls in any 10 s.
 const CHANGE_AGAIN: Duration = Duration::from_secs(10);

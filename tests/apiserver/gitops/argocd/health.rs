@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use connect_operator::controllers::reason::ConditionState;
+use connect_operator::controllers::reporting::reason::ConditionState;
 use connect_operator::crd;
 use serde_json::{Value, json};
 use test_support::gitops::is_requested;

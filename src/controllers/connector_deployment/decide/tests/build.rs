@@ -12,8 +12,8 @@ use crate::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationState, OperationType,
     Payload, PersistedState, Phase, Sources,
 };
-use crate::controllers::digest::Digest;
-use crate::controllers::tags::{Item, Tags};
+use crate::controllers::values::digest::Digest;
+use crate::controllers::values::tags::{Item, Tags};
 use crate::controllers::values::{VisibleApplication, VisibleValues};
 
 /// The time of every observation.

@@ -7,7 +7,7 @@ use crate::controllers::connector_deployment::decide::{CallKind, Outcome, Step};
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, OperationState, OperationType, Phase,
 };
-use crate::controllers::digest::Digest;
+use crate::controllers::values::digest::Digest;
 
 const PHASES: [Phase; 6] =
     [Phase::Draft, Phase::Deploying, Phase::Deployed, Phase::Failed, Phase::Undeploying, Phase::UndeployFailed];

@@ -6,7 +6,7 @@ use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, 
 
 use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Version};
 use crate::controllers::connector_deployment::persisted::{OperationType, Phase, Source, Sources};
-use crate::controllers::digest::Digest;
+use crate::controllers::values::digest::Digest;
 
 const REDEPLOY: OperationType = OperationType::Redeploy;
 const SENT: (Does, Stored, Outcome) = (Does::Send(REDEPLOY), Stored::Planned, Outcome::Running(REDEPLOY));

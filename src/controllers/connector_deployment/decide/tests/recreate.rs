@@ -10,7 +10,7 @@ use crate::controllers::connector_deployment::decide::{
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, OperationState, OperationType, Phase,
 };
-use crate::controllers::tags::{FOREIGN, Item};
+use crate::controllers::values::tags::{FOREIGN, Item};
 
 const RECREATE: OperationType = OperationType::Recreate;
 const SENT: (Does, Stored, Outcome) = (Does::Send(RECREATE), Stored::Planned, Outcome::Running(RECREATE));

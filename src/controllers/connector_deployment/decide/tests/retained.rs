@@ -9,8 +9,8 @@ use crate::controllers::connector_deployment::declared::{Declared, DeclaredKeys}
 use crate::controllers::connector_deployment::persisted::{
     Observation, ObservedDeployment, OperationType, Payload, Phase,
 };
-use crate::controllers::digest::Digest;
-use crate::controllers::tags::{FOREIGN, GLOBAL, Item, Tags, UNKNOWN};
+use crate::controllers::values::digest::Digest;
+use crate::controllers::values::tags::{FOREIGN, GLOBAL, Item, Tags, UNKNOWN};
 use crate::controllers::values::{RETRY_STRATEGY, VisibleValues};
 
 const REDEPLOY: OperationType = OperationType::Redeploy;

@@ -3,8 +3,8 @@
 use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, does, wanted};
 use crate::controllers::connector_deployment::decide::{Outcome, Version};
 use crate::controllers::connector_deployment::persisted::Phase;
-use crate::controllers::tags::Item;
 use crate::controllers::values::RETRY_STRATEGY;
+use crate::controllers::values::tags::Item;
 
 const TAKEN: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::KeyTaken);
 const CANNOT: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::NotAdoptable);

@@ -14,7 +14,7 @@ use super::super::persisted::{
     Publication,
 };
 use super::*;
-use crate::controllers::operations::{LAG, LIMIT, QUIET_PERIOD, TOO_LONG};
+use crate::controllers::driver::operations::{LAG, LIMIT, QUIET_PERIOD, TOO_LONG};
 
 const ID: &str = "one";
 

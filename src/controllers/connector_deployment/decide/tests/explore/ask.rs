@@ -11,8 +11,8 @@ use crate::controllers::connector_deployment::decide::{
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, ObservedDeployment, PersistedState, Phase, Source, Sources,
 };
-use crate::controllers::digest::Digest;
-use crate::controllers::tags::Item;
+use crate::controllers::values::digest::Digest;
+use crate::controllers::values::tags::Item;
 
 /// What one observation leads to; the same question always has the same answer.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,8 @@ use crate::controllers::connector_deployment::decide::{
 use crate::controllers::connector_deployment::persisted::{
     Applied, Observation, OperationState, OperationType, PersistedState,
 };
-use crate::controllers::digest::{Comparison, Digest};
-use crate::controllers::tags::{Tags, UNKNOWN};
+use crate::controllers::values::digest::{Comparison, Digest};
+use crate::controllers::values::tags::{Tags, UNKNOWN};
 
 /// Changes what `decide` observes.
 pub(super) fn before(

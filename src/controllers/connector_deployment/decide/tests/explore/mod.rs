@@ -38,7 +38,7 @@ use self::world::{Broken, ConditionUpdate, Deployment, Resource, Status, World};
 use super::build::{NOW, visible};
 use crate::controllers::connector_deployment::decide::TransientState;
 use crate::controllers::connector_deployment::persisted::{Applied, PersistedState, Phase};
-use crate::controllers::tags::Tags;
+use crate::controllers::values::tags::Tags;
 use crate::mutex::Mutex;
 
 const TICK: Duration = Duration::from_secs(30);

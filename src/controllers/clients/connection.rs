@@ -1,0 +1,86 @@
+//! The client of the cluster, with time limits for every request, also when packets are lost silently.
+//!
+//! The library's own clients wait for an answer without a limit. A connection whose peer has disappeared silently would
+//! block the reconcile that uses it, and a watch would receive no more events.
+
+use std::time::Duration;
+
+use http::{Request, Response};
+use kube::client::Body;
+use kube::{Client, Config};
+use tower::BoxError;
+use tracing::Instrument as _;
+
+use crate::controllers::queue::spans;
+
+/// Time limits, in real time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Time until the head of an answer arrives, except for a watch. Default: 65 s; the API server itself gives up
+    /// after 60 s (`--request-timeout` of kube-apiserver).
+    pub answer: Duration,
+    /// Time until the next part of any answer arrives. Default: 295 s, longer than a watch can be silent, because the
+    /// API server is asked to end a watch before that.
+    pub silence: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { answer: Duration::from_secs(65), silence: Duration::from_secs(295) }
+    }
+}
+
+/// The error for a request without an answer. The reconcile is retried; a write may have happened.
+#[derive(Debug, thiserror::Error)]
+#[error("the API server did not answer within {0:?}")]
+struct NoAnswer(Duration);
+
+/// Creates a client of the cluster with these limits.
+///
+/// # Errors
+/// When `config` is not usable: certificates or tokens that cannot be read.
+pub fn client(mut config: Config, limits: Limits) -> Result<Client, kube::Error> {
+    config.read_timeout = Some(limits.silence);
+    // The limit starts with a request, so that an idle connection in the pool does not expire.
+    config.reset_reader_on_write = true;
+    let namespace = config.default_namespace.clone();
+    let inner = Client::try_from(config)?;
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let inner = inner.clone();
+        async move {
+            if is_watch(&request) {
+                return inner.send(request).await.map_err(BoxError::from);
+            }
+            let span = spans::cluster_request(&request);
+            let answer = tokio::time::timeout(limits.answer, inner.send(request)).instrument(span.clone()).await;
+            let answer = match answer {
+                Ok(answer) => answer.map_err(BoxError::from),
+                Err(_) => Err(NoAnswer(limits.answer).into()),
+            };
+            spans::cluster_answered(&span, answer.as_ref().ok().map(Response::status));
+            answer
+        }
+    });
+    Ok(Client::new(service, namespace))
+}
+
+/// Returns whether this is a watch. A watch lasts for minutes, so only the limit for silence applies to it.
+fn is_watch(request: &Request<Body>) -> bool {
+    request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::queue::tracker::LONGEST_SILENCE;
+
+    #[test]
+    fn the_default_limits_are_those_that_are_documented() {
+        let page = include_str!("../../../docs/decisions/2026-11-21-liveness-by-progress.md").replace('\n', " ");
+        let Limits { answer, silence } = Limits::default();
+        assert!(page.contains(&format!("{} s for a response", answer.as_secs())), "{answer:?}");
+        assert!(page.contains(&format!("{} s for the silence of a watch", silence.as_secs())), "{silence:?}");
+        // Each wait ends by itself long before a reconcile counts as hung.
+        assert!(answer < silence && silence * 3 <= LONGEST_SILENCE);
+    }
+}

@@ -1,0 +1,79 @@
+//! A create that was accepted, until the status has it: creates that wait come first, and often the remote has finished by
+//! then, so that one status is enough.
+//!
+//! Losing it costs time only: the operation is stored, and the next process finds the record by its key (rule 2).
+
+use std::hash::{DefaultHasher, Hasher as _};
+use std::time::Duration;
+
+use clock::between;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::controllers::kinds::remote_object::RemoteObject;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+
+/// As long after the response, its status waits if other changes come first and nothing but the create is to be reported.
+const REPORTED_AFTER: Duration = Duration::from_secs(5);
+
+/// How long it waits for the watch to show the write before it; then the object is read.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// What the response to a create came to.
+#[derive(Clone, Debug)]
+pub struct AcceptedCreate {
+    /// Hash of the operation that was stored when the call was sent.
+    sent: u64,
+    /// JSON of the status to write: a thousand may wait.
+    status: Box<[u8]>,
+    /// The Ready condition of that status.
+    pub condition: ConditionUpdate,
+    /// When the response arrived.
+    pub at: Timestamp,
+    /// When to go on after the write.
+    pub again: Duration,
+    /// Other changes came first, so that it waits until the remote is observed.
+    pub waits: bool,
+}
+
+impl AcceptedCreate {
+    /// Packs the response to a call whose operation is `sent`. `waits`: other changes come first.
+    ///
+    /// # Errors
+    /// If the status cannot be serialized, which is a bug.
+    pub(in crate::controllers) fn new<K: RemoteObject>(
+        (sent, status): (&K::Operation, &K::Status),
+        condition: ConditionUpdate,
+        at: Timestamp,
+        again: Duration,
+        waits: bool,
+    ) -> Result<Self, serde_json::Error> {
+        Ok(Self { sent: hash(sent)?, status: serde_json::to_vec(status)?.into(), condition, at, again, waits })
+    }
+
+    /// How long its status waits.
+    pub(in crate::controllers) fn left(&self, now: Timestamp) -> Duration {
+        if self.waits { REPORTED_AFTER.saturating_sub(between(self.at, now)) } else { Duration::ZERO }
+    }
+
+    /// Whether it can wait for the watch.
+    pub(in crate::controllers) fn is_new(&self, now: Timestamp) -> bool {
+        between(self.at, now) < LONGEST_WAIT
+    }
+
+    /// The status to write.
+    pub(in crate::controllers) fn status<K: RemoteObject>(&self) -> Option<K::Status> {
+        serde_json::from_slice(&self.status).ok()
+    }
+
+    /// Whether this is the operation whose call was accepted.
+    pub(in crate::controllers) fn is_of(&self, operation: &impl Serialize) -> bool {
+        hash(operation).is_ok_and(|hash| hash == self.sent)
+    }
+}
+
+fn hash(operation: &impl Serialize) -> Result<u64, serde_json::Error> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&serde_json::to_vec(operation)?);
+    Ok(hasher.finish())
+}

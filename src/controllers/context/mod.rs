@@ -1,0 +1,241 @@
+//! What every reconcile is given: clients of the cluster and the remotes, the clock, and what this process remembers.
+//!
+//! Nothing in it must need to survive a restart. Next: the folder of each kind, whose `reconcile` receives it.
+
+pub mod accepted_create;
+pub mod content_cache;
+pub mod copies;
+pub mod digest_key;
+pub mod event_recorder;
+pub mod foreign_installs;
+pub mod local_cache;
+pub mod mirrors;
+pub mod own_writes;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clock::Clock;
+use kube::runtime::events::EventType;
+use kube::{Client, Resource};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedSender;
+
+use self::content_cache::ContentCache;
+use self::copies::Copies;
+use self::event_recorder::{EventRecorder, NewEvent};
+use self::foreign_installs::ForeignInstalls;
+use self::local_cache::LocalCaches;
+use self::mirrors::Mirrors;
+use self::own_writes::OwnWrites;
+use crate::controllers::clients::action_factory::ActionFactory;
+use crate::controllers::keys::KeyOwnership;
+use crate::controllers::object_map::ObjectMap;
+use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::queue::requeue_timers::RequeueTimers;
+use crate::controllers::queue::tracker::ReconcileTracker;
+use crate::controllers::references::namespace_permissions::NamespacePermissions;
+use crate::controllers::references::project_quota::ProjectQuota;
+use crate::controllers::references::{Named, References};
+use crate::controllers::remote::{Login, Remote, Remotes};
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::reporting::reason::ConditionState;
+use crate::controllers::values::digest::DigestKey;
+use crate::controllers::values::secret;
+use crate::crd::shared::RemoteIdentity;
+use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
+
+/// Pause in which resources that begin or cease to name a project are gathered.
+const COUNTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// What every reconcile is given.
+pub struct Context {
+    /// Client of the cluster.
+    pub client: Client,
+    /// The clock.
+    pub clock: Clock,
+    /// Every remote project.
+    pub remotes: Arc<Remotes>,
+    /// Makes the clients of frontends.
+    pub actions: Arc<dyn ActionFactory>,
+    /// Publishes Events.
+    pub recorder: EventRecorder,
+    /// Deletion policy of `ConnectorDeployment`s that name none; `None`: it depends on their type.
+    pub default_deletion_policy: Option<DeletionPolicy>,
+    /// Which Secrets resources may name.
+    pub secrets: secret::Policy,
+    /// Key of the digests.
+    pub digest_key: DigestKey,
+    /// Which resources name which Secret, ConfigMap, project or deployment.
+    pub references: References,
+    /// The Secrets and ConfigMaps that were just read.
+    pub contents: ContentCache,
+    /// Permits to read the log of a deployment that failed.
+    pub log_readers: Semaphore,
+    /// Which resources claim which key in which remote project.
+    pub keys: KeyOwnership,
+    /// Which namespaces may use which `ClusterConnectProject`.
+    pub permissions: NamespacePermissions,
+    /// Which projects may be used.
+    pub project_quota: ProjectQuota,
+    /// The last result of each project.
+    pub projects: ObjectMap<Project>,
+    /// The writes of each object that the cache may not show yet.
+    pub own_writes: OwnWrites,
+    /// Copies of the credentials of each project.
+    pub copies: Copies,
+    /// What is kept between reconciles of a `ConnectorDeployment`.
+    pub deployment_caches: LocalCaches<ConnectorDeployment>,
+    /// What is kept between reconciles of a `ConnectorStaged`.
+    pub staged_caches: LocalCaches<ConnectorStaged>,
+    /// The last result of each `ConnectorStaged`.
+    pub staged: ObjectMap<StagedConnector>,
+    /// What is kept of each mirror of the registry.
+    pub mirrors: Mirrors,
+    /// The objects of other installs.
+    pub foreign_installs: ForeignInstalls,
+    /// When each resource is reconciled again.
+    pub requeue_timers: Arc<RequeueTimers>,
+    /// A hash of the object that the last reconcile of each resource was given (`resync.rs`).
+    pub given: ObjectMap<u64>,
+    /// Consecutive reconciles of each resource that panicked (`panics.rs`).
+    pub panics: ObjectMap<u32>,
+    /// Queue and reconcile tracking, the inventory of objects, and their metrics.
+    pub tracker: Arc<ReconcileTracker>,
+    /// Channel of the resources to reconcile.
+    pub enqueue: UnboundedSender<ObjectRef>,
+}
+
+impl Context {
+    /// Enqueues a resource.
+    pub fn enqueue(&self, object_ref: ObjectRef) {
+        // The receiver is closed when the operator ends.
+        let _ = self.enqueue.send(object_ref);
+    }
+
+    /// Records that a watch has shown a change of a resource by a user, before it is enqueued.
+    pub fn changed(&self, object_ref: &ObjectRef) {
+        self.tracker.changed(object_ref);
+        if object_ref.kind == Kind::Deployment {
+            self.contents.resource_changed(object_ref);
+        }
+    }
+
+    /// Enqueues the resources that name this object.
+    pub fn enqueue_users(&self, kind: Named, namespace: &str, name: &str) {
+        for user in self.references.users(kind, namespace, name) {
+            self.enqueue(user);
+        }
+    }
+
+    /// Enqueues the resources that name this project.
+    pub fn enqueue_users_of_project(&self, project: &ObjectRef) {
+        self.references.users_of_project(project).into_iter().for_each(|user| self.enqueue(user));
+    }
+
+    /// Enqueues a project after a resource began or ceased to name it: its status counts them, and one that is being
+    /// deleted waits for them. The first and the last one enqueue it at once, many others once in [`COUNTED_WITHIN`].
+    pub fn users_changed(&self, project: &ObjectRef) {
+        if self.references.has_several_users(project) {
+            self.requeue_timers.set_within(project, COUNTED_WITHIN);
+        } else {
+            self.enqueue(project.clone());
+        }
+    }
+
+    /// Returns every resource that this process keeps anything for, in order, so that tests can compare it with what
+    /// exists.
+    #[must_use]
+    pub fn object_refs(&self) -> BTreeSet<ObjectRef> {
+        let kept =
+            [self.deployment_caches.object_refs(), self.projects.object_refs(), self.requeue_timers.object_refs()];
+        let kept = kept.into_iter().chain([
+            self.references.object_refs(),
+            self.remotes.object_refs(),
+            self.mirrors.object_refs(),
+            self.own_writes.object_refs(),
+        ]);
+        let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);
+        let kept = kept.chain(
+            [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject]
+                .map(|kind| self.keys.object_refs(kind)),
+        );
+        kept.chain([
+            self.tracker.object_refs(),
+            self.given.object_refs(),
+            self.panics.object_refs(),
+            self.project_quota.object_refs(),
+        ])
+        .flatten()
+        .collect()
+    }
+
+    /// Publishes an Event about a condition, and logs it.
+    pub fn event<K: Resource<DynamicType = ()>>(&self, object: &K, action: &'static str, condition: &ConditionUpdate) {
+        let type_ = match condition.reason.state() {
+            ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => EventType::Warning,
+            ConditionState::Ready | ConditionState::Progressing | ConditionState::Paused => EventType::Normal,
+        };
+        match type_ {
+            EventType::Warning => tracing::warn!(reason = condition.reason.as_str(), "{}", condition.message),
+            EventType::Normal => tracing::info!(reason = condition.reason.as_str(), "{}", condition.message),
+        }
+        self.report(object, type_, condition.reason.into(), action, &condition.message);
+    }
+
+    /// Publishes an Event with a reason of its own.
+    pub fn report<K: Resource<DynamicType = ()>>(
+        &self,
+        object: &K,
+        type_: EventType,
+        reason: EventReason,
+        action: &'static str,
+        note: &str,
+    ) {
+        let regarding = object.object_ref(&());
+        let event = NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
+        self.recorder.take(event, self.clock.now());
+    }
+}
+
+/// The state of a `ConnectorStaged` that its controller found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedConnector {
+    /// Id of the staged connector, once it exists.
+    pub id: Option<String>,
+    /// The first version that can be deployed as the spec asks for, or why none can.
+    pub deployable: Result<i64, String>,
+}
+
+/// A project as its controller found it.
+#[derive(Clone)]
+pub struct Project {
+    /// The remote project that it names.
+    pub identity: RemoteIdentity,
+    /// Its region, the default of its deployments.
+    pub region: String,
+    /// URL of its HTTP API.
+    pub http_api_url: String,
+    /// The remote, or the condition that explains why it cannot be used.
+    pub remote: Result<Arc<Remote>, ConditionUpdate>,
+    /// The credentials in use.
+    pub login: Option<Login>,
+}
+
+impl Project {
+    /// Whether the users of a project need not be enqueued, because nothing differs from `before`.
+    #[must_use]
+    pub fn is_same(&self, before: &Self) -> bool {
+        before.identity == self.identity
+            && before.region == self.region
+            && before.http_api_url == self.http_api_url
+            && before.login == self.login
+            && match (&before.remote, &self.remote) {
+                (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
+                (Err(one), Err(other)) => one == other,
+                _ => false,
+            }
+    }
+}

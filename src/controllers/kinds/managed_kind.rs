@@ -1,0 +1,194 @@
+//! The kinds that are watched: what the operator records of an object, and what every object has. Pure.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+
+use jiff::Timestamp;
+use kube::core::object::HasStatus;
+use kube::{Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+
+use super::pending_create;
+use super::remote_object::{ClaimRequest, RemoteObject as _};
+use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::queue::inventory::ReportedState;
+use crate::crd::{
+    ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus,
+    ConnectorDeployment, ConnectorStaged,
+};
+use crate::names;
+
+/// A kind that can be watched and written, and is known at compile time.
+pub trait Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+
+impl<K> Object for K where K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+
+/// A kind that is watched and reconciled.
+pub trait ManagedKind: Object {
+    /// The kind.
+    const KIND: Kind;
+
+    /// Whether it could be deserialized.
+    fn is_readable(&self) -> bool {
+        true
+    }
+
+    /// Returns the key that it claims (rule 4); `None` for a kind without remote records.
+    fn claim(&self) -> Option<ClaimRequest> {
+        None
+    }
+
+    /// Returns what the status reports, for metrics; `None`: the object is not counted.
+    fn reported_state(&self) -> Option<ReportedState>;
+
+    /// Returns whether the status records an operation or a remote record, which only the finalizer protects.
+    fn has_begun(&self) -> bool;
+
+    /// Returns the install that works on the object, if one has claimed it (rule 26).
+    fn controller(&self) -> Option<Cow<'_, str>>;
+
+    /// Returns the namespaces whose resources may use a cluster-scoped project (rule 29); `None` for every other kind.
+    fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+        None
+    }
+
+    /// Returns spec and status of a project, whose mirror is reconciled from the same object; `None` for every other kind.
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        None
+    }
+}
+
+/// An object as a store has it: whole, or packed.
+pub trait Stored: Resource<DynamicType = ()> {
+    /// Returns the reference to the object.
+    fn reference(&self) -> ObjectRef;
+
+    /// Returns a hash of what users can change of it.
+    fn user_changes(&self) -> u64;
+
+    /// Returns the reference to what is reconciled from this object as `kind`: itself, or its mirror.
+    fn reference_as(&self, kind: Kind) -> ObjectRef {
+        let (namespace, name) = (self.meta().namespace.as_deref(), self.meta().name.as_deref());
+        ObjectRef::new(kind, namespace.unwrap_or_default(), name.unwrap_or_default())
+    }
+}
+
+impl<K: ManagedKind> Stored for K {
+    fn reference(&self) -> ObjectRef {
+        object_ref(self)
+    }
+
+    fn user_changes(&self) -> u64 {
+        user_changes(self)
+    }
+}
+
+/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$started_at`:
+/// when the operation in its status began; `$id`: the id of the remote record in its status; `$further`: what only some kinds
+/// have.
+macro_rules! managed_kind {
+    ($kind:ident, $variant:ident, $started_at:expr, $id:expr $(, { $($further:tt)* })?) => {
+        impl ManagedKind for $kind {
+            const KIND: Kind = Kind::$variant;
+
+            fn reported_state(&self) -> Option<ReportedState> {
+                let Some(status) = &self.status else { return Some(ReportedState::default()) };
+                let started_at: fn(&<Self as HasStatus>::Status) -> Option<Timestamp> = $started_at;
+                Some(ReportedState::of(&status.conditions, names::READY, started_at(status)))
+            }
+
+            fn has_begun(&self) -> bool {
+                let started_at: fn(&<Self as HasStatus>::Status) -> Option<Timestamp> = $started_at;
+                let id: fn(&<Self as HasStatus>::Status) -> Option<&String> = $id;
+                let status = self.status.as_ref();
+                status.is_some_and(|status| started_at(status).is_some() || id(status).is_some())
+                    || pending_create::is_own(&self.metadata)
+            }
+
+            fn controller(&self) -> Option<Cow<'_, str>> {
+                let stored = self.status.as_ref().and_then(|status| status.controller.as_deref());
+                stored.map(Cow::Borrowed).or_else(|| pending_create::controller(&self.metadata))
+            }
+
+            $($($further)*)?
+        }
+    };
+}
+
+managed_kind!(
+    ConnectorDeployment,
+    Deployment,
+    |status| status.operation.as_ref().map(|operation| operation.started_at.0),
+    |status| status.id.as_ref(),
+    {
+        fn claim(&self) -> Option<ClaimRequest> {
+            Some(self.claim_request())
+        }
+    }
+);
+managed_kind!(
+    ConnectorStaged,
+    Staged,
+    |status| status.operation.as_ref().map(|operation| operation.started_at.0),
+    |status| status.id.as_ref(),
+    {
+        fn claim(&self) -> Option<ClaimRequest> {
+            Some(self.claim_request())
+        }
+    }
+);
+managed_kind!(ConnectProject, Project, |_| None, |_| None, {
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        Some((&self.spec, self.status.as_ref()))
+    }
+});
+managed_kind!(ClusterConnectProject, ClusterProject, |_| None, |_| None, {
+    fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+        Some(self.spec.allowed_namespaces.clone().unwrap_or_default())
+    }
+
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        Some((&self.spec.project, self.status.as_ref()))
+    }
+});
+managed_kind!(ActionCheck, Check, |_| None, |_| None);
+
+/// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
+/// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody
+/// else's removal of our finalizer changes it, with or without the annotation: a PUT of the manifest removes both.
+#[must_use]
+pub fn user_changes<K: ManagedKind>(object: &K) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let meta = object.meta();
+    let mut hasher = DefaultHasher::new();
+    meta.uid.hash(&mut hasher);
+    (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
+    let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
+    // Adding the finalizer comes before there is a remote record to protect, and needs no reconcile of its own.
+    (!held && (object.has_begun() || object.annotations().contains_key(names::REMOTE_ID))).hash(&mut hasher);
+    for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
+        meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Whether it has the finalizer of its kind.
+pub fn has_finalizer<K: ManagedKind>(object: &K) -> bool {
+    object.finalizers().iter().any(|name| name == K::KIND.finalizer())
+}
+
+/// Returns the finalizers of the object, and that of its kind.
+pub fn with_finalizer<K: ManagedKind>(object: &K) -> Vec<String> {
+    object.finalizers().iter().cloned().chain([K::KIND.finalizer().to_owned()]).collect()
+}
+
+/// Returns when the API server created the object; every object that it returns has this time.
+#[must_use]
+pub fn created<K: Resource>(object: &K) -> Timestamp {
+    object.meta().creation_timestamp.as_ref().map_or(Timestamp::MAX, |at| at.0)
+}
+
+/// Returns the reference to an object.
+pub fn object_ref<K: ManagedKind>(object: &K) -> ObjectRef {
+    ObjectRef::new(K::KIND, object.meta().namespace.as_deref().unwrap_or_default(), &object.name_any())
+}

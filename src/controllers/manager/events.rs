@@ -1,0 +1,313 @@
+//! What an event of a watch removes from memory, and which resources it enqueues. Every driver of reconciles uses it:
+//! [`crate::controllers::manager`] on a real watch, or a test that delivers the events itself, late, twice or not at all.
+
+use std::collections::BTreeSet;
+
+use kube::api::ObjectMeta;
+use kube::runtime::watcher;
+use kube::{Resource, ResourceExt};
+
+use crate::controllers::action_check;
+use crate::controllers::connect_project;
+use crate::controllers::connector;
+use crate::controllers::context::Context;
+use crate::controllers::driver;
+use crate::controllers::kinds::managed_kind::{ManagedKind, created, object_ref};
+use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::references::Named;
+use crate::controllers::references::namespace_permissions::Changes;
+use crate::controllers::references::sources::Sources;
+use crate::crd::{ConnectorDeployment, ConnectorStaged};
+
+/// Forgets everything about a resource that no longer exists.
+pub fn gone(context: &Context, object_ref: &ObjectRef) {
+    context.foreign_installs.forget(object_ref);
+    context.tracker.gone(object_ref);
+    context.given.forget(object_ref);
+    context.panics.forget(object_ref);
+    match object_ref.kind {
+        Kind::Deployment => {
+            driver::gone::<ConnectorDeployment>(context, object_ref);
+            context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
+        }
+        Kind::Staged => driver::gone::<ConnectorStaged>(context, object_ref),
+        Kind::Project | Kind::ClusterProject => connect_project::gone(context, object_ref),
+        Kind::Check => {
+            action_check::gone(context, object_ref);
+            context.enqueue_users(Named::Check, &object_ref.namespace, &object_ref.name);
+        }
+        Kind::Mirror => connector::gone(context, object_ref),
+    }
+}
+
+/// Forgets a resource that an event reports as deleted. From now on another resource can own its key (rule 4).
+pub fn ended(context: &Context, object_ref: &ObjectRef) {
+    context.keys.gone(object_ref);
+    if object_ref.kind == Kind::ClusterProject {
+        context.permissions.forget(object_ref);
+    }
+    for object_ref in object_ref.clone().with_mirror() {
+        gone(context, &object_ref);
+        // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
+        context.enqueue(object_ref);
+    }
+}
+
+/// Handles an event of a Secret or ConfigMap: forgets its content, and enqueues the resources that name it.
+pub fn sourced<K: Resource>(context: &Context, sources: &mut Sources, event: &watcher::Event<K>) {
+    context.contents.note(sources.kind(), event);
+    let users = sources.note(&context.references, event);
+    for user in users.changed {
+        context.tracker.changed(&user);
+        context.enqueue(user);
+    }
+    // Nothing is sent while the object is missing, so this does not count as a change that waits to be sent.
+    users.missing.into_iter().for_each(|user| context.enqueue(user));
+}
+
+/// Handles an event of a namespace: enqueues the resources in it whose permission to use a project has changed.
+pub fn namespace<K: Resource>(context: &Context, event: &watcher::Event<K>) {
+    let (was_listed, was_refused) = (context.permissions.is_listed(), context.permissions.is_refused());
+    permitted(context, context.permissions.note(event));
+    if !was_listed && context.permissions.is_listed() {
+        namespaces_listed(context);
+    } else if was_refused && !context.permissions.is_refused() {
+        // Resources report that the labels are not known.
+        enqueue_users_of_cluster_projects(context);
+    }
+}
+
+/// Handles that the API server refuses to list the namespaces.
+pub fn namespaces_refused(context: &Context, why: &str) {
+    let was_listed = context.permissions.is_listed();
+    context.permissions.refused(why);
+    if !was_listed {
+        namespaces_listed(context);
+    }
+}
+
+/// Releases what waits for the first list of namespaces.
+fn namespaces_listed(context: &Context) {
+    context.keys.listed();
+    enqueue_users_of_cluster_projects(context);
+}
+
+fn enqueue_users_of_cluster_projects(context: &Context) {
+    for (_, name) in context.references.named(Named::ClusterProject, None) {
+        context.enqueue_users_of_project(&ObjectRef::cluster_project(&name));
+    }
+}
+
+/// Applies changed permissions, and enqueues the resources concerned and the projects, which count them.
+fn permitted(context: &Context, changes: Changes) {
+    for (project, namespaces) in changes {
+        context.keys.allow(&project, context.permissions.namespaces(&project));
+        let users = context.references.users_of_project(&project);
+        users.into_iter().filter(|user| namespaces.contains(&user.namespace)).for_each(|user| context.enqueue(user));
+        context.enqueue(project);
+    }
+}
+
+/// The watch of Connector objects. Nothing of them is kept between lists.
+pub struct MirroredObjects {
+    namespace: Option<String>,
+    /// Namespaces and names of the objects that the list in progress has shown.
+    listed: BTreeSet<(String, String)>,
+}
+
+impl MirroredObjects {
+    /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
+    #[must_use]
+    pub fn new(namespace: Option<String>) -> Self {
+        Self { namespace, listed: BTreeSet::new() }
+    }
+
+    /// Handles an object that was written or removed, by this operator or by others, or that a complete list lacks.
+    /// Enqueues its mirror if the mirror does not know of the change.
+    pub fn note<K: Resource>(&mut self, context: &Context, event: &watcher::Event<K>) {
+        match event {
+            watcher::Event::Init => self.listed.clear(),
+            watcher::Event::InitApply(object) => {
+                let name = object.meta().name.clone().unwrap_or_default();
+                self.listed.insert((object.namespace().unwrap_or_default(), name));
+                mirrored(context, object.meta(), false);
+            }
+            watcher::Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                let operator = context.copies.namespace();
+                for mirror in context.mirrors.relisted(self.namespace.as_deref(), operator, &listed) {
+                    context.enqueue(mirror);
+                }
+            }
+            watcher::Event::Apply(object) => mirrored(context, object.meta(), false),
+            watcher::Event::Delete(object) => mirrored(context, object.meta(), true),
+        }
+    }
+}
+
+fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
+    let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    let project = ObjectRef::of_project(namespace, &project);
+    // The mirror of a cluster-scoped project has objects in the operator's namespace only.
+    if project.kind.is_cluster_scoped() && namespace != context.copies.namespace() {
+        return;
+    }
+    let mirror = ObjectRef::mirror_of(&project);
+    let version = connector::version(meta.resource_version.as_deref());
+    if context.mirrors.event(&mirror, name, version, gone) {
+        context.enqueue(mirror);
+    }
+}
+
+/// The objects of one watch. Detects objects that were deleted while no watch was open, and objects that return: an
+/// object whose labels move it to another install and back looks the same as when it was last observed.
+pub struct KnownObjects {
+    namespace: Option<String>,
+    listed: Option<BTreeSet<ObjectRef>>,
+    /// The objects that this install selects now, if it is a shard; otherwise an object that was observed once stays in
+    /// it.
+    here: BTreeSet<ObjectRef>,
+    /// Objects to enqueue once the list in progress is complete: until then the store that reconciles read from shows
+    /// nothing of it.
+    later: Vec<ObjectRef>,
+    first: First,
+}
+
+/// The state of the first list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    Awaited,
+    Refused,
+    There,
+}
+
+impl KnownObjects {
+    /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
+    #[must_use]
+    pub fn new(namespace: Option<String>) -> Self {
+        Self { namespace, listed: None, here: BTreeSet::new(), later: Vec::new(), first: First::Awaited }
+    }
+
+    /// Processes an event; returns the objects that it shows to be deleted. Records the claim of an object before any
+    /// reconcile sees the object.
+    pub fn note<K: ManagedKind>(&mut self, context: &Context, event: &watcher::Event<K>) -> Vec<ObjectRef> {
+        match event {
+            watcher::Event::Init => self.listed = Some(BTreeSet::new()),
+            watcher::Event::InitApply(object) => {
+                self.seen(context, object);
+                if let Some(listed) = &mut self.listed {
+                    listed.insert(object_ref(object));
+                }
+            }
+            watcher::Event::InitDone => {
+                match std::mem::replace(&mut self.first, First::There) {
+                    First::Awaited => listed::<K>(context),
+                    First::Refused if wants_keys::<K>() => context.keys.listed_at_last(),
+                    First::Refused | First::There => {}
+                }
+                let listed = self.listed.take().unwrap_or_default();
+                // Every object that a watch has shown or that a reconcile was given.
+                let known = context.keys.object_refs(K::KIND).into_iter();
+                let known = known.chain(context.given.object_refs()).chain(context.tracker.inventory.object_refs());
+                let here = |object_ref: &ObjectRef| {
+                    self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
+                };
+                self.here.retain(|object_ref| listed.contains(object_ref));
+                let later = self.later.drain(..).flat_map(ObjectRef::with_mirror);
+                later.for_each(|object_ref| context.enqueue(object_ref));
+                settle::<K>(context);
+                let gone = known.filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it));
+                return gone.collect::<BTreeSet<_>>().into_iter().collect();
+            }
+            watcher::Event::Delete(object) => {
+                self.here.remove(&object_ref(object));
+                return vec![object_ref(object)];
+            }
+            watcher::Event::Apply(object) => {
+                self.seen(context, object);
+                settle::<K>(context);
+            }
+        }
+        Vec::new()
+    }
+}
+
+impl KnownObjects {
+    /// Processes a refused list. If it is the first one, nothing waits for it any more.
+    pub fn refused<K: ManagedKind>(&mut self, context: &Context) {
+        if self.first == First::Awaited {
+            self.first = First::Refused;
+            if wants_keys::<K>() {
+                context.keys.refused();
+            }
+            if K::KIND.is_project() {
+                context.project_quota.listed();
+            }
+        }
+    }
+
+    /// Records an object. Enqueues the checks that come after it or take their frontend from it, and the staged
+    /// connectors that wait for it. These depend on its status (what it has applied, which check passed) or on a
+    /// project's frontend, which no other resource uses, so nothing else is enqueued.
+    fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
+        context.keys.saw(object);
+        let object_ref = object_ref(object);
+        if let Some(allowed) = object.allowed_namespaces() {
+            permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
+        }
+        context.tracker.inventory.seen(&object_ref, object.reported_state());
+        let named = match K::KIND {
+            Kind::Deployment => Some(Named::Deployment),
+            Kind::Check => Some(Named::Check),
+            _ => None,
+        };
+        if let Some(named) = named {
+            context.enqueue_users(named, &object_ref.namespace, &object_ref.name);
+        }
+        if K::KIND.is_project() {
+            let users = context.references.users_of_project(&object_ref);
+            users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
+            let selected = context.foreign_installs.selects(object.labels());
+            let project = object.as_project().filter(|_| selected);
+            let mirror = project.and_then(|(spec, status)| connector::reported_state(spec, status));
+            context.tracker.inventory.seen(&ObjectRef::mirror_of(&object_ref), mirror);
+            if selected {
+                context.project_quota.saw(&object_ref, created(object));
+            }
+        }
+        let comes = context.foreign_installs.is_shard() && self.here.insert(object_ref.clone());
+        if context.foreign_installs.relabelled(&object_ref, object.labels()) || comes {
+            if self.listed.is_some() {
+                self.later.push(object_ref);
+            } else {
+                object_ref.with_mirror().for_each(|object_ref| context.enqueue(object_ref));
+            }
+        }
+    }
+}
+
+/// Releases what waits for the first list of this kind.
+fn listed<K: ManagedKind>(context: &Context) {
+    if wants_keys::<K>() {
+        context.keys.listed();
+    }
+    if K::KIND.is_project() {
+        context.project_quota.listed();
+    }
+}
+
+fn settle<K: ManagedKind>(context: &Context) {
+    if K::KIND.is_project() {
+        context.project_quota.settle();
+    }
+}
+
+/// Whether objects of the kind claim keys. Checks claim none, so no claim waits for their list.
+fn wants_keys<K: ManagedKind>() -> bool {
+    K::KIND != Kind::Check
+}
+
+fn is_check(object_ref: &ObjectRef) -> bool {
+    object_ref.kind == Kind::Check
+}

@@ -1,0 +1,150 @@
+//! Keeps one object that this version cannot deserialize from hiding all others of its kind.
+//!
+//! A newer version may have allowed more: after a rollback, an enum value may be unknown here. Such an object is left
+//! alone, which is reported in the log and in an Event; its claim to a key stays. Next: `manager/watches.rs`, whose watches use
+//! this.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt, future};
+use kube::core::error_boundary::InvalidObject;
+use kube::runtime::events::EventType;
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::watcher;
+use kube::{Resource, ResourceExt};
+use serde::Serialize;
+use tokio::sync::mpsc::{Receiver, Sender};
+
+use crate::controllers::context::Context;
+use crate::controllers::kinds::managed_kind::{ManagedKind, Object};
+use crate::controllers::kinds::remote_object::ClaimRequest;
+use crate::controllers::object_ref::Kind;
+use crate::controllers::objects::compressed::Compressor;
+use crate::controllers::objects::guarded::Guarded;
+use crate::controllers::objects::packed::Packed;
+use crate::controllers::queue::inventory::ReportedState;
+use crate::controllers::reporting::conditions::cut;
+use crate::controllers::reporting::event_reason::EventReason;
+use crate::crd::{AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus};
+
+/// Maximum length of the error text.
+const LONGEST_TEXT: usize = 512;
+
+/// Maximum number of such objects that wait for their Event; further ones are only logged.
+pub const WAITING: usize = 64;
+
+impl<K: ManagedKind> ManagedKind for Guarded<K>
+where
+    Self: Resource<DynamicType = ()>,
+{
+    const KIND: Kind = K::KIND;
+
+    fn is_readable(&self) -> bool {
+        self.0.is_ok()
+    }
+
+    fn claim(&self) -> Option<ClaimRequest> {
+        self.0.as_ref().ok()?.claim()
+    }
+
+    /// An object that cannot be deserialized is not counted.
+    fn reported_state(&self) -> Option<ReportedState> {
+        self.0.as_ref().ok()?.reported_state()
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.as_ref().is_ok_and(ManagedKind::has_begun)
+    }
+
+    fn controller(&self) -> Option<Cow<'_, str>> {
+        self.0.as_ref().ok()?.controller()
+    }
+
+    /// A project that cannot be deserialized keeps the permissions that it had.
+    fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
+        self.0.as_ref().ok()?.allowed_namespaces()
+    }
+
+    fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
+        self.0.as_ref().ok()?.as_project()
+    }
+}
+
+/// Returns the events of the objects that can be deserialized, packed. Any other object is removed from `store`, so that no
+/// reconcile uses its old version, and is logged; `unreadable_sender` passes it to [`report`], unless that channel is full.
+pub fn only_readable<K>(
+    events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
+    store: Store<Packed<K>>,
+    unreadable_sender: Sender<InvalidObject>,
+) -> impl Stream<Item = watcher::Result<watcher::Event<Packed<K>>>> + Send + 'static
+where
+    K: ManagedKind + Serialize,
+{
+    let mut compressor = Compressor::default();
+    let mut readable = move |event| match event {
+        watcher::Event::Init => Some(watcher::Event::Init),
+        watcher::Event::InitDone => Some(watcher::Event::InitDone),
+        watcher::Event::InitApply(Guarded(Ok(object))) => {
+            packed(&object, &mut compressor).map(watcher::Event::InitApply)
+        }
+        watcher::Event::InitApply(Guarded(Err(invalid))) => {
+            report_unreadable::<K>(&unreadable_sender, invalid);
+            None
+        }
+        watcher::Event::Apply(Guarded(Ok(object))) => packed(&object, &mut compressor).map(watcher::Event::Apply),
+        watcher::Event::Apply(Guarded(Err(invalid))) => {
+            let before = stored(&store, &invalid);
+            report_unreadable::<K>(&unreadable_sender, invalid);
+            before
+        }
+        // Nothing is kept of it.
+        watcher::Event::Delete(Guarded(Ok(object))) => {
+            packed(&object, &mut Compressor::default()).map(watcher::Event::Delete)
+        }
+        watcher::Event::Delete(Guarded(Err(invalid))) => stored(&store, &invalid),
+    };
+    events.filter_map(move |event| future::ready(event.map(&mut readable).transpose()))
+}
+
+/// Returns an object as the store keeps it.
+fn packed<K: ManagedKind + Serialize>(object: &K, compressor: &mut Compressor) -> Option<Packed<K>> {
+    let packed = Packed::of(object, compressor);
+    packed.inspect_err(|error| tracing::error!(%error, "an object cannot be stored, which is a bug")).ok()
+}
+
+/// Returns the event that removes an object from the store, if the store contains it.
+fn stored<K>(store: &Store<Packed<K>>, invalid: &InvalidObject) -> Option<watcher::Event<Packed<K>>>
+where
+    K: ManagedKind + Serialize,
+{
+    let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
+    let namespace = invalid.metadata.namespace.as_deref();
+    let before = store.get(&namespace.map_or(name.clone(), |namespace| name.within(namespace)))?;
+    Some(watcher::Event::Delete(Packed::clone(&before)))
+}
+
+/// Logs an object and has it reported. Awaits nothing, so that the watch continues with other objects.
+fn report_unreadable<K: Object>(unreadable_sender: &Sender<InvalidObject>, invalid: InvalidObject) {
+    let object = Guarded::<K>(Err(invalid));
+    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+    let Guarded(Err(invalid)) = object else { return };
+    let why = cut(&invalid.error, LONGEST_TEXT);
+    tracing::warn!(kind = %K::kind(&()), namespace, name, %why, "left alone: this version does not understand it");
+    // If the channel is full, the log entry is enough.
+    let _ = unreadable_sender.try_send(invalid);
+}
+
+/// Writes an Event for each object that cannot be deserialized, until the channel closes. The status stays as it was,
+/// with its observedGeneration. The error quotes the spec,
+/// which cannot contain a secured value.
+pub async fn report<K: Object>(mut unreadable: Receiver<InvalidObject>, context: Arc<Context>) {
+    while let Some(invalid) = unreadable.recv().await {
+        let why = cut(&invalid.error, LONGEST_TEXT);
+        let object = Guarded::<K>(Err(invalid));
+        let note = format!(
+            "Left alone, because this version of the operator does not understand it: {why}. Update the operator, or change the spec back."
+        );
+        context.report(&object, EventType::Warning, EventReason::NotUnderstood, "Reconcile", &note);
+    }
+}

@@ -1,0 +1,146 @@
+//! The kinds that have a controller: how an object is reconciled, and how many reconciles run at once.
+//!
+//! A new kind is one more `impl` here and in `managed_kind.rs`, and a line in `manager/controllers.rs`, which watches it.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use kube::runtime::controller::Action;
+use serde::Serialize;
+
+use crate::controllers::action_check;
+use crate::controllers::connect_project;
+use crate::controllers::connector;
+use crate::controllers::context::Context;
+use crate::controllers::driver;
+use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
+use crate::controllers::kinds::project_object::ProjectObject;
+use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::reconcile::panics;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
+
+/// Reconciles of this kind at once, in all namespaces together; [`crate::controllers::queue::fair_queue`] says whose.
+#[must_use]
+pub(super) fn slots(kind: Kind) -> usize {
+    match kind {
+        // A thousand resources that change at the same time need no memory for a thousand reconciles. Most wait for the cluster;
+        // of one remote project only as many get further as `run --concurrency` says.
+        Kind::Deployment => 128,
+        // Each reads a Secret of up to 1 MiB and writes its copy, and makes no call of its own: more would only wait for the
+        // API server, with their Secrets in memory.
+        Kind::Project | Kind::ClusterProject => 32,
+        // Makers have few staged connectors. Each check waits for a frontend, and keeps its answer in memory for a moment.
+        Kind::Staged | Kind::Check => 16,
+        // Each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
+        Kind::Mirror => 2,
+    }
+}
+
+/// How a kind is reconciled.
+pub(super) trait Reconciled: Send + Sync + 'static {
+    /// The object from which it is reconciled, which the store of a watch has.
+    type Object: ManagedKind + Serialize;
+    /// The kind. Several kinds may be reconciled from one object.
+    const KIND: Kind;
+
+    /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
+    fn reconcile(
+        object: Arc<Self::Object>,
+        context: Arc<Context>,
+    ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
+
+    /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
+    ///
+    /// # Errors
+    /// Those of the API server.
+    fn report_panic(
+        object: &Self::Object,
+        context: &Context,
+        condition: &ConditionUpdate,
+    ) -> impl Future<Output = Result<(), kube::Error>> + Send {
+        panics::report(object, context, condition)
+    }
+}
+
+/// Implements the trait by the `reconcile` of a module. `$panicked`: what else a panic leads to.
+macro_rules! reconciled {
+    ($($kind:ident by $module:ident $(, and $panicked:path)?;)*) => {
+        $(impl Reconciled for $kind {
+            type Object = Self;
+            const KIND: Kind = <Self as ManagedKind>::KIND;
+
+            fn reconcile(
+                object: Arc<Self>,
+                context: Arc<Context>,
+            ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
+                $module::reconcile(object, context)
+            }
+
+            $(fn report_panic(
+                object: &Self,
+                context: &Context,
+                condition: &ConditionUpdate,
+            ) -> impl Future<Output = Result<(), kube::Error>> + Send {
+                $panicked(object, context, &object_ref(object), condition);
+                panics::report(object, context, condition)
+            })?
+        })*
+    };
+}
+
+reconciled!(
+    ConnectorDeployment by driver;
+    ConnectorStaged by driver;
+    ConnectProject by connect_project, and connect_project::publish_failure;
+    ClusterConnectProject by connect_project, and connect_project::publish_failure;
+    ActionCheck by action_check;
+);
+
+/// The mirror of the registry of a project: a separate kind for the queue, so that a mirror that reads thousands of
+/// connectors never delays a reconcile of the project.
+pub(super) struct MirrorOf<P>(PhantomData<fn() -> P>);
+
+impl<P: ProjectObject + Serialize> Reconciled for MirrorOf<P> {
+    type Object = P;
+    const KIND: Kind = Kind::Mirror;
+
+    fn reconcile(object: Arc<P>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
+        connector::reconcile(object, context)
+    }
+
+    /// Its project reports it.
+    async fn report_panic(object: &P, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
+        connector::stopped(context, &ObjectRef::mirror_of(&object_ref(object)), condition.clone());
+        Ok(())
+    }
+}
+
+/// Reconciles an object and catches a panic.
+pub(super) async fn contained<R: Reconciled>(
+    object: Arc<R::Object>,
+    object_ref: ObjectRef,
+    context: Arc<Context>,
+) -> (Action, ReconcileOutcome) {
+    let reconcile = R::reconcile(Arc::clone(&object), Arc::clone(&context));
+    if let Ok(done) = AssertUnwindSafe(reconcile).catch_unwind().await {
+        context.panics.forget(&object_ref);
+        return done;
+    }
+    // This is still the thread of the panic, because nothing was awaited since.
+    let place = panics::last_place();
+    context.tracker.panicked(R::KIND.as_str());
+    let condition = panics::condition(place.as_deref());
+    tracing::error!("{}", condition.message);
+    if let Err(error) = R::report_panic(&object, &context, &condition).await {
+        tracing::warn!(%error, "the panic cannot be reported in the status");
+    }
+    let pause = problem::pause(panics::count(&context.panics, &object_ref));
+    context.requeue_timers.set(&object_ref, Some(pause));
+    (Action::await_change(), ReconcileOutcome::Panicked)
+}

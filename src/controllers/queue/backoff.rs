@@ -1,0 +1,102 @@
+//! Holds back the calls of one resource after failures of its own. Pure: time is an argument.
+//!
+//! The circuit breaker (`remote/circuit_breaker.rs`) holds back the calls of the whole remote.
+
+use std::time::Duration;
+
+use clock::{between, later};
+use connect_api::ApiError;
+use jiff::Timestamp;
+
+use crate::controllers::reporting::problem;
+
+/// Pause after a call that was held back while the circuit breaker is half open.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Generation of a resource and its newest request. A pause applies to these; a change ends it.
+pub type Asked = (i64, Option<String>);
+
+/// Calls of one resource that failed in a row.
+#[derive(Clone, Debug, Default)]
+pub struct Backoff {
+    failures: u32,
+    not_before: Option<Timestamp>,
+    paused_for: Option<Asked>,
+}
+
+impl Backoff {
+    /// Returns what is left of the pause; `None`: the resource may call.
+    #[must_use]
+    pub fn left(&mut self, asked: &Asked, now: Timestamp) -> Option<Duration> {
+        if self.paused_for.as_ref() != Some(asked) {
+            self.not_before = None;
+        }
+        let until = self.not_before?;
+        (now < until).then(|| between(now, until))
+    }
+
+    /// Records a failed call; returns the pause before the next one. `needless`: until then, no observation leads to
+    /// anything, so that a shorter pause would only cost reads. A call that was held back says nothing about this
+    /// resource: if it counted, a service that fails now and then would slow down resources whose calls it answers.
+    pub fn failed(&mut self, asked: Asked, error: &ApiError, needless: Duration, now: Timestamp) -> Duration {
+        let at_least = error.retry_after.unwrap_or_default().max(needless);
+        if error.is_held_back() {
+            return at_least.max(SHORTEST_PAUSE);
+        }
+        self.failures = self.failures.saturating_add(1);
+        let pause = problem::pause(self.failures).max(at_least);
+        self.not_before = Some(later(now, pause));
+        self.paused_for = Some(asked);
+        pause
+    }
+
+    /// Records a successful call.
+    pub fn worked(&mut self) {
+        self.failures = 0;
+        self.not_before = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use connect_api::error::Failure;
+
+    use super::*;
+
+    #[test]
+    fn only_a_failure_of_its_own_makes_the_next_pause_longer() {
+        let mut backoff = Backoff::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let error = |failure, retry_after: u64| ApiError {
+            operation: "getDeploymentByKey",
+            failure,
+            message: String::new(),
+            correlation_id: None,
+            retry_after: (retry_after > 0).then(|| Duration::from_secs(retry_after)),
+        };
+        let own = Failure::Answered { status: 503, codes: Vec::new() };
+        for (failure, retry_after, needless, pause, left) in [
+            (Failure::HeldBack, 3, 0, 3, None),
+            (Failure::HeldBack, 0, 0, 1, None),
+            (Failure::HeldBack, 3, 12, 12, None),
+            (own.clone(), 0, 0, 8, Some(8)),
+            (Failure::HeldBack, 5, 0, 5, Some(8)),
+            (own.clone(), 0, 12, 16, Some(16)),
+            (own.clone(), 60, 12, 60, Some(60)),
+            (own.clone(), 60, 96, 96, Some(96)),
+        ] {
+            let (asked, needless) = ((1, None), Duration::from_secs(needless));
+            let paused = backoff.failed(asked.clone(), &error(failure.clone(), retry_after), needless, now);
+            assert_eq!(paused.as_secs(), pause, "{failure:?}");
+            assert_eq!(backoff.left(&asked, now).map(|left| left.as_secs()), left, "{failure:?}");
+        }
+        let over = later(now, Duration::from_secs(96));
+        assert_eq!(backoff.left(&(1, None), over), None, "the pause is over");
+        assert_eq!(backoff.left(&(2, None), now), None, "a change ends the pause");
+        backoff.worked();
+        let pause = backoff.failed((2, None), &error(own, 0), Duration::ZERO, now);
+        assert_eq!(pause.as_secs(), 8, "the first failure after a success");
+        backoff.worked();
+        assert_eq!(backoff.left(&(2, None), now), None, "a success ends the pause");
+    }
+}

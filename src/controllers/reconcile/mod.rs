@@ -1,0 +1,196 @@
+//! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, finds its project,
+//! and retries what the cluster refused.
+//!
+//! Next: `own_writes.rs`, which sends the patches, and the folder of each kind, which decides.
+
+pub mod foreign_leases;
+pub mod panics;
+pub mod unwritten;
+
+use std::time::Duration;
+
+use kube::ResourceExt;
+use kube::api::Api;
+use kube::runtime::controller::Action;
+use serde_json::json;
+
+use crate::controllers::context::{Context, Project};
+use crate::controllers::kinds::managed_kind::{ManagedKind, has_finalizer, with_finalizer};
+use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::references::namespace_permissions::Permission;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::Reason;
+use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::reporting::refusal::{self, Access};
+use crate::crd::{ClusterConnectProject, ConnectProject};
+use crate::names;
+
+/// Requeue delay after a write that met a newer version of the resource (409).
+pub const AFTER_CONFLICT: Duration = Duration::from_millis(200);
+/// Requeue delay after any other error of the API server.
+pub const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
+
+/// What follows a reconcile.
+pub enum Next {
+    /// Nothing: the resource no longer exists, or its deletion no longer waits for this operator.
+    Gone,
+    /// Reconcile again after this time, or at the next event. `None`: only at the next event.
+    Again(Option<Duration>),
+}
+
+/// Whether the object is to be reconciled: it is not being deleted, or its deletion waits for our finalizer.
+pub fn is_ours<K: ManagedKind>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_none() || has_finalizer(object)
+}
+
+/// Adds the finalizer of its kind.
+///
+/// # Errors
+/// Those of the API server; 409 if the object changed meanwhile.
+pub async fn add_finalizer<K: ManagedKind>(context: &Context, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
+    context.own_writes.patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
+}
+
+/// Removes the finalizer of its kind, if it is there, so that the deletion of the object can proceed. An object that no longer exists is no error.
+///
+/// # Errors
+/// Those of the API server; 409 if the object changed meanwhile.
+pub async fn remove_finalizer<K: ManagedKind>(context: &Context, api: &Api<K>, object: &K) -> Result<(), kube::Error> {
+    if !has_finalizer(object) {
+        return Ok(());
+    }
+    let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != K::KIND.finalizer()).collect();
+    match context.own_writes.patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        answer => answer.map(|_| ()),
+    }
+}
+
+/// Writes the id of the remote record into an annotation, which a backup keeps, unlike the status (rule 3), and removes that
+/// of its create. `None`: the API server refused; this is an Event only, because only a restored backup needs the annotation.
+///
+/// # Errors
+/// Those of the API server that pass by themselves; 409 if the object changed meanwhile.
+pub async fn annotate<K: ManagedKind>(
+    context: &Context,
+    api: &Api<K>,
+    object: &K,
+    id: &str,
+) -> Result<Option<K>, kube::Error> {
+    let annotations = json!({ names::REMOTE_ID: id, names::PENDING_CREATE: null });
+    match context.own_writes.patch_metadata(api, object, json!({ "annotations": annotations })).await {
+        Ok(object) => Ok(Some(object)),
+        Err(error) => {
+            let condition = refusal::condition(Access::Write, refusal::ANNOTATIONS, error)?;
+            context.event(object, "Reconcile", &condition);
+            Ok(None)
+        }
+    }
+}
+
+/// Returns the project that a resource of `namespace` names, if that namespace may use it (rule 29).
+///
+/// # Errors
+/// The condition that explains why there is none; `None` while the controller of the project has not reconciled it yet.
+pub async fn project(
+    context: &Context,
+    object_ref: &ObjectRef,
+    namespace: &str,
+) -> Result<Project, Option<ConditionUpdate>> {
+    let permission = context.permissions.permission(object_ref, namespace);
+    if let Permission::Denied(condition) = permission {
+        return Err(Some(condition));
+    }
+    if let (Permission::Granted, Some(project)) = (permission, context.projects.get(object_ref)) {
+        return Ok(project);
+    }
+    // At a start, every resource comes here before its project is reconciled.
+    if context.project_quota.has(object_ref) {
+        return Err(None);
+    }
+    let (client, name) = (context.client.clone(), &object_ref.name);
+    let found = if object_ref.kind.is_cluster_scoped() {
+        Api::<ClusterConnectProject>::all(client).get_metadata_opt(name).await.map(|found| found.is_some())
+    } else {
+        Api::<ConnectProject>::namespaced(client, namespace).get_metadata_opt(name).await.map(|found| found.is_some())
+    };
+    match found {
+        Ok(false) => Err(Some(problem::project_missing(object_ref))),
+        // Its controller enqueues the resources that name it once it knows the project.
+        Ok(true) => Err(None),
+        Err(error) => Err(Some(unreadable(&format!("{} {name}", object_ref.kind.as_str()), error))),
+    }
+}
+
+/// Returns the condition for an object that cannot be read.
+#[must_use]
+pub fn unreadable(what: &str, error: kube::Error) -> ConditionUpdate {
+    refusal::condition(Access::Read, &format!("get {what}"), error)
+        .unwrap_or_else(|error| ConditionUpdate::new(Reason::InternalError, format!("{what} cannot be read: {error}")))
+}
+
+/// Returns the outcome of a reconcile, for the tracker. `reason`: that of the Ready condition now.
+#[must_use]
+pub fn ended(outcome: &Result<Next, kube::Error>, reason: Option<Reason>) -> ReconcileOutcome {
+    match outcome {
+        Ok(Next::Gone) => ReconcileOutcome::Gone,
+        Ok(Next::Again(_)) => ReconcileOutcome::Reported(reason),
+        Err(error) => ReconcileOutcome::refused(error),
+    }
+}
+
+/// Ends a reconcile: sets the requeue timer. `pause`: the requeue delay after an error that is not a conflict. `None`: the
+/// resource no longer exists.
+pub fn conclude(
+    context: &Context,
+    object_ref: &ObjectRef,
+    outcome: Result<Next, kube::Error>,
+    pause: Duration,
+) -> Option<Action> {
+    match outcome {
+        Ok(Next::Gone) => None,
+        Ok(Next::Again(pause)) => {
+            context.requeue_timers.set(object_ref, pause);
+            Some(Action::await_change())
+        }
+        Err(error) => Some(refused(context, object_ref, &error, pause).0),
+    }
+}
+
+/// Sets the requeue timer after a reconcile that failed with an error of the API server, and returns the action and the
+/// outcome. `pause`: the requeue delay, unless the error is a conflict. The timer is the operator's own, because a
+/// reconcile that kube's timer starts takes no slot of the work queue.
+pub fn refused(
+    context: &Context,
+    object_ref: &ObjectRef,
+    error: &kube::Error,
+    pause: Duration,
+) -> (Action, ReconcileOutcome) {
+    let ended = ReconcileOutcome::refused(error);
+    let pause = if ended == ReconcileOutcome::Conflict {
+        tracing::debug!("the object changed meanwhile, reconciling again");
+        AFTER_CONFLICT
+    } else if matches!(error, kube::Error::Api(status) if status.is_not_found()) {
+        // Most likely it was deleted meanwhile; a kind that is not served any more is reported by its lists.
+        tracing::debug!(%error, "the object does not exist any more");
+        pause
+    } else {
+        tracing::warn!(%error, "a request to the API server failed");
+        pause
+    };
+    context.requeue_timers.set(object_ref, Some(pause));
+    (Action::await_change(), ended)
+}
+
+/// Whether an object is being deleted.
+#[must_use]
+pub fn is_deleting<K: ManagedKind>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some()
+}
+
+/// Returns the value of an annotation by which users request something, cut to the length that a status stores.
+#[must_use]
+pub fn request<K: ManagedKind>(object: &K, annotation: &str) -> Option<String> {
+    object.annotations().get(annotation).map(|value| value.chars().take(256).collect())
+}

@@ -35,6 +35,7 @@ mod record;
 mod refusal;
 mod repositories;
 mod resources;
+mod retry_policy;
 mod server;
 mod staged;
 mod state_file;

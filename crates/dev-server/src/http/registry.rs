@@ -14,7 +14,6 @@ use crate::query;
 use crate::refusal::Refusal;
 use crate::repositories;
 use crate::staged::Specifications;
-use crate::staged::repository::known;
 use crate::tokens::Grant;
 use crate::variant::DeleteNotFound;
 use connect_api::Selector;
@@ -104,7 +103,7 @@ impl Shared {
                 Some(folder) => repositories::find(folder, &repository).await,
                 None => None,
             };
-            let found = local.unwrap_or_else(|| known(self.world().catalogue(), &repository));
+            let found = local.unwrap_or_else(|| self.world().catalogue().tag(&repository));
             specifications.add(repository, found);
         }
         specifications

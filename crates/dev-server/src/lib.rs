@@ -38,6 +38,7 @@ mod resources;
 mod retry_policy;
 mod server;
 mod staged;
+mod state;
 mod state_file;
 mod tokens;
 mod values;

@@ -1,6 +1,6 @@
 //! Staged connectors for callers without HTTP: repositories come from the catalogue only.
 //!
-//! Tests that use the world directly call this; `http/registry.rs` also reads local repositories.
+//! Tests that use the world directly call this; `state.rs` also reads local repositories.
 
 use jiff::Timestamp;
 

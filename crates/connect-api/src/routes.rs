@@ -151,9 +151,13 @@ pub fn template(operation: &str) -> &'static str {
     row(operation).map_or("", |(_, template, _)| template)
 }
 
-/// Returns the right that an operation needs.
-pub(super) fn right(operation: &str) -> Option<Right> {
-    row(operation).and_then(|(_, _, right)| *right)
+impl Right {
+    /// Returns the right that an operation needs, by its name in contract section 5, or `None` if the contract names no
+    /// scope for it.
+    #[must_use]
+    pub fn of_operation(operation: &str) -> Option<Self> {
+        row(operation).and_then(|(_, _, right)| *right)
+    }
 }
 
 fn row(operation: &str) -> Option<&'static (&'static str, &'static str, Option<Right>)> {

@@ -114,13 +114,6 @@ impl Right {
         let scopes: Vec<_> = self.scopes().iter().map(|scope| format!("{scope}:{project}")).collect();
         scopes.join(" or ")
     }
-
-    /// Returns the right that an operation needs, by its name in contract section 5, or `None` if the contract names no
-    /// scope for it.
-    #[must_use]
-    pub fn of_operation(operation: &str) -> Option<Self> {
-        super::routes::right(operation)
-    }
 }
 
 /// Returns those of `rights` that a token lacks in a project. `granted` are its scopes from the token response. If none

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -61,9 +61,11 @@ fn with_type(mut response: Response, content_type: &'static str) -> Response {
     response
 }
 
-/// Answers with an `ErrorResponse` (contract section 8.1).
-pub(super) fn refused(refusal: &Refusal) -> Response {
-    json_answer(status(refusal.status), &refusal.body())
+impl IntoResponse for Refusal {
+    /// Answers with an `ErrorResponse` (contract section 8.1).
+    fn into_response(self) -> Response {
+        json_answer(status(self.status), &self.body())
+    }
 }
 
 /// Answers 401 with the published body (contract section 8.3).
@@ -92,18 +94,20 @@ pub(super) fn token(granted: Result<Value, TokenRefusal>) -> Response {
 }
 
 /// Answers a request whose path or method belongs to no operation.
-pub(super) fn no_operation(reason: &NoOperation) -> Response {
+pub(super) fn no_operation(reason: NoOperation) -> Response {
     match reason {
-        NoOperation::Unknown => refused(&Refusal::new(ErrorCode::ResourceNotFound, "Nothing is found at this path.")),
+        NoOperation::Unknown => {
+            Refusal::new(ErrorCode::ResourceNotFound, "Nothing is found at this path.").into_response()
+        }
         NoOperation::WrongMethod { allowed } => {
             let mut refusal =
                 Refusal::new(ErrorCode::ResourceNotFound, format!("The method is not allowed; use {allowed}."));
             refusal.status = 405;
-            let mut response = refused(&refusal);
+            let mut response = refusal.into_response();
             response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
             response
         }
-        NoOperation::Invalid(refusal) => refused(refusal),
+        NoOperation::Invalid(refusal) => refusal.into_response(),
     }
 }
 
@@ -120,7 +124,7 @@ pub(super) fn faulty(answer: &FaultAnswer) -> Response {
             let code = code.unwrap_or(if number == 502 { ErrorCode::BadGateway } else { ErrorCode::General });
             let mut refusal = Refusal::new(code, answer.message.as_deref().unwrap_or("Injected fault."));
             refusal.status = number;
-            refused(&refusal)
+            refusal.into_response()
         }
     };
     *response.status_mut() = status(number);

@@ -17,8 +17,6 @@ use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::answers::refused;
-use super::http::Shared;
 use super::names::is_key;
 use super::refusal::Refusal;
 use connect_api::ErrorCode;
@@ -109,11 +107,10 @@ fn client() -> Result<reqwest::Client, reqwest::Error> {
 }
 
 /// Forwards a request and returns the answer of the application.
-pub(super) async fn proxy(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    passed_on(&shared.applications, request).await.unwrap_or_else(|refusal| refused(&refusal))
-}
-
-async fn passed_on(applications: &Applications, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn proxy(
+    State(applications): State<Arc<Applications>>,
+    request: Request,
+) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path().trim_start_matches('/');
     let (name, rest) = path.split_once('/').unwrap_or((path, ""));

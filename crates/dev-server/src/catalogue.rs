@@ -10,7 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::connector::ConnectorDefinition;
 use super::names::is_key;
-use super::staged::KnownRepository;
+use super::refusal::cut;
+use super::staged::repository::{self, Found, RepositoryProblem};
+use super::staged::{KnownRepository, Outcomes, Specification};
+use connect_api::model::Repository;
 
 /// The content of a dev server.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -117,6 +120,26 @@ impl Catalogue {
         self
     }
 
+    /// Looks up a tag: among the repositories, then among those of the connectors.
+    pub(crate) fn tag(&self, repository: &Repository) -> Result<Found, RepositoryProblem> {
+        let wanted = place_of(&repository.url);
+        let known = self.repositories.iter().find(|known| place_of(&known.url) == wanted);
+        if let Some(tag) = known.and_then(|known| known.tags.iter().find(|tag| tag.tag == repository.tag)) {
+            let specification = repository::read(repository, tag.connect_yaml.as_deref())?;
+            return Ok(Found { specification, outcomes: tag.outcomes.clone() });
+        }
+        let mut sources = self.connectors.iter().filter(|connector| place_of(&connector.repository.url) == wanted);
+        if let Some(source) = sources.clone().find(|connector| connector.repository.tag == repository.tag) {
+            return Ok(Found { specification: Specification::of(source), outcomes: Outcomes::default() });
+        }
+        let url = cut(&repository.url);
+        Err(RepositoryProblem::NotReachable(if known.is_some() || sources.next().is_some() {
+            format!("The repository {url} has no tag '{}'.", cut(&repository.tag))
+        } else {
+            format!("The repository {url} cannot be reached.")
+        }))
+    }
+
     fn check(&self) -> Result<(), CatalogueError> {
         let fail = |text: String| Err(CatalogueError(text));
         for project in &self.projects {
@@ -156,6 +179,14 @@ fn id_from(key: &str, staged: bool) -> String {
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
+/// Returns host and path of a repository URL, the same for its HTTPS and its SSH form.
+fn place_of(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+    let path = rest.trim_end_matches('/').trim_end_matches(".git");
+    path.replacen(':', "/", 1).to_lowercase()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +214,35 @@ mod tests {
                 .iter()
                 .all(|connector| { uuid::Uuid::parse_str(&connector.id).is_ok_and(|id| id.get_version_num() == 4) })
         );
+    }
+
+    #[test]
+    fn a_tag_of_the_catalogue_has_its_declarations_or_an_error() {
+        let catalogue = Catalogue::built_in();
+        for (url, tag, expected) in [
+            ("https://github.com/example/demo-kit.git", "1.0.0", None),
+            ("https://github.com/example/demo-kit", "1.0.0", None),
+            ("git@github.com:example/demo-kit.git", "1.1.0", None),
+            ("ssh://git@github.com/example/demo-kit.git", "1.1.0", None),
+            ("https://github.com/example/demo-connector.git", "1.0.0", None),
+            ("https://github.com/example/demo-connector.git", "9.0.0", Some("no tag '9.0.0'")),
+            ("https://github.com/example/demo-kit.git", "9.0.0", Some("no tag '9.0.0'")),
+            ("https://github.com/example/demo-kit.git", "1.0.0 ", Some("no tag")),
+            ("https://github.com/example/elsewhere.git", "1.0.0", Some("elsewhere.git cannot be reached")),
+            ("", "", Some("cannot be reached")),
+            ("https://github.com/example/demo-kit.git", "0.1.0-empty", Some("no connect.yaml at tag '0.1.0-empty'")),
+            ("https://github.com/example/demo-kit.git", "0.2.0-broken", Some("[deployAs.0.applicationType]")),
+        ] {
+            let found = catalogue.tag(&Repository { url: url.into(), tag: tag.into() });
+            match (found, expected) {
+                (Ok(found), None) => assert_ne!(found.specification, Specification::default(), "{url} {tag}"),
+                (Err(problem), Some(expected)) => {
+                    let text = problem.refusal().errors[0].message.clone();
+                    assert!(text.contains(expected), "{url} {tag}: {text}");
+                }
+                (found, _) => panic!("{url} {tag}: {found:?}"),
+            }
+        }
     }
 
     #[test]

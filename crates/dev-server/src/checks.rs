@@ -10,6 +10,7 @@ use super::connector::ConnectorDefinition;
 use super::logs::LogQuery;
 use super::record::Record;
 use super::refusal::{Refusal, cut, error, with_details};
+use super::retry_policy::wrong_retry_policy;
 use super::values::Values;
 use super::variant::{AddedApplications, Logs, UnknownProject};
 use connect_api::ErrorCode;
@@ -137,34 +138,6 @@ fn retry_policy(policy: &RetryPolicy, declared: &DeclaredApplication) -> Option<
         let text = format!("The retry policy of application '{name}' is not valid: {member} {what}.");
         error(ErrorCode::DeploymentInvalidRetryPolicy, text)
     })
-}
-
-/// Returns the members of a retry policy that break a rule of contract section 4.4, each with the rule.
-pub(super) fn wrong_retry_policy(policy: &RetryPolicy) -> Vec<(&'static str, &'static str)> {
-    let RetryPolicy { strategy, min_backoff_seconds: min, max_backoff_seconds: max, max_attempts: attempts } = policy;
-    let mut wrong = Vec::new();
-    match strategy.as_str() {
-        "immediate" => {
-            let backoff = "belongs to the strategy exponential-backoff";
-            let given = [("minBackoffSeconds", min), ("maxBackoffSeconds", max), ("maxAttempts", attempts)];
-            wrong.extend(given.into_iter().filter(|(_, value)| value.is_some()).map(|(member, _)| (member, backoff)));
-        }
-        "exponential-backoff" => {
-            for (member, value) in [("minBackoffSeconds", min), ("maxBackoffSeconds", max)] {
-                if !value.is_some_and(|seconds| (1..=600).contains(&seconds)) {
-                    wrong.push((member, "must be a whole number from 1 to 600"));
-                }
-            }
-            if wrong.is_empty() && min > max {
-                wrong.push(("minBackoffSeconds", "must not be above maxBackoffSeconds"));
-            }
-            if attempts.is_some_and(|attempts| !(5..=100).contains(&attempts)) {
-                wrong.push(("maxAttempts", "must be a whole number from 5 to 100"));
-            }
-        }
-        _ => wrong.push(("strategy", "must be immediate or exponential-backoff")),
-    }
-    wrong
 }
 
 fn unknown_application(name: &str, belongs: bool) -> ErrorObject {

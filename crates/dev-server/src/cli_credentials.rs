@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::http::Shared;
+use super::state::Shared;
 use super::state_file::write_private;
 use connect_api::model::REGIONS;
 

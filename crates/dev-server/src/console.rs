@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, Request, State};
 use axum::middleware::from_fn;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -18,12 +18,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
-use super::answers::{json_answer, refused};
+use super::answers::json_answer;
 use super::calls::Call;
 use super::connection::Scissors;
 use super::faults::Fault;
 use super::foreign;
-use super::http::{Shared, answer};
+use super::http::answer;
+use super::state::Shared;
 use super::world::Overview;
 use connect_api::routes::OPERATIONS;
 
@@ -86,7 +87,7 @@ pub(super) async fn root(shared: State<Arc<Shared>>, connection: ConnectInfo<Sci
         return answer(shared, connection, request).await;
     }
     if let Err(refusal) = foreign::check(request.uri(), request.headers()) {
-        return refused(&refusal);
+        return refusal.into_response();
     }
     let mut page = file("text/html; charset=utf-8", PAGE);
     page.headers_mut().insert(VARY, HeaderValue::from_static("accept"));

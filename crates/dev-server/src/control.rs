@@ -10,20 +10,20 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
 use http::StatusCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::answers::{json_answer, refused};
+use super::answers::json_answer;
 use super::build::PlannedOutcome;
 use super::connector::ConnectorDefinition;
 use super::faults::Fault;
-use super::http::Shared;
 use super::refusal::Refusal;
 use super::resources::{Creation, ScriptResourceType};
+use super::state::Shared;
 use super::variant::{Variant, parse_duration};
 use connect_api::ErrorCode;
 use connect_api::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, LogType, RedeployAction};
@@ -54,12 +54,6 @@ fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
 
 fn bad(details: &str) -> Refusal {
     Refusal::with_details(ErrorCode::InvalidJsonInput, details, details)
-}
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        refused(&self)
-    }
 }
 
 fn ok(body: &Value) -> Response {

@@ -13,7 +13,6 @@ use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, Uri};
 
-use super::answers::refused;
 use super::refusal::Refusal;
 use connect_api::ErrorCode;
 
@@ -26,11 +25,9 @@ const FOREIGN_HOST: &str = "The console and /_dev are served for an IP address, 
 const FOREIGN_ORIGIN: &str = "The console and /_dev refuse requests from pages of other sites.";
 
 /// Answers 403 to a request of a foreign page, and passes on any other.
-pub(super) async fn guard(request: Request, next: Next) -> Response {
-    match check(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(refusal) => refused(&refusal),
-    }
+pub(super) async fn guard(request: Request, next: Next) -> Result<Response, Refusal> {
+    check(request.uri(), request.headers())?;
+    Ok(next.run(request).await)
 }
 
 /// Checks `Host` and `Origin` of a request.

@@ -1,42 +1,34 @@
 //! Request handling: finds the operation, applies a fault, checks the token, then calls the world.
 //!
 //! Logs one line for each request, with method, path, status and correlation id, never a query, header or body. Next:
-//! `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps, `http/registry.rs` for connectors, `control.rs` for
-//! `/_dev`, `console.rs` for the console.
+//! `state.rs` for what requests share, `path.rs`, `tokens.rs`, `input.rs` and `query.rs` for the steps,
+//! `http/registry.rs` for connectors, `control.rs` for `/_dev`, `console.rs` for the console.
 
 mod registry;
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Form, FromRequest as _, Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use jiff::Timestamp;
 use serde::Serialize;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::actions::Actions;
 use super::answers;
-use super::applications::Applications;
-use super::calls::{Answer, Asked, Call, Calls};
-use super::cli_credentials;
+use super::calls::{Answer, Asked, Call};
 use super::connection::{Cut, Scissors};
-use super::faults::{FaultAnswer, FaultEffect, Faults};
+use super::faults::{FaultAnswer, FaultEffect};
 use super::input;
-use super::options::Options;
 use super::path::{self, Operation, Route};
 use super::query;
 use super::refusal::Refusal;
-use super::server::DevServerError;
-use super::state_file::{self, StateError};
-use super::tokens::{Grant, Tokens};
+use super::state::Shared;
+use super::tokens::Grant;
 use super::variant::Absent;
-use super::world::World;
 use clock::Clock;
 use connect_api::ErrorCode;
 use connect_api::commerce::ResourceKind;
@@ -47,81 +39,7 @@ const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 /// Longest request body, in bytes: far more than 64 applications with 100 values need.
 const LONGEST_BODY: usize = 32 * 1024 * 1024;
 
-/// State that all requests share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) options: Options,
-    pub(super) clock: Clock,
-    pub(super) applications: Applications,
-    world: Mutex<World>,
-    tokens: Mutex<Tokens>,
-    actions: Actions,
-    faults: Mutex<Faults>,
-    calls: Mutex<Calls>,
-    /// Receives a copy of each answer.
-    listener: Mutex<Option<UnboundedSender<Answer>>>,
-    /// Locked while the state file is written, so that an older state never replaces a newer one.
-    saving: tokio::sync::Mutex<()>,
-}
-
-/// Locks a mutex, even if another request panicked while it held the lock: no change is visible half-done.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Shared {
-    /// Creates the state, with the content of the state file if there is one. `address` is the listen address.
-    pub(super) async fn new(options: Options, clock: Clock, address: SocketAddr) -> Result<Self, DevServerError> {
-        let applications = Applications::new(options.applications.clone(), address)?;
-        let mut world = options.new_world();
-        if let Some(path) = &options.state_file
-            && let Some(kept) = state_file::load(path).await?
-        {
-            world.restore(kept);
-        }
-        let shared = Self {
-            world: Mutex::new(world),
-            tokens: Mutex::new(Tokens::new()),
-            actions: Actions::new(options.actions.clone(), options.seed),
-            faults: Mutex::new(Faults::new(options.seed, options.faults.clone())),
-            calls: Mutex::new(Calls::default()),
-            listener: Mutex::new(None),
-            saving: tokio::sync::Mutex::new(()),
-            applications,
-            options,
-            clock,
-        };
-        // Saved now, so that a missing folder is an error at startup and not after the first change.
-        shared.save().await?;
-        if let Some(home) = &shared.options.cli_credentials {
-            cli_credentials::write(&shared, home).await?;
-        }
-        Ok(shared)
-    }
-
-    pub(super) fn world(&self) -> MutexGuard<'_, World> {
-        lock(&self.world)
-    }
-
-    pub(super) fn tokens(&self) -> MutexGuard<'_, Tokens> {
-        lock(&self.tokens)
-    }
-
-    pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
-        lock(&self.faults)
-    }
-
-    pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
-        lock(&self.calls)
-    }
-
-    /// Returns a receiver of all further answers; it replaces the previous listener.
-    pub(super) fn listen(&self) -> UnboundedReceiver<Answer> {
-        let (sender, receiver) = unbounded_channel();
-        *lock(&self.listener) = Some(sender);
-        receiver
-    }
-
     /// Sends a copy of an answer to the listener, if there is one.
     async fn heard(
         &self,
@@ -131,7 +49,7 @@ impl Shared {
         asked: Asked,
         response: Response,
     ) -> Response {
-        let Some(listener) = lock(&self.listener).clone() else { return response };
+        let Some(listener) = self.listener() else { return response };
         let (head, body) = response.into_parts();
         let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("answers without a fault are made in memory");
         // The receiver may have been dropped.
@@ -147,14 +65,6 @@ impl Shared {
         Response::from_parts(head, Body::from(bytes))
     }
 
-    /// Resets deployments, connectors, carts, faults and calls to their initial state; tokens stay.
-    pub(super) fn reset(&self) {
-        *self.world() = self.options.new_world();
-        self.actions.reset();
-        self.faults().replace(self.options.faults.clone());
-        *self.calls() = Calls::default();
-    }
-
     /// Builds a regular answer. If the variant says so, optional members without a value are null; addresses of
     /// applications under development point to the proxy.
     fn shows(&self, status: StatusCode, body: &impl Serialize) -> Response {
@@ -168,14 +78,6 @@ impl Shared {
         }
         self.applications.redirect(&mut body);
         answers::json_answer(status, &body)
-    }
-
-    /// Writes the state file, if one is configured.
-    pub(super) async fn save(&self) -> Result<(), StateError> {
-        let Some(path) = &self.options.state_file else { return Ok(()) };
-        let _turn = self.saving.lock().await;
-        let content = serde_json::to_vec(self.world().kept()).expect("the state can be written as JSON");
-        state_file::store(path, &content).await
     }
 
     fn token_for(&self, headers: &HeaderMap, form: &[(String, String)], now: Timestamp) -> Response {
@@ -227,7 +129,7 @@ pub(super) async fn answer(
     let answered = match route {
         Ok(route) => with_faults(&shared, &route, parts, body).await,
         Err(reason) => {
-            let (asked, answer) = (asked(&parts, &[]), answers::no_operation(&reason));
+            let (asked, answer) = (asked(&parts, &[]), answers::no_operation(reason));
             Ok(shared.heard(operation, parts.method, &parts.uri, asked, answer).await)
         }
     };
@@ -305,7 +207,7 @@ async fn right(shared: &Shared, route: &Route, parts: Parts, body: Option<Bytes>
             &format!("It must be complete and have at most {LONGEST_BODY} bytes."),
         );
         refusal.status = 413;
-        return answers::refused(&refusal);
+        return refusal.into_response();
     };
     if let Route::Action(action) = route {
         return shared.actions.answer(action, &parts, &bytes);
@@ -325,9 +227,9 @@ async fn right(shared: &Shared, route: &Route, parts: Parts, body: Option<Bytes>
         && let Err(error) = shared.save().await
     {
         tracing::error!(%error, "the change was made, but not saved to the state file");
-        return answers::refused(&Refusal::new(ErrorCode::General, "The change was made, but could not be saved."));
+        return Refusal::new(ErrorCode::General, "The change was made, but could not be saved.").into_response();
     }
-    answered.unwrap_or_else(|refusal| answers::refused(&refusal))
+    answered.into_response()
 }
 
 /// Checks the right of the token, then performs the operation in the world.

@@ -16,16 +16,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::applications;
+use super::applications::{self, Applications};
 use super::calls::{Answer, Call};
-use super::cli_credentials::CliCredentialsError;
+use super::cli_credentials::{self, CliCredentialsError};
 use super::connection::{CuttableListener, Scissors};
 use super::console;
 use super::control;
 use super::faults::Fault;
 use super::foreign;
-use super::http::{Shared, answer};
+use super::http::answer;
 use super::options::Options;
+use super::state::Shared;
 use super::state_file::StateError;
 use super::world::World;
 use clock::Clock;
@@ -64,8 +65,18 @@ pub async fn run(
     clock: Clock,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), DevServerError> {
-    let shared = Arc::new(Shared::new(options, clock, listener.local_addr()?).await?);
+    let shared = prepared(options, clock, listener.local_addr()?).await?;
     serve(listener, shared, shutdown).await
+}
+
+/// Creates the state and writes the login of the command line client. `address` is the listen address.
+async fn prepared(options: Options, clock: Clock, address: SocketAddr) -> Result<Arc<Shared>, DevServerError> {
+    let applications = Applications::new(options.applications.clone(), address)?;
+    let shared = Shared::new(options, clock, applications).await?;
+    if let Some(home) = &shared.options.cli_credentials {
+        cli_credentials::write(&shared, home).await?;
+    }
+    Ok(Arc::new(shared))
 }
 
 async fn serve(
@@ -83,7 +94,8 @@ async fn serve(
         router = router.nest("/_dev", control::router().layer(from_fn(foreign::guard)));
     }
     if !shared.applications.is_empty() {
-        router = router.nest(applications::PATH, Router::new().fallback(applications::proxy));
+        let proxy = Router::new().fallback(applications::proxy).with_state(shared.applications.clone());
+        router = router.nest(applications::PATH, proxy);
     }
     let router = router.fallback(answer).with_state(shared.clone());
     let (stopping, mut stopped) = watch::channel(false);
@@ -135,7 +147,7 @@ impl DevServer {
     /// Same as [`run`].
     pub async fn start_on(listener: TcpListener, options: Options, clock: Clock) -> Result<Self, DevServerError> {
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::new(options, clock, address).await?);
+        let shared = prepared(options, clock, address).await?;
         let (stop, mut stopped) = watch::channel(false);
         let shutdown = async move {
             // An error means that the sender was dropped, which also stops the server.

@@ -1,13 +1,15 @@
 //! `connectors`: shows published connectors and the variables that they declare.
 
+use std::collections::BTreeSet;
+
 use clap::{Arg, Args as _, FromArgMatches as _};
-use clap_complete::engine::ArgValueCandidates;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use connect_api::model::{Connector, ConnectorApiClient, DeclaredApplication, DeclaredGlobal, IntegrationType};
 use connect_api::registry::ConnectorQuery;
 use connect_api::scopes::MANAGE_API_CLIENTS;
 use connect_api::{ConnectApi, paging};
 
-use crate::cli::completion;
+use crate::cli::completion::{MOST, connector_keys, project_among, within, words};
 use crate::cli::resources::{Output, RecordType};
 
 use super::output::{Section, list, or_dash, print_records};
@@ -43,7 +45,7 @@ Examples:
 fn named(name: Arg) -> Arg {
     let help = "Key of the connector, its id with --id, or a ConnectorDeployment that deploys it as deployment/NAME, which \
                 names the project too";
-    name.help(help).add(ArgValueCandidates::new(completion::connectors))
+    name.help(help).add(ArgValueCandidates::new(candidates))
 }
 
 /// Look connectors up in the registry.
@@ -137,16 +139,26 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Returns the keys of the connectors that the chosen project mirrors into the cluster; without a mirror, those of the
+/// registry, which the command itself would call next. The selected namespace adds those that it deploys or stages.
+pub(super) fn candidates() -> Vec<CompletionCandidate> {
+    let (mirrored, used) = connector_keys();
+    let listed = if mirrored.is_empty() {
+        within(async { keys(&project_among(&words())).await.ok() }).unwrap_or_default()
+    } else {
+        mirrored
+    };
+    let keys: BTreeSet<String> = listed.into_iter().chain(used).collect();
+    keys.into_iter().map(CompletionCandidate::new).collect()
+}
+
 /// Returns the keys of the first connectors that a project may use. `options`: those that select the project, as on the
 /// command line.
-///
-/// # Errors
-/// If no project is selected, or the API cannot be called.
-pub(in crate::cli) async fn keys(options: &[String], most: usize) -> Result<Vec<String>, Failed> {
+async fn keys(options: &[String]) -> Result<Vec<String>, Failed> {
     let command = Project::augment_args(clap::Command::new("keys").no_binary_name(true));
     let project = command.try_get_matches_from(options).and_then(|matches| Project::from_arg_matches(&matches));
     let client = project.map_err(|error| Failed::Argument(error.to_string()))?.client().await?;
-    let found = first(paging::connectors(&client, &ConnectorQuery::default()), Some(most)).await?;
+    let found = first(paging::connectors(&client, &ConnectorQuery::default()), Some(MOST as usize)).await?;
     Ok(found.into_iter().filter_map(|connector| connector.key).collect())
 }
 

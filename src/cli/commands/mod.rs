@@ -21,7 +21,7 @@ pub(super) use action::{Actions, run as actions};
 pub(super) use adopt::{Adopt, run as adopt};
 #[cfg(feature = "local-cluster")]
 pub(super) use connectors::search;
-pub(super) use connectors::{Connectors, keys as connector_keys, run as connectors};
+pub(super) use connectors::{Connectors, run as connectors};
 pub(super) use deployments::{Deployments, run as deployments};
 pub(super) use logs::{Logs, run as logs};
 pub(super) use scaffold::{Scaffold, run as scaffold};

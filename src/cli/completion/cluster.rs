@@ -1,7 +1,6 @@
-//! Completion candidates from the cluster, and keys of connectors from the registry. The user waits for them after a key
-//! press, so the timeout is short; without a cluster or the permission to list, there are no candidates and no message.
+//! Completion candidates from the cluster. The user waits for them after a key press, so the timeout is short; without a
+//! cluster or the permission to list, there are no candidates and no message.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
@@ -12,7 +11,6 @@ use kube::config::Kubeconfig;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
 use crate::cli::cluster::{ClusterOptions, Connection};
-use crate::cli::commands::connector_keys;
 use crate::cli::installs::namespace_of_shared;
 use crate::cli::resources::{ResourceType, project_argument};
 use crate::crd::{ClusterConnectProject, Connector, ConnectorDeployment, ConnectorStaged, ProjectKind};
@@ -20,7 +18,7 @@ use crate::crd::{ClusterConnectProject, Connector, ConnectorDeployment, Connecto
 /// Maximum wait after a key press.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum number of candidates: nobody reads more.
-const MOST: u32 = 500;
+pub(in crate::cli) const MOST: u32 = 500;
 /// The options that select a project at the remote and how it is called, each with its names.
 const PROJECT: [&[&str]; 9] = [
     &["--project"],
@@ -89,21 +87,14 @@ pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the keys of the connectors that the chosen project mirrors into the cluster; without a mirror, those of the
-/// registry, which the command itself would call next. The selected namespace adds those that it deploys or stages.
-pub(in crate::cli) fn connectors() -> Vec<CompletionCandidate> {
-    let (mirrored, used) = within(async {
+/// Returns the keys of the connectors that the chosen project mirrors into the cluster, and of those that the selected
+/// namespace deploys or stages.
+pub(in crate::cli) fn connector_keys() -> (Vec<String>, Vec<String>) {
+    within(async {
         let (client, namespace) = place_among(&words()).client().await.ok()?;
         Some(futures::join!(mirrored(client.clone(), &namespace), used(client, &namespace)))
     })
-    .unwrap_or_default();
-    let listed = if mirrored.is_empty() {
-        within(async { connector_keys(&project_among(&words()), MOST as usize).await.ok() }).unwrap_or_default()
-    } else {
-        mirrored
-    };
-    let keys: BTreeSet<String> = listed.into_iter().chain(used).collect();
-    keys.into_iter().map(CompletionCandidate::new).collect()
+    .unwrap_or_default()
 }
 
 /// Returns the keys of the Connectors of the chosen project: those of a `ClusterConnectProject` are in the namespace of
@@ -191,7 +182,7 @@ fn asked(question: impl AsyncFnOnce(Client, String) -> Result<Vec<String>, kube:
 }
 
 /// Returns what a lookup finds within [`PATIENCE`].
-fn within<T>(lookup: impl Future<Output = Option<T>>) -> Option<T> {
+pub(in crate::cli) fn within<T>(lookup: impl Future<Output = Option<T>>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let clock = Clock::system();
     let found = runtime.block_on(async {
@@ -206,12 +197,12 @@ fn within<T>(lookup: impl Future<Output = Option<T>>) -> Option<T> {
 }
 
 /// Returns the words on the command line so far.
-fn words() -> Vec<String> {
+pub(in crate::cli) fn words() -> Vec<String> {
     std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect()
 }
 
 /// Returns the options among the words that select a project, each as `--NAME=VALUE`.
-fn project_among(words: &[String]) -> Vec<String> {
+pub(in crate::cli) fn project_among(words: &[String]) -> Vec<String> {
     let options = PROJECT.iter().filter_map(|names| Some(format!("{}={}", names.last()?, value(words, names)?)));
     options.collect()
 }

@@ -17,7 +17,8 @@ use clap_complete::env::Shells;
 use super::printing::print;
 use crate::names;
 
-pub(super) use cluster::{connectors, contexts, deployments, keys, namespaces, projects, resources, staged};
+pub(super) use cluster::{MOST, connector_keys, project_among, within, words};
+pub(super) use cluster::{contexts, deployments, keys, namespaces, projects, resources, staged};
 
 /// Last line of the response to kubectl: do not complete file names (`ShellCompDirectiveNoFileComp` of Cobra, with
 /// which kubectl is built).

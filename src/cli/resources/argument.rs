@@ -1,7 +1,6 @@
 //! Which resources a user names: `TYPE/NAME`, `TYPE NAME`, a bare name, or a type with a selector. Pure.
 
 use crate::crd::{ProjectKind, ProjectRef};
-use crate::names;
 
 use super::kind::ResourceType;
 
@@ -116,13 +115,6 @@ fn once<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {
         list.push(item);
     }
-}
-
-/// Removes the API group, with or without its version, from `connectordeployments.v1alpha1.connect-operator.io`.
-pub(super) fn without_group(word: &str) -> &str {
-    let Some((plain, group)) = word.split_once('.') else { return word };
-    let version = group.strip_prefix(names::VERSION).and_then(|rest| rest.strip_prefix('.'));
-    if version.unwrap_or(group) == names::GROUP { plain } else { word }
 }
 
 #[cfg(test)]

@@ -1,29 +1,30 @@
 //! The lines of a page that differ between the kinds: what runs, and what is wanted. Pure.
 
+use jiff::Timestamp;
+
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment, ConnectorStaged,
     LabelOperator, ManagementPolicy, NamespaceSelector, OperationState, Publish, UpdatePolicy,
 };
 
 use super::kind::{Resource, ResourceType};
-use super::page::{Lines, View};
-use super::text::{age, age_of};
+use super::text::{Lines, age, age_of};
 
 /// Adds the lines about the resource.
-pub(super) fn lines(resource: &Resource, view: &View<'_>, lines: &mut Lines) {
+pub(super) fn lines(resource: &Resource, now: Timestamp, lines: &mut Lines) {
     match resource {
-        Resource::Project(object) => project(&object.spec, object.status.as_ref(), view, lines),
+        Resource::Project(object) => project(&object.spec, object.status.as_ref(), now, lines),
         Resource::ClusterProject(object) => {
-            project(&object.spec.project, object.status.as_ref(), view, lines);
+            project(&object.spec.project, object.status.as_ref(), now, lines);
             lines.add("Allowed", allowed(object.spec.allowed_namespaces.as_ref()));
         }
-        Resource::Staged(object) => staged(object, view, lines),
-        Resource::Deployment(object) => deployment(object, view, lines),
-        Resource::Check(object) => check(object, view, lines),
+        Resource::Staged(object) => staged(object, now, lines),
+        Resource::Deployment(object) => deployment(object, now, lines),
+        Resource::Check(object) => check(object, now, lines),
     }
 }
 
-fn deployment(object: &ConnectorDeployment, view: &View<'_>, lines: &mut Lines) {
+fn deployment(object: &ConnectorDeployment, now: Timestamp, lines: &mut Lines) {
     let status = object.status.clone().unwrap_or_default();
     let serves = status.deployment_status.as_deref() == Some("Deployed")
         || status.applied.as_ref().is_some_and(|applied| applied.serves);
@@ -46,11 +47,11 @@ fn deployment(object: &ConnectorDeployment, view: &View<'_>, lines: &mut Lines) 
     }
     if let Some(applied) = &status.applied {
         let outcome = applied.outcome.map(|outcome| format!("{outcome:?}, ")).unwrap_or_default();
-        let at = age_of(applied.at.as_ref(), view.now);
+        let at = age_of(applied.at.as_ref(), now);
         lines.add("Last applied", format!("generation {}: {outcome}{at} ago", applied.generation));
     }
     if let Some(operation) = &status.operation {
-        let since = age(operation.started_at.0, view.now);
+        let since = age(operation.started_at.0, now);
         lines.add("Operation", in_progress(operation.operation_type, operation.state, operation.attempt, &since));
     }
     let urls = status.applications.iter().map(|it| {
@@ -86,7 +87,7 @@ fn in_progress(what: impl std::fmt::Debug, state: OperationState, attempt: u32, 
     format!("{what:?} for {since}, attempt {attempt}: {state}")
 }
 
-fn staged(object: &ConnectorStaged, view: &View<'_>, lines: &mut Lines) {
+fn staged(object: &ConnectorStaged, now: Timestamp, lines: &mut Lines) {
     let (spec, status) = (&object.spec, object.status.clone().unwrap_or_default());
     lines.add("Published", status.published_tag.as_deref().map_or("nothing".to_owned(), |tag| format!("tag {tag}")));
     let preview = if spec.previewable { ", previewable" } else { "" };
@@ -110,12 +111,12 @@ fn staged(object: &ConnectorStaged, view: &View<'_>, lines: &mut Lines) {
         lines.add("Remote", format!("{}{id}{version}{}: {state}{preview}", spec.key, place.unwrap_or_default()));
     }
     if let Some(operation) = &status.operation {
-        let since = age(operation.started_at.0, view.now);
+        let since = age(operation.started_at.0, now);
         lines.add("Operation", in_progress(operation.operation_type, operation.state, operation.attempt, &since));
     }
 }
 
-fn project(spec: &ConnectProjectSpec, status: Option<&ConnectProjectStatus>, view: &View<'_>, lines: &mut Lines) {
+fn project(spec: &ConnectProjectSpec, status: Option<&ConnectProjectStatus>, now: Timestamp, lines: &mut Lines) {
     let status = status.cloned().unwrap_or_default();
     let remote = status.remote.as_ref();
     lines.add("Remote", remote.map_or(String::new(), |it| format!("{} at {}", it.project_key, it.api_url)));
@@ -123,7 +124,7 @@ fn project(spec: &ConnectProjectSpec, status: Option<&ConnectProjectStatus>, vie
     lines.add("Wanted", format!("{} in {}, with the Secret {secret}", spec.project_key, spec.region));
     lines.add(
         "Last read",
-        status.last_response_at.as_ref().map_or(String::new(), |at| format!("{} ago", age(at.0, view.now))),
+        status.last_response_at.as_ref().map_or(String::new(), |at| format!("{} ago", age(at.0, now))),
     );
     lines.add("Deployments", status.deployments.map_or(String::new(), |count| count.to_string()));
     lines.add("Scopes", status.scopes.join(" "));
@@ -156,7 +157,7 @@ pub(super) fn requirements(selector: &NamespaceSelector) -> String {
     equal.chain(further).collect::<Vec<_>>().join(",")
 }
 
-fn check(object: &ActionCheck, view: &View<'_>, lines: &mut Lines) {
+fn check(object: &ActionCheck, now: Timestamp, lines: &mut Lines) {
     let (spec, status) = (&object.spec, object.status.clone().unwrap_or_default());
     let after = spec.after.as_ref().map(|after| format!(", after deployment/{}", after.deployment_ref.name));
     let method = serde_json::to_value(spec.method).ok().and_then(|it| it.as_str().map(ToOwned::to_owned));
@@ -166,6 +167,6 @@ fn check(object: &ActionCheck, view: &View<'_>, lines: &mut Lines) {
         let http = status.http_status.map(|http| format!(", HTTP status {http}")).unwrap_or_default();
         let took = status.duration_ms.map(|took| format!(" after {took} ms")).unwrap_or_default();
         let outcome = status.outcome.map(|outcome| format!(": {outcome:?}")).unwrap_or_default();
-        lines.add("Last call", format!("{} ago{http}{took}{outcome}", age(at.0, view.now)));
+        lines.add("Last call", format!("{} ago{http}{took}{outcome}", age(at.0, now)));
     }
 }

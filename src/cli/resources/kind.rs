@@ -12,8 +12,6 @@ use crate::crd::{
 };
 use crate::names;
 
-use super::argument::without_group;
-
 /// A type of resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum ResourceType {
@@ -129,6 +127,13 @@ impl ResourceType {
     pub(super) fn full_name(self, name: &str) -> String {
         format!("{}.{}/{name}", self.kind().to_ascii_lowercase(), names::GROUP)
     }
+}
+
+/// Removes the API group, with or without its version, from `connectordeployments.v1alpha1.connect-operator.io`.
+fn without_group(word: &str) -> &str {
+    let Some((plain, group)) = word.split_once('.') else { return word };
+    let version = group.strip_prefix(names::VERSION).and_then(|rest| rest.strip_prefix('.'));
+    if version.unwrap_or(group) == names::GROUP { plain } else { word }
 }
 
 /// An object of one of the types.

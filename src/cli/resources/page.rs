@@ -11,7 +11,7 @@ use crate::names;
 use super::advice;
 use super::facts;
 use super::kind::Resource;
-use super::text::{age, age_of, columns, plain};
+use super::text::{Lines, age, age_of, columns, plain};
 
 /// How a page is written.
 #[derive(Clone, Copy, Debug)]
@@ -24,33 +24,11 @@ pub(super) struct View<'a> {
     pub(super) wide: bool,
 }
 
-/// The lines of a page: a label, and what stands beside and below it.
-#[derive(Debug, Default)]
-pub(super) struct Lines(Vec<Vec<String>>);
-
-impl Lines {
-    /// Adds a line, unless the text is empty.
-    pub(super) fn add(&mut self, label: &str, text: impl AsRef<str>) {
-        self.list(label, [text]);
-    }
-
-    /// Adds lines of which the first has the label. Empty texts are left out.
-    pub(super) fn list(&mut self, label: &str, texts: impl IntoIterator<Item = impl AsRef<str>>) {
-        let mut label = format!("{label}:");
-        for text in texts {
-            let text = plain(text.as_ref());
-            if !text.is_empty() {
-                self.0.push(vec![std::mem::take(&mut label), text]);
-            }
-        }
-    }
-}
-
 /// Returns the page about a resource: what runs, what is wanted, why not, the last report, and the next step.
 pub(super) fn page(resource: &Resource, view: &View<'_>) -> String {
     let mut lines = Lines::default();
     readiness(resource, view, &mut lines);
-    facts::lines(resource, view, &mut lines);
+    facts::lines(resource, view.now, &mut lines);
     requests(resource, &mut lines);
     lines.list("Notices", notices(resource));
     match resource {

@@ -1,4 +1,4 @@
-//! Pieces of text for pages and tables: ages as kubectl prints them, and texts of others without control characters. Pure.
+//! Text for pages and tables: lines, columns, ages as kubectl prints them, and texts without control characters. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -50,6 +50,28 @@ pub(super) fn columns(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The lines of a page: a label, and what stands beside and below it.
+#[derive(Debug, Default)]
+pub(super) struct Lines(pub(super) Vec<Vec<String>>);
+
+impl Lines {
+    /// Adds a line, unless the text is empty.
+    pub(super) fn add(&mut self, label: &str, text: impl AsRef<str>) {
+        self.list(label, [text]);
+    }
+
+    /// Adds lines of which the first has the label. Empty texts are left out.
+    pub(super) fn list(&mut self, label: &str, texts: impl IntoIterator<Item = impl AsRef<str>>) {
+        let mut label = format!("{label}:");
+        for text in texts {
+            let text = plain(text.as_ref());
+            if !text.is_empty() {
+                self.0.push(vec![std::mem::take(&mut label), text]);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Answer, bad, ok, read, saved};
-use crate::http::Shared;
 use crate::input;
 use crate::staged::Outcomes;
+use crate::state::Shared;
 use connect_api::Selector;
 use connect_api::model::{ConnectorStatus, ConnectorUpdate};
 

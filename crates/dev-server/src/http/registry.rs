@@ -7,18 +7,14 @@ use http::StatusCode;
 use http::request::Parts;
 use jiff::Timestamp;
 
-use super::Shared;
 use crate::input;
 use crate::path::StagedOperation;
 use crate::query;
 use crate::refusal::Refusal;
-use crate::repositories;
-use crate::staged::Specifications;
-use crate::staged::repository::known;
+use crate::state::Shared;
 use crate::tokens::Grant;
 use crate::variant::DeleteNotFound;
 use connect_api::Selector;
-use connect_api::model::Repository;
 use connect_api::scopes::Right;
 
 /// Reads a published connector.
@@ -92,21 +88,5 @@ pub(super) async fn staged(
                 deleted => Ok(shared.shows(StatusCode::OK, &deleted?)),
             }
         }
-    }
-}
-
-impl Shared {
-    /// Reads the specifications of these repositories: local ones first, then those of the catalogue.
-    pub(crate) async fn specifications(&self, named: Vec<Repository>) -> Specifications {
-        let mut specifications = Specifications::default();
-        for repository in named {
-            let local = match &self.options.repositories {
-                Some(folder) => repositories::find(folder, &repository).await,
-                None => None,
-            };
-            let found = local.unwrap_or_else(|| known(self.world().catalogue(), &repository));
-            specifications.add(repository, found);
-        }
-        specifications
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::repository::known;
 use super::{Outcomes, Rules, Specifications, StagedBook};
 use crate::build::PlannedOutcome;
 use crate::catalogue::Catalogue;
@@ -74,7 +73,7 @@ impl Stage {
             if let Some(tag) = action["tag"].as_str() {
                 let url = action["url"].as_str().unwrap_or(KIT);
                 let repository = connect_api::model::Repository { url: url.into(), tag: tag.into() };
-                found.add(repository.clone(), known(&CATALOGUE, &repository));
+                found.add(repository.clone(), CATALOGUE.tag(&repository));
             }
         }
         found

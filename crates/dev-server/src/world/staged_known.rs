@@ -1,13 +1,12 @@
 //! Staged connectors for callers without HTTP: repositories come from the catalogue only.
 //!
-//! Tests that use the world directly call this; `http/registry.rs` also reads local repositories.
+//! Tests that use the world directly call this; `state.rs` also reads local repositories.
 
 use jiff::Timestamp;
 
 use super::World;
 use crate::refusal::Refusal;
 use crate::staged::Specifications;
-use crate::staged::repository::known;
 use connect_api::Selector;
 use connect_api::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Repository};
 
@@ -15,7 +14,7 @@ impl World {
     fn known(&self, named: Vec<Repository>) -> Specifications {
         let mut specifications = Specifications::default();
         for repository in named {
-            let found = known(self.catalogue(), &repository);
+            let found = self.catalogue().tag(&repository);
             specifications.add(repository, found);
         }
         specifications

@@ -3,9 +3,9 @@
 use super::findings::{Findings, Members, Path};
 use super::node::{Kind, Node};
 use super::schedule::is_schedule;
-use crate::checks::wrong_retry_policy;
 use crate::names::is_key;
 use crate::refusal::cut;
+use crate::retry_policy::wrong_retry_policy;
 use connect_api::model::{ApplicationType, RetryPolicy};
 
 /// Variables that the platform sets; compared without case.

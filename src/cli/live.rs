@@ -7,7 +7,7 @@ use clock::Clock;
 use jiff::Timestamp;
 
 use super::printing::{print, tell};
-use super::resources::age;
+use super::text::age;
 
 /// Pause between two updates of the elapsed time.
 pub(super) const TICK: Duration = Duration::from_secs(1);

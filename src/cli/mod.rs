@@ -18,6 +18,7 @@ mod ready;
 mod regions;
 mod resources;
 pub mod run;
+mod text;
 
 use crate::cli::printing::tell;
 use std::path::{Path, PathBuf};

@@ -150,7 +150,7 @@ const PURE: &[&str] = &[
     "cli/resources/output",
     "cli/resources/page",
     "cli/resources/progress",
-    "cli/resources/text",
+    "cli/text",
 ];
 
 /// Returns the files that `rule` selects with the forbidden phrases that they contain, except for the exceptions.

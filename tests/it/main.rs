@@ -16,6 +16,7 @@ mod dev_server;
 mod documentation;
 mod golden;
 mod hostile_checks;
+mod imports;
 mod local_plan;
 mod official_client;
 mod release;

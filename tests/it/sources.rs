@@ -11,6 +11,8 @@ const FOR_TESTS: &str = "test-support";
 pub(crate) struct Source {
     /// Its path below `src/`; for another crate: the name of the crate, and its path below that crate's `src/`.
     pub(crate) path: String,
+    /// Name of its crate, with a slash; empty for the root package.
+    pub(crate) crate_name: String,
     /// Its path.
     pub(crate) file: PathBuf,
     /// Its tokens: identifiers, literals, brackets and signs; `::` is one.
@@ -18,6 +20,13 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Returns the path of its module, from the root of the crate.
+    pub(crate) fn module(&self) -> Vec<String> {
+        let path = self.path[self.crate_name.len()..].trim_end_matches(".rs");
+        let path = path.strip_suffix("/mod").unwrap_or(path);
+        path.split('/').filter(|name| *name != "lib").map(str::to_owned).collect()
+    }
+
     /// Whether it is in this folder, or is the file of that name.
     pub(crate) fn is_below(&self, place: &str) -> bool {
         let path = self.path.strip_suffix(".rs").unwrap_or(&self.path);
@@ -93,7 +102,7 @@ fn of_crate(name: &str, root: &Path) -> Vec<Source> {
     found
         .map(|(file, words)| {
             let path = format!("{name}{}", file.strip_prefix(root).unwrap().to_str().unwrap());
-            Source { path, file, words }
+            Source { path, crate_name: name.to_owned(), file, words }
         })
         .collect()
 }

@@ -6,6 +6,7 @@
 //! controllers. Next: `world.rs` for the state, `http.rs` for requests, `catalogue.yaml` for what can be deployed,
 //! `openapi.yaml` for the answers.
 
+mod action_route;
 mod actions;
 mod addresses;
 mod answers;

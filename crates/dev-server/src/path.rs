@@ -3,7 +3,7 @@
 //! `key=…` is tried before ids, `/connectors` and `/deployments` before projects. Empty segments are ignored, so a
 //! doubled or trailing `/` has no effect.
 
-use super::actions::ActionRoute;
+use super::action_route::ActionRoute;
 use super::names::is_key;
 use super::refusal::{Refusal, cut};
 use connect_api::commerce::{ResourceKind, ResourceName};

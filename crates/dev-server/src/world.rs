@@ -98,7 +98,7 @@ impl World {
         let mut ids = Ids::new(seed);
         let fingerprints = FingerprintKey::new(ids.bytes());
         let mut staged = StagedBook::default();
-        staged.seed(&catalogue);
+        staged.seed(&catalogue.connectors);
         let (records, held_keys, raised) = (BTreeMap::new(), Vec::new(), Vec::new());
         let resources = Resources::default();
         let kept = Kept { fingerprints, sequence: 0, records, held_keys, raised, staged, resources };
@@ -108,7 +108,7 @@ impl World {
     /// Restores the state of an earlier run.
     pub(super) fn restore(&mut self, kept: Kept) {
         self.kept = kept;
-        self.kept.staged.seed(&self.catalogue);
+        self.kept.staged.seed(&self.catalogue.connectors);
         for raised in &self.kept.raised {
             let known = |old: &&ConnectorDefinition| old.key == raised.key && old.staged == raised.staged;
             let newest = self.catalogue.connectors.iter().filter(known).map(|old| old.version).max();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::kind::{Resource, ResourceType};
 use super::page::View;
-use super::text::{age_of, columns, plain};
+use crate::cli::text::{age_of, columns, plain};
 
 /// A resource, or the name of one that others refer to and that does not exist, and what is below it.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use super::failure::Failed;
 use super::kind::ResourceType;
 use super::output::{Form, Output, yaml};
 use super::selection::{Selection, get, list};
-use super::text::{age, columns, plain};
+use crate::cli::text::{age, columns, plain};
 
 /// Namespace of the Events about objects that have none.
 pub(super) const CLUSTER_EVENTS: &str = "default";

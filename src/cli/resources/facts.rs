@@ -8,7 +8,7 @@ use crate::crd::{
 };
 
 use super::kind::{Resource, ResourceType};
-use super::text::{Lines, age, age_of};
+use crate::cli::text::{Lines, age, age_of};
 
 /// Adds the lines about the resource.
 pub(super) fn lines(resource: &Resource, now: Timestamp, lines: &mut Lines) {

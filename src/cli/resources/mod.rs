@@ -26,7 +26,6 @@ mod request;
 mod samples;
 mod selection;
 mod status;
-mod text;
 mod tree;
 mod version;
 mod wait;
@@ -44,7 +43,6 @@ pub(super) use self::request::{
     Reconcile, Redeploy, Rerun, Resume, Suspend, reconcile, redeploy, rerun, resume, suspend,
 };
 pub(super) use self::status::{Status, status};
-pub(super) use self::text::age;
 pub(super) use self::tree::{Tree, tree};
 pub(super) use self::version::{Version, version};
 pub(super) use self::wait::{Wait, await_ready, wait};

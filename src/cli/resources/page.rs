@@ -11,7 +11,7 @@ use crate::names;
 use super::advice;
 use super::facts;
 use super::kind::Resource;
-use super::text::{Lines, age, age_of, columns, plain};
+use crate::cli::text::{Lines, age, age_of, columns, plain};
 
 /// How a page is written.
 #[derive(Clone, Copy, Debug)]

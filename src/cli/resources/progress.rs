@@ -7,7 +7,7 @@ use crate::names;
 use super::change::Change;
 use super::kind::Resource;
 use super::page::findings;
-use super::text::plain;
+use crate::cli::text::plain;
 
 /// State of a resource or a request that the operator has not read yet.
 const WAITING: &str = "waiting for the operator";

@@ -14,7 +14,7 @@ use crate::names;
 
 use super::failure::Failed;
 use super::output::Data;
-use super::text::{columns, plain};
+use crate::cli::text::{columns, plain};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 use self::cart::Carts;
 pub use self::file::{ActionDefinition, ActionFile, ActionHeaders};
-pub(super) use self::request::ActionRoute;
 use self::request::Asked;
+use super::action_route::ActionRoute;
 use super::answers::json_answer;
 use super::ids::Ids;
 

@@ -9,39 +9,13 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value};
 
 use super::{SESSION, Unanswered, query};
-use connect_api::action::Preset;
+use crate::action_route::ActionRoute;
 
 /// Header in which the official client sends a currency.
 const CURRENCY: &str = "frontastic-currency";
 /// Longest part of a path that an error quotes, in characters.
 const LONGEST_QUOTE: usize = 128;
 const METHODS: [&str; 3] = ["GET", "POST", "PUT"];
-
-/// The route of a call of an action; the action need not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ActionRoute {
-    preset: Preset,
-    method: String,
-    namespace: String,
-    name: String,
-}
-
-impl ActionRoute {
-    /// Returns the route if the segments, already percent-decoded, are those of an action.
-    pub(crate) fn of(method: &str, segments: &[&str]) -> Option<Self> {
-        let [first, "action", namespace, name] = segments else { return None };
-        let preset = [Preset::SERVICE, Preset::FRONTASTIC];
-        let preset =
-            preset.into_iter().find(|preset| preset.prefix.strip_prefix('/') == Some(&format!("{first}/action")));
-        let (namespace, name) = ((*namespace).to_owned(), (*name).to_owned());
-        Some(Self { preset: preset?, method: method.to_owned(), namespace, name })
-    }
-
-    /// Returns the name of the operation in the contract; `none` for a method that actions do not support.
-    pub(crate) fn operation(&self) -> &'static str {
-        self.preset.operation(&self.method).unwrap_or("none")
-    }
-}
 
 /// A call that passed validation.
 #[derive(Debug)]
@@ -162,21 +136,6 @@ mod tests {
             ["", "e", "1", "en-", "-GB", "en GB", "en@", "en_US@eur", "en_US@EURO", "en--GB", "verylonglanguage"]
         {
             assert!(!is_locale(wrong), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn two_prefixes_lead_to_actions() {
-        for (path, expected) in [
-            (&["service", "action", "cart", "getCart"][..], Some("readAction")),
-            (&["frontastic", "action", "cart", "getCart"], Some("readFrontasticAction")),
-            (&["other", "action", "cart", "getCart"], None),
-            (&["service", "action", "cart"], None),
-            (&["service", "actions", "cart", "getCart"], None),
-            (&["service", "action", "cart", "getCart", "more"], None),
-        ] {
-            let route = ActionRoute::of("GET", path);
-            assert_eq!(route.as_ref().map(ActionRoute::operation), expected, "{path:?}");
         }
     }
 }

@@ -243,7 +243,7 @@ fn a_delete_removes_the_published_versions_and_frees_the_key() {
 fn connectors_of_the_catalogue_are_seeded_again_only_if_nobody_changed_or_deleted_them() {
     let catalogue = Catalogue::built_in();
     let mut book = StagedBook::default();
-    book.seed(&catalogue);
+    book.seed(&catalogue.connectors);
     let keys = |book: &StagedBook| {
         let mut keys: Vec<_> =
             book.records().map(|record| (record.definition.key.clone(), record.definition.version)).collect();
@@ -256,7 +256,7 @@ fn connectors_of_the_catalogue_are_seeded_again_only_if_nobody_changed_or_delete
     book.raise("demo-staged", true, |_| ()).expect("the connector exists");
     let kept = serde_json::to_string(&book).expect("it is JSON");
     let mut book: StagedBook = serde_json::from_str(&kept).expect("what was written is read");
-    book.seed(&catalogue);
+    book.seed(&catalogue.connectors);
     assert_eq!(keys(&book), [("demo-staged".to_owned(), 2)]);
 
     let order = |book: &StagedBook| {
@@ -264,9 +264,9 @@ fn connectors_of_the_catalogue_are_seeded_again_only_if_nobody_changed_or_delete
         page.results.into_iter().filter_map(|shown| shown.key).collect::<Vec<_>>()
     };
     let mut stage = Stage::with_mine(&[]);
-    stage.book.seed(&catalogue);
+    stage.book.seed(&catalogue.connectors);
     let before = order(&stage.book);
-    stage.book.seed(&catalogue);
+    stage.book.seed(&catalogue.connectors);
     assert_eq!(order(&stage.book), before, "a restart keeps the order");
     assert_eq!(before, ["mine", "demo-staged", "demo-staged-hidden"]);
 }

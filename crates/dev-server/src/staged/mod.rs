@@ -26,7 +26,6 @@ use serde::{Deserialize, Serialize};
 use self::actions::Change;
 use self::record::StaleStaged;
 use self::repository::{Found, RepositoryProblem};
-use super::catalogue::Catalogue;
 use super::connector::{ConnectorDefinition, newest};
 use super::ids::Ids;
 use super::refusal::Refusal;
@@ -75,8 +74,8 @@ pub(super) struct StagedBook {
 impl StagedBook {
     /// Adds the staged connectors of the catalogue. Those that were changed since then stay unchanged; those that were
     /// deleted are not added again.
-    pub(super) fn seed(&mut self, catalogue: &Catalogue) {
-        for definition in newest(catalogue.connectors.iter().filter(|connector| connector.staged)) {
+    pub(super) fn seed(&mut self, connectors: &[ConnectorDefinition]) {
+        for definition in newest(connectors.iter().filter(|connector| connector.staged)) {
             let id = definition.id.as_str();
             let was_seeded = !self.seeded.insert(id.to_owned());
             let sequence = match self.records.get(id) {

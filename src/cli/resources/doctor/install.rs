@@ -6,7 +6,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 
 use super::finding::{Finding, Level};
-use crate::cli::resources::text::age;
+use crate::cli::text::age;
 use crate::leader::{LeaseName, Timing, election};
 use crate::names;
 

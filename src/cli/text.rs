@@ -22,18 +22,18 @@ pub(in crate::cli) fn age(since: Timestamp, now: Timestamp) -> String {
 }
 
 /// Returns how long ago a time of an object is; `-` if it is absent.
-pub(super) fn age_of(since: Option<&Time>, now: Timestamp) -> String {
+pub(in crate::cli) fn age_of(since: Option<&Time>, now: Timestamp) -> String {
     since.map_or_else(|| "-".to_owned(), |since| age(since.0, now))
 }
 
 /// Returns a text on one line and without control characters, which a terminal would obey.
-pub(super) fn plain(text: &str) -> String {
+pub(in crate::cli) fn plain(text: &str) -> String {
     let text: String = text.trim().chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     text
 }
 
 /// Returns the rows with columns of equal width, without blanks at the end of a line.
-pub(super) fn columns(rows: &[Vec<String>]) -> String {
+pub(in crate::cli) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
@@ -54,16 +54,16 @@ pub(super) fn columns(rows: &[Vec<String>]) -> String {
 
 /// The lines of a page: a label, and what stands beside and below it.
 #[derive(Debug, Default)]
-pub(super) struct Lines(pub(super) Vec<Vec<String>>);
+pub(in crate::cli) struct Lines(pub(super) Vec<Vec<String>>);
 
 impl Lines {
     /// Adds a line, unless the text is empty.
-    pub(super) fn add(&mut self, label: &str, text: impl AsRef<str>) {
+    pub(in crate::cli) fn add(&mut self, label: &str, text: impl AsRef<str>) {
         self.list(label, [text]);
     }
 
     /// Adds lines of which the first has the label. Empty texts are left out.
-    pub(super) fn list(&mut self, label: &str, texts: impl IntoIterator<Item = impl AsRef<str>>) {
+    pub(in crate::cli) fn list(&mut self, label: &str, texts: impl IntoIterator<Item = impl AsRef<str>>) {
         let mut label = format!("{label}:");
         for text in texts {
             let text = plain(text.as_ref());

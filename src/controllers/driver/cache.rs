@@ -20,8 +20,9 @@ impl<K: RemoteKind> LocalCache<K> {
         is_new && context.own_writes.awaits(cached)
     }
 
-    /// Reports what an object that is gone has left at the remote: it was deleted without its finalizer, so that its record stays. That happens also if no client
-    /// removes the finalizer: the API server ignores one that is added after its DELETE has read the object.
+    /// Reports what an object that is gone has left at the remote: it was deleted without its finalizer, so that its record
+    /// stays. That happens also if no client removes the finalizer: the API server ignores one that is added after its
+    /// DELETE has read the object.
     pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef) {
         let accepted = self.accepted_create.as_ref();
         let Some(status) = accepted.and_then(|accepted| accepted.status::<K>()) else { return };

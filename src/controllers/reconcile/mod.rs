@@ -52,7 +52,8 @@ pub async fn add_finalizer<K: ManagedKind>(context: &Context, api: &Api<K>, obje
     context.own_writes.patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
 }
 
-/// Removes the finalizer of its kind, if it is there, so that the deletion of the object can proceed. An object that no longer exists is no error.
+/// Removes the finalizer of its kind, if it is there, so that the deletion of the object can proceed. An object that no
+/// longer exists is no error.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.

@@ -25,9 +25,9 @@ pub(super) struct GuardedClient {
 }
 
 impl Remote {
-    /// Returns the client. Each call asks the circuit breaker first ([`HeldBack`](connect_api::error::Failure::HeldBack) if it is open, with the time
-    /// left in `retry_after`) and reports to it afterwards, so callers need not. Do not keep it for longer than one
-    /// reconcile.
+    /// Returns the client. Each call asks the circuit breaker first
+    /// ([`HeldBack`](connect_api::error::Failure::HeldBack) if it is open, with the time left in `retry_after`) and reports
+    /// to it afterwards, so callers need not. Do not keep it for longer than one reconcile.
     #[must_use]
     pub fn api(self: &Arc<Self>) -> impl ConnectApi + RegistryApi + StagedApi + use<> {
         self.guarded_client(Caller::Reconcile)

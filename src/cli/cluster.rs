@@ -13,7 +13,7 @@ use kube::{Client, Config};
 
 use super::completion;
 use super::printing::option;
-use crate::controllers::clients::connection::{self, Limits};
+use crate::controllers::clients::kube_client::{self, Limits};
 
 /// Heading of the options in the help. `next_help_heading` would also apply to the options that follow these.
 const HEADING: &str = "Cluster options";
@@ -169,7 +169,7 @@ impl Connection {
     pub(super) async fn client(&self, namespace: Option<&str>) -> Result<(Client, String), String> {
         let config = self.config().await?;
         let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
-        let client = connection::client(config, Limits::default()).map_err(|error| error.to_string())?;
+        let client = kube_client::client(config, Limits::default()).map_err(|error| error.to_string())?;
         Ok((client, namespace))
     }
 

@@ -1,6 +1,6 @@
 //! The metrics of a process: one registry, passed down like the clock; nothing else registers metrics.
 //!
-//! Records values, and knows neither resources nor remotes: `controllers/queue/tracker.rs` and `controllers/queue/inventory.rs` report
+//! Records values, and knows neither resources nor remotes: `controllers/tracking/tracker/mod.rs` and `controllers/tracking/inventory.rs` report
 //! values, and HTTP clients report through [`Observer`]. Next: [`families`] for the table of all families, [`labels`]
 //! for the values of their labels; `cli/run/listen.rs` serves them.
 

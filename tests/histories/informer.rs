@@ -4,7 +4,7 @@
 //! The driver decides when an event arrives. As in kube's watcher and reflector, a list arrives object by object, as of
 //! the version at which it began, and anything may happen in between: changes of listed objects, which arrive after the
 //! list, and another list, which shows nothing of what was deleted before it. Reconciles see nothing of a list before it is
-//! complete. What an event ends and enqueues is the operator's own code (`controllers/manager/events.rs`, `changes.rs` and
+//! complete. What an event ends and enqueues is the operator's own code (`controllers/manager/event_handlers.rs`, `changes.rs` and
 //! `sources.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use connect_operator::controllers::manager::changes::Changes;
-use connect_operator::controllers::manager::events::{self, KnownObjects, MirroredObjects};
+use connect_operator::controllers::manager::event_handlers::{self, KnownObjects, MirroredObjects};
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::objects::compressed::Compressor;
 use connect_operator::controllers::objects::guarded::Guarded;
@@ -140,7 +140,7 @@ where
 
     fn note(&mut self, context: &Context, event: &Event<K>) -> Vec<ObjectRef> {
         for object_ref in self.known_objects.note(context, event) {
-            events::ended(context, &object_ref);
+            event_handlers::ended(context, &object_ref);
         }
         let mut changed = self.changes.note(event);
         for object_ref in &changed {
@@ -242,9 +242,9 @@ where
 
     fn note(&mut self, context: &Context, event: &Event<K>) {
         match &mut self.watched {
-            Watched::Sources(sources) => events::sourced(context, sources, event),
+            Watched::Sources(sources) => event_handlers::sourced(context, sources, event),
             Watched::Mirrored(mirrored_objects) => mirrored_objects.note(context, event),
-            Watched::Namespaces => events::namespace(context, event),
+            Watched::Namespaces => event_handlers::namespace(context, event),
         }
     }
 }

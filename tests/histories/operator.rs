@@ -15,14 +15,14 @@ use connect_operator::controllers::connect_project::copy;
 use connect_operator::controllers::connector;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::driver;
-use connect_operator::controllers::manager::events;
+use connect_operator::controllers::manager::event_handlers;
 use connect_operator::controllers::manager::resync;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
-use connect_operator::controllers::queue::tracker::ReconcileTracker;
-use connect_operator::controllers::references::project_quota::ProjectLimits;
+use connect_operator::controllers::objects::secret;
+use connect_operator::controllers::project_access::project_quota::ProjectLimits;
+use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
-use connect_operator::controllers::values::secret;
 use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
 use futures::FutureExt;
@@ -287,7 +287,7 @@ impl Operator {
                 self.running.insert(object_ref, Running { task, began, again: false });
             }
             // What the manager does when kube's controller reports that the object is missing.
-            None => events::gone(&self.context, &object_ref),
+            None => event_handlers::gone(&self.context, &object_ref),
         }
     }
 

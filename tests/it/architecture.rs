@@ -91,15 +91,15 @@ const PURE: &[&str] = &[
     "controllers/driver/operations",
     "controllers/queue/backoff",
     "controllers/manager/changes",
-    "controllers/reporting/report",
+    "controllers/reporting/service_report",
     "controllers/references/sources",
     "controllers/connect_project/status",
     "controllers/reporting/conditions",
     "controllers/values/digest",
-    "controllers/keys/claim",
-    "controllers/keys/entry",
-    "controllers/queue/lists",
-    "controllers/references/namespace_permissions",
+    "controllers/key_ownership/claim",
+    "controllers/key_ownership/entry",
+    "controllers/tracking/initial_lists",
+    "controllers/project_access/namespace_permissions",
     "controllers/reporting/problem",
     "controllers/reporting/reason",
     "controllers/values/mod",
@@ -226,7 +226,7 @@ fn decide_knows_neither_kubernetes_nor_the_connect_api() {
 fn clients_are_made_where_their_hosts_are_guarded() {
     let exceptions = &[
         ("connect-api/http/connection", "it guards names, follows no redirects and repeats nothing"),
-        ("controllers/clients/connection", "the API server's own client, with limits"),
+        ("controllers/clients/kube_client", "the API server's own client, with limits"),
         ("leader/fenced", "the API server's own client, behind a fence"),
         ("cli/plan/local", "a client of no cluster, which calls nothing"),
         (
@@ -263,7 +263,7 @@ fn only_the_clock_waits() {
     let exceptions = &[
         ("clock/lib", "it is the clock"),
         ("connect-api/http/wire", "the time limit of a real socket, which no stepped clock can end"),
-        ("controllers/clients/connection", "the time limit of a real socket"),
+        ("controllers/clients/kube_client", "the time limit of a real socket"),
         ("dev-server/answers", "a body that never ends must not fill the memory of its reader at once"),
         ("dev-server/http", "answers that come late, to real sockets"),
         ("dev-server/repositories", "a real process, which has to answer"),
@@ -373,8 +373,8 @@ fn secured_values_are_opened_in_few_places() {
 #[test]
 fn secrets_are_read_in_one_place() {
     let exceptions = &[
-        ("controllers/values/secret", "it is the place"),
-        ("controllers/context/digest_key", "makes the key, and hides what is quoted"),
+        ("controllers/objects/secret", "it is the place"),
+        ("controllers/objects/digest_key", "makes the key, and hides what is quoted"),
     ];
     assert_eq!(found(anywhere, &["Api :: < Secret >"], exceptions), NOWHERE);
 }

@@ -20,7 +20,7 @@ use crate::cli::completion;
 use crate::cli::printing::print;
 use crate::cli::resources::{self, ResourceType, TIMEOUT, await_ready, program};
 use crate::controllers::connector_deployment::intent;
-use crate::controllers::values::secret;
+use crate::controllers::objects::secret;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, ProjectRef, parse_duration};
 use crate::names;
 

@@ -21,8 +21,8 @@ use crate::cli::resources::{self, RecordType, project_argument, record};
 use crate::controllers::connect_project;
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::objects::secret;
 use crate::controllers::remote::Settings;
-use crate::controllers::values::secret;
 use crate::crd::{ClusterConnectProject, ConnectProject, ProjectKind, ProjectRef};
 use crate::names;
 

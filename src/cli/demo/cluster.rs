@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use super::Error;
 use super::display::Display;
 use crate::cli::printing::quoted;
-use crate::controllers::objects::served_crds;
+use crate::controllers::clients::served_crds;
 use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 

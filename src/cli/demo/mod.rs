@@ -27,7 +27,7 @@ use self::steps::Demo;
 use super::cluster::Connection;
 use super::dev_server::{CommonArgs, Error as DevServerArgumentError};
 use super::run::{self, RunError};
-use crate::controllers::references::project_quota::ProjectLimits;
+use crate::controllers::project_access::project_quota::ProjectLimits;
 use crate::names;
 use crate::telemetry::{self, LogFormat};
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::manifests::Document;
 use super::refusal;
 use super::schema;
-use crate::controllers::values::secret;
+use crate::controllers::objects::secret;
 use crate::names;
 
 /// Field manager of `kubectl apply --server-side` (kubectl, `--field-manager`).

@@ -39,10 +39,10 @@ use super::printing::print;
 use super::reach::{Reach, ReachError};
 use super::regions;
 use crate::controllers::clients::connect_factory::HttpFactory;
-use crate::controllers::context::digest_key;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::objects::digest_key;
+use crate::controllers::objects::secret;
 use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
-use crate::controllers::values::secret;
 use crate::names;
 
 /// Exit code with `--exit-code` if something would change.

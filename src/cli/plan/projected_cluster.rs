@@ -25,10 +25,10 @@ use crate::controllers::connector_staged::observe;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::context::StagedConnector;
 use crate::controllers::driver::RemoteKind;
-use crate::controllers::keys::{ClaimStatus, KeyOwnership};
+use crate::controllers::key_ownership::{ClaimStatus, KeyOwnership};
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::objects::secret;
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::values::secret;
 use crate::crd::{
     ActionCheck, AdoptionPolicy, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged,
     PublishAfter,

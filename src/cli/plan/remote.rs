@@ -15,11 +15,11 @@ use crate::controllers::connect_project;
 use crate::controllers::connector_deployment::observe::RecordRead;
 use crate::controllers::connector_deployment::persisted::{OperationState, OperationType, PersistedState};
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::objects::secret;
 use crate::controllers::remote::{RegistryAnswer, RegistryEntry, RegistryKey, ask};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::values::secret;
 use crate::crd::ConnectProjectSpec;
 
 /// How a project can be asked.

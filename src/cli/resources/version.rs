@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::cluster::{ClusterOptions, explain};
 use crate::cli::installs;
 use crate::cli::printing::print;
-use crate::controllers::objects::served_crds;
+use crate::controllers::clients::served_crds;
 use crate::names;
 
 use super::failure::Failed;

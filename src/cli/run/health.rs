@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::controllers::queue::tracker::ReconcileTracker;
+use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::leader;
 use crate::mutex::Mutex;
 

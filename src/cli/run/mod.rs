@@ -26,14 +26,14 @@ use self::health::{Health, Stage};
 use self::listen::{Addresses, ListenError};
 use crate::controllers::clients::action_factory::HttpActionFactory;
 use crate::controllers::clients::connect_factory::HttpFactory;
-use crate::controllers::clients::connection;
-use crate::controllers::context::digest_key;
+use crate::controllers::clients::kube_client;
+use crate::controllers::clients::served_crds;
 use crate::controllers::manager;
-use crate::controllers::objects::served_crds;
-use crate::controllers::queue::tracker::ReconcileTracker;
+use crate::controllers::objects::digest_key;
+use crate::controllers::objects::secret;
+use crate::controllers::project_access::project_quota::ProjectLimits;
 use crate::controllers::reconcile::panics;
-use crate::controllers::references::project_quota::ProjectLimits;
-use crate::controllers::values::secret;
+use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::crd::DeletionPolicy;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
@@ -223,7 +223,7 @@ pub(in crate::cli) async fn run_with(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     let namespace = args.operator_namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-    let client = connection::client(config, connection::Limits::default())
+    let client = kube_client::client(config, kube_client::Limits::default())
         .map_err(|error| RunError::Cluster(explain(&error)))?;
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;

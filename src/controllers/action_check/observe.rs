@@ -10,13 +10,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::controllers::context::Context;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::objects::secret;
+use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::reconcile;
-use crate::controllers::references::namespace_permissions::Permission;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate};
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::values::secret;
 use crate::crd::{
     ActionCheck, ActionCheckSpec, CheckedFor, ClusterConnectProject, ConnectProject, ConnectorDeployment, Frontend,
 };

@@ -1,5 +1,6 @@
-//! The clients of the API server, of the Connect API and of frontends.
+//! The clients of the API server, of the Connect API and of frontends, and whether the API server serves our kinds.
 
 pub mod action_factory;
 pub mod connect_factory;
-pub mod connection;
+pub mod kube_client;
+pub mod served_crds;

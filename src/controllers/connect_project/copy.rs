@@ -23,11 +23,11 @@ use crate::controllers::context::copies::{Copies, Kept};
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::patch::{merge_patch, patch_params, post_params};
-use crate::controllers::queue::lists::PAGE;
+use crate::controllers::objects::secret;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, Access};
-use crate::controllers::values::secret;
+use crate::controllers::tracking::initial_lists::PAGE;
 use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
 use crate::names;
 

@@ -21,8 +21,8 @@ use super::desired::{self, Desired, Owner, desired};
 use super::errors::{OfRequest as _, RequestError};
 use super::names;
 use crate::controllers::kinds::project_object::ProjectObject;
-use crate::controllers::queue::lists::PAGE;
 use crate::controllers::reporting::bounds;
+use crate::controllers::tracking::initial_lists::PAGE;
 use crate::crd::connector::LONGEST_WORD;
 use crate::crd::{Connector, ProjectKind, ProjectRef, RegistryMirror};
 

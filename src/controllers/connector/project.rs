@@ -5,8 +5,8 @@ use kube::ResourceExt as _;
 use super::desired::Owner;
 use crate::controllers::context::mirrors::MirrorReport;
 use crate::controllers::kinds::project_object::ProjectObject;
-use crate::controllers::queue::inventory::ReportedState;
 use crate::controllers::reporting::conditions;
+use crate::controllers::tracking::inventory::ReportedState;
 use crate::crd::{ConnectProjectSpec, ConnectProjectStatus, ProjectRef};
 use crate::names;
 

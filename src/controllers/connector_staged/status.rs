@@ -13,7 +13,7 @@ use crate::controllers::driver::ObservedRecord;
 use crate::controllers::reporting::bounds;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::reporting::report;
+use crate::controllers::reporting::service_report;
 use crate::crd::ConnectorStagedSpec;
 use crate::crd::connector_deployment_status::{MESSAGE_LENGTH, REPORT_SIZE};
 use crate::crd::connector_staged_status::{
@@ -91,7 +91,7 @@ fn show(status: &mut ConnectorStagedStatus, record: &Record) {
     // No secured value was sent, so there is nothing to mask.
     let masker = Masker::new([]);
     let entries = |found: &Option<Report>| {
-        found.as_ref().map(|found| report::newest(&found.entries, Some(&masker))).unwrap_or_default()
+        found.as_ref().map(|found| service_report::newest(&found.entries, Some(&masker))).unwrap_or_default()
     };
     status.publishing_report = entries(&record.publishing_report);
     status.previewable_report = entries(&record.previewable_report);
@@ -248,10 +248,10 @@ fn certifying(status: &str, record: Option<&Record>) -> String {
 /// service also reports checks that it skipped as errors (contract section 15.2), even for a connector that is
 /// published.
 fn failed(reason: Reason, what: &str, found: Option<&Report>) -> ConditionUpdate {
-    let entries = found.map(|found| report::newest(&found.entries, Some(&Masker::new([])))).unwrap_or_default();
-    let errors = report::errors(&entries);
+    let entries = found.map(|found| service_report::newest(&found.entries, Some(&Masker::new([])))).unwrap_or_default();
+    let errors = service_report::errors(&entries);
     let finding = match errors.as_slice() {
-        [] => report::worst(&entries).unwrap_or_else(|| "the service gives no reason".to_owned()),
+        [] => service_report::worst(&entries).unwrap_or_else(|| "the service gives no reason".to_owned()),
         [one] => one.clone(),
         several => format!("{} (checks that were skipped are reported as errors, too)", several.join("; ")),
     };

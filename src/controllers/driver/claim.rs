@@ -1,7 +1,7 @@
 //! Rule 4: of several resources with one key, one owns it, and the others send nothing.
 
 use super::operations::{Decision, Step};
-use crate::controllers::keys::{ClaimReason, ClaimStatus, RemoteKey};
+use crate::controllers::key_ownership::{ClaimReason, ClaimStatus, RemoteKey};
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::Remote;
 use crate::controllers::reporting::conditions::ConditionUpdate;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::pending_create;
 use super::remote_object::{ClaimRequest, RemoteObject as _};
 use crate::controllers::object_ref::{Kind, ObjectRef};
-use crate::controllers::queue::inventory::ReportedState;
+use crate::controllers::tracking::inventory::ReportedState;
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus,
     ConnectorDeployment, ConnectorStaged,

@@ -18,8 +18,8 @@ use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
 
 use super::dispatch::Route;
-use super::events;
-use super::readable;
+use super::event_handlers;
+use super::invalid_objects;
 use super::reconciled::{self, MirrorOf, Reconciled};
 use super::resync::{self, resync};
 use super::scope::Scope;
@@ -30,9 +30,9 @@ use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::guarded::Guarded;
 use crate::controllers::objects::packed::Packed;
+use crate::controllers::objects::secret;
 use crate::controllers::references::Named;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
-use crate::controllers::values::secret;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
 /// Returns the watch configuration for Secrets whose values may be used.
@@ -96,7 +96,7 @@ impl Scope {
         runs: BoxFuture<'static, ()>,
         unreadable: Receiver<InvalidObject>,
     ) -> BoxFuture<'static, ()> {
-        let reports = readable::report::<K>(unreadable, Arc::clone(&self.context));
+        let reports = invalid_objects::report::<K>(unreadable, Arc::clone(&self.context));
         // The reports end with the watch, which may end before the last reconcile.
         let reports = reports.then(|()| future::pending::<()>());
         future::select(runs, reports.boxed()).map(|_| ()).boxed()
@@ -171,7 +171,7 @@ impl Scope {
                 Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
                     let namespace = object.namespace.unwrap_or_default();
                     let object_ref = ObjectRef::new(kind, &namespace, &object.name);
-                    events::gone(&context, &object_ref);
+                    event_handlers::gone(&context, &object_ref);
                     free(object_ref);
                 }
                 Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "the controller reports an error"),

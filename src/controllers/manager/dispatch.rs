@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use super::reconciled;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::queue::fair_queue::FairQueue;
-use crate::controllers::queue::tracker::ReconcileTracker;
+use crate::controllers::tracking::tracker::ReconcileTracker;
 
 /// The channels to the controllers of one namespace, by kind.
 pub(super) type Route = BTreeMap<Kind, UnboundedSender<ObjectRef>>;

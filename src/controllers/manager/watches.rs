@@ -16,17 +16,17 @@ use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::changes::Changes;
-use super::events::{self, KnownObjects, MirroredObjects};
-use super::readable::{self, only_readable};
+use super::event_handlers::{self, KnownObjects, MirroredObjects};
+use super::invalid_objects::{self, only_readable};
 use super::scope::Scope;
 use crate::controllers::kinds::managed_kind::{ManagedKind, Object, Stored as _};
 use crate::controllers::object_ref::Kind;
 use crate::controllers::objects::guarded::Guarded;
 use crate::controllers::objects::packed::Packed;
-use crate::controllers::queue::lists::{List, PAGE, SourceList};
 use crate::controllers::references::Named;
 use crate::controllers::references::sources::Sources;
 use crate::controllers::reporting::refusal;
+use crate::controllers::tracking::initial_lists::{List, PAGE, SourceList};
 use crate::crd::Connector;
 
 /// An event of the watch of one kind.
@@ -57,7 +57,7 @@ impl Scope {
         K: ManagedKind + Serialize,
     {
         let (store, writer) = reflector::store();
-        let (unreadable_sender, unreadable) = mpsc::channel(readable::WAITING);
+        let (unreadable_sender, unreadable) = mpsc::channel(invalid_objects::WAITING);
         // A project may be named by a resource of any install, so the selector does not apply to projects.
         let config = match K::KIND {
             Kind::Project | Kind::ClusterProject => config(),
@@ -85,7 +85,7 @@ impl Scope {
                     tracing::info!(%list, "the API server grants this list again");
                 }
                 for object_ref in known_objects.note(&context, event) {
-                    events::ended(&context, &object_ref);
+                    event_handlers::ended(&context, &object_ref);
                 }
             }
             Err(watcher::Error::InitialListFailed(error @ kube::Error::Api(status)))
@@ -178,12 +178,12 @@ impl Scope {
             .take_until(self.stopped())
             .for_each(move |event| {
                 match event {
-                    Ok(event) => events::namespace(&context, &event),
+                    Ok(event) => event_handlers::namespace(&context, &event),
                     Err(error) => {
                         if let watcher::Error::InitialListFailed(refused @ kube::Error::Api(status)) = &error
                             && refusal::cannot_be_seen(refused)
                         {
-                            events::namespaces_refused(&context, &status.message);
+                            event_handlers::namespaces_refused(&context, &status.message);
                         }
                         context.tracker.watch_interrupted("Namespace");
                         tracing::warn!(%error, "the watch of namespaces was interrupted and is retried");
@@ -211,7 +211,7 @@ impl Scope {
                         if matches!(event, watcher::Event::InitDone) && context.tracker.source_listed(&list) {
                             tracing::info!(%list, "the API server grants this list again");
                         }
-                        events::sourced(&context, &mut sources, &event);
+                        event_handlers::sourced(&context, &mut sources, &event);
                     }
                     Err(error) => {
                         if let watcher::Error::InitialListFailed(refused @ kube::Error::Api(status)) = &error

@@ -1,9 +1,5 @@
-//! What waits to be reconciled, when it is reconciled again, and what runs.
+//! What waits to be reconciled, and how long.
 
 pub mod backoff;
 pub mod fair_queue;
-pub mod inventory;
-pub mod lists;
 pub mod requeue_timers;
-pub mod spans;
-pub mod tracker;

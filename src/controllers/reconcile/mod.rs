@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::kinds::managed_kind::{ManagedKind, has_finalizer, with_finalizer};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::references::namespace_permissions::Permission;
+use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;

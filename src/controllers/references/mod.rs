@@ -3,8 +3,6 @@
 //!
 //! It contains names only. Each reconcile records the references of its resource, whether their targets exist or not.
 
-pub mod namespace_permissions;
-pub mod project_quota;
 pub mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};

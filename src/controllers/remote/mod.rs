@@ -5,7 +5,7 @@
 //! and many by LIST, and send the objects to reconcile again into a channel. Nothing here knows Kubernetes or HTTP.
 //!
 //! - `settings`: how to reach the remote, and the factory of its clients;
-//! - `registry` ([`Remotes`]), `claims`: which projects share which remote, and with which credentials;
+//! - `remotes` ([`Remotes`]), `project_claims`: which projects share which remote, and with which credentials;
 //! - `state` ([`Remote`]): the lock around the state of one remote, and the calls of its users;
 //! - `circuit_breaker`: whether calls go out at all, after failures and inside `Retry-After`;
 //! - `concurrency_limiter`: how many reconciles use the remote at once, and which one is next;
@@ -19,7 +19,6 @@
 //!   it after.
 
 mod circuit_breaker;
-mod claims;
 mod concurrency_limiter;
 mod fingerprint;
 mod guarded_client;
@@ -28,9 +27,10 @@ mod lookups;
 mod permissions;
 mod plan;
 mod poller;
-mod registry;
+mod project_claims;
 mod registry_cache;
 mod registry_reader;
+mod remotes;
 mod round_robin;
 mod settings;
 mod state;
@@ -51,9 +51,9 @@ pub use crate::controllers::reporting::outage::{Outage, OutageKind};
 pub use concurrency_limiter::Purpose;
 pub(super) use jitter::Jitter;
 pub use lookups::{Cadence, Found, Lookup, LookupResult};
-pub use registry::Remotes;
 pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};
 pub use registry_reader::ask;
+pub use remotes::Remotes;
 pub use settings::{ConnectFactory, Connection, Settings};
 pub use state::{ConcurrencyPermit, Login, Remote};
 

@@ -23,7 +23,7 @@ use super::registry_cache::RegistryCache;
 use super::view::View;
 use super::{Connection, Health, NotAdmitted, Outage, OutageKind, Settings};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::queue::tracker::ReconcileTracker;
+use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::mutex::Mutex;
 
 /// Number of remotes that this process has opened; tells them apart, also after they closed.

@@ -23,7 +23,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::lookups::Lookup;
 use super::{ConnectFactory, Connection, Remote, Settings};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::queue::tracker::ReconcileTracker;
+use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::metrics::Metrics;
 
 /// The time at which every test begins.

@@ -9,4 +9,4 @@ pub mod reason;
 pub mod reconcile_outcome;
 pub mod refusal;
 pub mod remedy;
-pub mod report;
+pub mod service_report;

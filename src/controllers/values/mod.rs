@@ -4,7 +4,6 @@
 //! comparable.
 
 pub mod digest;
-pub mod secret;
 pub mod tags;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,7 +10,7 @@ use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_operator::cli::run::health::{Health, Stage};
 use connect_operator::cli::run::listen::{Addresses, listen};
 use connect_operator::controllers::clients::action_factory::ActionFactory;
-use connect_operator::controllers::queue::tracker::LONGEST_SILENCE;
+use connect_operator::controllers::tracking::tracker::LONGEST_SILENCE;
 use dev_server::{Fault, FaultAnswer, Options};
 use jiff::Timestamp;
 use serde_json::json;

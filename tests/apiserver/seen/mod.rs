@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use connect_operator::controllers::queue::tracker::ReconcileTracker;
+use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

@@ -8,7 +8,7 @@ use connect_api::hosts::AllowedHosts;
 use connect_api::http::Limits;
 use connect_api::{ClientContext, CommerceApi};
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
-use connect_operator::controllers::references::project_quota::ProjectLimits;
+use connect_operator::controllers::project_access::project_quota::ProjectLimits;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::controllers::reporting::conditions::{is_true, ready_message, ready_reason};
 use connect_operator::crd::ConnectProject;

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use connect_operator::controllers::clients::connection::{self, Limits};
+use connect_operator::controllers::clients::kube_client::{self, Limits};
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config, config::Kubeconfig};
 use serde_json::json;
@@ -88,7 +88,7 @@ async fn client(shop: &Shop) -> (Road, Client) {
     let port = config.cluster_url.port_u16().unwrap();
     let road = Road::to(([127, 0, 0, 1], port).into()).await;
     config.cluster_url = format!("https://{}", road.address).parse().unwrap();
-    (road, connection::client(config, LIMITS).unwrap())
+    (road, kube_client::client(config, LIMITS).unwrap())
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_operator::controllers::queue::tracker::ReconcileTracker;
+use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;

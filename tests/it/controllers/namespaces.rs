@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clock::Clock;
-use connect_operator::controllers::manager::events;
+use connect_operator::controllers::manager::event_handlers;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::references::Named;
 use connect_operator::crd::AllowedNamespaces;
@@ -25,16 +25,16 @@ async fn rule_29_a_resource_reports_anew_when_namespaces_are_listed_that_could_n
     let allowed: AllowedNamespaces = serde_json::from_value(json!({"selector": {"matchLabels": {"a": "b"}}})).unwrap();
     assert!(context.permissions.saw_project("shared", &allowed).is_empty());
 
-    events::namespaces_refused(&context, "no right");
+    event_handlers::namespaces_refused(&context, "no right");
     assert_eq!(enqueued.try_recv(), Ok(user.clone()), "it has waited for the list");
-    events::namespaces_refused(&context, "no right");
+    event_handlers::namespaces_refused(&context, "no right");
     assert!(enqueued.is_empty(), "it reports that already");
     for event in [Event::<Namespace>::Init, Event::InitDone] {
-        events::namespace(&context, &event);
+        event_handlers::namespace(&context, &event);
     }
     assert_eq!(enqueued.try_recv(), Ok(user), "its message still names the list");
     for event in [Event::<Namespace>::Init, Event::InitDone] {
-        events::namespace(&context, &event);
+        event_handlers::namespace(&context, &event);
     }
     assert!(enqueued.is_empty(), "nothing has changed");
 }

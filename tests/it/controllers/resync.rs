@@ -10,12 +10,12 @@ use connect_api::http::Limits;
 use connect_operator::controllers::clients::action_factory::HttpActionFactory;
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::manager::events;
+use connect_operator::controllers::manager::event_handlers;
 use connect_operator::controllers::manager::resync::{INTERVAL, note, resync};
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind, ObjectRef};
-use connect_operator::controllers::queue::tracker::ReconcileTracker;
-use connect_operator::controllers::references::project_quota::ProjectLimits;
+use connect_operator::controllers::project_access::project_quota::ProjectLimits;
+use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::leader::Scope;
@@ -46,7 +46,7 @@ pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedRe
         operator_namespace: "operator".to_owned(),
         default_deletion_policy: None,
         digest_key: DigestKey::new([7; 32]),
-        secrets: connect_operator::controllers::values::secret::Policy::default(),
+        secrets: connect_operator::controllers::objects::secret::Policy::default(),
         factory: Arc::new(HttpFactory {
             allowed_hosts: allowed_hosts.clone(),
             around: around.clone(),
@@ -101,7 +101,7 @@ async fn a_change_that_no_event_enqueued_is_found_within_minutes_and_nothing_els
     // One object was reconciled since, the other one does not exist any more.
     note(&context.given, Kind::Deployment, &named("edited", 2));
     note(&context.given, Kind::Deployment, &named("never-ran", 1));
-    events::gone(&context, &never_ran);
+    event_handlers::gone(&context, &never_ran);
     writer.apply_watcher_event(&Event::Delete(named("never-ran", 1)));
     for _ in 0..100 {
         clock.step(INTERVAL);

@@ -29,12 +29,12 @@ use connect_operator::controllers::connector_deployment::status_conversion::stor
 use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::driver::PersistedOperation;
 use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::queue::tracker::ReconcileTracker;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{
     ConnectFactory, Connection, NotAdmitted, Outage, Purpose, Remote, Remotes, Settings,
 };
 use connect_operator::controllers::reporting::problem;
+use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::shared::RemoteIdentity;

@@ -10,9 +10,9 @@ use super::ProjectedCluster;
 use crate::controllers::connector_deployment::desired::Contents;
 use crate::controllers::connector_deployment::observe::{of_config_map, of_secret};
 use crate::controllers::context::content_cache::Content;
+use crate::controllers::objects::secret;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::values::secret;
 
 impl ProjectedCluster {
     /// Returns whether a Secret is among the manifests.

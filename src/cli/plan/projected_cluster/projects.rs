@@ -10,14 +10,14 @@ use kube::runtime::watcher::Event;
 
 use super::ProjectedCluster;
 use crate::cli::installs;
-use crate::controllers::keys::KeyOwnership;
+use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::kinds::managed_kind;
 use crate::controllers::object_ref::{Kind, ObjectRef};
-use crate::controllers::references::namespace_permissions::{NamespacePermissions, Permission};
+use crate::controllers::objects::secret;
+use crate::controllers::project_access::namespace_permissions::{NamespacePermissions, Permission};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::values::secret;
 use crate::crd::{ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus};
 
 /// A project of either kind.

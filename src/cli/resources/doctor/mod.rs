@@ -34,7 +34,7 @@ use crate::cli::cluster::{AllNamespaces, ClusterOptions, explain};
 use crate::cli::completion;
 use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
-use crate::controllers::objects::served_crds;
+use crate::controllers::clients::served_crds;
 use crate::crd::ProjectKind;
 use crate::leader::LeaseName;
 

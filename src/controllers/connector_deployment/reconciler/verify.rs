@@ -7,10 +7,10 @@ use super::super::persisted::{PersistedState, Phase};
 use super::super::verification;
 use crate::controllers::connect_project;
 use crate::controllers::context::Project;
+use crate::controllers::objects::secret;
 use crate::controllers::remote::{Cadence, Lookup, Remote};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::values::secret;
 use crate::crd::Verify;
 
 use super::Deployment;

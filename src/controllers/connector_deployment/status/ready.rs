@@ -7,7 +7,7 @@ use super::super::decide::Outcome;
 use super::super::persisted::{OperationType, PersistedState, Phase};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::reporting::report;
+use crate::controllers::reporting::service_report;
 use crate::controllers::values::tags::{Item, listed};
 use crate::crd::connector_deployment_status::ReportEntry;
 
@@ -160,7 +160,7 @@ fn lacking(record: Option<&Deployment>) -> Option<ConditionUpdate> {
 }
 
 fn settled_condition(phase: Phase, record: Option<&Deployment>, report: &[ReportEntry]) -> ConditionUpdate {
-    let finding = report::worst(report);
+    let finding = service_report::worst(report);
     match phase {
         Phase::Deployed => lacking(record).unwrap_or_else(|| match finding {
             Some(finding) => {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::settings::Rule;
 use super::world::{ConditionUpdate, InProgress, Reading, Stage, World};
 use super::{Explorer, OPERATORS, ask};
-use crate::controllers::keys::{Claim, prior_claim, prior_claim_unseen};
+use crate::controllers::key_ownership::{Claim, prior_claim, prior_claim_unseen};
 use crate::controllers::object_ref::ObjectRef;
 
 impl Explorer {

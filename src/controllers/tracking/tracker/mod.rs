@@ -21,12 +21,12 @@ use connect_api::trace;
 use jiff::Timestamp;
 use tracing::Instrument as _;
 
-use super::inventory::Inventory;
-use super::lists::{List, Lists, SourceList};
-use super::spans;
 use crate::controllers::object_ref::{Kind, ObjectName, ObjectRef};
 use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
+use crate::controllers::tracking::initial_lists::{List, Lists, SourceList};
+use crate::controllers::tracking::inventory::Inventory;
+use crate::controllers::tracking::spans;
 use crate::metrics::{AtScrape, Metrics};
 use crate::mutex::Mutex;
 
@@ -325,5 +325,4 @@ fn millis(time: Duration) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "tracker_tests.rs"]
 mod tests;

@@ -23,9 +23,9 @@ use crate::controllers::object_ref::Kind;
 use crate::controllers::objects::compressed::Compressor;
 use crate::controllers::objects::guarded::Guarded;
 use crate::controllers::objects::packed::Packed;
-use crate::controllers::queue::inventory::ReportedState;
 use crate::controllers::reporting::conditions::cut;
 use crate::controllers::reporting::event_reason::EventReason;
+use crate::controllers::tracking::inventory::ReportedState;
 use crate::crd::{AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus};
 
 /// Maximum length of the error text.

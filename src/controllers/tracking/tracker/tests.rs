@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::controllers::queue::inventory::ReportedState;
 use crate::controllers::references::Named;
+use crate::controllers::tracking::inventory::ReportedState;
 
 fn tracker() -> (Clock, Arc<ReconcileTracker>) {
     let clock = Clock::stepped(Timestamp::UNIX_EPOCH);

@@ -262,5 +262,4 @@ impl KeyOwnership {
 }
 
 #[cfg(test)]
-#[path = "keys_tests.rs"]
 mod tests;

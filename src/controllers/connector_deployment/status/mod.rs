@@ -17,7 +17,7 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reporting::bounds;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::reporting::remedy;
-use crate::controllers::reporting::report;
+use crate::controllers::reporting::service_report;
 use crate::controllers::values::tags::{Item, listed};
 use crate::crd::connector_deployment_status::{
     APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
@@ -348,8 +348,8 @@ fn show(status: &mut ConnectorDeploymentStatus, record: &Deployment, urls: &Urls
 /// Shows the report of a record, and nothing else of the record.
 pub(super) fn show_report(status: &mut ConnectorDeploymentStatus, record: &Deployment, texts: &Texts<'_>) {
     match texts {
-        Texts::Masked(masker) => status.report = report::newest(record.report(), Some(masker)),
-        Texts::LeftOut => status.report = report::newest(record.report(), None),
+        Texts::Masked(masker) => status.report = service_report::newest(record.report(), Some(masker)),
+        Texts::LeftOut => status.report = service_report::newest(record.report(), None),
         Texts::Unchanged => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ReconcileTracker;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::queue::lists::{List, SourceList};
+use crate::controllers::tracking::initial_lists::{List, SourceList};
 
 impl ReconcileTracker {
     /// Records that a list is complete, the initial one or a relist. Returns whether it is the initial one.

@@ -14,8 +14,8 @@ use crate::controllers::context::Context;
 use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, created, object_ref};
 use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::project_access::namespace_permissions::Changes;
 use crate::controllers::references::Named;
-use crate::controllers::references::namespace_permissions::Changes;
 use crate::controllers::references::sources::Sources;
 use crate::crd::{ConnectorDeployment, ConnectorStaged};
 

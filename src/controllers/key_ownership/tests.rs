@@ -7,9 +7,7 @@ use super::*;
 use crate::crd::{ClusterConnectProject, ConnectProject, ConnectorDeployment};
 use crate::names;
 
-#[path = "keys_tests/admission.rs"]
 mod admission;
-#[path = "keys_tests/interleavings.rs"]
 mod interleavings;
 
 struct World {

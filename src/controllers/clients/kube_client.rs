@@ -11,7 +11,7 @@ use kube::{Client, Config};
 use tower::BoxError;
 use tracing::Instrument as _;
 
-use crate::controllers::queue::spans;
+use crate::controllers::tracking::spans;
 
 /// Time limits, in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ fn is_watch(request: &Request<Body>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::queue::tracker::LONGEST_SILENCE;
+    use crate::controllers::tracking::tracker::LONGEST_SILENCE;
 
     #[test]
     fn the_default_limits_are_those_that_are_documented() {

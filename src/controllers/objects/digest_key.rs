@@ -8,8 +8,8 @@ use kube::Client;
 use kube::api::{Api, ObjectMeta};
 
 use crate::controllers::objects::patch::post_params;
+use crate::controllers::objects::secret;
 use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
-use crate::controllers::values::secret;
 
 /// Key within the Secret's `data`.
 const DATA_KEY: &str = "key";

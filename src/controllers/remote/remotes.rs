@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::settings::{ConnectFactory, Connection, Settings};
 use super::state::Remote;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::queue::tracker::ReconcileTracker;
+use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::mutex::Mutex;
 
 /// The remotes of all `ConnectProject`s: one for each combination of address, project key and set of credentials,
@@ -196,5 +196,5 @@ impl Remotes {
 }
 
 #[cfg(test)]
-#[path = "registry_tests.rs"]
+#[path = "remotes_tests.rs"]
 mod tests;

@@ -1,0 +1,4 @@
+//! Which projects may be used, and from which namespaces. Pure.
+
+pub mod namespace_permissions;
+pub mod project_quota;

@@ -1,6 +1,6 @@
 //! The controllers, one folder for each kind, and what they share. From the top: `manager` runs watches and controllers;
 //! `driver` is the reconcile of the kinds with a remote record; `reconcile` is what every reconcile does with its object;
-//! `context` is what a reconcile is given; all other folders know none of these.
+//! `context` is what a reconcile is given. Beside the kinds, no other folder knows any of these.
 
 pub mod action_check;
 pub mod clients;

@@ -7,28 +7,46 @@ use std::sync::Arc;
 use crate::crd::{ProjectKind, ProjectRef};
 use crate::names;
 
-/// Kind of a resource that a controller reconciles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+/// Declares the kinds, so that none is missing in the list of all.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident => $name:literal;)*) => {
+        /// Kind of a resource that a controller reconciles.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: [Self; [$(Self::$kind),*].len()] = [$(Self::$kind),*];
+
+            /// Returns the name of the kind in metrics and logs; a mirror has the name of the kind that it writes.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// A `ConnectProject`.
-    Project,
+    Project => "ConnectProject";
     /// A `ConnectorDeployment`.
-    Deployment,
+    Deployment => "ConnectorDeployment";
     /// A `ConnectorStaged`.
-    Staged,
+    Staged => "ConnectorStaged";
     /// An `ActionCheck`.
-    Check,
+    Check => "ActionCheck";
     /// The mirror of the registry of a project, reconciled from the same object.
-    Mirror,
+    Mirror => "Connector";
     /// A `ClusterConnectProject`.
-    ClusterProject,
+    ClusterProject => "ClusterConnectProject";
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::Project, Self::Deployment, Self::Staged, Self::Check, Self::Mirror, Self::ClusterProject];
-
     /// Returns whether its resources have no namespace.
     #[must_use]
     pub fn is_cluster_scoped(self) -> bool {
@@ -46,19 +64,6 @@ impl Kind {
     #[must_use]
     pub fn finalizer(self) -> &'static str {
         if self.is_project() { names::PROJECT_FINALIZER } else { names::FINALIZER }
-    }
-
-    /// Returns the name of the kind in metrics and logs; a mirror has the name of the kind that it writes.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Project => "ConnectProject",
-            Self::Deployment => "ConnectorDeployment",
-            Self::Staged => "ConnectorStaged",
-            Self::Check => "ActionCheck",
-            Self::Mirror => "Connector",
-            Self::ClusterProject => "ClusterConnectProject",
-        }
     }
 }
 

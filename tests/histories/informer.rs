@@ -140,7 +140,7 @@ where
 
     fn note(&mut self, context: &Context, event: &Event<K>) -> Vec<ObjectRef> {
         for object_ref in self.known_objects.note(context, event) {
-            event_handlers::ended(context, &object_ref);
+            event_handlers::deleted(context, &object_ref);
         }
         let mut changed = self.changes.note(event);
         for object_ref in &changed {

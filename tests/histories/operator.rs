@@ -144,7 +144,7 @@ impl Operator {
             allocations: Arc::default(),
             reach: reach.clone(),
             enqueued,
-            timers_task: tokio::spawn(async move { requeue_timers.ring().await }),
+            timers_task: tokio::spawn(async move { requeue_timers.enqueue_due().await }),
             sweep_task: tokio::spawn(sweep),
             watches: Watches::new(own.mirrors, own.shares),
             queue: Vec::new(),
@@ -287,7 +287,7 @@ impl Operator {
                 self.running.insert(object_ref, Running { task, began, again: false });
             }
             // What the manager does when kube's controller reports that the object is missing.
-            None => event_handlers::gone(&self.context, &object_ref),
+            None => event_handlers::forget(&self.context, &object_ref),
         }
     }
 

@@ -52,7 +52,7 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         Ok(Some(object)) => object,
         // The watch will show that it is gone.
         Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
-        Err(error) => return reconcile::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
+        Err(error) => return reconcile::requeue_after_error(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     };
     if foreign_leases::is_left(&context, &object_ref, &*object) {
         gone(&context, &object_ref);
@@ -73,7 +73,7 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         Err(error) => {
             let refuses = run.unwritten.report(&context, &*run.object, "Check", &error);
             let pause = if refuses { decide::NOT_SENT_AGAIN } else { AFTER_CLUSTER_ERROR };
-            reconcile::refused(&context, &object_ref, &error, pause)
+            reconcile::requeue_after_error(&context, &object_ref, &error, pause)
         }
     }
 }

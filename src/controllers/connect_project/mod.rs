@@ -63,7 +63,7 @@ pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) 
         Ok(Some(object)) => object,
         // The watch will show that it is gone.
         Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
-        Err(error) => return reconcile::refused(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
+        Err(error) => return reconcile::requeue_after_error(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     };
     let unwritten = Unwritten::default();
     // Boxed to keep the futures around it small.
@@ -76,7 +76,7 @@ pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) 
         Err(error) => {
             let refuses = unwritten.report(&context, &*object, "Reconcile", &error);
             let pause = if refuses { REFUSED_AGAIN } else { AFTER_CLUSTER_ERROR };
-            reconcile::refused(&context, &object_ref, &error, pause)
+            reconcile::requeue_after_error(&context, &object_ref, &error, pause)
         }
     }
 }

@@ -43,6 +43,7 @@ use crate::controllers::context::{Context, Project};
 use crate::controllers::kinds::managed_kind;
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::queue::backoff;
 use crate::controllers::reconcile;
 use crate::controllers::reconcile::foreign_leases;
 use crate::controllers::remote::Remote;
@@ -336,7 +337,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         let interval = asked.filter.effective_interval();
         let pause = match condition.reason.state() {
             ConditionState::Stalled => interval,
-            _ => problem::pause(self.context.mirrors.failures(self.object_ref) + 1).min(interval),
+            _ => backoff::pause(self.context.mirrors.failures(self.object_ref) + 1).min(interval),
         };
         let pause = self.spread(pause).max(error.retry_after.unwrap_or_default());
         let next = later(self.context.clock.now(), pause);
@@ -358,7 +359,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         if let Some(condition) = error.condition() {
             stopped(self.context, self.object_ref, condition);
         }
-        problem::pause(refusals)
+        backoff::pause(refusals)
     }
 
     /// Enqueues the project, which reports the outcome, if it is new.

@@ -159,7 +159,7 @@ fn newer_than(now: Timestamp, persisted: &PersistedState, cache: &LocalCache<Con
         _ => stamp,
     };
     let started = persisted.operation.as_ref().map(|operation| met(operation.started_at));
-    let asked = cache.asked.as_ref().map(|(_, at)| *at);
+    let asked = cache.reconcile_request.as_ref().map(|(_, at)| *at);
     let used = cache.own.last_observation.map(|at| later(at, std::time::Duration::from_millis(1)));
     let recent = now.saturating_sub(LONGEST_AGE).unwrap_or(Timestamp::MIN);
     [started, asked, used, cache.own.last_call].into_iter().flatten().fold(recent, Timestamp::max)

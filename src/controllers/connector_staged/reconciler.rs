@@ -22,13 +22,13 @@ use crate::controllers::driver::{
 };
 use crate::controllers::kinds::remote_object::RemoteObject as _;
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::queue::backoff::KubernetesErrorBackoff;
 use crate::controllers::reconcile::Next;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::problem;
-use crate::controllers::reporting::refusal::KubernetesErrorBackoff;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy};
 

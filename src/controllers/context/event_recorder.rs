@@ -72,7 +72,7 @@ impl Default for EventRecorder {
 
 impl EventRecorder {
     /// Takes an Event that happened at `now`.
-    pub fn take(&self, event: NewEvent, now: Timestamp) {
+    pub fn record(&self, event: NewEvent, now: Timestamp) {
         let reason = event.reason;
         let event = NewEvent { note: cut(&event.note, LONGEST_NOTE), ..event };
         if self.sender.try_send((event, now)).is_err() {

@@ -97,7 +97,7 @@ fn client(requests: &Arc<Lock<Vec<String>>>) -> Client {
 async fn what_was_taken_is_published_in_order_also_after_the_end() {
     let (recorder, requests) = (EventRecorder::default(), Arc::default());
     for note in ["one", "one", "two", "two", "two", "two"] {
-        recorder.take(event("a", "Failed", note), START);
+        recorder.record(event("a", "Failed", note), START);
     }
     recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
     let expected = ["POST \"one\"", "PATCH ×2", "POST \"two\"", "PATCH ×2", "PATCH ×3", "POST \"two\"", "PATCH ×2"];
@@ -107,7 +107,7 @@ async fn what_was_taken_is_published_in_order_also_after_the_end() {
 #[tokio::test]
 async fn a_long_note_is_cut_before_it_waits() {
     let (recorder, requests) = (EventRecorder::default(), Arc::default());
-    recorder.take(event("a", "Failed", &"x".repeat(5_000)), START);
+    recorder.record(event("a", "Failed", &"x".repeat(5_000)), START);
     recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
     let sent = requests.lock().expect("a lock")[0].clone();
     assert!(sent.len() <= "POST \"\"".len() + LONGEST_NOTE && sent.ends_with("…\""), "{sent}");
@@ -117,7 +117,7 @@ async fn a_long_note_is_cut_before_it_waits() {
 async fn events_without_room_are_dropped() {
     let (recorder, requests) = (EventRecorder::default(), Arc::default());
     for number in 0..WAITING + 5 {
-        recorder.take(event(&number.to_string(), "Failed", "loud"), START);
+        recorder.record(event(&number.to_string(), "Failed", "loud"), START);
     }
     recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
     assert_eq!(requests.lock().expect("a lock").len(), WAITING);
@@ -129,7 +129,7 @@ async fn an_event_waits_for_other_writes_but_not_for_ever() {
     let others = OwnWrites::default();
     let mut in_progress: Vec<_> = (0..MANY).map(|_| InProgress::new(&others)).collect();
     for note in ["one", "two"] {
-        recorder.take(event("a", "Failed", note), clock.now());
+        recorder.record(event("a", "Failed", note), clock.now());
         clock.step(WAITS_WITHIN / 2);
     }
     let mut publishing = pin!(recorder.publish(client(&requests), clock.clone(), &others, std::future::ready(())));

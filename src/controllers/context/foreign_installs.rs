@@ -1,7 +1,7 @@
 //! Objects of other installs: an object that another live install has claimed (`status.controller`) is not reconciled,
 //! which is reported once.
 //!
-//! `leader/other_installs.rs` decides whether another install is alive and selects an object; `foreign_leases.rs` reads its
+//! `leader/other_installs.rs` decides whether another install is alive and selects an object; `reconcile/foreign_leases.rs` reads its
 //! Lease, one read for all objects that are left to it.
 
 use std::collections::BTreeMap;

@@ -7,9 +7,9 @@ use crate::controllers::kinds::pending_create::PendingCreate;
 use crate::controllers::kinds::remote_object::RemoteObject;
 use crate::controllers::object_map::ObjectMap;
 use crate::controllers::queue::backoff::Backoff;
+use crate::controllers::queue::backoff::KubernetesErrorBackoff;
 use crate::controllers::remote::Login;
 use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::refusal::KubernetesErrorBackoff;
 
 /// What is kept of one resource.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct LocalCache<K: RemoteObject> {
     /// A create that was accepted, which the status does not have yet.
     pub accepted_create: Option<Box<AcceptedCreate>>,
     /// The reconcile request that is being served, and since when.
-    pub asked: Option<(String, Timestamp)>,
+    pub reconcile_request: Option<(String, Timestamp)>,
     /// Why the last call was rejected.
     pub refusal: Option<ConditionUpdate>,
     /// The credentials of the last reconcile. New ones may be granted what those were refused.
@@ -49,7 +49,7 @@ impl<K: RemoteObject> Default for LocalCache<K> {
             is_create_own: false,
             is_create_signed: false,
             accepted_create: None,
-            asked: None,
+            reconcile_request: None,
             refusal: None,
             login: None,
             backoff: Backoff::default(),

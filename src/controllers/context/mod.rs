@@ -97,9 +97,9 @@ pub struct Context {
     pub foreign_installs: ForeignInstalls,
     /// When each resource is reconciled again.
     pub requeue_timers: Arc<RequeueTimers>,
-    /// A hash of the object that the last reconcile of each resource was given (`resync.rs`).
+    /// A hash of the object that the last reconcile of each resource was given (`manager/resync.rs`).
     pub given: ObjectMap<u64>,
-    /// Consecutive reconciles of each resource that panicked (`panics.rs`).
+    /// Consecutive reconciles of each resource that panicked (`reconcile/panics.rs`).
     pub panics: ObjectMap<u32>,
     /// Queue and reconcile tracking, the inventory of objects, and their metrics.
     pub tracker: Arc<ReconcileTracker>,
@@ -195,7 +195,7 @@ impl Context {
     ) {
         let regarding = object.object_ref(&());
         let event = NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
-        self.recorder.take(event, self.clock.now());
+        self.recorder.record(event, self.clock.now());
     }
 }
 

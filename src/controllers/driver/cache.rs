@@ -42,7 +42,7 @@ impl<K: RemoteKind> LocalCache<K> {
         };
         let reason = EventReason::Orphaned.as_str();
         let event = NewEvent { regarding, type_: EventType::Warning, reason, action: "Reconcile", note };
-        context.recorder.take(event, context.clock.now());
+        context.recorder.record(event, context.clock.now());
     }
 }
 

@@ -8,20 +8,20 @@
 //! decision table, the calls, and the words of the status. Before each call that changes something its operation is
 //! persisted on the version of the resource that was read; only that yields the [`PersistedOperation`] that a call takes.
 //!
-//! - `kind`: the trait, and what its methods exchange;
+//! - `kind`: the trait, and what its methods exchange; `operations`: what all decision tables share;
 //! - `claim`: who may use a key (rule 4);
-//! - `pending_create`: a first create and the finalizer in one write; `accepted_create`: a create until the status has it;
+//! - `create`: a create until the status has it: its operation and the finalizer in one write, its response in memory;
 //! - `execute`: carries out a decision; `sent`: describes a call that was sent;
-//! - `report`: the status, Events and metadata;
+//! - `metadata`: the finalizer, and the annotation with the id; `report`: the status and Events;
 //! - `cache`: takes what this process keeps between reconciles.
 
-mod accepted_create;
 mod cache;
 mod claim;
+mod create;
 mod execute;
 mod kind;
+mod metadata;
 pub mod operations;
-mod pending_create;
 mod report;
 mod sent;
 
@@ -40,13 +40,13 @@ pub use self::kind::{
     AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,
     StatusInputs, Unready, identity_changed,
 };
-pub(super) use self::report::ANNOTATED_AFTER;
+pub(super) use self::metadata::ANNOTATED_AFTER;
 pub use self::sent::{SentCall, Versions};
 use crate::controllers::context::accepted_create::LONGEST_WAIT;
 use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::key_ownership::ClaimStatus;
-use crate::controllers::kinds::managed_kind::{has_finalizer, object_ref};
+use crate::controllers::kinds::managed_kind::object_ref;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::queue::backoff::Asked;
@@ -163,7 +163,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let first = cache.login.is_none();
         let unwritten = Unwritten::default();
         let mut reconciler = Self { context, object_ref, api, object, stored: None, first, unwritten, cache };
-        reconciler.take_unwritten();
+        reconciler.take_remembered();
         reconciler
     }
 
@@ -321,16 +321,6 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         claim.id.is_some() || claim.operation || self.object.annotations().contains_key(names::REMOTE_ID)
     }
 
-    /// Adds the finalizer, unless the object has it, needs none, or is being deleted without it.
-    pub(super) async fn add_finalizer(&mut self) -> Result<(), kube::Error> {
-        if has_finalizer(&*self.object) || !self.object.wants_finalizer() || self.is_deleting() {
-            return Ok(());
-        }
-        let object = reconcile::add_finalizer(self.context, &self.api, &*self.object).await?;
-        self.wrote(object);
-        Ok(())
-    }
-
     pub(super) fn is_deleting(&self) -> bool {
         reconcile::is_deleting(&*self.object)
     }
@@ -357,7 +347,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     pub(super) fn pause(&mut self, remote: &Remote, error: &ApiError, needless_until: Option<Timestamp>) -> Duration {
         let (asked, now) = (self.asked_for(), self.context.clock.now());
         // No reconcile uses what is observed during the pause; the one that follows sets the rate again.
-        remote.calm(self.object_ref, self.object.interval());
+        remote.poll_at_interval(self.object_ref, self.object.interval());
         let needless = needless_until.map_or(Duration::ZERO, |until| between(now, until));
         self.cache.backoff.failed(asked, error, needless, now)
     }
@@ -380,19 +370,19 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let request = reconcile::request(&*self.object, names::RECONCILE_REQUESTED_AT);
         let handled = self.object.status().and_then(K::handled_reconcile_request);
         let request = request.filter(|request| handled != Some(request));
-        let known = self.cache.asked.take().filter(|(asked, _)| Some(asked) == request.as_ref());
-        self.cache.asked = known.or_else(|| request.map(|request| (request, self.context.clock.now())));
+        let known = self.cache.reconcile_request.take().filter(|(asked, _)| Some(asked) == request.as_ref());
+        self.cache.reconcile_request = known.or_else(|| request.map(|request| (request, self.context.clock.now())));
     }
 
     /// Takes what the API server stored as the resource from here on.
     pub(super) fn wrote(&mut self, object: K) {
         self.context.keys.wrote(&object);
         self.object = Arc::new(object);
-        self.take_unwritten();
+        self.take_remembered();
     }
 
     /// Takes the status of the object as if it had what this process knows and the API server does not.
-    fn take_unwritten(&mut self) {
+    fn take_remembered(&mut self) {
         self.stored = None;
         self.take_pending_create();
         self.take_accepted_create();

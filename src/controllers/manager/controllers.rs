@@ -37,8 +37,8 @@ use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDe
 
 /// Returns the watch configuration for Secrets whose values may be used.
 fn secrets_of_interest() -> watcher::Config {
-    let other_installs = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
-    watches::config().fields(&other_installs.join(","))
+    let usable_types = secret::REFUSED_TYPES.map(|(type_, _)| format!("type!={type_}"));
+    watches::config().fields(&usable_types.join(","))
 }
 
 impl Scope {
@@ -171,7 +171,7 @@ impl Scope {
                 Err(kube::runtime::controller::Error::ObjectNotFound(object)) => {
                     let namespace = object.namespace.unwrap_or_default();
                     let object_ref = ObjectRef::new(kind, &namespace, &object.name);
-                    event_handlers::gone(&context, &object_ref);
+                    event_handlers::forget(&context, &object_ref);
                     free(object_ref);
                 }
                 Err(error) => tracing::warn!(%error, ?kind, namespace = %watched, "the controller reports an error"),
@@ -209,7 +209,7 @@ async fn unpacked<R: Reconciled>(
     context: Arc<Context>,
 ) -> (Action, ReconcileOutcome) {
     match packed.unpack() {
-        Ok(object) => reconciled::contained::<R>(Arc::new(object), object_ref, context).await,
+        Ok(object) => reconciled::catch_panic::<R>(Arc::new(object), object_ref, context).await,
         Err(error) => {
             tracing::error!(%error, "a stored object cannot be read, which is a bug");
             (Action::await_change(), ReconcileOutcome::Panicked)

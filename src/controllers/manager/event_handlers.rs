@@ -1,4 +1,4 @@
-//! What an event of a watch removes from memory, and which resources it enqueues. Every driver of reconciles uses it:
+//! What an event of a watch removes from memory, and which resources it enqueues. Whoever runs reconciles uses it:
 //! [`crate::controllers::manager`] on a real watch, or a test that delivers the events itself, late, twice or not at all.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::controllers::references::sources::Sources;
 use crate::crd::{ConnectorDeployment, ConnectorStaged};
 
 /// Forgets everything about a resource that no longer exists.
-pub fn gone(context: &Context, object_ref: &ObjectRef) {
+pub fn forget(context: &Context, object_ref: &ObjectRef) {
     context.foreign_installs.forget(object_ref);
     context.tracker.gone(object_ref);
     context.given.forget(object_ref);
@@ -41,13 +41,13 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
 }
 
 /// Forgets a resource that an event reports as deleted. From now on another resource can own its key (rule 4).
-pub fn ended(context: &Context, object_ref: &ObjectRef) {
+pub fn deleted(context: &Context, object_ref: &ObjectRef) {
     context.keys.gone(object_ref);
     if object_ref.kind == Kind::ClusterProject {
         context.permissions.forget(object_ref);
     }
     for object_ref in object_ref.clone().with_mirror() {
-        gone(context, &object_ref);
+        forget(context, &object_ref);
         // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
         context.enqueue(object_ref);
     }

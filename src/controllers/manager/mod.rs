@@ -197,7 +197,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         () = &mut dispatch => {}
         // These futures are passed by value: they are dropped after the `select!`, so they hold nothing that a last
         // reconcile waits for, such as a connection that is being opened.
-        () = requeue_timers.ring() => {}
+        () = requeue_timers.enqueue_due() => {}
         () = tracker.beat() => {}
         () = sweep => {}
         () = wipe => {}

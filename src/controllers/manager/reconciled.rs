@@ -1,6 +1,7 @@
 //! The kinds that have a controller: how an object is reconciled, and how many reconciles run at once.
 //!
-//! A new kind is one more `impl` here and in `managed_kind.rs`, and a line in `manager/controllers.rs`, which watches it.
+//! A new kind is a line in `object_ref.rs`, one more `impl` here and in `kinds/managed_kind.rs`, what is forgotten of it in
+//! `event_handlers.rs`, and a line in `controllers.rs`, which watches it.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -19,9 +20,9 @@ use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::queue::backoff;
 use crate::controllers::reconcile::panics;
 use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
@@ -122,7 +123,7 @@ impl<P: ProjectObject + Serialize> Reconciled for MirrorOf<P> {
 }
 
 /// Reconciles an object and catches a panic.
-pub(super) async fn contained<R: Reconciled>(
+pub(super) async fn catch_panic<R: Reconciled>(
     object: Arc<R::Object>,
     object_ref: ObjectRef,
     context: Arc<Context>,
@@ -140,7 +141,7 @@ pub(super) async fn contained<R: Reconciled>(
     if let Err(error) = R::report_panic(&object, &context, &condition).await {
         tracing::warn!(%error, "the panic cannot be reported in the status");
     }
-    let pause = problem::pause(panics::count(&context.panics, &object_ref));
+    let pause = backoff::pause(panics::count(&context.panics, &object_ref));
     context.requeue_timers.set(&object_ref, Some(pause));
     (Action::await_change(), ReconcileOutcome::Panicked)
 }

@@ -85,7 +85,7 @@ impl Scope {
                     tracing::info!(%list, "the API server grants this list again");
                 }
                 for object_ref in known_objects.note(&context, event) {
-                    event_handlers::ended(&context, &object_ref);
+                    event_handlers::deleted(&context, &object_ref);
                 }
             }
             Err(watcher::Error::InitialListFailed(error @ kube::Error::Api(status)))

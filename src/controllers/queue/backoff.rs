@@ -8,10 +8,16 @@ use clock::{between, later};
 use connect_api::ApiError;
 use jiff::Timestamp;
 
-use crate::controllers::reporting::problem;
+use crate::controllers::reporting::reason::Reason;
 
 /// Pause after a call that was held back while the circuit breaker is half open.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// First pause of one resource after a call of its own failed; doubles. An attempt is a read, a write, and the call
+/// that finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.
+const FIRST_PAUSE: Duration = Duration::from_secs(8);
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 /// Generation of a resource and its newest request. A pause applies to these; a change ends it.
 pub type Asked = (i64, Option<String>);
@@ -44,7 +50,7 @@ impl Backoff {
             return at_least.max(SHORTEST_PAUSE);
         }
         self.failures = self.failures.saturating_add(1);
-        let pause = problem::pause(self.failures).max(at_least);
+        let pause = pause(self.failures).max(at_least);
         self.not_before = Some(later(now, pause));
         self.paused_for = Some(asked);
         pause
@@ -54,6 +60,35 @@ impl Backoff {
     pub fn worked(&mut self) {
         self.failures = 0;
         self.not_before = None;
+    }
+}
+
+/// Returns the pause before the next call of a resource after this many failures in a row.
+#[must_use]
+pub fn pause(failures: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_PAUSE)
+}
+
+/// Reconciles of one resource in a row in which the API server refused a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KubernetesErrorBackoff(u32);
+
+impl KubernetesErrorBackoff {
+    /// Returns the requeue delay of a reconcile that ended with `reason` and would be requeued after `again` otherwise.
+    /// A backoff is needed because no event arrives when a right is granted or a policy changes.
+    pub fn again(&mut self, reason: Reason, again: Option<Duration>) -> Option<Duration> {
+        if reason != Reason::KubernetesError {
+            self.0 = 0;
+            return again;
+        }
+        self.0 = self.0.saturating_add(1);
+        Some(self.pause().min(again.unwrap_or(Duration::MAX)))
+    }
+
+    /// Returns the requeue delay after so many of them.
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        pause(self.0)
     }
 }
 
@@ -98,5 +133,28 @@ mod tests {
         assert_eq!(pause.as_secs(), 8, "the first failure after a success");
         backoff.worked();
         assert_eq!(backoff.left(&(2, None), now), None, "a success ends the pause");
+    }
+
+    #[test]
+    fn pauses_grow_until_nothing_is_refused() {
+        let mut kubernetes_error_backoff = KubernetesErrorBackoff::default();
+        let again = |kubernetes_error_backoff: &mut KubernetesErrorBackoff| {
+            kubernetes_error_backoff.again(Reason::KubernetesError, None)
+        };
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(16)));
+        assert_eq!(
+            kubernetes_error_backoff.again(Reason::KubernetesError, Some(Duration::from_secs(5))),
+            Some(Duration::from_secs(5))
+        );
+        assert_eq!(kubernetes_error_backoff.again(Reason::Deployed, None), None);
+        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
+    }
+
+    #[test]
+    fn pauses_grow_to_an_end() {
+        assert_eq!(pause(1), Duration::from_secs(8));
+        assert_eq!(pause(3), Duration::from_secs(32));
+        assert_eq!(pause(100), LONGEST_PAUSE);
     }
 }

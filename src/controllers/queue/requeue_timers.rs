@@ -1,7 +1,7 @@
 //! Requeue timers: at most one for each resource, on the operator's clock.
 //!
-//! kube's own requeue timer uses the machine's time, which a test cannot control. This module decides nothing; the
-//! `mod.rs` of each kind sets the timers.
+//! kube's own requeue timer uses the machine's time, which a test cannot control. This module decides nothing;
+//! the end of each reconcile sets its timer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl RequeueTimers {
     }
 
     /// Enqueues resources as their timers expire. Never returns.
-    pub async fn ring(&self) {
+    pub async fn enqueue_due(&self) {
         loop {
             let due = self.due();
             for object_ref in due {
@@ -120,7 +120,7 @@ mod tests {
         let requeue_timers = std::sync::Arc::new(RequeueTimers::new(clock.clone(), enqueue));
         let ringing = tokio::spawn({
             let requeue_timers = std::sync::Arc::clone(&requeue_timers);
-            async move { requeue_timers.ring().await }
+            async move { requeue_timers.enqueue_due().await }
         });
         let [early, late, never] = ["early", "late", "never"].map(|name| ObjectRef::deployment("here", name));
         requeue_timers.set(&late, Some(Duration::from_secs(5)));

@@ -1,7 +1,7 @@
 //! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, finds its project,
 //! and retries what the cluster refused.
 //!
-//! Next: `own_writes.rs`, which sends the patches, and the folder of each kind, which decides.
+//! Next: `context/own_writes.rs`, which sends the patches, and the folder of each kind, which decides.
 
 pub mod foreign_leases;
 pub mod panics;
@@ -33,7 +33,7 @@ pub const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(10);
 
 /// What follows a reconcile.
 pub enum Next {
-    /// Nothing: the resource no longer exists, or its deletion no longer waits for this operator.
+    /// Nothing: the resource no longer exists, its deletion no longer waits for this operator, or another install works on it.
     Gone,
     /// Reconcile again after this time, or at the next event. `None`: only at the next event.
     Again(Option<Duration>),
@@ -155,14 +155,14 @@ pub fn conclude(
             context.requeue_timers.set(object_ref, pause);
             Some(Action::await_change())
         }
-        Err(error) => Some(refused(context, object_ref, &error, pause).0),
+        Err(error) => Some(requeue_after_error(context, object_ref, &error, pause).0),
     }
 }
 
 /// Sets the requeue timer after a reconcile that failed with an error of the API server, and returns the action and the
 /// outcome. `pause`: the requeue delay, unless the error is a conflict. The timer is the operator's own, because a
 /// reconcile that kube's timer starts takes no slot of the work queue.
-pub fn refused(
+pub fn requeue_after_error(
     context: &Context,
     object_ref: &ObjectRef,
     error: &kube::Error,

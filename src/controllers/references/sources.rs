@@ -1,7 +1,7 @@
 //! Determines which resources a change of a Secret or ConfigMap enqueues. Pure; nothing of these objects is kept.
 //!
 //! A relist shows only what exists. An object that was deleted while no watch was open is one that a resource refers to
-//! and that the list does not contain. Next: `references.rs` for the references, `manager/watches.rs`, which feeds it.
+//! and that the list does not contain. Next: `references/mod.rs` for the references, `manager/watches.rs`, which feeds it.
 
 use std::collections::BTreeSet;
 

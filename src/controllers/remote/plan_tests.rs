@@ -12,7 +12,7 @@ fn watched(groups: &[(usize, u64)]) -> View {
     for (count, seconds) in groups {
         for _ in 0..*count {
             let pace = PollRate::Settled(Duration::from_mins(5));
-            view.watch(&object_ref(number), &id(number), pace, START, &mut Jitter::new(1));
+            view.poll(&object_ref(number), &id(number), pace, START, &mut Jitter::new(1));
             assert!(view.take(&object_ref(number), &id(number), at(*seconds), START).is_none());
             number += 1;
         }
@@ -68,7 +68,7 @@ fn few_are_read_by_id_and_many_by_list() {
 #[test]
 fn what_changes_is_read_by_id_as_the_rate_allows() {
     let watch =
-        |view: &mut View, number, pace| view.watch(&object_ref(number), &id(number), pace, START, &mut Jitter::new(1));
+        |view: &mut View, number, pace| view.poll(&object_ref(number), &id(number), pace, START, &mut Jitter::new(1));
     let settled = PollRate::Settled(Duration::from_secs(1));
     let add = |view: &mut View, kind, number| match kind {
         "busy" => watch(view, number, PollRate::Busy { since: START }),

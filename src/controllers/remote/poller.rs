@@ -51,8 +51,8 @@ impl Remote {
 
     /// Whether polls enqueue `object_ref`. Another API client is another remote, which polls nothing yet.
     #[must_use]
-    pub fn is_watched(&self, object_ref: &ObjectRef) -> bool {
-        self.change(|state| state.view.is_watched(object_ref))
+    pub fn is_polled(&self, object_ref: &ObjectRef) -> bool {
+        self.change(|state| state.view.is_polled(object_ref))
     }
 
     /// Whether a poll has found something that enqueued `object_ref`, and that no reconcile has taken yet.
@@ -63,15 +63,17 @@ impl Remote {
 
     /// Polls `id` at this rate from now on, until [`Remote::forget`]. Only an observation that differs from the one
     /// before enqueues `object_ref`. Each object has one id: another one replaces it.
-    pub fn watch(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {
+    pub fn poll(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {
         let now = self.clock.now();
-        self.change_for(Some(object_ref), |state| state.view.watch(object_ref, id, pace, now, &mut state.jitter));
+        self.change_for(Some(object_ref), |state| state.view.poll(object_ref, id, pace, now, &mut state.jitter));
     }
 
     /// Polls what is polled for `object_ref` only once in each interval, until the next [`Remote::watch`].
-    pub fn calm(&self, object_ref: &ObjectRef, interval: Duration) {
+    pub fn poll_at_interval(&self, object_ref: &ObjectRef, interval: Duration) {
         let now = self.clock.now();
-        self.change_for(Some(object_ref), |state| state.view.calm(object_ref, interval, now, &mut state.jitter));
+        self.change_for(Some(object_ref), |state| {
+            state.view.poll_at_interval(object_ref, interval, now, &mut state.jitter);
+        });
     }
 
     /// An observation of `id` between these times from now enqueues `object_ref` even if it does not differ.

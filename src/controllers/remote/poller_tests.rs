@@ -26,7 +26,7 @@ fn request_reads(bench: &Bench, numbers: impl IntoIterator<Item = usize>) {
 fn take(bench: &Bench, numbers: impl IntoIterator<Item = usize>, pace: PollRate) {
     for number in numbers {
         assert!(bench.remote.polled_record(&object_ref(number), &id(number), START).is_some(), "{number} was read");
-        bench.remote.watch(&object_ref(number), &id(number), pace);
+        bench.remote.poll(&object_ref(number), &id(number), pace);
     }
 }
 
@@ -327,9 +327,9 @@ async fn the_resting_poller_is_notified_only_of_what_is_due_earlier() {
     let bench = Bench::new(10, 16);
     let notified = || bench.remote.notify.notified().now_or_never().is_some();
     assert_eq!(bench.settle().await, at(600));
-    bench.remote.watch(&object_ref(1), &id(1), PollRate::Settled(Duration::from_hours(2)));
+    bench.remote.poll(&object_ref(1), &id(1), PollRate::Settled(Duration::from_hours(2)));
     assert!(!notified(), "not due before its next round");
-    bench.remote.watch(&object_ref(1), &id(1), SETTLED);
+    bench.remote.poll(&object_ref(1), &id(1), SETTLED);
     assert!(notified());
     assert!(bench.settle().await <= at(330));
     request_reads(&bench, [2, 3]);

@@ -35,7 +35,7 @@ async fn a_registry_that_hangs_delays_no_poll() {
     for number in 0..20 {
         assert_eq!(take(&bench, number), None);
     }
-    bench.remote.watch(&object_ref(0), &id(0), PollRate::Busy { since: START });
+    bench.remote.poll(&object_ref(0), &id(0), PollRate::Busy { since: START });
     bench.service.calls();
     let tasks = tokio::spawn(Arc::clone(&bench.remote).run());
     let mut calls = Vec::new();

@@ -191,9 +191,9 @@ async fn releasing_the_last_claim_ends_the_poller_and_enqueues_every_object() {
     bench.claim(&neighbour, "secret", 10);
     until(|| remote.has_answered()).await;
     bench.quiet();
-    remote.watch(&object_ref(1), &id(1), PollRate::Settled(Duration::from_mins(5)));
+    remote.poll(&object_ref(1), &id(1), PollRate::Settled(Duration::from_mins(5)));
     let far = ObjectRef::deployment("elsewhere", "tax");
-    remote.watch(&far, &id(2), PollRate::Settled(Duration::from_mins(5)));
+    remote.poll(&far, &id(2), PollRate::Settled(Duration::from_mins(5)));
 
     bench.remotes.release(&project("one"));
     assert_eq!(bench.next().await, object_ref(1), "of this namespace");
@@ -230,7 +230,7 @@ async fn releasing_a_shared_project_enqueues_the_objects_of_every_namespace() {
     until(|| remote.has_answered()).await;
     bench.quiet();
     let far = ObjectRef::deployment("elsewhere", "tax");
-    remote.watch(&far, &id(2), PollRate::Settled(Duration::from_mins(5)));
+    remote.poll(&far, &id(2), PollRate::Settled(Duration::from_mins(5)));
     bench.remotes.release(&shared);
     assert_eq!(bench.next().await, far, "its project may have other credentials now");
 }

@@ -80,17 +80,17 @@ pub(super) struct RemoteState {
 
 /// The part of the state whose changes enqueue the claiming projects.
 #[derive(PartialEq, Eq)]
-struct Face {
+struct ReportedHealth {
     health: mem::Discriminant<Health>,
     outage: Option<OutageKind>,
     answered: bool,
 }
 
 impl RemoteState {
-    fn face(&self) -> Face {
+    fn reported_health(&self) -> ReportedHealth {
         let health = self.circuit_breaker.health();
         let outage = if let Health::Failing(outage) = &health { Some(outage.kind) } else { None };
-        Face { health: mem::discriminant(&health), outage, answered: self.counted.is_some() }
+        ReportedHealth { health: mem::discriminant(&health), outage, answered: self.counted.is_some() }
     }
 
     /// Whether the remote is reported as not usable.
@@ -341,14 +341,14 @@ impl Remote {
         change: impl FnOnce(&mut RemoteState) -> T,
     ) -> T {
         let mut state = self.state.lock();
-        let before = state.face();
+        let before = state.reported_health();
         let result = change(&mut state);
         let now = self.clock.now();
         if state.circuit_breaker.position(now) == BreakerState::Closed {
             let reserved = state.concurrency_limiter.admit_next(now);
             state.enqueue.extend(reserved);
         }
-        let after = state.face();
+        let after = state.reported_health();
         if after != before {
             let turned = (after.health, after.outage) != (before.health, before.outage);
             if turned {

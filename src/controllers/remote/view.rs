@@ -184,7 +184,7 @@ impl View {
     }
 
     /// Whether the object is polled.
-    pub(super) fn is_watched(&self, object_ref: &ObjectRef) -> bool {
+    pub(super) fn is_polled(&self, object_ref: &ObjectRef) -> bool {
         self.entries.get(object_ref).is_some_and(|entry| entry.pace.is_some())
     }
 
@@ -194,7 +194,7 @@ impl View {
     }
 
     /// Polls `id` at this rate from now on.
-    pub(super) fn watch(
+    pub(super) fn poll(
         &mut self,
         object_ref: &ObjectRef,
         id: &str,
@@ -206,7 +206,13 @@ impl View {
     }
 
     /// Polls once in each interval from now on, if anything is polled for the object.
-    pub(super) fn calm(&mut self, object_ref: &ObjectRef, interval: Duration, now: Timestamp, jitter: &mut Jitter) {
+    pub(super) fn poll_at_interval(
+        &mut self,
+        object_ref: &ObjectRef,
+        interval: Duration,
+        now: Timestamp,
+        jitter: &mut Jitter,
+    ) {
         if let Some(entry) = self.entries.get_mut(object_ref) {
             entry.set_pace(PollRate::Settled(interval), now, jitter);
         }

@@ -21,7 +21,7 @@ struct Watching {
 impl Watching {
     fn new() -> Self {
         let (mut view, mut jitter) = (View::default(), Jitter::new(1));
-        view.watch(&object_ref(1), &id(1), SETTLED, START, &mut jitter);
+        view.poll(&object_ref(1), &id(1), SETTLED, START, &mut jitter);
         Self { view, jitter }
     }
 
@@ -148,8 +148,8 @@ fn a_backoff_stays_for_another_rate_and_a_report() {
     let due = watching.due();
     assert!(due > at(30), "{due}");
     let Watching { view, jitter } = &mut watching;
-    view.watch(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, jitter);
-    view.calm(&object_ref(1), Duration::from_mins(1), START, jitter);
+    view.poll(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, jitter);
+    view.poll_at_interval(&object_ref(1), Duration::from_mins(1), START, jitter);
     view.report_between(&object_ref(1), &id(1), (SECOND, SECOND), START, jitter);
     assert_eq!(watching.due(), due);
 }
@@ -159,16 +159,16 @@ fn what_is_calm_is_polled_at_its_interval_until_it_is_watched_again() {
     let mut watching = Watching::new();
     let Watching { view, jitter } = &mut watching;
     let busy = PollRate::Busy { since: START };
-    view.watch(&object_ref(1), &id(1), busy, START, jitter);
-    view.calm(&object_ref(1), Duration::from_mins(5), START, jitter);
-    view.calm(&object_ref(2), Duration::from_mins(5), START, jitter);
+    view.poll(&object_ref(1), &id(1), busy, START, jitter);
+    view.poll_at_interval(&object_ref(1), Duration::from_mins(5), START, jitter);
+    view.poll_at_interval(&object_ref(2), Duration::from_mins(5), START, jitter);
     assert_eq!(view.due(&object_ref(2)), None, "what is not polled stays so");
     assert!(watching.due() >= at(300), "{}", watching.due());
     assert_eq!(watching.take(8, 8), None);
     assert_eq!(watching.due(), at(8), "a reconcile is served at once");
     assert!(watching.observe(&saw(1, 8)));
     assert!(watching.due() >= at(308), "{}", watching.due());
-    watching.view.watch(&object_ref(1), &id(1), busy, at(8), &mut watching.jitter);
+    watching.view.poll(&object_ref(1), &id(1), busy, at(8), &mut watching.jitter);
     assert_eq!(watching.due(), at(11));
 }
 
@@ -215,7 +215,7 @@ fn a_waiting_object_gets_the_error_of_a_read_that_keeps_failing_once_and_never_a
 #[test]
 fn a_read_that_was_held_back_is_repeated_when_that_is_over_and_delays_nothing_after_it() {
     let mut watching = Watching::new();
-    watching.view.watch(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, &mut watching.jitter);
+    watching.view.poll(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, &mut watching.jitter);
     for _ in 0..5 {
         let held_back = error(Failure::HeldBack, Some(Duration::from_secs(2)));
         let enqueued =
@@ -231,10 +231,10 @@ fn settled_deployments_are_polled_after_the_interval_and_up_to_a_tenth_later() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
     let (mut polls, mut reports) = (BTreeSet::new(), BTreeSet::new());
     for number in 0..200 {
-        view.watch(&object_ref(number), &id(number), SETTLED, START, &mut jitter);
+        view.poll(&object_ref(number), &id(number), SETTLED, START, &mut jitter);
         let due = view.due(&object_ref(number)).expect("the object is polled");
         assert!((at(300)..=at(330)).contains(&due), "{due}");
-        view.watch(&object_ref(number), &id(number), SETTLED, at(200), &mut jitter);
+        view.poll(&object_ref(number), &id(number), SETTLED, at(200), &mut jitter);
         assert_eq!(view.due(&object_ref(number)), Some(due), "the same rate again changes nothing");
         polls.insert(due);
         view.report_between(&object_ref(number), &id(number), (SECOND, Duration::from_mins(1)), START, &mut jitter);
@@ -253,7 +253,7 @@ fn busy_deployments_are_polled_less_often_as_they_age() {
         assert_eq!(PollRate::Busy { since: START }.period(at(age)).as_secs(), seconds, "{age}");
     }
     let mut watching = Watching::new();
-    watching.view.watch(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, &mut watching.jitter);
+    watching.view.poll(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, &mut watching.jitter);
     assert_eq!(watching.due(), at(3));
 }
 
@@ -261,7 +261,7 @@ fn busy_deployments_are_polled_less_often_as_they_age() {
 fn an_observation_reaches_all_objects_of_its_id_and_no_others() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
     for (number, watched) in [(1, 1), (2, 1), (3, 3)] {
-        view.watch(&object_ref(number), &id(watched), SETTLED, START, &mut jitter);
+        view.poll(&object_ref(number), &id(watched), SETTLED, START, &mut jitter);
     }
     let page = [Arc::new(deployment(&id(1), 1)), Arc::new(deployment(&id(9), 1))];
     let mut enqueued = view.observe_page(&page, at(1), at(1), &mut jitter);

@@ -2,8 +2,6 @@
 //!
 //! Decided by the error code first, then by the HTTP status (contract section 8); never by a text.
 
-use std::time::Duration;
-
 use connect_api::error::Failure;
 use connect_api::scopes::{self, Right};
 use connect_api::{ApiError, ErrorCode, Reaction};
@@ -12,12 +10,6 @@ use super::conditions::ConditionUpdate;
 use super::outage::{Outage, OutageKind};
 use super::reason::{ConditionState, Reason};
 use crate::controllers::object_ref::ObjectRef;
-
-/// First pause of one resource after a call of its own failed; doubles. An attempt is a read, a write, and the call
-/// that finds out whether the service works again: with 8 s there are at most 6 calls in any 10 s.
-const FIRST_PAUSE: Duration = Duration::from_secs(8);
-/// Longest such pause.
-const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 /// Returns the condition for a failed call. `project`: key of the remote project, for the names of scopes.
 #[must_use]
@@ -186,12 +178,6 @@ pub fn of_project(project: &ObjectRef, condition: &ConditionUpdate) -> Condition
             format!("The ConnectProject cannot be used: {}", condition.message),
         ),
     }
-}
-
-/// Returns the pause before the next call of a resource after this many failures in a row.
-#[must_use]
-pub fn pause(failures: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -380,12 +366,5 @@ mod tests {
             "{}",
             condition.message
         );
-    }
-
-    #[test]
-    fn pauses_grow_to_an_end() {
-        assert_eq!(pause(1), Duration::from_secs(8));
-        assert_eq!(pause(3), Duration::from_secs(32));
-        assert_eq!(pause(100), LONGEST_PAUSE);
     }
 }

@@ -1,13 +1,10 @@
 //! What a refused request to the API server means for a resource: a condition that users can read.
 //!
-//! Pure. A refused write of the status itself is an Event (`unwritten.rs`), because no user could read it in the status.
-
-use std::time::Duration;
+//! A refused write of the status itself is an Event (`reconcile/unwritten.rs`), because no user could read it in the status.
 
 use kube::core::Status;
 
 use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
-use super::problem;
 use super::reason::Reason;
 
 /// A request that the caller does not know.
@@ -76,29 +73,6 @@ pub fn cannot_be_seen(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if matches!(status.code, 403 | 404))
 }
 
-/// Reconciles of one resource in a row in which the API server refused a request.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KubernetesErrorBackoff(u32);
-
-impl KubernetesErrorBackoff {
-    /// Returns the requeue delay of a reconcile that ended with `reason` and would be requeued after `again` otherwise.
-    /// A backoff is needed because no event arrives when a right is granted or a policy changes.
-    pub fn again(&mut self, reason: Reason, again: Option<Duration>) -> Option<Duration> {
-        if reason != Reason::KubernetesError {
-            self.0 = 0;
-            return again;
-        }
-        self.0 = self.0.saturating_add(1);
-        Some(self.pause().min(again.unwrap_or(Duration::MAX)))
-    }
-
-    /// Returns the requeue delay after so many of them.
-    #[must_use]
-    pub fn pause(&self) -> Duration {
-        problem::pause(self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,21 +120,5 @@ mod tests {
         ] {
             assert_eq!(cannot_be_seen(&error), hidden, "{error:?}");
         }
-    }
-
-    #[test]
-    fn pauses_grow_until_nothing_is_refused() {
-        let mut kubernetes_error_backoff = KubernetesErrorBackoff::default();
-        let again = |kubernetes_error_backoff: &mut KubernetesErrorBackoff| {
-            kubernetes_error_backoff.again(Reason::KubernetesError, None)
-        };
-        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
-        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(16)));
-        assert_eq!(
-            kubernetes_error_backoff.again(Reason::KubernetesError, Some(Duration::from_secs(5))),
-            Some(Duration::from_secs(5))
-        );
-        assert_eq!(kubernetes_error_backoff.again(Reason::Deployed, None), None);
-        assert_eq!(again(&mut kubernetes_error_backoff), Some(Duration::from_secs(8)));
     }
 }

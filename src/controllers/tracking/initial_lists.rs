@@ -57,7 +57,7 @@ fn write_list(formatter: &mut fmt::Formatter<'_>, kind: &str, namespace: Option<
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Is {
+enum ListState {
     Awaited,
     Refused,
     There,
@@ -65,42 +65,42 @@ enum Is {
 
 /// The state of each initial list.
 #[derive(Debug, Default)]
-pub struct Lists(BTreeMap<List, Is>);
+pub struct Lists(BTreeMap<List, ListState>);
 
 impl Lists {
     /// Creates a state in which these lists are pending.
     #[must_use]
     pub fn awaiting(lists: impl IntoIterator<Item = List>) -> Self {
-        Self(lists.into_iter().map(|list| (list, Is::Awaited)).collect())
+        Self(lists.into_iter().map(|list| (list, ListState::Awaited)).collect())
     }
 
     /// Records that a list is complete. Returns whether it was not complete before.
     pub fn there(&mut self, list: &List) -> bool {
-        self.0.insert(list.clone(), Is::There) != Some(Is::There)
+        self.0.insert(list.clone(), ListState::There) != Some(ListState::There)
     }
 
     /// Records that the API server refuses a list. Returns whether it was pending before; a list that was complete once
     /// stays complete, because its objects are still known.
     pub fn refused(&mut self, list: &List) -> bool {
-        let awaited = self.0.get_mut(list).filter(|is| **is == Is::Awaited);
-        awaited.map(|is| *is = Is::Refused).is_some()
+        let awaited = self.0.get_mut(list).filter(|state| **state == ListState::Awaited);
+        awaited.map(|state| *state = ListState::Refused).is_some()
     }
 
     /// Returns the number of complete lists, and of all lists.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
-        (self.0.values().filter(|is| **is == Is::There).count(), self.0.len())
+        (self.0.values().filter(|state| **state == ListState::There).count(), self.0.len())
     }
 
     /// Returns whether a list is pending, so that it may complete without user action.
     #[must_use]
     pub fn are_awaited(&self) -> bool {
-        self.0.values().any(|is| *is == Is::Awaited)
+        self.0.values().any(|state| *state == ListState::Awaited)
     }
 
     /// Returns the refused lists, in order.
     pub fn refused_lists(&self) -> impl Iterator<Item = &List> {
-        self.0.iter().filter(|(_, is)| **is == Is::Refused).map(|(list, _)| list)
+        self.0.iter().filter(|(_, state)| **state == ListState::Refused).map(|(list, _)| list)
     }
 
     /// Returns whether the list that contains a resource is complete.
@@ -108,7 +108,7 @@ impl Lists {
     pub fn is_listed(&self, object_ref: &ObjectRef) -> bool {
         let kind = object_ref.object().kind;
         let is = |namespace| self.0.get(&List { kind, namespace });
-        [None, Some(object_ref.namespace.clone())].into_iter().find_map(is) == Some(&Is::There)
+        [None, Some(object_ref.namespace.clone())].into_iter().find_map(is) == Some(&ListState::There)
     }
 
     /// Returns whether the list that contains a resource is refused, so that the resource is not reconciled.

@@ -101,7 +101,7 @@ async fn a_change_that_no_event_enqueued_is_found_within_minutes_and_nothing_els
     // One object was reconciled since, the other one does not exist any more.
     note(&context.given, Kind::Deployment, &named("edited", 2));
     note(&context.given, Kind::Deployment, &named("never-ran", 1));
-    event_handlers::gone(&context, &never_ran);
+    event_handlers::forget(&context, &never_ran);
     writer.apply_watcher_event(&Event::Delete(named("never-ran", 1)));
     for _ in 0..100 {
         clock.step(INTERVAL);

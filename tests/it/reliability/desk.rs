@@ -29,11 +29,11 @@ use connect_operator::controllers::connector_deployment::status_conversion::stor
 use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::driver::PersistedOperation;
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::controllers::queue::backoff;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{
     ConnectFactory, Connection, NotAdmitted, Outage, Purpose, Remote, Remotes, Settings,
 };
-use connect_operator::controllers::reporting::problem;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
@@ -355,7 +355,7 @@ impl Desk {
             (Response::Accepted(_), ..) => Duration::from_secs(3),
             _ if outcome.key_taken || refused => INTERVAL,
             (_, Some(pause), _) => between(self.clock.now(), pause.until),
-            (_, None, Some(error)) => problem::pause(1).max(error.retry_after.unwrap_or_default()),
+            (_, None, Some(error)) => backoff::pause(1).max(error.retry_after.unwrap_or_default()),
             (_, None, None) => Duration::from_secs(5),
         }
     }

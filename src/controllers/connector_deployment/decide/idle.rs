@@ -7,8 +7,9 @@ use clock::between;
 use super::super::persisted::{
     Applied, Observation, ObservedDeployment, OperationType, PersistedState, Phase, Sources,
 };
+use super::creating::create;
+use super::debounce::gather;
 use super::input::serve;
-use super::starting::{create, gather};
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, TOO_LONG};
 use super::{recreating, retained};
 use crate::controllers::driver::operations::{Gone, left, pace};

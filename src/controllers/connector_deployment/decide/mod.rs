@@ -7,13 +7,14 @@
 //! (`EXPLORE=full cargo test --release --lib explore`).
 
 mod answer;
+mod creating;
+mod debounce;
 mod deleting;
 mod idle;
 mod input;
 mod operation;
 mod recreating;
 mod retained;
-mod starting;
 mod taking_down;
 #[cfg(test)]
 mod tests;

@@ -9,15 +9,15 @@ use super::super::persisted::{
     Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState,
 };
 use super::taking_down::{self, Purpose};
-use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, starting};
+use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, creating, debounce};
 use crate::controllers::driver::operations::{Gone, left, pace};
 
 /// Begins to remove values that the deployment has and that are no longer desired.
 pub(super) fn begin(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
-    if let Some(other) = starting::other_version(input) {
+    if let Some(other) = creating::other_version(input) {
         return input.no_op(other, None);
     }
-    if let Some(waits) = starting::gather(input, wanted) {
+    if let Some(waits) = debounce::gather(input, wanted) {
         return waits;
     }
     taking_down::send(input, input.persisted.clone(), &observed.id, &purpose(input, wanted))
@@ -32,10 +32,10 @@ pub(super) fn decide(input: &Input<'_>, operation: &Operation) -> Decision {
         Observation::Present(observed) if !input.intent.recreate => withdrawn(input, observed, operation),
         Observation::Present(observed) => taking_down::present(input, &observed.id, observed, &purpose(input, wanted)),
         // One 404 is enough after the service accepted a DELETE.
-        Observation::Absent { .. } if operation.state == OperationState::Accepted => starting::create(input),
+        Observation::Absent { .. } if operation.state == OperationState::Accepted => creating::create(input),
         Observation::Absent { .. } => match input.gone(LAG + LIMIT) {
             Gone::NotYet { since } => input.missing(since),
-            Gone::Proven => starting::create(input),
+            Gone::Proven => creating::create(input),
         },
     }
 }

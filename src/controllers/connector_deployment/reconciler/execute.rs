@@ -138,7 +138,7 @@ impl Deployment<'_> {
         let Some(id) = &decision.persisted.id else { return Some(decision.again.unwrap_or(interval)) };
         let busy = inputs.record().is_some_and(|record| observe::phase(&record.status).is_busy());
         if !busy {
-            remote.watch(self.object_ref, id, PollRate::Settled(interval));
+            remote.poll(self.object_ref, id, PollRate::Settled(interval));
             // A decision that waits for a time needs a reconcile then; the poller enqueues the resource for everything
             // else.
             return decision.again;
@@ -146,7 +146,7 @@ impl Deployment<'_> {
         let now = self.context.clock.now();
         let since = decision.persisted.operation.as_ref().map(|operation| operation.started_at);
         let since = since.or(decision.transient.busy_since).unwrap_or(now);
-        remote.watch(self.object_ref, id, PollRate::Busy { since });
+        remote.poll(self.object_ref, id, PollRate::Busy { since });
         // As long as the deployment stays busy, only time changes its condition (rule 18).
         let left = between(now, later(since, decide::TOO_LONG));
         (!left.is_zero()).then_some(left)
@@ -206,7 +206,7 @@ impl Deployment<'_> {
             let busy = matches!(&done.response, Response::Accepted(accepted) if accepted.phase.is_busy());
             let pace = if busy { PollRate::Busy { since: now } } else { PollRate::Settled(interval) };
             if let Some(id) = &applied.persisted.id {
-                remote.watch(self.object_ref, id, pace);
+                remote.poll(self.object_ref, id, pace);
             }
             return if busy { decide::TOO_LONG } else { UNCHANGED_AGAIN };
         }

@@ -60,7 +60,7 @@ impl Deployment<'_> {
         let interval = spec.effective_interval();
         let oldest = earlier(self.context.clock.now(), 2 * interval);
         // Rule 11: a reconcile request also reads the registry.
-        let asked = self.cache.asked.as_ref().map(|(_, since)| *since);
+        let asked = self.cache.reconcile_request.as_ref().map(|(_, since)| *since);
         let newer_than = [self.doubted(), asked].into_iter().flatten().fold(oldest, Timestamp::max);
         let deployable = target.staged.as_ref().and_then(|staged| staged.as_ref().ok()).copied();
         let mut registry_entry = remote.registry_entry(self.object_ref, &target.name, interval, newer_than)?;
@@ -215,7 +215,7 @@ impl Deployment<'_> {
         let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval());
         if let Some(id) = &persisted.id {
             let pace = PollRate::Settled(self.object.spec.effective_interval());
-            remote.watch(self.object_ref, id, pace);
+            remote.poll(self.object_ref, id, pace);
         }
         Ok(Next::Again(Some(again)))
     }

@@ -38,7 +38,7 @@ impl Deployment<'_> {
         let known = self.cache.own.verified_since.filter(|(version, _)| *version == record.version);
         let (_, settled) = *self.cache.own.verified_since.insert(known.unwrap_or((record.version, read.at)));
         // Rule 11: a reconcile request also applies to this.
-        let newer_than = self.cache.asked.as_ref().map_or(settled, |(_, asked)| settled.max(*asked));
+        let newer_than = self.cache.reconcile_request.as_ref().map_or(settled, |(_, asked)| settled.max(*asked));
         let condition = match self.lookup(remote, verify).await? {
             Err(condition) => {
                 remote.forget_lookup(self.object_ref);

@@ -2,7 +2,7 @@
 //!
 //! It does not influence reconciles. A reconcile counts as hung when its future was not polled for [`LONGEST_SILENCE`]:
 //! everything that it waits for, an answer or a time limit, ends long before that. The total duration of a reconcile is
-//! no criterion, because a slow remote or API server may delay each of its calls. Next: `manager.rs`, which reports
+//! no criterion, because a slow remote or API server may delay each of its calls. Next: `manager/`, which reports
 //! events, and `cli/run/health.rs`, which serves the probes.
 
 mod lists;

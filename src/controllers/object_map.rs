@@ -6,7 +6,7 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::mutex::Mutex;
 
 /// What is kept of each object. Whoever keeps something forgets it when the object is gone
-/// ([`events::gone`](crate::controllers::manager::event_handlers::forget)).
+/// ([`forget`](crate::controllers::manager::event_handlers::forget)).
 #[derive(Debug)]
 pub struct ObjectMap<T>(Mutex<BTreeMap<ObjectRef, T>>);
 

@@ -1,7 +1,7 @@
 //! The metrics of a process: one registry, passed down like the clock; nothing else registers metrics.
 //!
-//! Records values, and knows neither resources nor remotes: `controllers/tracking/tracker/mod.rs` and `controllers/tracking/inventory.rs` report
-//! values, and HTTP clients report through [`Observer`]. Next: [`families`] for the table of all families, [`labels`]
+//! Records values, and knows neither resources nor remotes: `controllers/tracking/` and HTTP clients report values, these
+//! through [`Observer`]. Next: [`families`] for the table of all families, [`labels`]
 //! for the values of their labels; `cli/run/listen.rs` serves them.
 
 pub mod families;

@@ -17,6 +17,8 @@ pub(crate) struct Source {
     pub(crate) file: PathBuf,
     /// Its tokens: identifiers, literals, brackets and signs; `::` is one.
     pub(crate) words: Vec<String>,
+    /// The tokens of its attributes.
+    pub(crate) attributes: Vec<String>,
 }
 
 impl Source {
@@ -98,17 +100,18 @@ fn of_crate(name: &str, root: &Path) -> Vec<Source> {
     let Reader { found, only_for_tests } = reader;
     let of_tests =
         |path: &Path| only_for_tests.iter().any(|test| path == test || path.starts_with(test.with_extension("")));
-    let found = found.into_iter().filter(|(path, _)| !of_tests(path));
+    let found = found.into_iter().filter(|(path, ..)| !of_tests(path));
     found
-        .map(|(file, words)| {
+        .map(|(file, words, attributes)| {
             let path = format!("{name}{}", file.strip_prefix(root).unwrap().to_str().unwrap());
-            Source { path, crate_name: name.to_owned(), file, words }
+            Source { path, crate_name: name.to_owned(), file, words, attributes }
         })
         .collect()
 }
 
 struct Reader {
-    found: Vec<(PathBuf, Vec<String>)>,
+    /// Files, with their tokens and those of their attributes.
+    found: Vec<(PathBuf, Vec<String>, Vec<String>)>,
     /// Files whose `mod` line is under `#[cfg(test)]`.
     only_for_tests: BTreeSet<PathBuf>,
 }
@@ -121,15 +124,15 @@ impl Reader {
                 self.folder(&path);
             } else if path.extension().is_some_and(|end| end == "rs") {
                 let all = words(&std::fs::read_to_string(&path).unwrap());
-                let program = self.without_tests(&path, &all);
-                self.found.push((path, program));
+                let (program, attributes) = self.without_tests(&path, &all);
+                self.found.push((path, program, attributes));
             }
         }
     }
 
-    /// Returns the tokens that are not under `#[cfg(test)]`, without attributes.
-    fn without_tests(&mut self, file: &Path, mut rest: &[String]) -> Vec<String> {
-        let mut kept = Vec::new();
+    /// Returns the tokens that are not under `#[cfg(test)]`, and apart from them those of attributes.
+    fn without_tests(&mut self, file: &Path, mut rest: &[String]) -> (Vec<String>, Vec<String>) {
+        let (mut kept, mut attributes) = (Vec::new(), Vec::new());
         while let Some((word, after)) = rest.split_first() {
             rest = after;
             if word != "#" {
@@ -149,9 +152,11 @@ impl Reader {
                 let skipped = item(rest);
                 self.note(file, skipped, path);
                 rest = &rest[skipped.len()..];
+            } else {
+                attributes.extend_from_slice(attribute);
             }
         }
-        kept
+        (kept, attributes)
     }
 
     /// Records which file a `mod name;` declares.

@@ -3,7 +3,7 @@
 //! A real server (HTTP, OAuth tokens, errors) in front of a pure state machine, [`world::World`]. It implements the
 //! contract. A [`Variant`] chooses what the contract leaves open; [`Fault`]s make calls fail. The caller binds the
 //! listener and owns the clock: a stepped clock advances only when it is stepped. The server does not depend on the
-//! controllers. Next: `world.rs` for the state, `http.rs` for requests, `catalogue.yaml` for what can be deployed,
+//! controllers. Next: `world.rs` for the state machine, `http.rs` for requests, `catalogue.yaml` for what can be deployed,
 //! `openapi.yaml` for the answers.
 
 mod action_route;

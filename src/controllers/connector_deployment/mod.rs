@@ -1,4 +1,5 @@
-//! Controller of `ConnectorDeployment`: what the shared [`driver`](crate::controllers::driver) does not know about deployments.
+//! Controller of `ConnectorDeployment`: what the shared [`driver`](crate::controllers::driver) does not know about
+//! deployments.
 //!
 //! `observe` reads the remote and Secrets, `act` changes the remote, `logs` reads the log of a deployment that failed,
 //! `outputs` writes a ConfigMap; `reconciler/` connects them to the driver; all others are pure. `decide/` is the operation

@@ -1,4 +1,5 @@
-//! Controller of `ConnectorStaged`: what the shared [`driver`](crate::controllers::driver) does not know about staged connectors.
+//! Controller of `ConnectorStaged`: what the shared [`driver`](crate::controllers::driver) does not know about staged
+//! connectors.
 //!
 //! Its decision table is simpler than that of a deployment: everything that is sent can be read back, and every change
 //! names the version to which it applies. A tag takes three steps, update, preview and publish; each begins after the

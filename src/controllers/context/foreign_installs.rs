@@ -1,8 +1,8 @@
 //! Objects of other installs: an object that another live install has claimed (`status.controller`) is not reconciled,
 //! which is reported once.
 //!
-//! `leader/other_installs.rs` decides whether another install is alive and selects an object; `reconcile/foreign_leases.rs` reads its
-//! Lease, one read for all objects that are left to it.
+//! `leader/other_installs.rs` decides whether another install is alive and selects an object;
+//! `reconcile/foreign_leases.rs` reads its Lease, one read for all objects that are left to it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

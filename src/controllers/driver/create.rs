@@ -66,8 +66,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         remote: RemoteIdentity,
         operation: K::Operation,
     ) -> Result<(), kube::Error> {
-        let uid = self.object.uid().unwrap_or_default();
-        let pending = PendingCreate { uid, controller: self.context.foreign_installs.mine(), remote, operation };
+        let controller = self.context.foreign_installs.mine();
+        let pending = PendingCreate::new(self.object.meta(), controller, remote, operation);
         let text = pending.written(&self.context.digest_key).map_err(kube::Error::SerdeError)?;
         let finalizers = with_finalizer(&*self.object);
         let metadata = json!({ "finalizers": finalizers, "annotations": { names::PENDING_CREATE: text } });
@@ -151,15 +151,14 @@ impl<K: RemoteKind> Reconciler<'_, K> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
     use super::*;
 
     fn pending(uid: &str) -> PendingCreate<String> {
-        PendingCreate {
-            uid: uid.into(),
-            controller: None,
-            remote: RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() },
-            operation: "Create".into(),
-        }
+        let meta = ObjectMeta { uid: Some(uid.to_owned()), ..ObjectMeta::default() };
+        let remote = RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() };
+        PendingCreate::new(&meta, None, remote, "Create".into())
     }
 
     #[test]

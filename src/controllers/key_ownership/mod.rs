@@ -17,6 +17,7 @@ pub use self::claim::{Claim, prior_claim, prior_claim_unseen};
 use self::entry::{Entry, Named};
 use self::index::Index;
 use crate::controllers::kinds::managed_kind::{self, ManagedKind};
+use crate::controllers::kinds::remote_object::{ClaimRequest, RemoteObject};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
@@ -82,21 +83,19 @@ impl KeyOwnership {
             self.unreadable(&managed_kind::object_ref(object));
         } else if let Some((spec, _)) = object.as_project() {
             self.saw_project(&managed_kind::object_ref(object), &spec.identity());
-        } else {
-            self.put(object, true);
+        } else if let Some(request) = object.claim() {
+            self.put(object, request, true);
         }
     }
 
     /// Records the copy of a resource that a reconcile has or has written. It does not bring back what a watch showed
     /// as deleted.
-    pub fn wrote<K: ManagedKind>(&self, object: &K) {
-        self.put(object, false);
+    pub fn wrote<K: ManagedKind + RemoteObject>(&self, object: &K) {
+        self.put(object, object.claim_request(), false);
     }
 
-    fn put<K: ManagedKind>(&self, object: &K, appears: bool) {
-        if let Some(request) = object.claim() {
-            self.change(|index| index.put(&Entry::of(object, request, self.signatures.as_ref()), appears));
-        }
+    fn put<K: ManagedKind>(&self, object: &K, request: ClaimRequest, appears: bool) {
+        self.change(|index| index.put(&Entry::of(object, request, self.signatures.as_ref()), appears));
     }
 
     /// Records the remote that a project names. The resources of the project claim nothing yet, because any user can write the
@@ -206,7 +205,7 @@ impl KeyOwnership {
     /// Returns the claim status of a resource at the start of its reconcile, and withdraws what an earlier reconcile
     /// announced with [`KeyOwnership::begin`] and did not write.
     #[must_use]
-    pub fn claim_status<K: ManagedKind>(&self, object: &K) -> ClaimStatus {
+    pub fn claim_status<K: ManagedKind + RemoteObject>(&self, object: &K) -> ClaimStatus {
         let object_ref = managed_kind::object_ref(object);
         self.wrote(object);
         self.change(|index| index.announce(&object_ref, false));
@@ -225,7 +224,12 @@ impl KeyOwnership {
     /// [`ClaimStatus::Owner`], no other resource gets this result until the following write is recorded or the next
     /// reconcile begins: the check and the announcement are atomic.
     #[must_use]
-    pub fn begin<K: ManagedKind>(&self, object: &K, place: &RemoteKey, what: ClaimReason) -> ClaimStatus {
+    pub fn begin<K: ManagedKind + RemoteObject>(
+        &self,
+        object: &K,
+        place: &RemoteKey,
+        what: ClaimReason,
+    ) -> ClaimStatus {
         let object_ref = managed_kind::object_ref(object);
         let mut claim_status = ClaimStatus::Unknown;
         self.change(|index| {

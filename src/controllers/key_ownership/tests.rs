@@ -1,10 +1,13 @@
 //! Who owns a key, over orders of events: resources that appear together, late, again, or move.
 
+use kube::api::ObjectMeta;
+use kube::core::error_boundary::InvalidObject;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::*;
-use crate::crd::{ClusterConnectProject, ConnectProject, ConnectorDeployment};
+use crate::controllers::objects::guarded::Guarded;
+use crate::crd::{ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
 mod admission;
@@ -122,6 +125,20 @@ impl World {
         Self { keys: KeyOwnership::new(lists, enqueue, Some(signatures())), enqueued }
     }
 
+    /// A watch shows an object that cannot be deserialized.
+    fn saw_unreadable(&self, object_ref: &ObjectRef) {
+        let metadata = ObjectMeta {
+            namespace: Some(object_ref.namespace.clone()),
+            name: Some(object_ref.name.clone()),
+            ..ObjectMeta::default()
+        };
+        let invalid = InvalidObject { error: "no such field".to_owned(), metadata };
+        match object_ref.kind {
+            Kind::Staged => self.keys.saw(&Guarded::<ConnectorStaged>(Err(invalid))),
+            _ => self.keys.saw(&Guarded::<ConnectorDeployment>(Err(invalid))),
+        }
+    }
+
     /// Names of the resources enqueued since the last time.
     fn enqueued(&mut self) -> Vec<String> {
         let mut enqueued = BTreeSet::new();
@@ -236,7 +253,7 @@ fn rule_4_nothing_is_taken_over_while_a_resource_is_not_understood_that_may_own_
         if recorded {
             world.keys.saw(&resource("one", 2, &other));
         }
-        world.keys.unreadable(&unreadable);
+        world.saw_unreadable(&unreadable);
         let begin = || world.keys.begin(&one, &place(), ClaimReason::TakeOver("1"));
         if recorded || of_kind == Kind::Staged {
             assert_eq!(begin(), ClaimStatus::Owner, "{case}");
@@ -245,7 +262,7 @@ fn rule_4_nothing_is_taken_over_while_a_resource_is_not_understood_that_may_own_
         assert_eq!(begin(), ClaimStatus::Unlisted, "{case}");
         world.enqueued();
         // One of another kind stays.
-        world.keys.unreadable(&ObjectRef::new(Kind::Staged, &unreadable.namespace, &unreadable.name));
+        world.saw_unreadable(&ObjectRef::new(Kind::Staged, &unreadable.namespace, &unreadable.name));
         assert_eq!(world.keys.object_refs(Kind::Deployment), [object_ref("two"), unreadable.clone()], "{case}");
         if end {
             world.keys.saw(&resource("one", 3, &other));

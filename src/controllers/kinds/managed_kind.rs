@@ -34,9 +34,7 @@ pub trait ManagedKind: Object {
     }
 
     /// Returns the key that it claims (rule 4); `None` for a kind without remote records.
-    fn claim(&self) -> Option<ClaimRequest> {
-        None
-    }
+    fn claim(&self) -> Option<ClaimRequest>;
 
     /// Returns what the status reports, for metrics; `None`: the object is not counted.
     fn reported_state(&self) -> Option<ReportedState>;
@@ -83,13 +81,18 @@ impl<K: ManagedKind> Stored for K {
     }
 }
 
-/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$started_at`:
-/// when the operation in its status began; `$id`: the id of the remote record in its status; `$further`: what only some kinds
+/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$claim`: the
+/// key that it claims; `$started_at`: when the operation in its status began; `$id`: the id of the remote record in its status; `$further`: what only some kinds
 /// have.
 macro_rules! managed_kind {
-    ($kind:ident, $variant:ident, $started_at:expr, $id:expr $(, { $($further:tt)* })?) => {
+    ($kind:ident, $variant:ident, $claim:expr, $started_at:expr, $id:expr $(, { $($further:tt)* })?) => {
         impl ManagedKind for $kind {
             const KIND: Kind = Kind::$variant;
+
+            fn claim(&self) -> Option<ClaimRequest> {
+                let claim: fn(&Self) -> Option<ClaimRequest> = $claim;
+                claim(self)
+            }
 
             fn reported_state(&self) -> Option<ReportedState> {
                 let Some(status) = &self.status else { return Some(ReportedState::default()) };
@@ -118,31 +121,23 @@ macro_rules! managed_kind {
 managed_kind!(
     ConnectorDeployment,
     Deployment,
+    |deployment| Some(deployment.claim_request()),
     |status| status.operation.as_ref().map(|operation| operation.started_at.0),
-    |status| status.id.as_ref(),
-    {
-        fn claim(&self) -> Option<ClaimRequest> {
-            Some(self.claim_request())
-        }
-    }
+    |status| status.id.as_ref()
 );
 managed_kind!(
     ConnectorStaged,
     Staged,
+    |staged| Some(staged.claim_request()),
     |status| status.operation.as_ref().map(|operation| operation.started_at.0),
-    |status| status.id.as_ref(),
-    {
-        fn claim(&self) -> Option<ClaimRequest> {
-            Some(self.claim_request())
-        }
-    }
+    |status| status.id.as_ref()
 );
-managed_kind!(ConnectProject, Project, |_| None, |_| None, {
+managed_kind!(ConnectProject, Project, |_| None, |_| None, |_| None, {
     fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
         Some((&self.spec, self.status.as_ref()))
     }
 });
-managed_kind!(ClusterConnectProject, ClusterProject, |_| None, |_| None, {
+managed_kind!(ClusterConnectProject, ClusterProject, |_| None, |_| None, |_| None, {
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
         Some(self.spec.allowed_namespaces.clone().unwrap_or_default())
     }
@@ -151,7 +146,7 @@ managed_kind!(ClusterConnectProject, ClusterProject, |_| None, |_| None, {
         Some((&self.spec.project, self.status.as_ref()))
     }
 });
-managed_kind!(ActionCheck, Check, |_| None, |_| None);
+managed_kind!(ActionCheck, Check, |_| None, |_| None, |_| None);
 
 /// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
 /// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody

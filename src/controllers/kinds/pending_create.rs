@@ -20,7 +20,7 @@ use crate::names;
 #[serde(rename_all = "camelCase")]
 pub struct PendingCreate<O> {
     /// Uid of the object: a copy or a restored backup of the object has not begun anything.
-    pub uid: String,
+    uid: String,
     /// The install that sends the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<String>,
@@ -28,6 +28,18 @@ pub struct PendingCreate<O> {
     pub remote: RemoteIdentity,
     /// The operation, as a status has it.
     pub operation: O,
+}
+
+impl<O> PendingCreate<O> {
+    /// Begins a create for the object with this metadata.
+    pub(in crate::controllers) fn new(
+        meta: &ObjectMeta,
+        controller: Option<String>,
+        remote: RemoteIdentity,
+        operation: O,
+    ) -> Self {
+        Self { uid: meta.uid.clone().unwrap_or_default(), controller, remote, operation }
+    }
 }
 
 impl<O: DeserializeOwned> PendingCreate<O> {

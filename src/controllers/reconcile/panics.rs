@@ -1,4 +1,5 @@
-//! What follows a panic, which `manager/reconciled.rs` catches. It is always a bug; it ends the reconcile in which it happens, and nothing else.
+//! What follows a panic, which `manager/reconciled.rs` catches. It is always a bug; it ends the reconcile in which it
+//! happens, and nothing else.
 //!
 //! The resource reports `InternalError`, the panic is counted, and the reconcile is retried with exponential backoff.
 //! The message of a panic may quote a secured value, so it is never shown: the log and the condition contain only the

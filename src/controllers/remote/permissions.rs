@@ -1,5 +1,5 @@
 //! The rights of a remote's token, as the token response names its scopes, and the objects that wait for a token with
-//! more rights. Pure but for the lock of the remote.
+//! more rights. Pure.
 
 use std::collections::BTreeSet;
 

@@ -68,7 +68,7 @@ impl Remote {
         self.change_for(Some(object_ref), |state| state.view.poll(object_ref, id, pace, now, &mut state.jitter));
     }
 
-    /// Polls what is polled for `object_ref` only once in each interval, until the next [`Remote::watch`].
+    /// Polls what is polled for `object_ref` only once in each interval, until the next [`Remote::poll`].
     pub fn poll_at_interval(&self, object_ref: &ObjectRef, interval: Duration) {
         let now = self.clock.now();
         self.change_for(Some(object_ref), |state| {

@@ -1,7 +1,7 @@
 //! The state of the initial lists: pending, complete, or refused by the API server. Pure.
 //!
 //! A refused list blocks no other one: if one namespace was deleted or lost its Role, the others must still be
-//! reconciled. Next: `tracker.rs`, which keeps this state, and `keys/mod.rs` for why this is safe.
+//! reconciled. Next: `tracker/mod.rs`, which keeps this state, and `key_ownership/mod.rs` for why this is safe.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Validation of a call of an action (contract section 11): path, method, headers, JSON. Pure.
+//! Validation of a call of an action (contract section 11): method, headers, JSON. Pure.
 //!
 //! Locales may have the form of the official client (`en_US`, `en_US@EUR`). The page path is optional, because the
 //! official client does not send it.

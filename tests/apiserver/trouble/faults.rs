@@ -105,7 +105,8 @@ async fn failures_with_successes_in_between_do_not_add_up() {
         let looks = looks();
         let failed = looks.iter().find(|call| call.status == 503).expect("one look fails");
         let pause = between(failed.at, looks.last().expect("the one that works").at);
-        assert!(pause <= Duration::from_secs(40), "round {round}: {pause:?}\n{}", call_lines(&looks, started));
+        // Added up, the fifth pause would be 128 s. While the machine is busy, the clock is stepped on beside the operator.
+        assert!(pause <= Duration::from_secs(100), "round {round}: {pause:?}\n{}", call_lines(&looks, started));
     }
 }
 

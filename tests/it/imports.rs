@@ -1,6 +1,6 @@
 //! No circles of imports: neither between the files of a crate, nor between the folders of `controllers/`.
 //!
-//! A module that uses names of a module around it is no circle: both are one unit to whoever imports them. Paths in
+//! A module that uses names of a module around it is no circle: other modules import both as one unit. Paths in
 //! attributes count, calls of methods do not.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,8 +105,8 @@ impl<'s> Crate<'s> {
             let written = [&source.words, &source.attributes].map(|words| self.written_paths(module, words));
             let paths = imported.chain(written.into_iter().flatten());
             let definitions = paths.filter_map(|path| self.definition(&path, 0));
-            let elsewhere = definitions.filter(|(target, _)| !module.starts_with(target));
-            arrows.extend(elsewhere.map(|(target, name)| (module.as_slice(), target, name)));
+            let outside = definitions.filter(|(target, _)| !module.starts_with(target));
+            arrows.extend(outside.map(|(target, name)| (module.as_slice(), target, name)));
         }
         arrows
     }

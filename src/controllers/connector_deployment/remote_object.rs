@@ -1,4 +1,4 @@
-//! What stands in a `ConnectorDeployment` about its remote deployment, and what it claims. Pure.
+//! The fields of a `ConnectorDeployment` about its remote deployment, and the key that it claims. Pure.
 
 use std::time::Duration;
 

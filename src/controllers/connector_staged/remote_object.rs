@@ -1,4 +1,4 @@
-//! What stands in a `ConnectorStaged` about its staged connector, and what it claims. Pure.
+//! The fields of a `ConnectorStaged` about its staged connector, and the key that it claims. Pure.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What an event of a watch removes from memory, and which resources it enqueues. Whoever runs reconciles uses it:
-//! [`crate::controllers::manager`] on a real watch, or a test that delivers the events itself, late, twice or not at all.
+//! What an event of a watch removes from memory, and which resources it enqueues. Used by [`crate::controllers::manager`] on
+//! a real watch, and by tests that deliver the events themselves, late, twice or not at all.
 
 use std::collections::BTreeSet;
 

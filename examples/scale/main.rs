@@ -21,7 +21,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clock::{Clock, between};
@@ -37,10 +36,12 @@ use kube::{Api, Client, ResourceExt};
 use local_control_plane::{self, Assets, LocalCluster};
 use serde_json::{Value, json};
 
+use crate::answers::Answers;
 use crate::process::Operator;
 use crate::report::{Report, rounded};
 use crate::requests::Requests;
 
+mod answers;
 mod mirror;
 mod process;
 mod projects;
@@ -98,7 +99,7 @@ async fn measure(
     let mut report = Report::begin("deployments", &settings);
     let client = cluster.client()?;
     let dev = open_shop(&client).await?;
-    let created = note_creates(&dev);
+    let created = Answers::of_creates(&dev);
     let mut operator = Operator::start(cluster, binary, &WATCHED)?;
 
     report.phase("until_ready");
@@ -108,7 +109,7 @@ async fn measure(
     report.figure("seconds to apply all", rounded(started.elapsed().as_secs_f64(), 1));
     until_ready(&deployments_of(&client), deployments).await?;
     report.figure("seconds until all are Ready", rounded(started.elapsed().as_secs_f64(), 1));
-    until_created(&mut report, &applied, &created.lock().unwrap_or_else(PoisonError::into_inner));
+    created.figures(&mut report, "from apply to create", |name| applied.get(name).copied());
     report.figure("calls until Ready", calls(&dev, &Counts::new()));
     report.figure("most calls for one resource in 10 s", most_in_10_seconds(&dev.calls()));
     violations(&mut report, &dev, deployments, 1);
@@ -151,6 +152,7 @@ async fn measure(
 
     report.phase("redeployed");
     let requests = Requests::begin(&client).await?;
+    let redeployed = Answers::of_redeploys(&dev);
     let (before, started) = (dev.counts(), Instant::now());
     write_secret(&client, "tax", &json!({"token": "next-token-of-the-tax-service"})).await?;
     while dev.world().all(dev.now()).iter().any(|deployment| deployment.version == 1) {
@@ -159,6 +161,7 @@ async fn measure(
     report.figure("seconds until all are redeployed", rounded(started.elapsed().as_secs_f64(), 1));
     until_ready(&deployments_of(&client), deployments).await?;
     report.figure("seconds until all are Ready again", rounded(started.elapsed().as_secs_f64(), 1));
+    redeployed.figures(&mut report, "from the Secret to the redeploy", |_| Some(started));
     report.figure("calls of the redeploys", calls(&dev, &before));
     tokio::time::sleep(Duration::from_secs(10)).await;
     requests.end(&client, &mut report, "of the redeploys", deployments).await?;
@@ -271,33 +274,6 @@ fn manifest(name: &str, interval: &str) -> Value {
                 "standardConfiguration": [{"key": "LOG_LEVEL", "value": "info"}],
                 "securedConfiguration": [secured]}]},
     })
-}
-
-/// Notes when the dev server has answered the create of each resource, until it stops.
-fn note_creates(dev: &DevServer) -> Arc<Mutex<BTreeMap<String, Instant>>> {
-    let (created, mut answers) = (Arc::<Mutex<BTreeMap<_, _>>>::default(), dev.listen());
-    let noted = Arc::clone(&created);
-    tokio::spawn(async move {
-        while let Some(answer) = answers.recv().await {
-            let draft: Value = serde_json::from_slice(&answer.asked.body).unwrap_or_default();
-            if let (Some(key), "createDeployment") = (draft["key"].as_str(), answer.operation) {
-                let name = key.rsplit('_').next().unwrap_or(key).to_owned();
-                noted.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Instant::now());
-            }
-        }
-    });
-    created
-}
-
-/// Reports how long after it was applied the create of each resource was answered.
-fn until_created(report: &mut Report, applied: &BTreeMap<String, Instant>, created: &BTreeMap<String, Instant>) {
-    let took = applied.iter().filter_map(|(name, applied)| Some(created.get(name)?.duration_since(*applied)));
-    let mut took: Vec<_> = took.collect();
-    took.sort_unstable();
-    for (what, at) in [("half", took.len() / 2), ("99 of 100", took.len() * 99 / 100)] {
-        let seconds = took.get(at).map_or(0.0, Duration::as_secs_f64);
-        report.figure(&format!("seconds from apply to create, {what}"), rounded(seconds, 2));
-    }
 }
 
 /// Returns once that many resources are Ready.

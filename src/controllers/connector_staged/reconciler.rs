@@ -94,6 +94,10 @@ impl RemoteKind for ConnectorStaged {
         matches!(call, CallKind::Delete { .. })
     }
 
+    fn may_report_later(call: &CallKind) -> bool {
+        *call == CallKind::Create
+    }
+
     fn is_refused(transient: &TransientState) -> bool {
         transient.refused.is_some()
     }

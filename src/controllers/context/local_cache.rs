@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::accepted_create::AcceptedCreate;
+use super::accepted_call::AcceptedCall;
 use crate::controllers::kinds::pending_create::PendingCreate;
 use crate::controllers::kinds::remote_object::RemoteObject;
 use crate::controllers::object_map::ObjectMap;
@@ -24,8 +24,10 @@ pub struct LocalCache<K: RemoteObject> {
     pub is_create_own: bool,
     /// Whether this install wrote that create: any user can write the annotation.
     pub is_create_signed: bool,
-    /// A create that was accepted, which the status does not have yet.
-    pub accepted_create: Option<Box<AcceptedCreate>>,
+    /// A call that was accepted, which the status does not have yet.
+    pub accepted_call: Option<Box<AcceptedCall>>,
+    /// A change that was found and is about to be sent, which the status does not say yet: since when, and the condition.
+    pub unreported_change: Option<Box<(Timestamp, ConditionUpdate)>>,
     /// The reconcile request that is being served, and since when.
     pub reconcile_request: Option<(String, Timestamp)>,
     /// Why the last call was rejected.
@@ -48,7 +50,8 @@ impl<K: RemoteObject> Default for LocalCache<K> {
             pending_create: None,
             is_create_own: false,
             is_create_signed: false,
-            accepted_create: None,
+            accepted_call: None,
+            unreported_change: None,
             reconcile_request: None,
             refusal: None,
             login: None,

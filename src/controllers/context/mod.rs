@@ -2,7 +2,7 @@
 //!
 //! Nothing in it must need to survive a restart. Next: the folder of each kind, whose `reconcile` receives it.
 
-pub mod accepted_create;
+pub mod accepted_call;
 pub mod content_cache;
 pub mod copies;
 pub mod event_recorder;

@@ -188,9 +188,14 @@ impl OwnWrites {
         });
     }
 
+    /// Whether so many writes are in progress that those that nothing depends on come later.
+    pub fn is_busy(&self) -> bool {
+        self.in_progress.load(Ordering::Relaxed) >= MANY
+    }
+
     /// Returns once few writes are in progress. Only one task may wait.
     pub async fn calm(&self) {
-        while self.in_progress.load(Ordering::Relaxed) >= MANY {
+        while self.is_busy() {
             self.ended.notified().await;
         }
     }

@@ -12,11 +12,11 @@ use crate::controllers::reporting::event_reason::EventReason;
 use super::RemoteKind;
 
 impl<K: RemoteKind> LocalCache<K> {
-    /// Whether the watch does not show the write before an accepted create yet. It does so in a moment, and enqueues the
+    /// Whether the watch does not show the write before an accepted call yet. It does so in a moment, and enqueues the
     /// resource: to read the object would only be one more request.
     pub(super) fn waits_for_watch(&self, context: &Context, cached: &K) -> bool {
         let now = context.clock.now();
-        let is_new = self.accepted_create.as_ref().is_some_and(|accepted| accepted.is_new(now));
+        let is_new = self.accepted_call.as_ref().is_some_and(|accepted| accepted.is_new(now));
         is_new && context.own_writes.awaits(cached)
     }
 
@@ -24,11 +24,11 @@ impl<K: RemoteKind> LocalCache<K> {
     /// stays. That happens also if no client removes the finalizer: the API server ignores one that is added after its
     /// DELETE has read the object.
     pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef) {
-        let accepted = self.accepted_create.as_ref();
+        let accepted = self.accepted_call.as_ref();
         let Some(status) = accepted.and_then(|accepted| accepted.status::<K>()) else { return };
         let Some(id) = K::record_id(&status) else { return };
         let note = format!(
-            "The object was deleted without its finalizer while its create was in progress, so {id} stays at the remote: \
+            "The object was deleted without its finalizer while an operation was in progress, so {id} stays at the remote: \
              delete it there, or create the object again with adoptionPolicy: Adopt"
         );
         tracing::warn!(object = %object_ref, id, "{note}");
@@ -52,8 +52,8 @@ pub(super) fn local_cache<K: RemoteKind>(context: &Context, object_ref: &ObjectR
     let kept = K::caches(context).with(|map| {
         let kept = map.get_mut(object_ref)?;
         // Removed from the map: during the reconcile, an event about the deletion of the object does not report it.
-        let accepted_create = kept.accepted_create.take();
-        Some(Box::new(LocalCache { accepted_create, ..(**kept).clone() }))
+        let accepted_call = kept.accepted_call.take();
+        Some(Box::new(LocalCache { accepted_call, ..(**kept).clone() }))
     });
     match kept {
         Some(kept) if kept.uid == uid => kept,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::runtime::events::EventType;
 
 use super::operations::{AppliedResponse, Decision, Response, Step};
-use crate::controllers::context::accepted_create::AcceptedCreate;
+use crate::controllers::context::accepted_call::AcceptedCall;
 use crate::controllers::kinds::managed_kind::has_finalizer;
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::Remote;
@@ -105,18 +105,18 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
-        if K::creates(call)
-            && K::id(&applied.persisted).is_some()
+        if matches!(result.response, Response::Accepted(_))
+            && K::may_report_later(call)
             && let Some(sent) = self.object.status().and_then(K::operation).cloned()
         {
             let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
             let at = self.context.clock.now();
             let again = K::after_response(self, remote, &result, &applied);
             let waits = remote.has_queued_changes();
-            let accepted = AcceptedCreate::new::<K>((&sent, &status), condition, at, again, waits);
+            let accepted = AcceptedCall::new::<K>((&sent, &status), condition, at, again, waits);
             let accepted = accepted.map_err(kube::Error::SerdeError)?;
             let pause = accepted.left(at);
-            self.cache.accepted_create = Some(Box::new(accepted));
+            self.cache.accepted_call = Some(Box::new(accepted));
             return Ok(Next::Again(Some(pause)));
         }
         self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;

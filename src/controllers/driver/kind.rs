@@ -78,6 +78,9 @@ pub trait RemoteKind: RemoteObject + ManagedKind {
     fn creates(call: &Self::CallKind) -> bool;
     /// Whether the call deletes the record because the resource is being deleted.
     fn deletes(call: &Self::CallKind) -> bool;
+    /// Whether the status of an accepted call may wait for those that come first: a process that does not know the response
+    /// sends nothing again, but finds the record changed.
+    fn may_report_later(call: &Self::CallKind) -> bool;
     /// Whether the table remembers a rejection.
     fn is_refused(transient: &Self::Transient) -> bool;
     /// Forgets a rejection.

@@ -10,11 +10,13 @@
 //!
 //! - `kind`: the trait, and what its methods exchange; `operations`: what all decision tables share;
 //! - `claim`: who may use a key (rule 4);
-//! - `create`: a create until the status has it: its operation and the finalizer in one write, its response in memory;
+//! - `create`: a first create until the status has it: its operation and the finalizer in one write;
+//! - `accepted`: an accepted call until the status has it: its response in memory;
 //! - `execute`: carries out a decision; `sent`: describes a call that was sent;
 //! - `metadata`: the finalizer, and the annotation with the id; `report`: the status and Events;
 //! - `cache`: takes what this process keeps between reconciles.
 
+mod accepted;
 mod cache;
 mod claim;
 mod create;
@@ -42,7 +44,7 @@ pub use self::kind::{
 };
 pub(super) use self::metadata::ANNOTATED_AFTER;
 pub use self::sent::{SentCall, Versions};
-use crate::controllers::context::accepted_create::LONGEST_WAIT;
+use crate::controllers::context::accepted_call::LONGEST_WAIT;
 use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::key_ownership::ClaimStatus;
@@ -145,7 +147,7 @@ pub struct Reconciler<'a, K: RemoteKind> {
     pub(super) context: &'a Context,
     pub(super) object_ref: &'a ObjectRef,
     api: Api<K>,
-    /// With the operation of a first create that only its annotation has yet, and with the response to a create.
+    /// With the operation of a first create that only its annotation has yet, and with the response to an accepted call.
     pub(super) object: Arc<K>,
     /// The status that the API server has, if `object` has another one.
     stored: Option<K::Status>,
@@ -228,7 +230,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let purpose = if self.object.claim_request().operation { Purpose::Report } else { Purpose::Change };
         let permit = match remote.enter(self.object_ref, purpose) {
             Ok(permit) => permit,
-            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
+            Err(NotAdmitted::Queued) => return self.report_queued(&identity).await,
             Err(NotAdmitted::Paused(Outage { kind, error, until, .. })) => {
                 tracing::debug!(outage = ?kind, %error, %until, "the reconcile waits for the end of a short pause");
                 return Ok(Next::Again(None));
@@ -251,7 +253,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         target: K::Target,
     ) -> Result<Next, kube::Error> {
         self.note_login(remote.login());
-        if let Some(next) = self.report_accepted_create(remote).await? {
+        if let Some(next) = self.report_accepted(remote).await? {
             return Ok(next);
         }
         self.note_request();
@@ -385,7 +387,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     fn take_remembered(&mut self) {
         self.stored = None;
         self.take_pending_create();
-        self.take_accepted_create();
+        self.take_accepted_call();
     }
 
     /// Returns the status that the API server has.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clock::between;
 use connect_api::ApiError;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
@@ -16,6 +17,9 @@ use crate::controllers::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZE
 use crate::names;
 
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
+
+/// As long, a change waits before its status says so: often its operation follows first.
+const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
 impl<K: RemoteKind> Reconciler<'_, K> {
     /// Writes the status after an observation, if it differs from the one before.
@@ -95,6 +99,17 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(Next::Again(again))
     }
 
+    /// Reports a change that has waited for its turn at the remote for [`REPORTED_AFTER`]: nothing else shows that a Secret
+    /// was changed.
+    pub(super) async fn report_queued(&mut self, identity: &K::Identity) -> Result<Next, kube::Error> {
+        let Some((since, condition)) = self.cache.unreported_change.as_deref() else { return Ok(Next::Again(None)) };
+        let left = REPORTED_AFTER.saturating_sub(between(*since, self.context.clock.now()));
+        if !left.is_zero() {
+            return Ok(Next::Again(Some(left)));
+        }
+        self.report_and_wait(Some(identity), condition.clone(), None).await
+    }
+
     /// Reports that the API server refused a request.
     ///
     /// # Errors
@@ -153,7 +168,9 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         self.store(status, condition).await.map_err(|(request, error)| {
             self.unwritten.note(request, condition, &error);
             error
-        })
+        })?;
+        self.cache.unreported_change = None;
+        Ok(())
     }
 
     /// Writes the status, and before it the metadata that must not lack beside it. An error comes with its request.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clock::Clock;
 use connect_operator::controllers::reporting::bounds;
+use connect_operator::crd::connector_deployment_status::OperationState;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::Options;
@@ -36,9 +37,21 @@ const UNTIL_READY: [(&str, usize); 6] = [
     // The number of its users. Changes in quick succession become one write.
     ("PATCH connectprojects/status", 1),
 ];
+/// The same for a redeploy of each.
+const REDEPLOYED: [(&str, usize); 3] = [
+    // The operation, that it was accepted, and the end; on a slow machine, that it waits.
+    ("PATCH connectordeployments/status", 4),
+    // The call, and the end.
+    ("POST events", 2),
+    ("GET secrets", 1),
+];
 /// What may come on top of each of these for all resources together: the Events of the project, and states that only some
 /// resources are observed in.
 const MORE: usize = MANY / 5;
+/// Requests of a project in a second that let [`AT_ONCE`] resources in at once.
+const RATE: usize = 5;
+/// Two for each request in a second.
+const AT_ONCE: usize = 10;
 /// Maximum number of requests of any other kind after a start: lists in pages of 25, watches, the project. The list of Secrets
 /// also has those of other tests.
 const SHARED: usize = 60;
@@ -96,6 +109,16 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     }
     check_requests("in an hour", &requests.take(), &COPIES, IN_AN_HOUR);
 
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let redeployed = async {
+        until_all_are_redeployed(&shop).await;
+        shop.until_events("Redeploying", MANY).await;
+        shop.until_events("Deployed", 2 * MANY).await;
+    };
+    meanwhile(&shop.clock, FINE, redeployed).await;
+    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+    check_requests("of the redeploys", &requests.take(), &REDEPLOYED, SHARED);
+
     // A restarted operator writes nothing.
     shop.stop_operator().await;
     let before = shop.dev.counts();
@@ -135,6 +158,70 @@ async fn creates_come_before_the_statuses_of_those_that_were_accepted() {
     assert_eq!(changes, [MANY as u64, 0, 0]);
 }
 
+/// While changes wait for their turn at the remote, a redeploy that was accepted is reported with its end.
+#[tokio::test]
+async fn redeploys_come_before_the_statuses_of_those_that_were_accepted() {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    let (requests, client) = Requests::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
+    until_all_are_ready_and_the_remote_is_slow(&shop).await;
+    requests.take();
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    until_all_are_redeployed(&shop).await;
+    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+    let counts = requests.take();
+    eprintln!("requests of the redeploys: {counts:?}");
+    let statuses = counts.get("PATCH connectordeployments/status").copied().unwrap_or_default();
+    // The operation, and the end; of those that are not sent within 5 s, half of them or more, that they wait; and of the last
+    // ones, which come before nothing, that they were accepted.
+    assert!(statuses <= 3 * MANY + AT_ONCE, "{counts:?}");
+}
+
+/// While the API server takes no status, no resource reports a change that is about to be sent; those that are not sent within
+/// 5 s do so.
+#[tokio::test]
+async fn a_change_that_waits_for_its_turn_is_reported() {
+    let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
+    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    shop.start_operator_as(client);
+    until_all_are_ready_and_the_remote_is_slow(&shop).await;
+    unreliable.hold(Hold::DeploymentStatuses);
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    unreliable.until_held(MANY as u64).await;
+    assert_eq!(shop.calls("updateDeploymentById"), 0, "no call precedes its operation");
+    unreliable.release();
+    until_all_are_redeployed(&shop).await;
+    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+}
+
+/// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
+#[tokio::test]
+async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
+    let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
+    let mut shop = Shop::without_operator(options, stepped()).await;
+    let client = shop.sandbox.client.clone();
+    shop.start_operator_as(client.clone());
+    until_all_are_ready_and_the_remote_is_slow(&shop).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    let some_are_sent = async {
+        while shop.calls("updateDeploymentById") < AT_ONCE as u64 {
+            shop.clock.sleep(FINE).await;
+        }
+    };
+    in_time(meanwhile(&shop.clock, FINE, some_are_sent)).await.expect("some are sent");
+    shop.kill_operator().await;
+    let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
+    let planned = |object: &&ConnectorDeployment| {
+        let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
+        operation.is_some_and(|operation| operation.state == OperationState::Planned)
+    };
+    assert!(stored.iter().filter(planned).count() > 1, "responses are lost with the process");
+    shop.start_operator_as(client);
+    meanwhile(&shop.clock, FINE, until_all_are_redeployed(&shop)).await;
+    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+}
+
 /// A user that comes or goes enqueues the project at most once in 2 s, except the first and the last one.
 #[tokio::test]
 async fn resources_that_come_and_go_together_are_counted_together() {
@@ -166,6 +253,21 @@ async fn resources_that_come_and_go_together_are_counted_together() {
     assert!(writes <= most, "at most {most}, of {counts:?}");
 }
 
+/// Applies all resources, and once they are Ready, their project has [`RATE`].
+async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    let mut project = shop.project();
+    shop.sandbox.apply(&project).await.unwrap();
+    until_all_are_ready(shop).await;
+    project["spec"]["requestsPerSecond"] = json!(RATE);
+    shop.sandbox.apply(&project).await.unwrap();
+    let reconciled = |project: &ConnectProject| {
+        project.status.as_ref().is_some_and(|status| Some(status.observed_generation) == project.metadata.generation)
+    };
+    shop.until_project("has its rate", reconciled).await;
+}
+
 async fn apply_all(shop: &Shop) {
     for number in 0..MANY {
         let mut manifest = shop.deployment();
@@ -195,6 +297,31 @@ async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeploymen
     // An Event follows the status that it reports.
     shop.until_events("Deployed", MANY).await;
     objects
+}
+
+/// Returns once each deployment was redeployed, and its status says so.
+async fn until_all_are_redeployed(shop: &Shop) {
+    let called = async {
+        while shop.calls("updateDeploymentById") < MANY as u64 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    in_time(called).await.expect("all are redeployed");
+    let ended = |object: &ConnectorDeployment| {
+        is_ready(object) && object.status.as_ref().is_some_and(|status| status.operation.is_none())
+    };
+    until_listed(shop, |objects| objects.iter().all(ended)).await;
+}
+
+/// Returns once the list of all resources is as `is` says.
+async fn until_listed(shop: &Shop, is: impl Fn(&[ConnectorDeployment]) -> bool) {
+    let api = shop.api::<ConnectorDeployment>();
+    let listed = async {
+        while !is(&api.list(&ListParams::default()).await.unwrap().items) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    in_time(listed).await.expect("the resources get there");
 }
 
 /// Checks the requests of a phase: at most so many for each resource, and few others.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clock::{between, later};
 use connect_api::ConnectApi;
+use jiff::Timestamp;
 use kube::runtime::events::EventType;
 
 use super::super::act::{self, Done};
@@ -37,6 +38,13 @@ const UNDEPLOYED_LATELY: Duration = Duration::from_secs(10);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
+/// Returns since when a change is known that is sent within [`GATHER`](decide::GATHER), unless another one follows.
+fn gathered_since(decision: &Decision) -> Option<Timestamp> {
+    let change = decision.transient.change.as_ref().filter(|change| change.first == change.last)?;
+    let soon = decision.again.is_some_and(|again| again <= decide::GATHER);
+    (decision.outcome == Outcome::Changing && soon).then_some(change.first)
+}
+
 impl Deployment<'_> {
     /// Writes the status, and returns when to observe again.
     pub(super) async fn report_no_op(
@@ -49,8 +57,15 @@ impl Deployment<'_> {
             self.cache.transient = decision.transient.clone();
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }
-        let unreported =
-            self.unreported_create().filter(|_| decision.outcome == Outcome::Running(OperationType::Create));
+        // While much else is written, the status of its operation is the first that says so.
+        let since = gathered_since(decision).filter(|_| self.context.own_writes.is_busy());
+        self.cache.unreported_change = since.map(|since| Box::new((since, self.ready_condition(inputs, decision))));
+        if self.cache.unreported_change.is_some() {
+            self.cache.transient = decision.transient.clone();
+            return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
+        }
+        // Nothing has happened since but that it runs.
+        let unreported = self.unreported_response().filter(|_| decision.persisted == self.persisted());
         if let Some(left) = unreported {
             self.cache.transient = decision.transient.clone();
             let again = self.next_poll(remote, inputs, decision);

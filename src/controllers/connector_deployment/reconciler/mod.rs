@@ -133,6 +133,10 @@ impl RemoteKind for ConnectorDeployment {
         matches!(call, CallKind::Undeploy { .. })
     }
 
+    fn may_report_later(call: &CallKind) -> bool {
+        matches!(call, CallKind::Create { .. } | CallKind::Redeploy { .. })
+    }
+
     fn is_refused(transient: &TransientState) -> bool {
         transient.refused.is_some()
     }

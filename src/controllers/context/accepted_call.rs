@@ -1,7 +1,7 @@
-//! A create that was accepted, until the status has it: creates that wait come first, and often the remote has finished by
-//! then, so that one status is enough.
+//! A create or redeploy that was accepted, until the status has it: calls that wait come first, and often the remote has
+//! finished by then, so that one status is enough.
 //!
-//! Losing it costs time only: the operation is stored, and the next process finds the record by its key (rule 2).
+//! Losing it costs time only: the operation is stored, and the next process treats it as one whose response was lost.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::time::Duration;
@@ -13,15 +13,15 @@ use serde::Serialize;
 use crate::controllers::kinds::remote_object::RemoteObject;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 
-/// As long after the response, its status waits if other changes come first and nothing but the create is to be reported.
+/// As long after the response, its status waits if other changes come first and nothing but the call is to be reported.
 const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
 /// How long it waits for the watch to show the write before it; then the object is read.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// What the response to a create came to.
+/// What the response to a call came to.
 #[derive(Clone, Debug)]
-pub struct AcceptedCreate {
+pub struct AcceptedCall {
     /// Hash of the operation that was stored when the call was sent.
     sent: u64,
     /// JSON of the status to write: a thousand may wait.
@@ -36,7 +36,7 @@ pub struct AcceptedCreate {
     pub waits: bool,
 }
 
-impl AcceptedCreate {
+impl AcceptedCall {
     /// Packs the response to a call whose operation is `sent`. `waits`: other changes come first.
     ///
     /// # Errors

@@ -102,7 +102,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// Reports a change that has waited for its turn at the remote for [`REPORTED_AFTER`]: nothing else shows that a Secret
     /// was changed.
     pub(super) async fn report_queued(&mut self, identity: &K::Identity) -> Result<Next, kube::Error> {
-        let Some((since, condition)) = self.cache.unreported_change.as_deref() else { return Ok(Next::Again(None)) };
+        let change = self.cache.unreported_change.as_deref().filter(|_| !self.is_deleting());
+        let Some((since, condition)) = change else { return Ok(Next::Again(None)) };
         let left = REPORTED_AFTER.saturating_sub(between(*since, self.context.clock.now()));
         if !left.is_zero() {
             return Ok(Next::Again(Some(left)));

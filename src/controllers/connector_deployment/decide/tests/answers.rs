@@ -127,7 +127,7 @@ fn an_accepted_call_is_noted_with_what_its_response_shows() {
 }
 
 #[test]
-fn an_accepted_call_or_redeploy_verifies_the_secured_values() {
+fn an_accepted_create_or_redeploy_verifies_the_secured_values() {
     for (kind, unverified) in [(Create, false), (Redeploy, false), (Undeploy, true), (Recreate, true)] {
         let persisted = PersistedState { unverified: true, ..persisted(kind) };
         let answer = accepted(Phase::Queued);

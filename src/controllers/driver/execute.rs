@@ -107,6 +107,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
         if matches!(result.response, Response::Accepted(_))
             && K::may_report_later(call)
+            && (K::creates(call) || remote.has_queued_changes())
             && let Some(sent) = self.object.status().and_then(K::operation).cloned()
         {
             let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());

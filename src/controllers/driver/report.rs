@@ -133,7 +133,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         condition: ConditionUpdate,
     ) -> Result<Next, kube::Error> {
         let claim = self.object.claim_request();
-        if !self.is_deleting() && !claim.operation && K::is_settled(self).await? {
+        let changes = self.cache.unreported_change.is_some();
+        if !self.is_deleting() && !claim.operation && !changes && K::is_settled(self).await? {
             return Ok(Next::Again(None));
         }
         self.report_and_wait(Some(identity), condition, None).await

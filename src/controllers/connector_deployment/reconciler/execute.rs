@@ -57,15 +57,17 @@ impl Deployment<'_> {
             self.cache.transient = decision.transient.clone();
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }
-        // While much else is written, the status of its operation is the first that says so.
-        let since = gathered_since(decision).filter(|_| self.context.own_writes.is_busy());
+        // While much else is written, the status with the operation is the first to report the change.
+        let changes_status = decision.persisted != self.persisted();
+        let since = gathered_since(decision).filter(|_| self.context.own_writes.is_busy() && !changes_status);
         self.cache.unreported_change = since.map(|since| Box::new((since, self.ready_condition(inputs, decision))));
         if self.cache.unreported_change.is_some() {
             self.cache.transient = decision.transient.clone();
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }
         // Nothing has happened since but that it runs.
-        let unreported = self.unreported_response().filter(|_| decision.persisted == self.persisted());
+        let runs = matches!(decision.outcome, Outcome::Running(_)) && !changes_status;
+        let unreported = self.unreported_response().filter(|_| runs);
         if let Some(left) = unreported {
             self.cache.transient = decision.transient.clone();
             let again = self.next_poll(remote, inputs, decision);

@@ -94,8 +94,8 @@ impl RemoteKind for ConnectorStaged {
         matches!(call, CallKind::Delete { .. })
     }
 
-    fn may_report_later(call: &CallKind) -> bool {
-        *call == CallKind::Create
+    fn may_report_later(_: &CallKind) -> bool {
+        false
     }
 
     fn is_refused(transient: &TransientState) -> bool {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::controllers::kinds::remote_object::RemoteObject;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 
-/// As long after the response, its status waits if other changes come first and nothing but the call is to be reported.
+/// Maximum time until a status reports the response, if other changes come first and there is nothing else to report.
 const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
 /// How long it waits for the watch to show the write before it; then the object is read.

@@ -105,15 +105,14 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
+        let waits = remote.has_queued_changes();
         if matches!(result.response, Response::Accepted(_))
-            && K::may_report_later(call)
-            && (K::creates(call) || remote.has_queued_changes())
+            && (K::creates(call) || (waits && K::may_report_later(call)))
             && let Some(sent) = self.object.status().and_then(K::operation).cloned()
         {
             let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
             let at = self.context.clock.now();
             let again = K::after_response(self, remote, &result, &applied);
-            let waits = remote.has_queued_changes();
             let accepted = AcceptedCall::new::<K>((&sent, &status), condition, at, again, waits);
             let accepted = accepted.map_err(kube::Error::SerdeError)?;
             let pause = accepted.left(at);

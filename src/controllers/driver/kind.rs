@@ -78,8 +78,8 @@ pub trait RemoteKind: RemoteObject + ManagedKind {
     fn creates(call: &Self::CallKind) -> bool;
     /// Whether the call deletes the record because the resource is being deleted.
     fn deletes(call: &Self::CallKind) -> bool;
-    /// Whether the status of an accepted call may wait for those that come first: a process that does not know the response
-    /// sends nothing again, but finds the record changed.
+    /// Whether the status of an accepted call that creates nothing may wait while other changes do: a process that does not
+    /// know the response sends nothing again, because the record shows that the call arrived.
     fn may_report_later(call: &Self::CallKind) -> bool;
     /// Whether the table remembers a rejection.
     fn is_refused(transient: &Self::Transient) -> bool;

@@ -18,7 +18,7 @@ use crate::names;
 
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
-/// As long, a change waits before its status says so: often its operation follows first.
+/// Maximum time until a status reports a change that waits for its turn: often the status with its operation comes first.
 const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
 impl<K: RemoteKind> Reconciler<'_, K> {

@@ -16,7 +16,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 
-use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
+use super::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
 use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
 use crate::shop::{CREDENTIALS, SECRET, Shop};
@@ -110,12 +110,12 @@ async fn fifty_deployments_cost_the_minimum_and_nothing_while_nothing_changes() 
     check_requests("in an hour", &requests.take(), &COPIES, IN_AN_HOUR);
 
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    let redeployed = async {
-        until_all_are_redeployed(&shop).await;
+    until_all_are_redeployed(&shop).await;
+    let told = async {
         shop.until_events("Redeploying", MANY).await;
         shop.until_events("Deployed", 2 * MANY).await;
     };
-    meanwhile(&shop.clock, FINE, redeployed).await;
+    meanwhile(&shop.clock, FINE, told).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
     check_requests("of the redeploys", &requests.take(), &REDEPLOYED, SHARED);
 
@@ -146,12 +146,7 @@ async fn creates_come_before_the_statuses_of_those_that_were_accepted() {
     apply_all(&shop).await;
     unreliable.hold(Hold::DeploymentStatuses);
     shop.start_operator_as(client);
-    let sent = async {
-        while shop.calls("createDeployment") < MANY as u64 {
-            shop.clock.sleep(Duration::from_millis(20)).await;
-        }
-    };
-    in_time(sent).await.expect("all creates are sent");
+    until_called(&shop, "createDeployment", MANY as u64).await;
     unreliable.release();
     shop.until_events("Deployed", MANY).await;
     let changes = ["createDeployment", "updateDeploymentById", "deleteDeploymentById"].map(|it| shop.calls(it));
@@ -178,8 +173,7 @@ async fn redeploys_come_before_the_statuses_of_those_that_were_accepted() {
     assert!(statuses <= 3 * MANY + AT_ONCE, "{counts:?}");
 }
 
-/// While the API server takes no status, no resource reports a change that is about to be sent; those that are not sent within
-/// 5 s do so.
+/// A change that is not sent within 5 s is reported, also if no status was written when it was found.
 #[tokio::test]
 async fn a_change_that_waits_for_its_turn_is_reported() {
     let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
@@ -204,12 +198,7 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
     shop.start_operator_as(client.clone());
     until_all_are_ready_and_the_remote_is_slow(&shop).await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    let some_are_sent = async {
-        while shop.calls("updateDeploymentById") < AT_ONCE as u64 {
-            shop.clock.sleep(FINE).await;
-        }
-    };
-    in_time(meanwhile(&shop.clock, FINE, some_are_sent)).await.expect("some are sent");
+    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
     shop.kill_operator().await;
     let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
     let planned = |object: &&ConnectorDeployment| {
@@ -218,7 +207,7 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
     };
     assert!(stored.iter().filter(planned).count() > 1, "responses are lost with the process");
     shop.start_operator_as(client);
-    meanwhile(&shop.clock, FINE, until_all_are_redeployed(&shop)).await;
+    until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
 }
 
@@ -299,29 +288,19 @@ async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeploymen
     objects
 }
 
-/// Returns once each deployment was redeployed, and its status says so.
+/// Lets time pass until each deployment has been redeployed and its status reports that.
 async fn until_all_are_redeployed(shop: &Shop) {
-    let called = async {
-        while shop.calls("updateDeploymentById") < MANY as u64 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    in_time(called).await.expect("all are redeployed");
+    until_called(shop, "updateDeploymentById", MANY as u64).await;
     let ended = |object: &ConnectorDeployment| {
         is_ready(object) && object.status.as_ref().is_some_and(|status| status.operation.is_none())
     };
-    until_listed(shop, |objects| objects.iter().all(ended)).await;
-}
-
-/// Returns once the list of all resources is as `is` says.
-async fn until_listed(shop: &Shop, is: impl Fn(&[ConnectorDeployment]) -> bool) {
     let api = shop.api::<ConnectorDeployment>();
-    let listed = async {
-        while !is(&api.list(&ListParams::default()).await.unwrap().items) {
+    let all_ended = async {
+        while !api.list(&ListParams::default()).await.unwrap().items.iter().all(ended) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    in_time(listed).await.expect("the resources get there");
+    in_time(meanwhile(&shop.clock, FINE, all_ended)).await.expect("each operation ends");
 }
 
 /// Checks the requests of a phase: at most so many for each resource, and few others.

@@ -1,7 +1,7 @@
 //! An operation is persisted: the rows *Create* and *Redeploy* of the table.
 //!
-//! A reconcile finds *Planned* only after a lost response or a restart: otherwise the response ends that state in the
-//! reconcile that wrote it.
+//! A reconcile finds *Planned* only after a lost response or a restart: otherwise the response ends that state, in the status
+//! or in the memory of this process.
 
 use std::cmp::Ordering;
 use std::time::Duration;

@@ -38,7 +38,7 @@ const UNDEPLOYED_LATELY: Duration = Duration::from_secs(10);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
-/// Returns since when a change is known that is sent within [`GATHER`](decide::GATHER), unless another one follows.
+/// Returns since when a first change waits for others, if it is sent within [`GATHER`](decide::GATHER).
 fn gathered_since(decision: &Decision) -> Option<Timestamp> {
     let change = decision.transient.change.as_ref().filter(|change| change.first == change.last)?;
     let soon = decision.again.is_some_and(|again| again <= decide::GATHER);
@@ -57,18 +57,17 @@ impl Deployment<'_> {
             self.cache.transient = decision.transient.clone();
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }
+        self.cache.unreported_change = None;
+        let since = gathered_since(decision).filter(|_| self.context.own_writes.is_busy());
         // While much else is written, the status with the operation is the first to report the change.
-        let changes_status = decision.persisted != self.persisted();
-        let since = gathered_since(decision).filter(|_| self.context.own_writes.is_busy() && !changes_status);
-        self.cache.unreported_change = since.map(|since| Box::new((since, self.ready_condition(inputs, decision))));
-        if self.cache.unreported_change.is_some() {
+        if let Some(since) = since.filter(|_| decision.persisted == self.persisted()) {
+            self.cache.unreported_change = Some(Box::new((since, self.ready_condition(inputs, decision))));
             self.cache.transient = decision.transient.clone();
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }
+        let unreported = self.unreported_response().filter(|_| matches!(decision.outcome, Outcome::Running(_)));
         // Nothing has happened since but that it runs.
-        let runs = matches!(decision.outcome, Outcome::Running(_)) && !changes_status;
-        let unreported = self.unreported_response().filter(|_| runs);
-        if let Some(left) = unreported {
+        if let Some(left) = unreported.filter(|_| decision.persisted == self.persisted()) {
             self.cache.transient = decision.transient.clone();
             let again = self.next_poll(remote, inputs, decision);
             return Ok(Next::Again(Some(again.map_or(left, |again| again.min(left)))));

@@ -134,7 +134,7 @@ impl RemoteKind for ConnectorDeployment {
     }
 
     fn may_report_later(call: &CallKind) -> bool {
-        matches!(call, CallKind::Create { .. } | CallKind::Redeploy { .. })
+        matches!(call, CallKind::Redeploy { .. })
     }
 
     fn is_refused(transient: &TransientState) -> bool {

@@ -14,6 +14,7 @@ use super::{CHECK, check, has, message, outcome, reading, until_reason};
 use crate::manifests::with_spec;
 use crate::patience::in_time;
 use crate::shop::{SECRET, Shop};
+use crate::trouble::pace::{FINE, meanwhile};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 fn quick() -> Options {
@@ -230,7 +231,7 @@ async fn a_call_that_was_not_sent_is_sent_later() {
     assert!(has(&waiting, "Reconciling"));
     let listener = TcpListener::bind(nobody).await.unwrap();
     let late = dev_server::DevServer::start_on(listener, quick(), Clock::system()).await.unwrap();
-    shop.clock.step(Duration::from_mins(1));
-    until_reason(&shop, "CheckPassed").await;
+    // Not in one step: the pause may begin only after the status that was awaited above.
+    meanwhile(&shop.clock, FINE, until_reason(&shop, "CheckPassed")).await;
     assert_eq!(late.counts()["writeFrontasticActionPost"], 1);
 }

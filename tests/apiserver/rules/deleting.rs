@@ -145,8 +145,7 @@ async fn rule_22_an_outstanding_create_is_not_never_created() {
     shop.apply_deployment(&json!({})).await;
     shop.until_calls("createDeployment", 1).await;
     shop.delete().await;
-    shop.clock.step(Duration::from_mins(1));
-    shop.until_calls("deleteDeploymentById", 1).await;
+    meanwhile(&shop.clock, FINE, shop.until_calls("deleteDeploymentById", 1)).await;
     shop.clock.step(DEPLOYING);
     shop.until_gone().await;
     assert!(shop.there().is_empty());

@@ -1,7 +1,8 @@
 //! A create or redeploy that was accepted, until the status has it: calls that wait come first, and often the remote has
 //! finished by then, so that one status is enough.
 //!
-//! Losing it costs time only: the operation is stored, and the next process treats it as one whose response was lost.
+//! Losing it creates and repeats nothing: the operation is stored, and the next process treats it as one whose response was
+//! lost. An orderly stop writes it.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::time::Duration;

@@ -4,10 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::between;
+use futures::{StreamExt as _, stream};
+use kube::api::Api;
 
+use crate::controllers::context::Context;
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::Remote;
 
+use super::cache::local_cache;
 use super::{Reconciler, RemoteKind};
 
 /// From this age on, the remote is observed before the status is written: the first poll of the record is due.
@@ -16,6 +21,32 @@ const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 /// An event that arrives with the response enqueues the object only once, and the reconcile that writes the response may be
 /// that one: after this time at most, the object is looked at again.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Number of responses that are written at the same time before the process ends.
+const AT_ONCE: usize = 16;
+
+/// Writes all responses that are in memory, once no reconcile runs any more. What cannot be written is treated as lost by the
+/// next process.
+pub async fn report_all_accepted<K: RemoteKind>(context: &Context) {
+    let waiting: Vec<ObjectRef> = K::caches(context).with(|caches| {
+        let waiting = caches.iter().filter(|(_, cache)| cache.accepted_call.is_some());
+        waiting.map(|(object_ref, _)| object_ref.clone()).collect()
+    });
+    let written = stream::iter(waiting).for_each_concurrent(AT_ONCE, async |object_ref| {
+        if let Err(error) = report_at_the_end::<K>(context, &object_ref).await {
+            tracing::warn!(object = %object_ref, %error, "the response to a call is lost with this process");
+        }
+    });
+    written.await;
+}
+
+async fn report_at_the_end<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) -> Result<(), kube::Error> {
+    let api = Api::<K>::namespaced(context.client.clone(), &object_ref.namespace);
+    let Some(object) = api.get_opt(&object_ref.name).await? else { return Ok(()) };
+    let cache = local_cache::<K>(context, object_ref, object.meta().uid.as_deref().unwrap_or_default());
+    let mut reconciler = Reconciler::new(context, object_ref, Arc::new(object), cache);
+    reconciler.write_accepted().await
+}
 
 impl<K: RemoteKind> Reconciler<'_, K> {
     /// Takes the status of the object as if it had the response, as long as it has the operation of that call.
@@ -59,10 +90,16 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if accepted.waits {
             return Ok(Some(Next::Again(Some(accepted.left(now)))));
         }
-        let (condition, again) = (accepted.condition.clone(), accepted.again);
-        // The object has the status to write.
-        self.write(self.status(), &condition).await?;
+        let again = accepted.again;
+        self.write_accepted().await?;
         self.cache.reconcile_request = None;
         Ok(Some(Next::Again(Some(again.min(LONGEST_PAUSE)))))
+    }
+
+    /// Writes the response to an accepted call, which the object has already.
+    async fn write_accepted(&mut self) -> Result<(), kube::Error> {
+        let Some(accepted) = &self.cache.accepted_call else { return Ok(()) };
+        let condition = accepted.condition.clone();
+        self.write(self.status(), &condition).await
     }
 }

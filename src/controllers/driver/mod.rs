@@ -37,6 +37,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
 
+pub use self::accepted::report_all_accepted;
 use self::cache::local_cache;
 pub use self::kind::{
     AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,

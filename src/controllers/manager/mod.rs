@@ -41,6 +41,7 @@ use crate::controllers::context::event_recorder::EventRecorder;
 use crate::controllers::context::foreign_installs::ForeignInstalls;
 use crate::controllers::context::mirrors::Mirrors;
 use crate::controllers::context::own_writes::OwnWrites;
+use crate::controllers::driver;
 use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::ObjectRef;
@@ -54,7 +55,7 @@ use crate::controllers::remote::{ConnectFactory, Remotes};
 use crate::controllers::tracking::initial_lists;
 use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
-use crate::crd::DeletionPolicy;
+use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::{LeaseName, Scope as Works};
 
 /// Time limit for reconciles in progress at shutdown. A call takes 30 s at most (`connect_api::http`), and its result
@@ -212,6 +213,8 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
             _ = &mut running => {}
             () = &mut dispatch => {}
         }
+        driver::report_all_accepted::<ConnectorDeployment>(&context).await;
+        driver::report_all_accepted::<ConnectorStaged>(&context).await;
         drop(last_reconcile);
     };
     tokio::select! {

@@ -200,15 +200,33 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
     shop.kill_operator().await;
-    let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
-    let planned = |object: &&ConnectorDeployment| {
-        let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
-        operation.is_some_and(|operation| operation.state == OperationState::Planned)
-    };
-    assert!(stored.iter().filter(planned).count() > 1, "responses are lost with the process");
+    assert!(planned(&shop).await > 1, "responses are lost with the process");
     shop.start_operator_as(client);
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+}
+
+/// A process that is stopped, as at each upgrade, first writes what it knows of calls that were accepted: otherwise nobody could
+/// tell whether secured values have arrived.
+#[tokio::test]
+async fn rule_6_an_orderly_stop_loses_no_response() {
+    let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
+    let mut shop = Shop::without_operator(options, stepped()).await;
+    let client = shop.sandbox.client.clone();
+    shop.start_operator_as(client.clone());
+    until_all_are_ready_and_the_remote_is_slow(&shop).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
+    // Whoever has written an operation first sends its call, at the pace of the project.
+    meanwhile(&shop.clock.clone(), FINE, shop.stop_operator()).await;
+    assert!(shop.calls("updateDeploymentById") < MANY as u64, "others wait");
+    assert_eq!(planned(&shop).await, 0, "operations whose response is not stored");
+    shop.start_operator_as(client);
+    until_all_are_redeployed(&shop).await;
+    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+    let live = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
+    let unverified = live.iter().filter(|object| has_condition(object, names::SECRETS_UNVERIFIED)).count();
+    assert_eq!(unverified, 0, "values that nobody knows to have arrived");
 }
 
 /// A user that comes or goes enqueues the project at most once in 2 s, except the first and the last one.
@@ -255,6 +273,16 @@ async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
         project.status.as_ref().is_some_and(|status| Some(status.observed_generation) == project.metadata.generation)
     };
     shop.until_project("has its rate", reconciled).await;
+}
+
+/// Number of resources whose operation is stored without a response.
+async fn planned(shop: &Shop) -> usize {
+    let planned = |object: &ConnectorDeployment| {
+        let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
+        operation.is_some_and(|operation| operation.state == OperationState::Planned)
+    };
+    let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
+    stored.iter().filter(|object| planned(object)).count()
 }
 
 async fn apply_all(shop: &Shop) {
@@ -329,6 +357,10 @@ fn check_calls(counts: &BTreeMap<&'static str, u64>) {
 }
 
 fn is_ready(object: &ConnectorDeployment) -> bool {
+    has_condition(object, names::READY)
+}
+
+fn has_condition(object: &ConnectorDeployment, type_: &str) -> bool {
     let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
 }

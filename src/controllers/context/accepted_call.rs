@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::controllers::kinds::remote_object::RemoteObject;
+use crate::controllers::queue::backoff::Asked;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 
 /// Maximum time until a status reports the response, if other changes come first and there is nothing else to report.
@@ -29,6 +30,8 @@ pub struct AcceptedCall {
     status: Box<[u8]>,
     /// The Ready condition of that status.
     pub condition: ConditionUpdate,
+    /// What the resource asked for when the call was sent.
+    pub asked: Asked,
     /// When the response arrived.
     pub at: Timestamp,
     /// When to go on after the write.
@@ -45,11 +48,12 @@ impl AcceptedCall {
     pub(in crate::controllers) fn new<K: RemoteObject>(
         (sent, status): (&K::Operation, &K::Status),
         condition: ConditionUpdate,
+        asked: Asked,
         at: Timestamp,
         again: Duration,
         waits: bool,
     ) -> Result<Self, serde_json::Error> {
-        Ok(Self { sent: hash(sent)?, status: serde_json::to_vec(status)?.into(), condition, at, again, waits })
+        Ok(Self { sent: hash(sent)?, status: serde_json::to_vec(status)?.into(), condition, asked, at, again, waits })
     }
 
     /// How long its status waits.

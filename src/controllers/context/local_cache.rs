@@ -26,8 +26,8 @@ pub struct LocalCache<K: RemoteObject> {
     pub is_create_signed: bool,
     /// A call that was accepted, which the status does not have yet.
     pub accepted_call: Option<Box<AcceptedCall>>,
-    /// A change that was found and is about to be sent, which the status does not say yet: since when, and the condition.
-    pub unreported_change: Option<Box<(Timestamp, ConditionUpdate)>>,
+    /// A change that was found and is about to be sent, which the status does not say yet.
+    pub unreported_change: Option<Box<UnreportedChange>>,
     /// The reconcile request that is being served, and since when.
     pub reconcile_request: Option<(String, Timestamp)>,
     /// Why the last call was rejected.
@@ -60,6 +60,17 @@ impl<K: RemoteObject> Default for LocalCache<K> {
             own: K::Cache::default(),
         }
     }
+}
+
+/// A change that no status has reported yet.
+#[derive(Clone, Debug)]
+pub struct UnreportedChange {
+    /// When it was found.
+    pub since: Timestamp,
+    /// Generation of the resource in which it was found.
+    pub generation: i64,
+    /// The Ready condition that reports it.
+    pub condition: ConditionUpdate,
 }
 
 /// What is kept of all resources of a kind; boxed, because nodes of the map have free places, and this is large.

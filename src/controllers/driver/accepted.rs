@@ -19,7 +19,7 @@ use super::{Reconciler, RemoteKind};
 const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 
 /// An event that arrives with the response enqueues the object only once, and the reconcile that writes the response may be
-/// that one: after this time at most, the object is looked at again.
+/// that one: after this time at most, the object is looked at again. An edit or a request is seen without that.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Number of responses that are written at the same time before the process ends.
@@ -90,10 +90,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if accepted.waits {
             return Ok(Some(Next::Again(Some(accepted.left(now)))));
         }
-        let again = accepted.again;
+        let (again, asked) = (accepted.again, accepted.asked.clone());
         self.write_accepted().await?;
         self.cache.reconcile_request = None;
-        Ok(Some(Next::Again(Some(again.min(LONGEST_PAUSE)))))
+        let is_asked_for_more = asked != self.asked_for() || self.unhandled_request().is_some();
+        let pause = if is_asked_for_more { Duration::ZERO } else { again.min(LONGEST_PAUSE) };
+        Ok(Some(Next::Again(Some(pause))))
     }
 
     /// Writes the response to an accepted call, which the object has already.

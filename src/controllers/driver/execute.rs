@@ -113,7 +113,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
             let at = self.context.clock.now();
             let again = K::after_response(self, remote, &result, &applied);
-            let accepted = AcceptedCall::new::<K>((&sent, &status), condition, at, again, waits);
+            let accepted = AcceptedCall::new::<K>((&sent, &status), condition, self.asked_for(), at, again, waits);
             let accepted = accepted.map_err(kube::Error::SerdeError)?;
             let pause = accepted.left(at);
             self.cache.accepted_call = Some(Box::new(accepted));

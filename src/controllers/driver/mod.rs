@@ -91,7 +91,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
         Ok(Some(object)) if is_ours(&*object) => {
             let mut reconciler = Reconciler::new(&context, &object_ref, object, cache);
             // Boxed to keep the futures around a reconcile small.
-            let outcome = match Box::pin(reconciler.reconcile()).await {
+            let outcome = match Box::pin(reconciler.reconcile_and_report()).await {
                 Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
                 outcome => outcome,
             };
@@ -123,7 +123,10 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
 
 /// Forgets everything about a resource that does not exist any more, and reports what it left at the remote.
 pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
-    if let Some(kept) = forget::<K>(context, object_ref) {
+    // To a shard, an object whose labels moved it to another one looks the same.
+    if let Some(kept) = forget::<K>(context, object_ref)
+        && !context.foreign_installs.is_shard()
+    {
         kept.report_left_behind(context, object_ref);
     }
 }
@@ -168,6 +171,14 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let mut reconciler = Self { context, object_ref, api, object, stored: None, first, unwritten, cache };
         reconciler.take_remembered();
         reconciler
+    }
+
+    async fn reconcile_and_report(&mut self) -> Result<Next, kube::Error> {
+        let generation = self.generation();
+        // A change of another spec may have been withdrawn with it.
+        self.cache.unreported_change.take_if(|change| change.generation != generation);
+        let next = self.reconcile().await?;
+        self.report_waiting_change(next).await
     }
 
     /// The whole reconcile. A deletion takes the same path with another decision.
@@ -231,7 +242,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         let purpose = if self.object.claim_request().operation { Purpose::Report } else { Purpose::Change };
         let permit = match remote.enter(self.object_ref, purpose) {
             Ok(permit) => permit,
-            Err(NotAdmitted::Queued) => return self.report_queued(&identity).await,
+            Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
             Err(NotAdmitted::Paused(Outage { kind, error, until, .. })) => {
                 tracing::debug!(outage = ?kind, %error, %until, "the reconcile waits for the end of a short pause");
                 return Ok(Next::Again(None));
@@ -370,11 +381,15 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
 
     /// Notes a new reconcile request, which an observation that begins from now on serves (rule 11).
     fn note_request(&mut self) {
-        let request = reconcile::request(&*self.object, names::RECONCILE_REQUESTED_AT);
-        let handled = self.object.status().and_then(K::handled_reconcile_request);
-        let request = request.filter(|request| handled != Some(request));
+        let request = self.unhandled_request();
         let known = self.cache.reconcile_request.take().filter(|(asked, _)| Some(asked) == request.as_ref());
         self.cache.reconcile_request = known.or_else(|| request.map(|request| (request, self.context.clock.now())));
+    }
+
+    /// Returns the reconcile request that no status says to be served.
+    pub(super) fn unhandled_request(&self) -> Option<String> {
+        let handled = self.object.status().and_then(K::handled_reconcile_request);
+        reconcile::request(&*self.object, names::RECONCILE_REQUESTED_AT).filter(|request| handled != Some(request))
     }
 
     /// Takes what the API server stored as the resource from here on.

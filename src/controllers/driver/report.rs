@@ -99,16 +99,16 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(Next::Again(again))
     }
 
-    /// Reports a change that has waited for its turn at the remote for [`REPORTED_AFTER`]: nothing else shows that a Secret
-    /// was changed.
-    pub(super) async fn report_queued(&mut self, identity: &K::Identity) -> Result<Next, kube::Error> {
-        let change = self.cache.unreported_change.as_deref().filter(|_| !self.is_deleting());
-        let Some((since, condition)) = change else { return Ok(Next::Again(None)) };
-        let left = REPORTED_AFTER.saturating_sub(between(*since, self.context.clock.now()));
+    /// Reports a change that has waited for [`REPORTED_AFTER`], for its turn at the remote or for an observation: nothing else
+    /// shows that a Secret was changed. `next`: how the reconcile ended.
+    pub(super) async fn report_waiting_change(&mut self, next: Next) -> Result<Next, kube::Error> {
+        let (Next::Again(pause), Some(change)) = (&next, &self.cache.unreported_change) else { return Ok(next) };
+        let left = REPORTED_AFTER.saturating_sub(between(change.since, self.context.clock.now()));
         if !left.is_zero() {
-            return Ok(Next::Again(Some(left)));
+            return Ok(Next::Again(Some(pause.map_or(left, |pause| pause.min(left)))));
         }
-        self.report_and_wait(Some(identity), condition.clone(), None).await
+        let (condition, pause) = (change.condition.clone(), *pause);
+        self.report_and_wait(None, condition, pause).await
     }
 
     /// Reports that the API server refused a request.

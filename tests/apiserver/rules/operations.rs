@@ -197,6 +197,8 @@ async fn rule_06_an_edit_during_a_call_does_not_lose_its_response() {
     edit_during(&shop, |there| !there.is_empty(), &level("debug")).await;
     let accepted = shop.until("accepted", is_accepted).await;
     assert_eq!(status(&accepted).observed_generation, 1, "the edit was not sent");
+    // Without a step of the clock, also if the event of the edit enqueued the reconcile that wrote the response.
+    shop.until("the edit is seen", |object| status(object).observed_generation == 2).await;
     shop.clock.step(DEPLOYING);
     shop.redeployed("Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0], "the edit causes one redeploy");

@@ -9,7 +9,7 @@ use connect_operator::controllers::reporting::bounds;
 use connect_operator::crd::connector_deployment_status::OperationState;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
-use dev_server::Options;
+use dev_server::{Fault, FaultAnswer, Options};
 use futures::StreamExt as _;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams};
@@ -48,6 +48,8 @@ const REDEPLOYED: [(&str, usize); 3] = [
 /// What may come on top of each of these for all resources together: the Events of the project, and states that only some
 /// resources are observed in.
 const MORE: usize = MANY / 5;
+/// Writes in progress from which on a change that was found is not reported at once.
+const BUSY: u64 = 4;
 /// Requests of a project in a second that let [`AT_ONCE`] resources in at once.
 const RATE: usize = 5;
 /// Two for each request in a second.
@@ -184,6 +186,32 @@ async fn a_change_that_waits_for_its_turn_is_reported() {
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     unreliable.until_held(MANY as u64).await;
     assert_eq!(shop.calls("updateDeploymentById"), 0, "no call precedes its operation");
+    unreliable.release();
+    until_all_are_redeployed(&shop).await;
+    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+}
+
+/// The same while the remote does not answer reads.
+#[tokio::test]
+async fn a_change_that_waits_for_an_observation_is_reported() {
+    let mut shop = Shop::without_operator(Options::default(), stepped()).await;
+    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    shop.start_operator_as(client);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    until_all_are_ready(&shop).await;
+    unreliable.hold(Hold::DeploymentStatuses);
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    // The list that shows them serves all of them.
+    meanwhile(&shop.clock, FINE, unreliable.until_held(BUSY)).await;
+    for operation in ["queryDeployments", "getDeploymentById", "getDeploymentByKey"] {
+        let never = FaultAnswer { delay_ms: 600_000, ..FaultAnswer::default() };
+        shop.dev.fault(Fault::of(operation, never)).unwrap();
+    }
+    pass(&shop.clock, FINE, Duration::from_secs(7)).await;
+    unreliable.until_held(MANY as u64).await;
+    shop.dev.clear_faults();
     unreliable.release();
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);

@@ -15,6 +15,7 @@ use super::super::persisted::{OperationState, OperationType, Phase};
 use super::super::registered::needs_declarations;
 use super::super::status::{Comparison, Texts};
 use super::super::{applications, observe, outputs, verification};
+use crate::controllers::context::local_cache::UnreportedChange;
 use crate::controllers::driver::{ANNOTATED_AFTER, ObservedRecord, PersistedOperation};
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::{PollRate, Remote};
@@ -61,7 +62,8 @@ impl Deployment<'_> {
         let since = gathered_since(decision).filter(|_| self.context.own_writes.is_busy());
         // While much else is written, the status with the operation is the first to report the change.
         if let Some(since) = since.filter(|_| decision.persisted == self.persisted()) {
-            self.cache.unreported_change = Some(Box::new((since, self.ready_condition(inputs, decision))));
+            let (generation, condition) = (self.generation(), self.ready_condition(inputs, decision));
+            self.cache.unreported_change = Some(Box::new(UnreportedChange { since, generation, condition }));
             self.cache.transient = decision.transient.clone();
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }

@@ -173,15 +173,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         reconciler
     }
 
-    async fn reconcile_and_report(&mut self) -> Result<Next, kube::Error> {
-        let generation = self.generation();
-        // A change of another spec may have been withdrawn with it.
-        self.cache.unreported_change.take_if(|change| change.generation != generation);
-        let next = self.reconcile().await?;
-        self.report_waiting_change(next).await
-    }
-
-    /// The whole reconcile. A deletion takes the same path with another decision.
+    /// The reconcile. A deletion takes the same path with another decision.
     async fn reconcile(&mut self) -> Result<Next, kube::Error> {
         // Who waited for more than the project goes on to be enqueued by it until this reconcile decides.
         self.note_references(K::is_waiting(self.context, self.object_ref));

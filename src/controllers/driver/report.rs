@@ -22,6 +22,15 @@ use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
 impl<K: RemoteKind> Reconciler<'_, K> {
+    /// The whole reconcile, and the report of a change that it left waiting.
+    pub(super) async fn reconcile_and_report(&mut self) -> Result<Next, kube::Error> {
+        let generation = self.generation();
+        // A change of another spec may have been withdrawn with it.
+        self.cache.unreported_change.take_if(|change| change.generation != generation);
+        let next = self.reconcile().await?;
+        self.report_waiting_change(next).await
+    }
+
     /// Writes the status after an observation, if it differs from the one before.
     pub(in crate::controllers) async fn patch_status(
         &mut self,
@@ -101,7 +110,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
 
     /// Reports a change that has waited for [`REPORTED_AFTER`], for its turn at the remote or for an observation: nothing else
     /// shows that a Secret was changed. `next`: how the reconcile ended.
-    pub(super) async fn report_waiting_change(&mut self, next: Next) -> Result<Next, kube::Error> {
+    async fn report_waiting_change(&mut self, next: Next) -> Result<Next, kube::Error> {
         let (Next::Again(pause), Some(change)) = (&next, &self.cache.unreported_change) else { return Ok(next) };
         let left = REPORTED_AFTER.saturating_sub(between(change.since, self.context.clock.now()));
         if !left.is_zero() {

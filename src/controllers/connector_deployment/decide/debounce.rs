@@ -1,6 +1,7 @@
 //! When a change is sent: changes within a few seconds become one redeploy (rule 9). Pure.
 
 use clock::{between, later};
+use jiff::Timestamp;
 
 use super::{Change, Decision, DesiredPayload, GATHER, GATHER_AT_MOST, Input, Outcome};
 
@@ -21,4 +22,12 @@ pub(super) fn gather(input: &Input<'_>, wanted: &DesiredPayload) -> Option<Decis
         decision.transient.change = Some(change);
         decision
     })
+}
+
+/// Returns since when a first change waits for others, if it is sent within [`GATHER`].
+#[must_use]
+pub fn gathered_since(decision: &Decision) -> Option<Timestamp> {
+    let change = decision.transient.change.as_ref().filter(|change| change.first == change.last)?;
+    let soon = decision.again.is_some_and(|again| again <= GATHER);
+    (decision.outcome == Outcome::Changing && soon).then_some(change.first)
 }

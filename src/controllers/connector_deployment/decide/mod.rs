@@ -25,6 +25,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use answer::{Accepted, AppliedResponse, Response, apply_response};
+pub use debounce::gathered_since;
 pub use idle::{changed_by_others, not_applied};
 pub use retained::holds;
 pub use taking_down::needless_until;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clock::{between, later};
 use connect_api::ConnectApi;
-use jiff::Timestamp;
 use kube::runtime::events::EventType;
 
 use super::super::act::{self, Done};
@@ -39,13 +38,6 @@ const UNDEPLOYED_LATELY: Duration = Duration::from_secs(10);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
-/// Returns since when a first change waits for others, if it is sent within [`GATHER`](decide::GATHER).
-fn gathered_since(decision: &Decision) -> Option<Timestamp> {
-    let change = decision.transient.change.as_ref().filter(|change| change.first == change.last)?;
-    let soon = decision.again.is_some_and(|again| again <= decide::GATHER);
-    (decision.outcome == Outcome::Changing && soon).then_some(change.first)
-}
-
 impl Deployment<'_> {
     /// Writes the status, and returns when to observe again.
     pub(super) async fn report_no_op(
@@ -59,7 +51,7 @@ impl Deployment<'_> {
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }
         self.cache.unreported_change = None;
-        let since = gathered_since(decision).filter(|_| self.context.own_writes.is_busy());
+        let since = decide::gathered_since(decision).filter(|_| self.context.own_writes.is_busy());
         // While much else is written, the status with the operation is the first to report the change.
         if let Some(since) = since.filter(|_| decision.persisted == self.persisted()) {
             let (generation, condition) = (self.generation(), self.ready_condition(inputs, decision));

@@ -97,7 +97,7 @@ pub(super) fn plan(view: &View, facts: PlanInputs) -> Plan {
 }
 
 /// Returns the number of pages of a LIST of so many deployments, as far as offsets can reach (contract section 3).
-fn pages(total: u64) -> usize {
+pub(super) fn pages(total: u64) -> usize {
     let pages = total.div_ceil(u64::from(PAGE)).clamp(1, u64::from(LARGEST_OFFSET) / u64::from(PAGE) + 1);
     usize::try_from(pages).unwrap_or(usize::MAX)
 }

@@ -12,7 +12,7 @@ use tracing::Instrument as _;
 
 use super::circuit_breaker::Caller;
 use super::guarded_client::GuardedClient;
-use super::plan::{PAGE, Plan, PlanInputs, Read, plan};
+use super::plan::{PAGE, Plan, PlanInputs, Read, pages, plan};
 use super::{PollRate, PolledRecord, Remote};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::tracking::spans;
@@ -199,7 +199,8 @@ impl Remote {
             if offset == 0 && state.circuit_breaker.client() == guarded_client.number {
                 state.counted = Some((total, at));
             }
-            let enqueued = state.view.observe_page(&page.results, at, now, &mut state.jitter);
+            let pages = u32::try_from(pages(total)).unwrap_or(u32::MAX);
+            let enqueued = state.view.observe_page(&page.results, pages, at, now, &mut state.jitter);
             state.enqueue.extend(enqueued);
         });
         // The service may return fewer records than requested, and the results omit records that cannot be decoded.

@@ -20,6 +20,9 @@ use crate::controllers::object_ref::ObjectRef;
 
 /// Shortest pause between two polls of a busy deployment: with the calls of a create, at most 6 calls in 10 s.
 const SHORTEST_BUSY: Duration = Duration::from_secs(3);
+/// Shortest pause between two LISTs that show what became of new operations, for each page: with more than four pages, one
+/// LIST in [`SHORTEST_BUSY`] shows all.
+const LISTED_AGAIN: Duration = Duration::from_millis(600);
 /// Failed reads in a row, the last one of which a reconcile waited for, after which it reports the error: a single one is
 /// most likely over with the next read.
 const WORTH_REPORTING: u32 = 2;
@@ -90,9 +93,23 @@ impl Entry {
     }
 
     fn set_pace(&mut self, pace: PollRate, now: Timestamp, jitter: &mut Jitter) {
-        if self.pace.replace(pace) != Some(pace) && self.failures == 0 {
-            self.schedule(now, jitter);
+        let (before, due) = (self.pace.replace(pace), self.due);
+        if before == Some(pace) || self.failures > 0 {
+            return;
         }
+        self.schedule(now, jitter);
+        if let (Some(PollRate::Busy { since: response }), PollRate::Busy { since: start }) = (before, pace)
+            && start <= response
+        {
+            // The same operation, known by its start instead of by its response: its next poll stays.
+            self.due = self.due.min(due);
+        }
+    }
+
+    /// Returns when the first poll of an operation is due, if it is still to come.
+    fn first_poll(&self, now: Timestamp) -> Option<Timestamp> {
+        let Some(PollRate::Busy { since }) = self.pace else { return None };
+        Some(later(since, SHORTEST_BUSY)).filter(|due| *due > now)
     }
 
     fn schedule(&mut self, now: Timestamp, jitter: &mut Jitter) {
@@ -256,23 +273,29 @@ impl View {
         object_refs.iter().filter(seen).cloned().collect()
     }
 
-    /// Records a page of a LIST whose request left at `at`; returns the objects to enqueue.
+    /// Records a page of a LIST of so many `pages` whose request left at `at`; returns the objects to enqueue. An operation
+    /// that began a moment ago has its first poll when it would have without this LIST, which shows it too early, unless that
+    /// would be a LIST right after this one.
     pub(super) fn observe_page(
         &mut self,
         page: &[Arc<Deployment>],
+        pages: u32,
         at: Timestamp,
         now: Timestamp,
         jitter: &mut Jitter,
     ) -> Vec<ObjectRef> {
+        let again = later(now, LISTED_AGAIN.saturating_mul(pages));
         let Self { entries, hasher } = self;
         let found: HashMap<&str, &Arc<Deployment>> = page.iter().map(|found| (found.id.as_str(), found)).collect();
         let mut enqueued = Vec::new();
         for (object_ref, entry) in entries.iter_mut() {
             if let Some(deployment) = found.get(&*entry.id) {
                 let polled_record = PolledRecord { at, found: Some(Arc::clone(deployment)) };
+                let first_poll = entry.first_poll(now).filter(|due| *due > again);
                 if entry.observe(polled_record, now, jitter, hasher) {
                     enqueued.push(object_ref.clone());
                 }
+                entry.due = first_poll.map_or(entry.due, |due| entry.due.min(due));
             }
         }
         enqueued

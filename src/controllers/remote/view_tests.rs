@@ -258,13 +258,49 @@ fn busy_deployments_are_polled_less_often_as_they_age() {
 }
 
 #[test]
+fn a_list_that_shows_an_operation_too_early_does_not_delay_its_first_poll() {
+    let page = [Arc::new(deployment(&id(1), 1))];
+    for (case, pages, since, listed, due) in [
+        ("a second after its start", 1, 0, 1_000, 3_000),
+        ("just before another LIST would follow at once", 1, 0, 2_399, 3_000),
+        ("the next poll would be a LIST right after this one", 1, 0, 2_400, 5_400),
+        ("its first poll", 1, 0, 3_000, 6_000),
+        ("a later poll", 1, 0, 4_000, 7_000),
+        ("a long LIST", 4, 0, 500, 3_000),
+        ("a long LIST, a moment later", 4, 0, 600, 3_600),
+        ("each LIST is longer than the pause", 10, 0, 500, 3_500),
+    ] {
+        let (mut view, mut jitter) = (View::default(), Jitter::new(1));
+        let at = |milliseconds| later(START, Duration::from_millis(milliseconds));
+        let began = at(since);
+        view.poll(&object_ref(1), &id(1), PollRate::Busy { since: began }, began, &mut jitter);
+        view.observe_page(&page, pages, at(listed), at(listed), &mut jitter);
+        assert_eq!(view.due(&object_ref(1)), Some(at(due)), "{case}");
+    }
+}
+
+#[test]
+fn a_poll_of_an_operation_stays_when_its_start_replaces_its_response() {
+    for (case, response, start, due) in [
+        ("the same operation", at(1), START, at(4)),
+        ("nothing else is known", at(1), at(1), at(4)),
+        ("another operation", at(1), at(2), at(5)),
+    ] {
+        let (mut view, mut jitter) = (View::default(), Jitter::new(1));
+        view.poll(&object_ref(1), &id(1), PollRate::Busy { since: response }, response, &mut jitter);
+        view.poll(&object_ref(1), &id(1), PollRate::Busy { since: start }, at(2), &mut jitter);
+        assert_eq!(view.due(&object_ref(1)), Some(due), "{case}");
+    }
+}
+
+#[test]
 fn an_observation_reaches_all_objects_of_its_id_and_no_others() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
     for (number, watched) in [(1, 1), (2, 1), (3, 3)] {
         view.poll(&object_ref(number), &id(watched), SETTLED, START, &mut jitter);
     }
     let page = [Arc::new(deployment(&id(1), 1)), Arc::new(deployment(&id(9), 1))];
-    let mut enqueued = view.observe_page(&page, at(1), at(1), &mut jitter);
+    let mut enqueued = view.observe_page(&page, 1, at(1), at(1), &mut jitter);
     enqueued.sort();
     assert_eq!(enqueued, [object_ref(1), object_ref(2)]);
     assert!(view.take(&object_ref(1), &id(3), START, at(1)).is_none(), "the observation is of another id");

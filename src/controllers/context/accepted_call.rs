@@ -15,8 +15,9 @@ use crate::controllers::kinds::remote_object::RemoteObject;
 use crate::controllers::queue::backoff::Asked;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 
-/// Maximum time until a status reports the response, if other changes come first and there is nothing else to report.
-const REPORTED_AFTER: Duration = Duration::from_secs(5);
+/// Maximum time until a status reports what this process knows and writes later because other changes come first: the response
+/// to a call, or that a change was found.
+pub const REPORTED_AFTER: Duration = Duration::from_secs(5);
 
 /// How long it waits for the watch to show the write before it; then the object is read.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::runtime::events::EventType;
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -54,6 +54,9 @@ pub struct NewEvent {
     pub action: &'static str,
     /// A sentence; what exceeds 1024 bytes is cut off.
     pub note: String,
+    /// The resource of an object that a watch reports as deleted, as it also does with one whose labels moved it to another
+    /// install: the Event is published only if the API server has no such object.
+    pub if_gone: Option<Box<ApiResource>>,
 }
 
 /// Takes Events at once, and publishes them later.
@@ -130,6 +133,12 @@ impl Publisher {
     async fn write(&mut self, event: NewEvent, at: Timestamp) -> Result<(), kube::Error> {
         // An Event about a cluster-scoped object is in this namespace (Kubernetes API: `events.k8s.io/v1`).
         let namespace = event.regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        if let Some(resource) = &event.if_gone {
+            if self.exists(&event.regarding, &namespace, resource).await? {
+                return Ok(());
+            }
+            tracing::warn!(reason = event.reason, namespace, name = event.regarding.name, "{}", event.note);
+        }
         let api = Api::<Event>::namespaced(self.client.clone(), &namespace);
         self.series.sweep(self.clock.now());
         if let Some(last) = self.series.continued(&event, at) {
@@ -151,6 +160,17 @@ impl Publisher {
         api.create(&PostParams::default(), &self.body(&event, &namespace, &name, at)).await?;
         self.series.begin(&event, name, at);
         Ok(())
+    }
+
+    async fn exists(
+        &self,
+        object: &ObjectReference,
+        namespace: &str,
+        resource: &ApiResource,
+    ) -> Result<bool, kube::Error> {
+        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, resource);
+        let found = api.get_metadata_opt(object.name.as_deref().unwrap_or_default()).await?;
+        Ok(found.is_some_and(|found| found.metadata.uid == object.uid))
     }
 
     fn body(&self, event: &NewEvent, namespace: &str, name: &str, at: Timestamp) -> Event {

@@ -22,7 +22,7 @@ fn event(uid: &str, reason: &'static str, note: &str) -> NewEvent {
         uid: Some(uid.into()),
         ..ObjectReference::default()
     };
-    NewEvent { regarding, type_: EventType::Normal, reason, action: "Reconcile", note: note.into() }
+    NewEvent { regarding, type_: EventType::Normal, reason, action: "Reconcile", note: note.into(), if_gone: None }
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_name_of_an_event_has_at_most_253_bytes() {
     }
 }
 
-/// A client that records requests. The API server has lost each Event that happened three times, and refuses a second one
+/// A client that records requests. The API server has one object, with the uid `there`; it has lost each Event that happened three times, and refuses a second one
 /// of the same name.
 fn client(requests: &Arc<Lock<Vec<String>>>) -> Client {
     let (requests, names) = (Arc::clone(requests), Arc::<Lock<BTreeSet<String>>>::default());
@@ -67,6 +67,10 @@ fn client(requests: &Arc<Lock<Vec<String>>>) -> Client {
         let (requests, names) = (Arc::clone(&requests), Arc::clone(&names));
         async move {
             let (parts, body) = request.into_parts();
+            if parts.method == http::Method::GET {
+                let there = serde_json::to_vec(&json!({"metadata": {"name": "tax", "uid": "there"}}))?;
+                return Ok(Response::new(Body::from(there)));
+            }
             let body: Value = serde_json::from_slice(&body.collect_bytes().await?)?;
             let is_series = body["series"]["count"].as_i64();
             let text = is_series.map_or_else(|| format!("{}", body["note"]), |count| format!("×{count}"));
@@ -102,6 +106,17 @@ async fn what_was_taken_is_published_in_order_also_after_the_end() {
     recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
     let expected = ["POST \"one\"", "PATCH ×2", "POST \"two\"", "PATCH ×2", "PATCH ×3", "POST \"two\"", "PATCH ×2"];
     assert_eq!(*requests.lock().expect("a lock"), expected, "one that is missing is created again");
+}
+
+#[tokio::test]
+async fn that_an_object_is_gone_is_published_only_if_it_is() {
+    let (recorder, requests) = (EventRecorder::default(), Arc::default());
+    for (uid, note) in [("there", "moved"), ("former", "deleted")] {
+        let if_gone = Some(Box::new(ApiResource::erase::<crate::crd::ConnectorDeployment>(&())));
+        recorder.record(NewEvent { if_gone, ..event(uid, "Orphaned", note) }, START);
+    }
+    recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
+    assert_eq!(*requests.lock().expect("a lock"), ["POST \"deleted\""]);
 }
 
 #[tokio::test]

@@ -194,7 +194,8 @@ impl Context {
         note: &str,
     ) {
         let regarding = object.object_ref(&());
-        let event = NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
+        let event =
+            NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned(), if_gone: None };
         self.recorder.record(event, self.clock.now());
     }
 }

@@ -9,11 +9,13 @@ use kube::api::Api;
 
 use crate::controllers::context::Context;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::reconcile::Next;
+use crate::controllers::reconcile::{Next, foreign_leases, is_ours};
 use crate::controllers::remote::Remote;
+use crate::controllers::reporting::conditions;
+use crate::controllers::reporting::refusal;
 
 use super::cache::local_cache;
-use super::{Reconciler, RemoteKind};
+use super::{Reconciler, RemoteKind, gone};
 
 /// From this age on, the remote is observed before the status is written: the first poll of the record is due.
 const OBSERVED_AFTER: Duration = Duration::from_secs(3);
@@ -25,27 +27,46 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// Number of responses that are written at the same time before the process ends.
 const AT_ONCE: usize = 16;
 
-/// Writes all responses that are in memory, once no reconcile runs any more. What cannot be written is treated as lost by the
-/// next process.
+/// Pause before a response is written again before the process ends.
+const WRITTEN_AGAIN: Duration = Duration::from_millis(500);
+
+/// Writes the responses that are in memory, at the end of the process: the next one treats as lost what is not written. A
+/// reconcile that still runs has its response itself.
 pub async fn report_all_accepted<K: RemoteKind>(context: &Context) {
     let waiting: Vec<ObjectRef> = K::caches(context).with(|caches| {
         let waiting = caches.iter().filter(|(_, cache)| cache.accepted_call.is_some());
         waiting.map(|(object_ref, _)| object_ref.clone()).collect()
     });
-    let written = stream::iter(waiting).for_each_concurrent(AT_ONCE, async |object_ref| {
-        if let Err(error) = report_at_the_end::<K>(context, &object_ref).await {
-            tracing::warn!(object = %object_ref, %error, "the response to a call is lost with this process");
-        }
-    });
-    written.await;
+    stream::iter(waiting).for_each_concurrent(AT_ONCE, |object_ref| report_at_the_end::<K>(context, object_ref)).await;
 }
 
-async fn report_at_the_end<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) -> Result<(), kube::Error> {
+async fn report_at_the_end<K: RemoteKind>(context: &Context, object_ref: ObjectRef) {
+    while let Err(error) = write_at_the_end::<K>(context, &object_ref).await {
+        if refusal::definite(refusal::Access::Write, &error).is_some() {
+            tracing::warn!(object = %object_ref, %error, "the response to a call is lost with this process");
+            return;
+        }
+        context.clock.sleep(WRITTEN_AGAIN).await;
+    }
+}
+
+async fn write_at_the_end<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) -> Result<(), kube::Error> {
     let api = Api::<K>::namespaced(context.client.clone(), &object_ref.namespace);
-    let Some(object) = api.get_opt(&object_ref.name).await? else { return Ok(()) };
+    let Some(object) = api.get_opt(&object_ref.name).await? else {
+        gone::<K>(context, object_ref);
+        return Ok(());
+    };
+    if !is_ours(&object) || !foreign_leases::is_managed(context, object_ref, &object) {
+        return Ok(());
+    }
     let cache = local_cache::<K>(context, object_ref, object.meta().uid.as_deref().unwrap_or_default());
     let mut reconciler = Reconciler::new(context, object_ref, Arc::new(object), cache);
-    reconciler.write_accepted().await
+    let written = reconciler.write_accepted().await;
+    if written.is_err() {
+        // For the next attempt.
+        K::caches(context).insert(object_ref, reconciler.cache);
+    }
+    written
 }
 
 impl<K: RemoteKind> Reconciler<'_, K> {
@@ -55,8 +76,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let operation = self.object.status().and_then(K::operation);
         // A status with another operation knows more.
         if operation.is_some_and(|operation| accepted.is_of(operation))
-            && let Some(status) = accepted.status::<K>()
+            && let Some(mut status) = accepted.status::<K>()
         {
+            // Others may have written theirs since.
+            let stored = self.object.status().map(K::conditions).unwrap_or_default();
+            conditions::keep_others(K::conditions_mut(&mut status), stored);
             self.stand_in(status);
             self.cache.accepted_call = Some(accepted);
         }

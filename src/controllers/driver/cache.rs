@@ -1,6 +1,7 @@
 //! Takes what this process keeps of a resource for its reconcile.
 
 use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::ApiResource;
 use kube::runtime::events::EventType;
 
 use crate::controllers::context::Context;
@@ -20,8 +21,8 @@ impl<K: RemoteKind> LocalCache<K> {
         is_new && context.own_writes.awaits(cached)
     }
 
-    /// Reports what an object that is gone has left at the remote: it was deleted without its finalizer, so that its record
-    /// stays. That happens also if no client removes the finalizer: the API server ignores one that is added after its
+    /// Reports what an object that seems to be gone has left at the remote: it was deleted without its finalizer, so that its
+    /// record stays. That happens also if no client removes the finalizer: the API server ignores one that is added after its
     /// DELETE has read the object.
     pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef) {
         let accepted = self.accepted_call.as_ref();
@@ -31,7 +32,6 @@ impl<K: RemoteKind> LocalCache<K> {
             "The object was deleted without its finalizer while an operation was in progress, so {id} stays at the remote: \
              delete it there, or create the object again with adoptionPolicy: Adopt"
         );
-        tracing::warn!(object = %object_ref, id, "{note}");
         let regarding = ObjectReference {
             api_version: Some(K::api_version(&()).into_owned()),
             kind: Some(K::kind(&()).into_owned()),
@@ -41,7 +41,8 @@ impl<K: RemoteKind> LocalCache<K> {
             ..ObjectReference::default()
         };
         let reason = EventReason::Orphaned.as_str();
-        let event = NewEvent { regarding, type_: EventType::Warning, reason, action: "Reconcile", note };
+        let if_gone = Some(Box::new(ApiResource::erase::<K>(&())));
+        let event = NewEvent { regarding, type_: EventType::Warning, reason, action: "Reconcile", note, if_gone };
         context.recorder.record(event, context.clock.now());
     }
 }

@@ -123,10 +123,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
 
 /// Forgets everything about a resource that does not exist any more, and reports what it left at the remote.
 pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
-    // To a shard, an object whose labels moved it to another one looks the same.
-    if let Some(kept) = forget::<K>(context, object_ref)
-        && !context.foreign_installs.is_shard()
-    {
+    if let Some(kept) = forget::<K>(context, object_ref) {
         kept.report_left_behind(context, object_ref);
     }
 }

@@ -8,6 +8,7 @@ use connect_api::ApiError;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
+use crate::controllers::context::accepted_call::REPORTED_AFTER;
 use crate::controllers::reconcile::Next;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
@@ -18,11 +19,8 @@ use crate::names;
 
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
-/// Maximum time until a status reports a change that waits for its turn: often the status with its operation comes first.
-const REPORTED_AFTER: Duration = Duration::from_secs(5);
-
 impl<K: RemoteKind> Reconciler<'_, K> {
-    /// The whole reconcile, and the report of a change that it left waiting.
+    /// The whole reconcile, and the report of a change that it left waiting, unless the API server fails.
     pub(super) async fn reconcile_and_report(&mut self) -> Result<Next, kube::Error> {
         let generation = self.generation();
         // A change of another spec may have been withdrawn with it.

@@ -60,6 +60,8 @@ pub trait RemoteObject:
     fn started_at(operation: &Self::Operation) -> Timestamp;
     /// The conditions in a status.
     fn conditions(status: &Self::Status) -> &[Condition];
+    /// The same, to change them.
+    fn conditions_mut(status: &mut Self::Status) -> &mut Vec<Condition>;
     /// The last reconcile request that was served.
     fn handled_reconcile_request(status: &Self::Status) -> Option<&String>;
     /// Sets the install that works on the resource.
@@ -120,6 +122,10 @@ macro_rules! status_fields {
 
         fn conditions(status: &$status) -> &[Condition] {
             &status.conditions
+        }
+
+        fn conditions_mut(status: &mut $status) -> &mut Vec<Condition> {
+            &mut status.conditions
         }
 
         fn handled_reconcile_request(status: &$status) -> Option<&String> {

@@ -59,8 +59,10 @@ use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
 use crate::leader::{LeaseName, Scope as Works};
 
 /// Time limit for reconciles in progress at shutdown. A call takes 30 s at most (`connect_api::http`), and its result
-/// is written after it; the chart gives a pod 60 s.
-const LONGEST_END: Duration = Duration::from_secs(45);
+/// is written after it.
+const LONGEST_RECONCILES: Duration = Duration::from_secs(40);
+/// Time limit for responses and Events that are written after them. The chart gives a pod 60 s for both.
+const LONGEST_REPORTS: Duration = Duration::from_secs(10);
 
 /// The settings of the controllers.
 pub struct Options {
@@ -146,7 +148,8 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
     })
 }
 
-/// Runs the controllers until `shutdown`; then waits for reconciles in progress, 45 s at most.
+/// Runs the controllers until `shutdown`; then waits for reconciles in progress, 40 s at most, and writes what they left to
+/// report, for 10 s at most.
 pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let namespaces = options.scope.namespaces();
     let scopes: Vec<Option<String>> =
@@ -212,15 +215,23 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         tokio::select! {
             _ = &mut running => {}
             () = &mut dispatch => {}
+            () = clock.sleep(LONGEST_RECONCILES) => {
+                tracing::warn!(
+                    "reconciles in progress are abandoned; the next process resumes them from the persisted status"
+                );
+            }
         }
+    };
+    future::select(pin!(reconciles), &mut events).await;
+    let reports = async {
         driver::report_all_accepted::<ConnectorDeployment>(&context).await;
         driver::report_all_accepted::<ConnectorStaged>(&context).await;
         drop(last_reconcile);
     };
     tokio::select! {
-        _ = future::join(reconciles, events) => {}
-        () = clock.sleep(LONGEST_END) => {
-            tracing::warn!("reconciles in progress are abandoned; the next process resumes them from the persisted status");
+        _ = future::join(reports, events) => {}
+        () = clock.sleep(LONGEST_REPORTS) => {
+            tracing::warn!("the API server takes too long: what is not reported yet is lost with this process");
         }
     }
 }

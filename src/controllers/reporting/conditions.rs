@@ -93,10 +93,17 @@ pub fn conditions(
         let status = holds.map_or("Unknown", |holds| if holds { "True" } else { "False" });
         conditions.push(condition(type_, status, &reason, &message));
     }
-    let foreign = before.iter().filter(|condition| !names::CONDITIONS.contains(&condition.type_.as_str()));
+    keep_others(&mut conditions, before);
+    conditions
+}
+
+/// Replaces the conditions that the operator does not own by those of `before`.
+pub fn keep_others(conditions: &mut Vec<Condition>, before: &[Condition]) {
+    let is_ours = |condition: &Condition| names::CONDITIONS.contains(&condition.type_.as_str());
+    conditions.retain(is_ours);
+    let foreign = before.iter().filter(|condition| !is_ours(condition));
     // With more of them the API server would refuse the whole status.
     conditions.extend(foreign.take(MOST_CONDITIONS - names::CONDITIONS.len()).cloned());
-    conditions
 }
 
 /// Returns the conditions of `before` with the main three (Ready, Reconciling, Stalled) replaced by those for `update`.

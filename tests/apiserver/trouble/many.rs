@@ -11,6 +11,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer, Options};
 use futures::StreamExt as _;
+use futures::future::join;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -48,7 +49,7 @@ const REDEPLOYED: [(&str, usize); 3] = [
 /// What may come on top of each of these for all resources together: the Events of the project, and states that only some
 /// resources are observed in.
 const MORE: usize = MANY / 5;
-/// Writes in progress from which on a change that was found is not reported at once.
+/// Writes in progress from which on a change that was found is not reported at once (`own_writes::MANY`).
 const BUSY: u64 = 4;
 /// Requests of a project in a second that let [`AT_ONCE`] resources in at once.
 const RATE: usize = 5;
@@ -246,7 +247,8 @@ async fn rule_6_an_orderly_stop_loses_no_response() {
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
     // Whoever has written an operation first sends its call, at the pace of the project.
-    meanwhile(&shop.clock.clone(), FINE, shop.stop_operator()).await;
+    let clock = shop.clock.clone();
+    join(shop.stop_operator(), pass(&clock, FINE, Duration::from_secs(10))).await;
     assert!(shop.calls("updateDeploymentById") < MANY as u64, "others wait");
     assert_eq!(planned(&shop).await, 0, "operations whose response is not stored");
     shop.start_operator_as(client);

@@ -29,5 +29,6 @@ pub(super) fn gather(input: &Input<'_>, wanted: &DesiredPayload) -> Option<Decis
 pub fn gathered_since(decision: &Decision) -> Option<Timestamp> {
     let change = decision.transient.change.as_ref().filter(|change| change.first == change.last)?;
     let soon = decision.again.is_some_and(|again| again <= GATHER);
-    (decision.outcome == Outcome::Changing && soon).then_some(change.first)
+    let gathers = decision.outcome == Outcome::Changing && decision.transient.pause.is_none();
+    (gathers && soon).then_some(change.first)
 }

@@ -50,7 +50,6 @@ impl Deployment<'_> {
             self.cache.transient = decision.transient.clone();
             return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
         }
-        self.cache.unreported_change = None;
         let since = decide::gathered_since(decision).filter(|_| self.context.own_writes.is_busy());
         // While much else is written, the status with the operation is the first to report the change.
         if let Some(since) = since.filter(|_| decision.persisted == self.persisted()) {

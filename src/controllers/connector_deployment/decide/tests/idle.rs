@@ -185,14 +185,6 @@ fn a_first_change_that_is_sent_within_two_seconds_is_gathered_since_it_was_found
                 gathered(fixture);
                 fixture.transient.pause = Some(Pause { until: NOW + Duration::from_secs(2), times: 1 });
             },
-            Some(ago(10)),
-        ),
-        (
-            "a pause ends later",
-            |fixture| {
-                gathered(fixture);
-                fixture.transient.pause = Some(Pause { until: NOW + Duration::from_secs(3), times: 1 });
-            },
             None,
         ),
     ];

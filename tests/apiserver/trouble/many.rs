@@ -221,16 +221,10 @@ async fn a_change_that_waits_for_an_observation_is_reported() {
 /// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
 #[tokio::test]
 async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
-    let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
-    let mut shop = Shop::without_operator(options, stepped()).await;
-    let client = shop.sandbox.client.clone();
-    shop.start_operator_as(client.clone());
-    until_all_are_ready_and_the_remote_is_slow(&shop).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
+    let mut shop = with_redeploys_in_memory().await;
     shop.kill_operator().await;
     assert!(planned(&shop).await > 1, "responses are lost with the process");
-    shop.start_operator_as(client);
+    shop.start_operator();
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
 }
@@ -239,19 +233,13 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
 /// tell whether secured values have arrived.
 #[tokio::test]
 async fn rule_6_an_orderly_stop_loses_no_response() {
-    let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
-    let mut shop = Shop::without_operator(options, stepped()).await;
-    let client = shop.sandbox.client.clone();
-    shop.start_operator_as(client.clone());
-    until_all_are_ready_and_the_remote_is_slow(&shop).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
+    let mut shop = with_redeploys_in_memory().await;
     // Whoever has written an operation first sends its call, at the pace of the project.
     let clock = shop.clock.clone();
     join(shop.stop_operator(), pass(&clock, FINE, Duration::from_secs(10))).await;
     assert!(shop.calls("updateDeploymentById") < MANY as u64, "others wait");
     assert_eq!(planned(&shop).await, 0, "operations whose response is not stored");
-    shop.start_operator_as(client);
+    shop.start_operator();
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
     let live = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
@@ -303,6 +291,17 @@ async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
         project.status.as_ref().is_some_and(|status| Some(status.observed_generation) == project.metadata.generation)
     };
     shop.until_project("has its rate", reconciled).await;
+}
+
+/// Returns once some redeploys were accepted, which no status reports yet, while others wait.
+async fn with_redeploys_in_memory() -> Shop {
+    let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
+    let mut shop = Shop::without_operator(options, stepped()).await;
+    shop.start_operator();
+    until_all_are_ready_and_the_remote_is_slow(&shop).await;
+    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
+    shop
 }
 
 /// Number of resources whose operation is stored without a response.

@@ -59,8 +59,8 @@ fn the_name_of_an_event_has_at_most_253_bytes() {
     }
 }
 
-/// A client that records requests. The API server has one object, with the uid `there`; it has lost each Event that happened three times, and refuses a second one
-/// of the same name.
+/// A client that records requests. The API server has one object, with the uid `there`. It has lost each Event that happened
+/// three times, and refuses a second one of the same name.
 fn client(requests: &Arc<Lock<Vec<String>>>) -> Client {
     let (requests, names) = (Arc::clone(requests), Arc::<Lock<BTreeSet<String>>>::default());
     let service = tower::service_fn(move |request: Request<Body>| {

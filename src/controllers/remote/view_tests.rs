@@ -260,20 +260,19 @@ fn busy_deployments_are_polled_less_often_as_they_age() {
 #[test]
 fn a_list_that_shows_an_operation_too_early_does_not_delay_its_first_poll() {
     let page = [Arc::new(deployment(&id(1), 1))];
-    for (case, pages, since, listed, due) in [
-        ("a second after its start", 1, 0, 1_000, 3_000),
-        ("just before another LIST would follow at once", 1, 0, 2_399, 3_000),
-        ("the next poll would be a LIST right after this one", 1, 0, 2_400, 5_400),
-        ("its first poll", 1, 0, 3_000, 6_000),
-        ("a later poll", 1, 0, 4_000, 7_000),
-        ("a long LIST", 4, 0, 500, 3_000),
-        ("a long LIST, a moment later", 4, 0, 600, 3_600),
-        ("each LIST is longer than the pause", 10, 0, 500, 3_500),
+    for (case, pages, listed, due) in [
+        ("a second after its start", 1, 1_000, 3_000),
+        ("just before another LIST would follow at once", 1, 2_399, 3_000),
+        ("the next poll would be a LIST right after this one", 1, 2_400, 5_400),
+        ("its first poll", 1, 3_000, 6_000),
+        ("a later poll", 1, 4_000, 7_000),
+        ("a long LIST", 4, 500, 3_000),
+        ("a long LIST, a moment later", 4, 600, 3_600),
+        ("each LIST is longer than the pause", 10, 500, 3_500),
     ] {
         let (mut view, mut jitter) = (View::default(), Jitter::new(1));
         let at = |milliseconds| later(START, Duration::from_millis(milliseconds));
-        let began = at(since);
-        view.poll(&object_ref(1), &id(1), PollRate::Busy { since: began }, began, &mut jitter);
+        view.poll(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, &mut jitter);
         view.observe_page(&page, pages, at(listed), at(listed), &mut jitter);
         assert_eq!(view.due(&object_ref(1)), Some(at(due)), "{case}");
     }

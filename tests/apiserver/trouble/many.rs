@@ -20,6 +20,7 @@ use serde_json::json;
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
 use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
+use crate::rules::is;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
 use crate::unreliable::{Hold, Unreliable};
 
@@ -229,12 +230,12 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
 }
 
-/// A process that is stopped, as at each upgrade, first writes what it knows of calls that were accepted: otherwise nobody could
-/// tell whether secured values have arrived.
+/// A process that is stopped, as at each upgrade, first writes the responses that it has in memory: without them, the next one
+/// cannot tell whether secured values have arrived.
 #[tokio::test]
 async fn rule_6_an_orderly_stop_loses_no_response() {
     let mut shop = with_redeploys_in_memory().await;
-    // Whoever has written an operation first sends its call, at the pace of the project.
+    // A reconcile that has written its operation still sends the call, at the rate of the project.
     let clock = shop.clock.clone();
     join(shop.stop_operator(), pass(&clock, FINE, Duration::from_secs(10))).await;
     assert!(shop.calls("updateDeploymentById") < MANY as u64, "others wait");
@@ -243,8 +244,8 @@ async fn rule_6_an_orderly_stop_loses_no_response() {
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
     let live = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
-    let unverified = live.iter().filter(|object| has_condition(object, names::SECRETS_UNVERIFIED)).count();
-    assert_eq!(unverified, 0, "values that nobody knows to have arrived");
+    let unverified = live.iter().filter(|object| is(object, names::SECRETS_UNVERIFIED)).count();
+    assert_eq!(unverified, 0, "resources with SecretsUnverified");
 }
 
 /// A user that comes or goes enqueues the project at most once in 2 s, except the first and the last one.
@@ -386,10 +387,5 @@ fn check_calls(counts: &BTreeMap<&'static str, u64>) {
 }
 
 fn is_ready(object: &ConnectorDeployment) -> bool {
-    has_condition(object, names::READY)
-}
-
-fn has_condition(object: &ConnectorDeployment, type_: &str) -> bool {
-    let conditions = object.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == "True")
+    is(object, names::READY)
 }

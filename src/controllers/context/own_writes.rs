@@ -59,6 +59,8 @@ struct Entry {
     shown: Option<String>,
     /// A reconcile waits until the cache shows the last write.
     is_awaited: bool,
+    /// A reconcile was given a copy from before the last write, and has not checked it yet.
+    older_is_given: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +79,12 @@ impl OwnWrites {
     pub async fn current<K: ManagedKind>(&self, api: &Api<K>, cached: Arc<K>) -> Result<Option<Arc<K>>, kube::Error> {
         self.shown(&*cached);
         let object_ref = object_ref(&*cached);
-        if self.entries.with(|entries| entries.get(&object_ref).is_none_or(|entry| entry.last.is_none())) {
+        let is_shown = self.entries.with(|entries| {
+            let Some(entry) = entries.get_mut(&object_ref) else { return true };
+            entry.older_is_given = false;
+            entry.last.is_none()
+        });
+        if is_shown {
             return Ok(Some(cached));
         }
         let Some(found) = api.get_opt(&cached.name_any()).await? else { return Ok(None) };
@@ -97,8 +104,18 @@ impl OwnWrites {
         self.entries.with(|entries| {
             let entry = entries.get_mut(&object_ref(cached));
             let behind = entry.filter(|entry| matches!(entry.last, Some(Written::As(_))));
-            behind.map(|entry| entry.is_awaited = true).is_some()
+            behind.map(|entry| (entry.is_awaited, entry.older_is_given) = (true, false)).is_some()
         })
+    }
+
+    /// Records that a reconcile is given this copy of an object, before the store can change. The watch may show our last
+    /// write before that reconcile calls [`OwnWrites::current`], but that does not make the copy newer.
+    pub fn given<K: Stored>(&self, object_ref: &ObjectRef, copy: &K) {
+        self.entries.with(|entries| {
+            let Some(entry) = entries.get_mut(object_ref) else { return };
+            let Some(Written::As(last)) = &entry.last else { return };
+            entry.older_is_given = copy.meta().resource_version.as_ref() != Some(last);
+        });
     }
 
     /// Records that the cache shows this version of an object. Returns whether a reconcile waits for it.
@@ -109,9 +126,10 @@ impl OwnWrites {
             let Some(entry) = entries.get_mut(&object_ref) else { return false };
             let mut is_awaited = false;
             if entry.last == Some(Written::As(version.clone())) {
-                entry.last = None;
+                // A reconcile that has an older copy reads the object.
+                entry.last = mem::take(&mut entry.older_is_given).then_some(Written::Unknown);
                 is_awaited = mem::take(&mut entry.is_awaited);
-                if !entry.is_writing {
+                if entry.last.is_none() && !entry.is_writing {
                     entries.remove(&object_ref);
                     return is_awaited;
                 }
@@ -165,7 +183,7 @@ impl OwnWrites {
     fn begin<K: ManagedKind>(&self, object: &K) {
         self.entries.with(|entries| {
             let entry = entries.entry(object_ref(object)).or_default();
-            (entry.is_writing, entry.shown) = (true, None);
+            (entry.is_writing, entry.shown, entry.older_is_given) = (true, None, false);
         });
     }
 

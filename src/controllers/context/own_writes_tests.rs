@@ -128,6 +128,22 @@ async fn a_write_that_the_cache_has_shown_causes_no_read() {
     }
 }
 
+/// A reconcile is given a copy; the watch shows our write before the reconcile checks that copy.
+#[tokio::test]
+async fn an_old_copy_is_not_believed_because_the_watch_has_shown_the_write_since() {
+    for (case, given, reads) in [("old", "1", 1), ("of the write", "2", 0)] {
+        let (server, api, writes) = beginning(object("1", "a"), Write::Stored);
+        writes.write_status(&api, &object("1", "a"), &json!({}), &json!({"id": "1"})).await.expect("an answer");
+        let copy = object(given, "a");
+        writes.given(&object_ref(&copy), &copy);
+        let _ = writes.shown(&object("2", "a"));
+        assert!(!writes.awaits(&copy), "{case}: nothing would wake the reconcile up");
+        let current = writes.current(&api, Arc::new(copy)).await.expect("an answer");
+        assert_eq!(current.and_then(|object| object.resource_version()).as_deref(), Some("2"), "{case}");
+        assert_eq!(server.lock().expect("a lock").reads, reads, "{case}");
+    }
+}
+
 #[test]
 fn a_reconcile_that_waits_for_the_watch_is_told_once() {
     let writes = OwnWrites::default();

@@ -81,10 +81,6 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
         K::caches(&context).insert(&object_ref, cache);
         return (Action::await_change(), ReconcileOutcome::Reported(None));
     }
-    if cache.knows_more_than(&*cached) {
-        // So that it is read.
-        context.own_writes.unknown(&object_ref);
-    }
     let (mut reason, mut pause) = (None, reconcile::AFTER_CLUSTER_ERROR);
     let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
     let outcome = match context.own_writes.current(&api, cached).await {

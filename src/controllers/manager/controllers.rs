@@ -190,7 +190,8 @@ impl Scope {
 }
 
 /// Reconciles an object, with metrics and a trace id. The object is recorded before anything else happens, so that a
-/// change from here on leads to the next reconcile.
+/// change from here on leads to the next reconcile: the controller calls this in the poll that takes the copy from the store,
+/// and polls the watch, which fills the store, in the same task.
 fn observed<R: Reconciled>(
     packed: Arc<Packed<R::Object>>,
     context: Arc<Context>,
@@ -198,6 +199,7 @@ fn observed<R: Reconciled>(
     resync::note(&context.given, R::KIND, &*packed);
     let tracker = Arc::clone(&context.tracker);
     let object_ref = packed.reference_as(R::KIND);
+    context.own_writes.given(&object_ref, &*packed);
     let began = tracker.begin(&object_ref);
     async move { began.run(unpacked::<R>(packed, object_ref, context)).await }
 }
@@ -229,3 +231,7 @@ fn receive<K: Object>(
 
 type RunResult<K> =
     Result<(reflector::ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;
+
+#[cfg(test)]
+#[path = "controllers_tests.rs"]
+mod tests;

@@ -77,6 +77,6 @@ async fn a_reconcile_that_was_given_an_old_copy_reads_the_object() {
     let packed = Packed::of(&deployment("1"), &mut Compressor::default()).expect("JSON");
     let reconcile = observed::<ConnectorDeployment>(Arc::new(packed), Arc::clone(&context));
     let _ = context.own_writes.shown(&deployment("2"));
-    reconcile.await;
+    Box::pin(reconcile).await;
     assert_eq!(requests.lock().expect("a lock").get(1), Some(&Method::GET));
 }

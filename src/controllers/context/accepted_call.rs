@@ -1,5 +1,5 @@
-//! A create or redeploy that was accepted, until the status has it: calls that wait come first, and often the remote has
-//! finished by then, so that one status is enough.
+//! A call that was accepted, until the status has it: a write may fail, and of creates and redeploys calls that wait come
+//! first. Often the remote has finished by then, so that one status is enough.
 //!
 //! Losing it creates and repeats nothing: the operation is stored, and the next process treats it as one whose response was
 //! lost. An orderly stop writes it.
@@ -59,12 +59,17 @@ impl AcceptedCall {
 
     /// How long its status waits.
     pub(in crate::controllers) fn left(&self, now: Timestamp) -> Duration {
-        if self.waits { REPORTED_AFTER.saturating_sub(between(self.at, now)) } else { Duration::ZERO }
+        if self.waits { self.left_at_most(now) } else { Duration::ZERO }
     }
 
-    /// Whether it can wait for the watch.
-    pub(in crate::controllers) fn is_new(&self, now: Timestamp) -> bool {
-        between(self.at, now) < LONGEST_WAIT
+    /// How long its status may wait, whatever comes first.
+    pub(in crate::controllers) fn left_at_most(&self, now: Timestamp) -> Duration {
+        REPORTED_AFTER.saturating_sub(between(self.at, now))
+    }
+
+    /// How long it can wait for the watch. `None`: no longer.
+    pub(in crate::controllers) fn left_for_watch(&self, now: Timestamp) -> Option<Duration> {
+        Some(LONGEST_WAIT.saturating_sub(between(self.at, now))).filter(|left| !left.is_zero())
     }
 
     /// The status to write.

@@ -134,10 +134,13 @@ impl Publisher {
         // An Event about a cluster-scoped object is in this namespace (Kubernetes API: `events.k8s.io/v1`).
         let namespace = event.regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
         if let Some(resource) = &event.if_gone {
-            if self.exists(&event.regarding, &namespace, resource).await? {
+            let exists = self.exists(&event.regarding, &namespace, resource).await;
+            if matches!(exists, Ok(true)) {
                 return Ok(());
             }
+            // Also if it is not known: nothing else says what was left.
             tracing::warn!(reason = event.reason, namespace, name = event.regarding.name, "{}", event.note);
+            exists?;
         }
         let api = Api::<Event>::namespaced(self.client.clone(), &namespace);
         self.series.sweep(self.clock.now());

@@ -54,9 +54,9 @@ struct Entry {
     last: Option<Written>,
     /// Whether a write is in progress.
     is_writing: bool,
-    /// The version that the cache has shown last while a write is in progress: the event of a write may come before its
-    /// response.
-    shown: Option<String>,
+    /// The versions that the cache has shown while a write is in progress: the event of a write may come before its response,
+    /// and that of somebody else's next write too.
+    shown: Vec<String>,
     /// A reconcile waits until the cache shows the last write.
     is_awaited: bool,
     /// A reconcile was given a copy from before the last write, and has not checked it yet.
@@ -98,13 +98,15 @@ impl OwnWrites {
     }
 
     /// Whether the cache is behind our last write, and can be awaited: then [`OwnWrites::shown`] says once that it no longer
-    /// is. `cached`: the copy of the watch.
-    pub fn awaits<K: ManagedKind>(&self, cached: &K) -> bool {
+    /// is. `cached`: the copy of the watch. `again`: also if a reconcile has awaited that write before.
+    pub fn awaits<K: ManagedKind>(&self, cached: &K, again: bool) -> bool {
         self.shown(cached);
         self.entries.with(|entries| {
             let entry = entries.get_mut(&object_ref(cached));
             let behind = entry.filter(|entry| matches!(entry.last, Some(Written::As(_))));
-            behind.map(|entry| (entry.is_awaited, entry.older_is_given) = (true, false)).is_some()
+            let Some(entry) = behind.filter(|entry| again || !entry.is_awaited) else { return false };
+            (entry.is_awaited, entry.older_is_given) = (true, false);
+            true
         })
     }
 
@@ -134,7 +136,9 @@ impl OwnWrites {
                     return is_awaited;
                 }
             }
-            entry.shown = Some(version);
+            if entry.is_writing {
+                entry.shown.push(version);
+            }
             is_awaited
         })
     }
@@ -183,7 +187,7 @@ impl OwnWrites {
     fn begin<K: ManagedKind>(&self, object: &K) {
         self.entries.with(|entries| {
             let entry = entries.entry(object_ref(object)).or_default();
-            (entry.is_writing, entry.shown, entry.older_is_given) = (true, None, false);
+            (entry.is_writing, entry.is_awaited, entry.older_is_given) = (true, false, false);
         });
     }
 
@@ -193,10 +197,9 @@ impl OwnWrites {
         self.entries.with(|entries| {
             let Some(entry) = entries.get_mut(&object_ref) else { return };
             entry.is_writing = false;
+            let shown = mem::take(&mut entry.shown);
             match answer {
-                Ok(Some(version)) => {
-                    entry.last = (entry.shown.as_ref() != Some(&version)).then_some(Written::As(version));
-                }
+                Ok(Some(version)) => entry.last = (!shown.contains(&version)).then_some(Written::As(version)),
                 Err(error) if patch::may_be_stored(error) => entry.last = Some(Written::Unknown),
                 Ok(None) | Err(_) => {}
             }

@@ -116,16 +116,25 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         let (again, asked) = (accepted.again, accepted.asked.clone());
         self.write_accepted().await?;
-        self.cache.reconcile_request = None;
         let is_asked_for_more = asked != self.asked_for() || self.unhandled_request().is_some();
         let pause = if is_asked_for_more { Duration::ZERO } else { again.min(LONGEST_PAUSE) };
         Ok(Some(Next::Again(Some(pause))))
     }
 
-    /// Writes the response to an accepted call, which the object has already.
-    async fn write_accepted(&mut self) -> Result<(), kube::Error> {
-        let Some(accepted) = &self.cache.accepted_call else { return Ok(()) };
-        let condition = accepted.condition.clone();
-        self.write(self.status(), &condition).await
+    /// Writes the response to an accepted call, which the object has already. If somebody changed the object meanwhile, the
+    /// response is still that of its operation, unless the status has another one by now.
+    pub(super) async fn write_accepted(&mut self) -> Result<(), kube::Error> {
+        while let Some(accepted) = &self.cache.accepted_call {
+            let condition = accepted.condition.clone();
+            match self.write(self.status(), &condition).await {
+                Err(kube::Error::Api(status)) if status.code == 409 && self.is_still_stored().await? => {}
+                answer => {
+                    answer?;
+                    (self.cache.accepted_call, self.cache.reconcile_request) = (None, None);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -1,10 +1,13 @@
 //! Takes what this process keeps of a resource for its reconcile.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::ApiResource;
 use kube::runtime::events::EventType;
 
 use crate::controllers::context::Context;
+use crate::controllers::context::accepted_call::LONGEST_WAIT;
 use crate::controllers::context::event_recorder::NewEvent;
 use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
@@ -13,18 +16,20 @@ use crate::controllers::reporting::event_reason::EventReason;
 use super::RemoteKind;
 
 impl<K: RemoteKind> LocalCache<K> {
-    /// Whether the watch does not show the write before an accepted call yet. It does so in a moment, and enqueues the
-    /// resource: to read the object would only be one more request.
-    pub(super) fn waits_for_watch(&self, context: &Context, cached: &K) -> bool {
-        let now = context.clock.now();
-        let is_new = self.accepted_call.as_ref().is_some_and(|accepted| accepted.is_new(now));
-        is_new && context.own_writes.awaits(cached)
+    /// How long to wait because the watch does not show our last write yet. It does so in a moment, and enqueues the resource:
+    /// to read the object would only be one more request. What comes meanwhile is not put off again, unless a call was just
+    /// accepted: then its poll, and the events of the writes around it, come in that moment.
+    pub(super) fn waits_for_watch(&self, context: &Context, cached: &K) -> Option<Duration> {
+        let accepted = self.accepted_call.as_ref();
+        let left = accepted.and_then(|accepted| accepted.left_for_watch(context.clock.now()));
+        context.own_writes.awaits(cached, left.is_some()).then(|| left.unwrap_or(LONGEST_WAIT))
     }
 
     /// Reports what an object that seems to be gone has left at the remote: it was deleted without its finalizer, so that its
     /// record stays. That happens also if no client removes the finalizer: the API server ignores one that is added after its
     /// DELETE has read the object.
-    pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef) {
+    /// `seems_gone`: a watch says so; otherwise it is being deleted.
+    pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef, seems_gone: bool) {
         let accepted = self.accepted_call.as_ref();
         let Some(status) = accepted.and_then(|accepted| accepted.status::<K>()) else { return };
         let Some(id) = K::record_id(&status) else { return };
@@ -41,7 +46,10 @@ impl<K: RemoteKind> LocalCache<K> {
             ..ObjectReference::default()
         };
         let reason = EventReason::Orphaned.as_str();
-        let if_gone = Some(Box::new(ApiResource::erase::<K>(&())));
+        if !seems_gone {
+            tracing::warn!(reason, namespace = object_ref.namespace, name = object_ref.name, "{note}");
+        }
+        let if_gone = seems_gone.then(|| Box::new(ApiResource::erase::<K>(&())));
         let event = NewEvent { regarding, type_: EventType::Warning, reason, action: "Reconcile", note, if_gone };
         context.recorder.record(event, context.clock.now());
     }
@@ -60,7 +68,7 @@ pub(super) fn local_cache<K: RemoteKind>(context: &Context, object_ref: &ObjectR
         Some(kept) if kept.uid == uid => kept,
         other => {
             if let Some(former) = other {
-                former.report_left_behind(context, object_ref);
+                former.report_left_behind(context, object_ref, true);
             }
             Box::new(LocalCache { uid: uid.to_owned(), ..LocalCache::default() })
         }

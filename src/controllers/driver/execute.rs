@@ -105,19 +105,24 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
-        let waits = remote.has_queued_changes();
         if matches!(result.response, Response::Accepted(_))
-            && (K::creates(call) || (waits && K::may_report_later(call)))
             && let Some(sent) = self.object.status().and_then(K::operation).cloned()
         {
             let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
+            let waits = remote.has_queued_changes();
             let at = self.context.clock.now();
             let again = K::after_response(self, remote, &result, &applied);
             let accepted = AcceptedCall::new::<K>((&sent, &status), condition, self.asked_for(), at, again, waits);
             let accepted = accepted.map_err(kube::Error::SerdeError)?;
             let pause = accepted.left(at);
+            // From here on it is kept until a status has it.
             self.cache.accepted_call = Some(Box::new(accepted));
-            return Ok(Next::Again(Some(pause)));
+            if K::creates(call) || (waits && K::may_report_later(call)) {
+                return Ok(Next::Again(Some(pause)));
+            }
+            self.take_accepted_call();
+            self.write_accepted().await?;
+            return Ok(Next::Again(Some(again)));
         }
         self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;
         Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))))

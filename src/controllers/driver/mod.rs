@@ -45,7 +45,6 @@ pub use self::kind::{
 };
 pub(super) use self::metadata::ANNOTATED_AFTER;
 pub use self::sent::{SentCall, Versions};
-use crate::controllers::context::accepted_call::LONGEST_WAIT;
 use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::key_ownership::ClaimStatus;
@@ -76,8 +75,8 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     let uid = cached.meta().uid.as_deref().unwrap_or_default();
     let mut cache = local_cache::<K>(&context, &object_ref, uid);
     context.requeue_timers.set(&object_ref, None);
-    if cache.waits_for_watch(&context, &*cached) {
-        context.requeue_timers.set(&object_ref, Some(LONGEST_WAIT));
+    if let Some(left) = cache.waits_for_watch(&context, &*cached) {
+        context.requeue_timers.set(&object_ref, Some(left));
         K::caches(&context).insert(&object_ref, cache);
         return (Action::await_change(), ReconcileOutcome::Reported(None));
     }
@@ -105,9 +104,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
             outcome
         }
         Ok(found) => {
-            if found.is_none() {
-                cache.report_left_behind(&context, &object_ref);
-            }
+            cache.report_left_behind(&context, &object_ref, found.is_none());
             Ok(Next::Gone)
         }
         Err(error) => Err(error),
@@ -124,7 +121,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
 /// Forgets everything about a resource that does not exist any more, and reports what it left at the remote.
 pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
     if let Some(kept) = forget::<K>(context, object_ref) {
-        kept.report_left_behind(context, object_ref);
+        kept.report_left_behind(context, object_ref, true);
     }
 }
 

@@ -20,13 +20,13 @@ use crate::names;
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
 impl<K: RemoteKind> Reconciler<'_, K> {
-    /// The whole reconcile, and the report of a change that it left waiting, unless the API server fails.
+    /// The whole reconcile, and the report of what it left waiting, unless the API server fails.
     pub(super) async fn reconcile_and_report(&mut self) -> Result<Next, kube::Error> {
         let generation = self.generation();
         // A change of another spec may have been withdrawn with it.
         self.cache.unreported_change.take_if(|change| change.generation != generation);
         let next = self.reconcile().await?;
-        self.report_waiting_change(next).await
+        self.report_what_waits(next).await
     }
 
     /// Writes the status after an observation, if it differs from the one before.
@@ -106,16 +106,25 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(Next::Again(again))
     }
 
-    /// Reports a change that has waited for [`REPORTED_AFTER`], for its turn at the remote or for an observation: nothing else
-    /// shows that a Secret was changed. `next`: how the reconcile ended.
-    async fn report_waiting_change(&mut self, next: Next) -> Result<Next, kube::Error> {
-        let (Next::Again(pause), Some(change)) = (&next, &self.cache.unreported_change) else { return Ok(next) };
-        let left = REPORTED_AFTER.saturating_sub(between(change.since, self.context.clock.now()));
-        if !left.is_zero() {
-            return Ok(Next::Again(Some(pause.map_or(left, |pause| pause.min(left)))));
+    /// Writes what has waited for [`REPORTED_AFTER`] wherever the reconcile ended: for its turn at the remote, or for an
+    /// observation. That is the response to a call, and a change that was found: nothing else shows that a Secret was changed.
+    /// `next`: how the reconcile ended.
+    async fn report_what_waits(&mut self, next: Next) -> Result<Next, kube::Error> {
+        let Next::Again(pause) = next else { return Ok(next) };
+        let now = self.context.clock.now();
+        let accepted = self.cache.accepted_call.as_ref().map(|accepted| accepted.left_at_most(now));
+        let change = self.cache.unreported_change.as_ref();
+        let found = change.map(|change| REPORTED_AFTER.saturating_sub(between(change.since, now)));
+        match (accepted, found, change) {
+            // Its status has the response too.
+            (_, Some(Duration::ZERO), Some(change)) => {
+                let condition = change.condition.clone();
+                return self.report_and_wait(None, condition, pause).await;
+            }
+            (Some(Duration::ZERO), ..) => self.write_accepted().await?,
+            _ => return Ok(Next::Again([pause, accepted, found].into_iter().flatten().min())),
         }
-        let (condition, pause) = (change.condition.clone(), *pause);
-        self.report_and_wait(None, condition, pause).await
+        Ok(Next::Again(pause))
     }
 
     /// Reports that the API server refused a request.
@@ -159,7 +168,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
 
     /// Reads the resource again. If it still has the operation that this reconcile wrote, takes over what the operator owns
     /// of it, and returns true. The spec stays the one that the call was planned for; the next reconcile sees the new one.
-    async fn is_still_stored(&mut self) -> Result<bool, kube::Error> {
+    pub(super) async fn is_still_stored(&mut self) -> Result<bool, kube::Error> {
         let Some(found) = self.api.get_opt(&self.object_ref.name).await? else { return Ok(false) };
         if found.meta().uid != self.object.meta().uid {
             return Ok(false);

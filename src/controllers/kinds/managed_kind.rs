@@ -158,9 +158,11 @@ pub fn user_changes<K: ManagedKind>(object: &K) -> u64 {
     let mut hasher = DefaultHasher::new();
     meta.uid.hash(&mut hasher);
     (meta.generation, meta.deletion_timestamp.as_ref().map(|at| at.0.as_second())).hash(&mut hasher);
-    let held = object.finalizers().iter().any(|name| name == names::FINALIZER);
-    // Adding the finalizer comes before there is a remote record to protect, and needs no reconcile of its own.
-    (!held && (object.has_begun() || object.annotations().contains_key(names::REMOTE_ID))).hash(&mut hasher);
+    // Adding the finalizer comes before there is a remote record to protect, or a status of a project, and needs no reconcile
+    // of its own.
+    let is_reported = object.as_project().is_some_and(|(_, status)| status.is_some());
+    let needs_it = object.has_begun() || object.annotations().contains_key(names::REMOTE_ID) || is_reported;
+    (needs_it && !has_finalizer(object)).hash(&mut hasher);
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }

@@ -7,13 +7,14 @@ use connect_api::model::EntryType;
 use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
-use dev_server::{Options, PlannedEntry, PlannedOutcome};
+use dev_server::{Fault, FaultAnswer, Options, PlannedEntry, PlannedOutcome};
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::pace::{FINE, meanwhile, pass, stepped, until_called};
-use crate::shop::{NAME, SECRET, Shop};
+use crate::rules::is;
+use crate::shop::{NAME, PROJECT, SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 /// A remote whose deployments take a while.
@@ -119,6 +120,28 @@ async fn a_response_of_the_remote_that_cannot_be_stored_is_recovered() {
     futures::future::join_all(lives).await;
 }
 
+/// Nothing that is read shows whether secured values have arrived, so only the response says that, for as long as it takes.
+#[tokio::test]
+async fn rule_06_a_response_that_cannot_be_stored_for_minutes_is_not_lost() {
+    let rows = [("refused", Wrong::Refused(500, "InternalError")), ("no connection", Wrong::Away)];
+    let lives = rows.map(|(case, wrong)| async move {
+        let (shop, unreliable) = shop().await;
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        until_live(&shop).await;
+        let late = FaultAnswer { delay_ms: 10_000, ..FaultAnswer::default() };
+        shop.dev.fault(Fault::of("updateDeploymentById", late)).unwrap();
+        shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
+        until_called(&shop, "updateDeploymentById", 1).await;
+        unreliable.begin(Which::StatusWrites, wrong);
+        pass(&shop.clock, FINE, Duration::from_mins(4)).await;
+        unreliable.end();
+        let live = until_live(&shop).await;
+        left(&shop, case, 1);
+        assert!(!is(&live, names::SECRETS_UNVERIFIED), "{case}: {live:?}");
+    });
+    futures::future::join_all(lives).await;
+}
+
 #[tokio::test]
 async fn an_api_server_that_is_unavailable_for_minutes_only_delays() {
     let (shop, unreliable) = shop().await;
@@ -177,6 +200,18 @@ async fn a_finalizer_that_was_removed_by_hand_is_added_again_and_nothing_is_sent
     meanwhile(&shop.clock, FINE, held).await;
     until_live(&shop).await;
     left(&shop, "finalizer", 0);
+}
+
+/// Without it, the project would go while resources use it.
+#[tokio::test]
+async fn rule_24_a_finalizer_that_was_removed_from_a_project_is_added_again() {
+    let (shop, _) = shop().await;
+    let held = |project: &ConnectProject| project.finalizers() == [names::PROJECT_FINALIZER];
+    meanwhile(&shop.clock, FINE, shop.until_project("the finalizer", held)).await;
+    let change = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    let without = shop.api::<ConnectProject>().patch(PROJECT, &PatchParams::default(), &change).await.unwrap();
+    assert!(without.finalizers().is_empty());
+    meanwhile(&shop.clock, FINE, shop.until_project("the finalizer", held)).await;
 }
 
 /// `kubectl replace` of the manifest removes the finalizer and the annotation with the id in one write.

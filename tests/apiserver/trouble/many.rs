@@ -207,14 +207,33 @@ async fn a_change_that_waits_for_an_observation_is_reported() {
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     // The list that shows them serves all of them.
     meanwhile(&shop.clock, FINE, unreliable.until_held(BUSY)).await;
-    for operation in ["queryDeployments", "getDeploymentById", "getDeploymentByKey"] {
-        let never = FaultAnswer { delay_ms: 600_000, ..FaultAnswer::default() };
-        shop.dev.fault(Fault::of(operation, never)).unwrap();
-    }
+    reads_hang(&shop);
     pass(&shop.clock, FINE, Duration::from_secs(7)).await;
     unreliable.until_held(MANY as u64).await;
     shop.dev.clear_faults();
     unreliable.release();
+    until_all_are_redeployed(&shop).await;
+    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+}
+
+/// The response to a call waits no longer because the remote must be observed, and does not answer.
+#[tokio::test]
+async fn a_response_that_waits_for_an_observation_is_stored() {
+    let shop = with_redeploys_in_memory().await;
+    reads_hang(&shop);
+    // What was read before serves those that are sent now.
+    until_called(&shop, "updateDeploymentById", 2 * AT_ONCE as u64).await;
+    let waiting = planned(&shop).await;
+    assert!(waiting.len() > 1, "{waiting:?}");
+    // Those that are about to be sent are sent within 2 s. From then on the time stands still, so no read ends.
+    pass(&shop.clock, FINE, Duration::from_secs(8)).await;
+    let stored = async {
+        while planned(&shop).await.iter().any(|name| waiting.contains(name)) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    in_time(stored).await.expect("each response is stored");
+    shop.dev.clear_faults();
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
 }
@@ -224,7 +243,7 @@ async fn a_change_that_waits_for_an_observation_is_reported() {
 async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
     let mut shop = with_redeploys_in_memory().await;
     shop.kill_operator().await;
-    assert!(planned(&shop).await > 1, "responses are lost with the process");
+    assert!(planned(&shop).await.len() > 1, "responses are lost with the process");
     shop.start_operator();
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
@@ -239,7 +258,7 @@ async fn rule_6_an_orderly_stop_loses_no_response() {
     let clock = shop.clock.clone();
     join(shop.stop_operator(), pass(&clock, FINE, Duration::from_secs(10))).await;
     assert!(shop.calls("updateDeploymentById") < MANY as u64, "others wait");
-    assert_eq!(planned(&shop).await, 0, "operations whose response is not stored");
+    assert_eq!(planned(&shop).await, [""; 0], "operations whose response is not stored");
     shop.start_operator();
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
@@ -305,14 +324,22 @@ async fn with_redeploys_in_memory() -> Shop {
     shop
 }
 
-/// Number of resources whose operation is stored without a response.
-async fn planned(shop: &Shop) -> usize {
+/// From here on the remote does not answer reads.
+fn reads_hang(shop: &Shop) {
+    for operation in ["queryDeployments", "getDeploymentById", "getDeploymentByKey"] {
+        let never = FaultAnswer { delay_ms: 600_000, ..FaultAnswer::default() };
+        shop.dev.fault(Fault::of(operation, never)).unwrap();
+    }
+}
+
+/// Names of the resources whose operation is stored without a response.
+async fn planned(shop: &Shop) -> Vec<String> {
     let planned = |object: &ConnectorDeployment| {
         let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
         operation.is_some_and(|operation| operation.state == OperationState::Planned)
     };
     let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
-    stored.iter().filter(|object| planned(object)).count()
+    stored.iter().filter(|object| planned(object)).map(kube::ResourceExt::name_any).collect()
 }
 
 async fn apply_all(shop: &Shop) {

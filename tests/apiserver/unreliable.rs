@@ -32,6 +32,8 @@ pub(crate) enum Which {
     Connectors,
     /// Watches.
     Watches,
+    /// Reads of a Secret.
+    Secrets,
 }
 
 /// How a request fails.
@@ -197,6 +199,7 @@ impl Unreliable {
             Which::StatusWrites => writes_status,
             Which::Connectors => request.method() != Method::GET && request.uri().path().contains("/connectors"),
             Which::Watches => watches,
+            Which::Secrets => !watches && request.method() == Method::GET && request.uri().path().contains("/secrets/"),
         });
         let wrong = wrong.filter(|_| {
             let spared = |left: u64| left.checked_sub(1);

@@ -24,6 +24,9 @@ const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 /// that one: after this time at most, the object is looked at again. An edit or a request is seen without that.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
+/// Attempts to write a response in one reconcile, while others change the object.
+const ATTEMPTS: u32 = 3;
+
 /// Number of responses that are written at the same time before the process ends.
 const AT_ONCE: usize = 16;
 
@@ -56,10 +59,14 @@ async fn write_at_the_end<K: RemoteKind>(context: &Context, object_ref: &ObjectR
         gone::<K>(context, object_ref);
         return Ok(());
     };
-    if !is_ours(&object) || !foreign_leases::is_managed(context, object_ref, &object) {
+    if !foreign_leases::is_managed(context, object_ref, &object) {
         return Ok(());
     }
     let cache = local_cache::<K>(context, object_ref, object.meta().uid.as_deref().unwrap_or_default());
+    if !is_ours(&object) {
+        cache.report_left_behind(context, object_ref, false);
+        return Ok(());
+    }
     let mut reconciler = Reconciler::new(context, object_ref, Arc::new(object), cache);
     let written = reconciler.write_accepted().await;
     if written.is_err() {
@@ -116,6 +123,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         let (again, asked) = (accepted.again, accepted.asked.clone());
         self.write_accepted().await?;
+        self.cache.reconcile_request = None;
         let is_asked_for_more = asked != self.asked_for() || self.unhandled_request().is_some();
         let pause = if is_asked_for_more { Duration::ZERO } else { again.min(LONGEST_PAUSE) };
         Ok(Some(Next::Again(Some(pause))))
@@ -123,16 +131,19 @@ impl<K: RemoteKind> Reconciler<'_, K> {
 
     /// Writes the response to an accepted call, which the object has already. If somebody changed the object meanwhile, the
     /// response is still that of its operation, unless the status has another one by now.
+    ///
+    /// # Errors
+    /// Those of the API server; 409 if others change the object all the time. The response stays in memory.
     pub(super) async fn write_accepted(&mut self) -> Result<(), kube::Error> {
+        let mut attempts = 0;
         while let Some(accepted) = &self.cache.accepted_call {
             let condition = accepted.condition.clone();
+            attempts += 1;
             match self.write(self.status(), &condition).await {
-                Err(kube::Error::Api(status)) if status.code == 409 && self.is_still_stored().await? => {}
-                answer => {
-                    answer?;
-                    (self.cache.accepted_call, self.cache.reconcile_request) = (None, None);
-                    return Ok(());
-                }
+                Err(kube::Error::Api(status))
+                    if status.code == 409 && attempts < ATTEMPTS && self.is_still_stored().await? => {}
+                Ok(()) => self.cache.accepted_call = None,
+                Err(error) => return Err(error),
             }
         }
         Ok(())

@@ -7,13 +7,16 @@ use kube::api::ApiResource;
 use kube::runtime::events::EventType;
 
 use crate::controllers::context::Context;
-use crate::controllers::context::accepted_call::LONGEST_WAIT;
 use crate::controllers::context::event_recorder::NewEvent;
 use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reporting::event_reason::EventReason;
 
 use super::RemoteKind;
+
+/// How long a reconcile waits for the watch to show our last write before it reads the object. Less than a reservation of its
+/// turn at the remote lasts; and after a relist the watch never shows that write.
+const AWAITED: Duration = Duration::from_secs(1);
 
 impl<K: RemoteKind> LocalCache<K> {
     /// How long to wait because the watch does not show our last write yet. It does so in a moment, and enqueues the resource:
@@ -22,7 +25,7 @@ impl<K: RemoteKind> LocalCache<K> {
     pub(super) fn waits_for_watch(&self, context: &Context, cached: &K) -> Option<Duration> {
         let accepted = self.accepted_call.as_ref();
         let left = accepted.and_then(|accepted| accepted.left_for_watch(context.clock.now()));
-        context.own_writes.awaits(cached, left.is_some()).then(|| left.unwrap_or(LONGEST_WAIT))
+        context.own_writes.awaits(cached, left.is_some()).then(|| left.unwrap_or(AWAITED))
     }
 
     /// Reports what an object that seems to be gone has left at the remote: it was deleted without its finalizer, so that its

@@ -117,11 +117,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             let pause = accepted.left(at);
             // From here on it is kept until a status has it.
             self.cache.accepted_call = Some(Box::new(accepted));
+            self.take_accepted_call();
             if K::creates(call) || (waits && K::may_report_later(call)) {
                 return Ok(Next::Again(Some(pause)));
             }
-            self.take_accepted_call();
             self.write_accepted().await?;
+            self.cache.reconcile_request = None;
             return Ok(Next::Again(Some(again)));
         }
         self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;

@@ -20,13 +20,22 @@ use crate::names;
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
 impl<K: RemoteKind> Reconciler<'_, K> {
-    /// The whole reconcile, and the report of what it left waiting, unless the API server fails.
+    /// The whole reconcile, and the report of what it left waiting. If it fails, as without a Secret that cannot be read, the
+    /// response to a call is written all the same.
     pub(super) async fn reconcile_and_report(&mut self) -> Result<Next, kube::Error> {
         let generation = self.generation();
         // A change of another spec may have been withdrawn with it.
         self.cache.unreported_change.take_if(|change| change.generation != generation);
-        let next = self.reconcile().await?;
-        self.report_what_waits(next).await
+        match self.reconcile().await {
+            Ok(next) => self.report_what_waits(next).await,
+            Err(error) => {
+                let accepted = self.cache.accepted_call.as_ref();
+                if accepted.is_some_and(|accepted| accepted.left_at_most(self.context.clock.now()).is_zero()) {
+                    self.write_accepted().await?;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Writes the status after an observation, if it differs from the one before.
@@ -177,6 +186,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let object = Arc::make_mut(&mut self.object);
         object.meta_mut().resource_version.clone_from(&found.meta().resource_version);
         object.meta_mut().finalizers.clone_from(&found.meta().finalizers);
+        object.meta_mut().deletion_timestamp.clone_from(&found.meta().deletion_timestamp);
         object.set_status(found.status().cloned());
         self.take_remembered();
         Ok(self.object.status().and_then(K::operation) == operation.as_ref())

@@ -1,7 +1,7 @@
 //! Many resources at once: counts of writes, reads and calls, and the size of a status. `examples/scale/` measures the
 //! rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use clock::Clock;
@@ -11,7 +11,7 @@ use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer, Options};
 use futures::StreamExt as _;
-use futures::future::join;
+use futures::future::{join, select};
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -22,7 +22,7 @@ use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
 use crate::rules::is;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
-use crate::unreliable::{Hold, Unreliable};
+use crate::unreliable::{Hold, Unreliable, Which, Wrong};
 
 const MANY: usize = 50;
 
@@ -157,24 +157,29 @@ async fn creates_come_before_the_statuses_of_those_that_were_accepted() {
     assert_eq!(changes, [MANY as u64, 0, 0]);
 }
 
-/// While changes wait for their turn at the remote, a redeploy that was accepted is reported with its end.
+/// While changes wait for their turn at the remote, most redeploys that were accepted are reported with their end.
 #[tokio::test]
 async fn redeploys_come_before_the_statuses_of_those_that_were_accepted() {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let mut shop = Shop::without_operator(options, Clock::system()).await;
-    let (requests, client) = Requests::client(&shop.sandbox.client);
-    shop.start_operator_as(client);
+    shop.start_operator();
     until_all_are_ready_and_the_remote_is_slow(&shop).await;
-    requests.take();
+    let mut reported = BTreeSet::new();
+    let watched = watcher(shop.api::<ConnectorDeployment>(), watcher::Config::default());
+    let mut seen = std::pin::pin!(watched.default_backoff().applied_objects());
+    let watching = async {
+        while let Some(object) = seen.next().await {
+            let Ok(object) = object else { continue };
+            if state(&object) == Some(OperationState::Accepted) {
+                reported.insert(object.name_any());
+            }
+        }
+    };
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    until_all_are_redeployed(&shop).await;
+    select(std::pin::pin!(watching), std::pin::pin!(until_all_are_redeployed(&shop))).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
-    let counts = requests.take();
-    eprintln!("requests of the redeploys: {counts:?}");
-    let statuses = counts.get("PATCH connectordeployments/status").copied().unwrap_or_default();
-    // The operation, and the end; of those that are not sent within 5 s, half of them or more, that they wait; and of the last
-    // ones, which come before nothing, that they were accepted.
-    assert!(statuses <= 3 * MANY + AT_ONCE, "{counts:?}");
+    // The last ones come before nothing, and some wait longer than 5 s for their turn.
+    assert!(reported.len() <= MANY - AT_ONCE, "{} report that they were accepted", reported.len());
 }
 
 /// A change that is not sent within 5 s is reported, also if no status was written when it was found.
@@ -219,29 +224,46 @@ async fn a_change_that_waits_for_an_observation_is_reported() {
 /// The response to a call waits no longer because the remote must be observed, and does not answer.
 #[tokio::test]
 async fn a_response_that_waits_for_an_observation_is_stored() {
-    let shop = with_redeploys_in_memory().await;
+    let (shop, _) = with_redeploys_in_memory().await;
     reads_hang(&shop);
     // What was read before serves those that are sent now.
     until_called(&shop, "updateDeploymentById", 2 * AT_ONCE as u64).await;
-    let waiting = planned(&shop).await;
-    assert!(waiting.len() > 1, "{waiting:?}");
-    // Those that are about to be sent are sent within 2 s. From then on the time stands still, so no read ends.
-    pass(&shop.clock, FINE, Duration::from_secs(8)).await;
-    let stored = async {
-        while planned(&shop).await.iter().any(|name| waiting.contains(name)) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    in_time(stored).await.expect("each response is stored");
+    until_responses_are_stored(&shop).await;
     shop.dev.clear_faults();
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
 }
 
+/// Neither because the Secret cannot be read.
+#[tokio::test]
+async fn a_response_is_stored_while_the_values_cannot_be_read() {
+    let (shop, unreliable) = with_redeploys_in_memory().await;
+    unreliable.begin(Which::Secrets, Wrong::Refused(500, "InternalError"));
+    until_responses_are_stored(&shop).await;
+    unreliable.end();
+    until_all_are_redeployed(&shop).await;
+    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
+}
+
+/// Returns once the responses are stored that no status reports now.
+async fn until_responses_are_stored(shop: &Shop) {
+    let waiting = planned(shop).await;
+    assert!(waiting.len() > 1, "{waiting:?}");
+    // 2 s until those are sent that are about to be, 5 s, and the pause after an error. Then the time stands still, so that no
+    // read ends.
+    pass(&shop.clock, FINE, Duration::from_secs(18)).await;
+    let stored = async {
+        while planned(shop).await.iter().any(|name| waiting.contains(name)) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    in_time(stored).await.expect("each response is stored");
+}
+
 /// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
 #[tokio::test]
 async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
-    let mut shop = with_redeploys_in_memory().await;
+    let (mut shop, _) = with_redeploys_in_memory().await;
     shop.kill_operator().await;
     assert!(planned(&shop).await.len() > 1, "responses are lost with the process");
     shop.start_operator();
@@ -253,7 +275,7 @@ async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again(
 /// cannot tell whether secured values have arrived.
 #[tokio::test]
 async fn rule_6_an_orderly_stop_loses_no_response() {
-    let mut shop = with_redeploys_in_memory().await;
+    let (mut shop, _) = with_redeploys_in_memory().await;
     // A reconcile that has written its operation still sends the call, at the rate of the project.
     let clock = shop.clock.clone();
     join(shop.stop_operator(), pass(&clock, FINE, Duration::from_secs(10))).await;
@@ -314,14 +336,15 @@ async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
 }
 
 /// Returns once some redeploys were accepted, which no status reports yet, while others wait.
-async fn with_redeploys_in_memory() -> Shop {
+async fn with_redeploys_in_memory() -> (Shop, Unreliable) {
     let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
     let mut shop = Shop::without_operator(options, stepped()).await;
-    shop.start_operator();
+    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
+    shop.start_operator_as(client);
     until_all_are_ready_and_the_remote_is_slow(&shop).await;
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
-    shop
+    (shop, unreliable)
 }
 
 /// From here on the remote does not answer reads.
@@ -334,12 +357,16 @@ fn reads_hang(shop: &Shop) {
 
 /// Names of the resources whose operation is stored without a response.
 async fn planned(shop: &Shop) -> Vec<String> {
-    let planned = |object: &ConnectorDeployment| {
-        let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
-        operation.is_some_and(|operation| operation.state == OperationState::Planned)
-    };
     let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
-    stored.iter().filter(|object| planned(object)).map(kube::ResourceExt::name_any).collect()
+    stored
+        .iter()
+        .filter(|object| state(object) == Some(OperationState::Planned))
+        .map(kube::ResourceExt::name_any)
+        .collect()
+}
+
+fn state(object: &ConnectorDeployment) -> Option<OperationState> {
+    object.status.as_ref().and_then(|status| status.operation.as_ref()).map(|operation| operation.state)
 }
 
 async fn apply_all(shop: &Shop) {

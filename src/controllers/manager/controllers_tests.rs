@@ -15,7 +15,6 @@ use crate::controllers::clients::action_factory::HttpActionFactory;
 use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::manager::{Options, context};
 use crate::controllers::objects::compressed::Compressor;
-
 use crate::controllers::project_access::project_quota::ProjectLimits;
 use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;

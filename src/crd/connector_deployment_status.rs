@@ -394,6 +394,14 @@ pub enum OperationType {
     Recreate,
 }
 
+impl OperationType {
+    /// Whether its call deletes the deployment.
+    #[must_use]
+    pub fn takes_down(self) -> bool {
+        matches!(self, Self::Undeploy | Self::Recreate)
+    }
+}
+
 /// Known progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OperationState {

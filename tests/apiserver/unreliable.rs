@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use clock::Clock;
-use futures::StreamExt as _;
+use futures::{StreamExt as _, future};
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use kube::Client;
 use kube::core::Status;
@@ -41,6 +41,8 @@ pub(crate) enum Which {
 pub(crate) enum Wrong {
     /// It is not sent.
     Away,
+    /// It is neither sent nor answered, as on a connection whose other end is gone.
+    Silent,
     /// It is answered with this HTTP status and reason, and has no effect.
     Refused(u16, &'static str),
     /// It has its effect, and its response is lost.
@@ -210,6 +212,7 @@ impl Unreliable {
         }
         match wrong.map(|(_, wrong)| wrong) {
             Some(Wrong::Away) => return Err("no connection, as the test wants it".into()),
+            Some(Wrong::Silent) => future::pending().await,
             Some(Wrong::Refused(code, reason)) => return Ok(refusal(code, reason)),
             Some(Wrong::Expired) => return Ok(expired()),
             Some(Wrong::Lost) => {

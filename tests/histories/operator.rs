@@ -243,18 +243,18 @@ impl Operator {
         let task = match object_ref.kind {
             ObjectKind::Deployment => self.watches.deployments.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context.given, object_ref.kind, &*object);
+                resync::note(&context, object_ref.kind, &*object);
                 let reconcile = DENIED.scope(denied, driver::reconcile(object, context).map(|(action, _)| action));
                 tokio::spawn(CALLER.scope(caller, Arc::clone(&self.allocations).count(reconcile)))
             }),
             ObjectKind::Staged => self.watches.staged.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context.given, object_ref.kind, &*object);
+                resync::note(&context, object_ref.kind, &*object);
                 tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
             ObjectKind::Project => self.watches.projects.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context.given, object_ref.kind, &*object);
+                resync::note(&context, object_ref.kind, &*object);
                 tokio::spawn(
                     CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
                 )
@@ -268,16 +268,16 @@ impl Operator {
                     wrote: false,
                     began: self.reach.clock.now(),
                 };
-                resync::note(&context.given, object_ref.kind, &*object);
+                resync::note(&context, object_ref.kind, &*object);
                 let reconcile = action_check::reconcile(object, context).map(|(action, _)| action);
                 tokio::spawn(CHECKING.scope(RefCell::new(checking), reconcile))
             }),
             ObjectKind::Mirror => self.watches.projects.get(&object_ref.object()).map(|object| {
-                resync::note(&context.given, object_ref.kind, &*object);
+                resync::note(&context, object_ref.kind, &*object);
                 tokio::spawn(connector::reconcile(object, context).map(|(action, _)| action))
             }),
             ObjectKind::ClusterProject => self.watches.shared.get(&object_ref).map(|object| {
-                resync::note(&context.given, object_ref.kind, &*object);
+                resync::note(&context, object_ref.kind, &*object);
                 tokio::spawn(connect_project::reconcile(object, context).map(|(action, _)| action))
             }),
         };

@@ -16,6 +16,8 @@ use crate::controllers::reporting::conditions::ConditionUpdate;
 pub struct LocalCache<K: RemoteObject> {
     /// Uid of the resource: another resource of the same name starts afresh.
     pub uid: String,
+    /// A reconcile has a copy of it, and reports what the resource leaves behind.
+    pub is_taken: bool,
     /// What the decision table has seen.
     pub transient: K::Transient,
     /// A first create that the status does not have yet.
@@ -46,6 +48,7 @@ impl<K: RemoteObject> Default for LocalCache<K> {
     fn default() -> Self {
         Self {
             uid: String::new(),
+            is_taken: false,
             transient: K::Transient::default(),
             pending_create: None,
             is_create_own: false,

@@ -15,7 +15,7 @@ use crate::controllers::reporting::conditions;
 use crate::controllers::reporting::refusal;
 
 use super::cache::local_cache;
-use super::{Reconciler, RemoteKind, gone};
+use super::{Reconciler, RemoteKind, forget};
 
 /// From this age on, the remote is observed before the status is written: the first poll of the record is due.
 const OBSERVED_AFTER: Duration = Duration::from_secs(3);
@@ -25,7 +25,7 @@ const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Attempts to write a response in one reconcile, while others change the object.
-const ATTEMPTS: u32 = 3;
+pub(super) const ATTEMPTS: u32 = 3;
 
 /// Number of responses that are written at the same time before the process ends.
 const AT_ONCE: usize = 16;
@@ -33,8 +33,10 @@ const AT_ONCE: usize = 16;
 /// Pause before a response is written again before the process ends.
 const WRITTEN_AGAIN: Duration = Duration::from_millis(500);
 
-/// Writes the responses that are in memory, at the end of the process: the next one treats as lost what is not written. A
-/// reconcile that still runs has its response itself.
+/// Time for one attempt before the process ends: its connection may be dead, and another one is not.
+const LONGEST_ATTEMPT: Duration = Duration::from_secs(3);
+
+/// Writes the responses that are in memory, at the end of the process: the next one treats as lost what is not written.
 pub async fn report_all_accepted<K: RemoteKind>(context: &Context) {
     let waiting: Vec<ObjectRef> = K::caches(context).with(|caches| {
         let waiting = caches.iter().filter(|(_, cache)| cache.accepted_call.is_some());
@@ -44,8 +46,14 @@ pub async fn report_all_accepted<K: RemoteKind>(context: &Context) {
 }
 
 async fn report_at_the_end<K: RemoteKind>(context: &Context, object_ref: ObjectRef) {
-    while let Err(error) = write_at_the_end::<K>(context, &object_ref).await {
-        if refusal::definite(refusal::Access::Write, &error).is_some() {
+    loop {
+        let written = tokio::select! {
+            written = write_at_the_end::<K>(context, &object_ref) => written,
+            () = context.clock.sleep(LONGEST_ATTEMPT) => continue,
+        };
+        let Err(error) = written else { return };
+        // As for a read, a 500 may pass by itself: also a webhook is restarted.
+        if refusal::definite(refusal::Access::Read, &error).is_some() {
             tracing::warn!(object = %object_ref, %error, "the response to a call is lost with this process");
             return;
         }
@@ -56,7 +64,9 @@ async fn report_at_the_end<K: RemoteKind>(context: &Context, object_ref: ObjectR
 async fn write_at_the_end<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) -> Result<(), kube::Error> {
     let api = Api::<K>::namespaced(context.client.clone(), &object_ref.namespace);
     let Some(object) = api.get_opt(&object_ref.name).await? else {
-        gone::<K>(context, object_ref);
+        if let Some(kept) = forget::<K>(context, object_ref) {
+            kept.report_left_behind(context, object_ref, true);
+        }
         return Ok(());
     };
     if !foreign_leases::is_managed(context, object_ref, &object) {
@@ -67,13 +77,7 @@ async fn write_at_the_end<K: RemoteKind>(context: &Context, object_ref: &ObjectR
         cache.report_left_behind(context, object_ref, false);
         return Ok(());
     }
-    let mut reconciler = Reconciler::new(context, object_ref, Arc::new(object), cache);
-    let written = reconciler.write_accepted().await;
-    if written.is_err() {
-        // For the next attempt.
-        K::caches(context).insert(object_ref, reconciler.cache);
-    }
-    written
+    Reconciler::new(context, object_ref, Arc::new(object), cache).write_accepted().await
 }
 
 impl<K: RemoteKind> Reconciler<'_, K> {

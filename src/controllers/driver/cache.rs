@@ -35,6 +35,10 @@ impl<K: RemoteKind> LocalCache<K> {
     pub(super) fn report_left_behind(&self, context: &Context, object_ref: &ObjectRef, seems_gone: bool) {
         let accepted = self.accepted_call.as_ref();
         let Some(status) = accepted.and_then(|accepted| accepted.status::<K>()) else { return };
+        // Its DELETE was accepted.
+        if K::operation(&status).is_some_and(K::takes_down) {
+            return;
+        }
         let Some(id) = K::record_id(&status) else { return };
         let note = format!(
             "The object was deleted without its finalizer while an operation was in progress, so {id} stays at the remote: \
@@ -62,13 +66,16 @@ impl<K: RemoteKind> LocalCache<K> {
 #[must_use]
 pub(super) fn local_cache<K: RemoteKind>(context: &Context, object_ref: &ObjectRef, uid: &str) -> Box<LocalCache<K>> {
     let kept = K::caches(context).with(|map| {
+        if map.get(object_ref)?.uid != uid {
+            return map.remove(object_ref);
+        }
         let kept = map.get_mut(object_ref)?;
-        // Removed from the map: during the reconcile, an event about the deletion of the object does not report it.
-        let accepted_call = kept.accepted_call.take();
-        Some(Box::new(LocalCache { accepted_call, ..(**kept).clone() }))
+        let copy = kept.clone();
+        kept.is_taken = true;
+        Some(copy)
     });
     match kept {
-        Some(kept) if kept.uid == uid => kept,
+        Some(kept) if kept.uid == uid => Box::new(LocalCache { is_taken: false, ..*kept }),
         other => {
             if let Some(former) = other {
                 former.report_left_behind(context, object_ref, true);
@@ -76,4 +83,11 @@ pub(super) fn local_cache<K: RemoteKind>(context: &Context, object_ref: &ObjectR
             Box::new(LocalCache { uid: uid.to_owned(), ..LocalCache::default() })
         }
     }
+}
+
+/// Keeps the cache of a reconcile that goes on, with a response that no status has yet: it may panic, or the process may end
+/// before it.
+pub(super) fn keep_meanwhile<K: RemoteKind>(context: &Context, object_ref: &ObjectRef, cache: &LocalCache<K>) {
+    let copy = LocalCache { is_taken: true, ..cache.clone() };
+    K::caches(context).insert(object_ref, Box::new(copy));
 }

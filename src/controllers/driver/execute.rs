@@ -12,6 +12,7 @@ use crate::controllers::remote::Remote;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::refusal;
 
+use super::cache::keep_meanwhile;
 use super::kind::{CallResult, PersistedOperation};
 use super::{ObservedRecord, Reconciler, RemoteKind};
 
@@ -118,6 +119,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             // From here on it is kept until a status has it.
             self.cache.accepted_call = Some(Box::new(accepted));
             self.take_accepted_call();
+            keep_meanwhile(self.context, self.object_ref, &self.cache);
             if K::creates(call) || (waits && K::may_report_later(call)) {
                 return Ok(Next::Again(Some(pause)));
             }

@@ -81,6 +81,8 @@ pub trait RemoteKind: RemoteObject + ManagedKind {
     /// Whether the status of an accepted call that creates nothing may wait while other changes do: a process that does not
     /// know the response sends nothing again, because the record shows that the call arrived.
     fn may_report_later(call: &Self::CallKind) -> bool;
+    /// Whether the operation deletes the record.
+    fn takes_down(operation: &Self::Operation) -> bool;
     /// Whether the table remembers a rejection.
     fn is_refused(transient: &Self::Transient) -> bool;
     /// Forgets a rejection.

@@ -94,10 +94,8 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
                 Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
                 outcome => outcome,
             };
-            if let Err(error) = &outcome
-                && reconciler.unwritten.report(&context, &*reconciler.object, "Reconcile", error)
-            {
-                pause = reconciler.cache.kubernetes_error_backoff.pause();
+            if let Err(error) = &outcome {
+                pause = reconciler.pause_after(error);
             }
             reason = reconciler.reason();
             cache = reconciler.cache;
@@ -120,7 +118,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
 
 /// Forgets everything about a resource that does not exist any more, and reports what it left at the remote.
 pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
-    if let Some(kept) = forget::<K>(context, object_ref) {
+    if let Some(kept) = forget::<K>(context, object_ref).filter(|kept| !kept.is_taken) {
         kept.report_left_behind(context, object_ref, true);
     }
 }

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
 use crate::controllers::context::accepted_call::REPORTED_AFTER;
-use crate::controllers::reconcile::Next;
+use crate::controllers::reconcile::{self, Next};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::problem;
@@ -17,6 +17,7 @@ use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
 use crate::names;
 
+use super::accepted::ATTEMPTS;
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
 impl<K: RemoteKind> Reconciler<'_, K> {
@@ -36,6 +37,20 @@ impl<K: RemoteKind> Reconciler<'_, K> {
                 Err(error)
             }
         }
+    }
+
+    /// Returns how long to wait after an error of the API server: less if a response waits for its status.
+    pub(super) fn pause_after(&mut self, error: &kube::Error) -> Duration {
+        let is_reported = self.unwritten.report(self.context, &*self.object, "Reconcile", error);
+        let pause = if is_reported {
+            self.cache.kubernetes_error_backoff.pause()
+        } else {
+            reconcile::AFTER_CLUSTER_ERROR
+        };
+        let accepted = self.cache.accepted_call.as_ref();
+        let left = accepted.map(|accepted| accepted.left_at_most(self.context.clock.now()));
+        // What is due and could not be written waits like everything else.
+        left.filter(|left| !left.is_zero()).map_or(pause, |left| left.min(pause))
     }
 
     /// Writes the status after an observation, if it differs from the one before.
@@ -84,9 +99,12 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         record: ObservedRecord<'_, K::Record>,
         details: K::Details,
     ) -> Result<(), kube::Error> {
+        let mut attempts = 0;
         loop {
+            attempts += 1;
             match self.patch_status(observed, persisted, condition.clone(), record, details.clone()).await {
-                Err(kube::Error::Api(status)) if status.code == 409 && self.is_still_stored().await? => {}
+                Err(kube::Error::Api(status))
+                    if status.code == 409 && attempts < ATTEMPTS && self.is_still_stored().await? => {}
                 answer => return answer,
             }
         }

@@ -196,10 +196,9 @@ fn observed<R: Reconciled>(
     packed: Arc<Packed<R::Object>>,
     context: Arc<Context>,
 ) -> impl Future<Output = Action> + Send + use<R> {
-    resync::note(&context.given, R::KIND, &*packed);
+    resync::note(&context, R::KIND, &*packed);
     let tracker = Arc::clone(&context.tracker);
     let object_ref = packed.reference_as(R::KIND);
-    context.own_writes.given(&object_ref, &*packed);
     let began = tracker.begin(&object_ref);
     async move { began.run(unpacked::<R>(packed, object_ref, context)).await }
 }

@@ -191,7 +191,7 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         running.push(scope.run(&mut route).boxed());
         routes.insert(scope.namespace, route);
     }
-    let mut running = pin!(future::join_all(running));
+    let mut running = Box::pin(future::join_all(running));
     let mut dispatch = pin!(dispatch(&tracker, enqueued, ended, routes));
     let (last_reconcile, is_over) = oneshot::channel::<Infallible>();
     let (client, others) = (options.client.clone(), &context.own_writes);
@@ -223,9 +223,11 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         }
     };
     future::select(pin!(reconciles), &mut events).await;
+    // An abandoned reconcile holds back no Event, as one whose write is in progress does.
+    drop(running);
     let reports = async {
-        driver::report_all_accepted::<ConnectorDeployment>(&context).await;
-        driver::report_all_accepted::<ConnectorStaged>(&context).await;
+        let deployments = driver::report_all_accepted::<ConnectorDeployment>(&context);
+        future::join(deployments, driver::report_all_accepted::<ConnectorStaged>(&context)).await;
         drop(last_reconcile);
     };
     tokio::select! {

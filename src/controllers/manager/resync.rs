@@ -21,9 +21,12 @@ pub const INTERVAL: Duration = Duration::from_mins(5);
 /// Maximum number of resources that a warning names.
 const NAMED: usize = 5;
 
-/// Records that a reconcile of this kind begins with this object, as a hash that changes when users change it.
-pub fn note<K: Stored>(given: &ObjectMap<u64>, kind: Kind, object: &K) {
-    given.insert(&object.reference_as(kind), object.user_changes());
+/// Records that a reconcile of this kind begins with this object: as a hash that changes when users change it, and whether it
+/// is older than our last write.
+pub fn note<K: Stored>(context: &Context, kind: Kind, object: &K) {
+    let object_ref = object.reference_as(kind);
+    context.given.insert(&object_ref, object.user_changes());
+    context.own_writes.given(&object_ref, object);
 }
 
 /// Returns what differs from what its last reconcile as `kind` was given, or had no reconcile, in order.

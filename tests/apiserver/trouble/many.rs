@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use clock::Clock;
 use connect_operator::controllers::reporting::bounds;
-use connect_operator::crd::connector_deployment_status::OperationState;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
 use connect_operator::names;
 use dev_server::{Fault, FaultAnswer, Options};
@@ -21,9 +20,9 @@ use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
 use crate::rules::is;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
-use crate::unreliable::{Hold, Unreliable, Which, Wrong};
+use crate::unreliable::{Hold, Unreliable};
 
-const MANY: usize = 50;
+pub(super) const MANY: usize = 50;
 
 /// Number of requests for each resource until all are Ready and annotated. Lower one whenever that becomes possible.
 const UNTIL_READY: [(&str, usize); 6] = [
@@ -56,7 +55,7 @@ const BUSY: u64 = 4;
 /// Requests of a project in a second that let [`AT_ONCE`] resources in at once.
 const RATE: usize = 5;
 /// Two for each request in a second.
-const AT_ONCE: usize = 10;
+pub(super) const AT_ONCE: usize = 10;
 /// Maximum number of requests of any other kind after a start: lists in pages of 25, watches, the project. The list of Secrets
 /// also has those of other tests.
 const SHARED: usize = 60;
@@ -197,74 +196,6 @@ async fn a_change_that_waits_for_an_observation_is_reported() {
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
 }
 
-/// The response to a call waits no longer because the remote must be observed, and does not answer.
-#[tokio::test]
-async fn a_response_that_waits_for_an_observation_is_stored() {
-    let (shop, _) = with_redeploys_in_memory().await;
-    reads_hang(&shop);
-    // What was read before serves those that are sent now.
-    pass(&shop.clock, FINE, Duration::from_secs(2)).await;
-    until_responses_are_stored(&shop).await;
-    shop.dev.clear_faults();
-    until_all_are_redeployed(&shop).await;
-    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
-}
-
-/// Neither because the Secret cannot be read.
-#[tokio::test]
-async fn a_response_is_stored_while_the_values_cannot_be_read() {
-    let (shop, unreliable) = with_redeploys_in_memory().await;
-    unreliable.begin(Which::Secrets, Wrong::Refused(500, "InternalError"));
-    until_responses_are_stored(&shop).await;
-    unreliable.end();
-    until_all_are_redeployed(&shop).await;
-    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
-}
-
-/// Returns once the responses are stored that no status reports now.
-async fn until_responses_are_stored(shop: &Shop) {
-    let waiting = planned(shop).await;
-    assert!(waiting.len() > 1, "{waiting:?}");
-    // 2 s until those are sent that are about to be, 5 s, and the pause after an error. Then the time stands still, so that no
-    // read ends.
-    pass(&shop.clock, FINE, Duration::from_secs(18)).await;
-    let stored = async {
-        while planned(shop).await.iter().any(|name| waiting.contains(name)) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    in_time(stored).await.expect("each response is stored");
-}
-
-/// A process that is killed loses what it knows of redeploys that were accepted; the next one sends none of them again.
-#[tokio::test]
-async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
-    let (mut shop, _) = with_redeploys_in_memory().await;
-    shop.kill_operator().await;
-    assert!(planned(&shop).await.len() > 1, "responses are lost with the process");
-    shop.start_operator();
-    until_all_are_redeployed(&shop).await;
-    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
-}
-
-/// A process that is stopped, as at each upgrade, first writes the responses that it has in memory: without them, the next one
-/// cannot tell whether secured values have arrived.
-#[tokio::test]
-async fn rule_6_an_orderly_stop_loses_no_response() {
-    let (mut shop, _) = with_redeploys_in_memory().await;
-    // A reconcile that has written its operation still sends the call, at the rate of the project.
-    let clock = shop.clock.clone();
-    meanwhile(&clock, FINE, shop.stop_operator()).await;
-    assert!(shop.calls("updateDeploymentById") < MANY as u64, "others wait");
-    assert_eq!(planned(&shop).await, [""; 0], "operations whose response is not stored");
-    shop.start_operator();
-    until_all_are_redeployed(&shop).await;
-    assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
-    let live = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
-    let unverified = live.iter().filter(|object| is(object, names::SECRETS_UNVERIFIED)).count();
-    assert_eq!(unverified, 0, "resources with SecretsUnverified");
-}
-
 /// A user that comes or goes enqueues the project at most once in 2 s, except the first and the last one.
 #[tokio::test]
 async fn resources_that_come_and_go_together_are_counted_together() {
@@ -297,7 +228,7 @@ async fn resources_that_come_and_go_together_are_counted_together() {
 }
 
 /// Applies all resources, and once they are Ready, their project has [`RATE`].
-async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
+pub(super) async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     let mut project = shop.project();
@@ -311,38 +242,12 @@ async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
     shop.until_project("has its rate", reconciled).await;
 }
 
-/// Returns once some redeploys were accepted, which no status reports yet, while others wait.
-async fn with_redeploys_in_memory() -> (Shop, Unreliable) {
-    let options = Options { deploy_duration: Duration::from_secs(20), ..Options::default() };
-    let mut shop = Shop::without_operator(options, stepped()).await;
-    let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    shop.start_operator_as(client);
-    until_all_are_ready_and_the_remote_is_slow(&shop).await;
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    until_called(&shop, "updateDeploymentById", AT_ONCE as u64).await;
-    (shop, unreliable)
-}
-
 /// From here on the remote does not answer reads.
-fn reads_hang(shop: &Shop) {
+pub(super) fn reads_hang(shop: &Shop) {
     for operation in ["queryDeployments", "getDeploymentById", "getDeploymentByKey"] {
         let never = FaultAnswer { delay_ms: 600_000, ..FaultAnswer::default() };
         shop.dev.fault(Fault::of(operation, never)).unwrap();
     }
-}
-
-/// Names of the resources whose operation is stored without a response.
-async fn planned(shop: &Shop) -> Vec<String> {
-    let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
-    stored
-        .iter()
-        .filter(|object| state(object) == Some(OperationState::Planned))
-        .map(kube::ResourceExt::name_any)
-        .collect()
-}
-
-fn state(object: &ConnectorDeployment) -> Option<OperationState> {
-    object.status.as_ref().and_then(|status| status.operation.as_ref()).map(|operation| operation.state)
 }
 
 async fn apply_all(shop: &Shop) {
@@ -377,7 +282,7 @@ async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeploymen
 }
 
 /// Lets time pass until each deployment has been redeployed and its status reports that.
-async fn until_all_are_redeployed(shop: &Shop) {
+pub(super) async fn until_all_are_redeployed(shop: &Shop) {
     until_called(shop, "updateDeploymentById", MANY as u64).await;
     let ended = |object: &ConnectorDeployment| {
         is_ready(object) && object.status.as_ref().is_some_and(|status| status.operation.is_none())

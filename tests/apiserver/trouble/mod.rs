@@ -16,6 +16,7 @@ mod preflight;
 mod projects;
 mod refused;
 mod relists;
+mod responses;
 mod scopes;
 mod slow;
 mod stalled;

@@ -39,7 +39,6 @@ pub fn apply_response(
     };
     let Some(operation) = &mut applied.persisted.operation else { return applied };
     let kind = operation.kind;
-    let takes_down = matches!(kind, OperationType::Undeploy | OperationType::Recreate);
     let cause = cause.filter(|_| kind != OperationType::Undeploy);
     match answer {
         Response::Accepted(Accepted { id, phase }) => {
@@ -53,7 +52,7 @@ pub fn apply_response(
             if kind == OperationType::Create {
                 applied.persisted.id = Some(id.clone());
             }
-            applied.persisted.unverified &= takes_down;
+            applied.persisted.unverified &= kind.takes_down();
             applied.transient.refused = None;
             applied.transient.pause = None;
         }

@@ -137,6 +137,10 @@ impl RemoteKind for ConnectorDeployment {
         matches!(call, CallKind::Redeploy { .. })
     }
 
+    fn takes_down(operation: &Self::Operation) -> bool {
+        operation.operation_type.takes_down()
+    }
+
     fn is_refused(transient: &TransientState) -> bool {
         transient.refused.is_some()
     }

@@ -1,8 +1,8 @@
 //! A call that was accepted, until the status has it: a write may fail, and of creates and redeploys calls that wait come
 //! first. Often the remote has finished by then, so that one status is enough.
 //!
-//! Losing it creates and repeats nothing: the operation is stored, and the next process treats it as one whose response was
-//! lost. An orderly stop writes it.
+//! Losing it is like losing the response: the operation is stored, and what the remote shows decides (rule 6). An orderly stop
+//! writes it.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::time::Duration;

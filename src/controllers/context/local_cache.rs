@@ -1,4 +1,5 @@
-//! What this process keeps of each resource between its reconciles. Losing it costs time, never correctness.
+//! What this process keeps of each resource between its reconciles. Losing it costs time, or is like losing a
+//! response (`accepted_call.rs`).
 
 use jiff::Timestamp;
 

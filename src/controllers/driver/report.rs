@@ -42,11 +42,8 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// Returns how long to wait after an error of the API server: less if a response waits for its status.
     pub(super) fn pause_after(&mut self, error: &kube::Error) -> Duration {
         let is_reported = self.unwritten.report(self.context, &*self.object, "Reconcile", error);
-        let pause = if is_reported {
-            self.cache.kubernetes_error_backoff.pause()
-        } else {
-            reconcile::AFTER_CLUSTER_ERROR
-        };
+        let pause =
+            if is_reported { self.cache.kubernetes_error_backoff.pause() } else { reconcile::AFTER_CLUSTER_ERROR };
         let accepted = self.cache.accepted_call.as_ref();
         let left = accepted.map(|accepted| accepted.left_at_most(self.context.clock.now()));
         // What is due and could not be written waits like everything else.

@@ -6,10 +6,9 @@
 //! source location.
 //!
 //! Why the state after a panic is usable: every lock here ignores poisoning, and what it guards is changed in single
-//! steps or derived again by later events; the local cache of a resource is replaced as a whole at the end of a
-//! reconcile, so a panic leaves it unchanged, but for a response in memory, which counts as lost; and what is held for a
-//! reconcile, such as its slot at the remote, is released when its guard is dropped. Before anything is sent, the operation
-//! is in the status, whoever sends it next.
+//! steps or derived again by later events; the local cache of a resource is replaced as a whole, at the end of a reconcile
+//! and when a response arrives; and what is held for a reconcile, such as its slot at the remote, is released when its guard is
+//! dropped. Before anything is sent, the operation is in the status, whoever sends it next.
 
 use std::cell::Cell;
 use std::panic::Location;

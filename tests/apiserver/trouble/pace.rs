@@ -14,6 +14,8 @@ use crate::shop::Shop;
 const BEAT: Duration = Duration::from_millis(10);
 /// Small enough for everything that counts seconds: at most 25 times as fast as real time.
 pub(crate) const FINE: Duration = Duration::from_millis(250);
+/// For seconds in which the API server has to answer: at most twice as fast as real time.
+pub(crate) const SLOW: Duration = Duration::from_millis(20);
 /// For hours: at most 500 times as fast as real time.
 pub(crate) const COARSE: Duration = Duration::from_secs(5);
 

@@ -1,6 +1,7 @@
 //! The response to an accepted call, which is in memory until a status has it: the end of the process, and all that keeps a
 //! reconcile from its end.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
@@ -8,11 +9,12 @@ use connect_operator::crd::connector_deployment_status::OperationState;
 use connect_operator::names;
 use dev_server::Options;
 use futures::future;
+use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
 use super::many::{AT_ONCE, MANY, reads_hang, until_all_are_ready_and_the_remote_is_slow, until_all_are_redeployed};
-use super::pace::{FINE, meanwhile, pass, stepped, until_called};
+use super::pace::{FINE, SLOW, meanwhile, pass, stepped, until_called};
 use crate::patience::in_time;
 use crate::rules::{is, level};
 use crate::shop::{CREDENTIALS, SECRET, Shop};
@@ -44,7 +46,7 @@ async fn a_response_is_stored_while_the_values_cannot_be_read() {
 
 /// Returns once the responses are stored that no status reports now.
 async fn until_responses_are_stored(shop: &Shop) {
-    let waiting = planned(shop).await;
+    let waiting = in_memory(shop).await;
     assert!(waiting.len() > 1, "{waiting:?}");
     // 2 s until those are sent that are about to be, and 5 s. Then the time stands still, so that no read ends.
     pass(&shop.clock, FINE, Duration::from_secs(10)).await;
@@ -61,7 +63,7 @@ async fn until_responses_are_stored(shop: &Shop) {
 async fn rule_1_a_redeploy_that_was_accepted_and_not_reported_is_not_sent_again() {
     let (mut shop, _) = with_redeploys_in_memory().await;
     shop.kill_operator().await;
-    assert!(planned(&shop).await.len() > 1, "responses are lost with the process");
+    assert!(in_memory(&shop).await.len() > 1, "responses are lost with the process");
     shop.start_operator();
     until_all_are_redeployed(&shop).await;
     assert_eq!(shop.calls("updateDeploymentById"), MANY as u64);
@@ -84,7 +86,7 @@ async fn rule_6_an_orderly_stop_loses_no_response() {
                 unreliable.end();
             }
         };
-        future::join(fails, meanwhile(&clock, FINE, shop.stop_operator())).await;
+        future::join(fails, meanwhile(&clock, SLOW, shop.stop_operator())).await;
         assert!(shop.calls("updateDeploymentById") < MANY as u64, "{wrong:?}: others wait");
         assert_eq!(planned(&shop).await, [""; 0], "{wrong:?}: operations whose response is not stored");
         shop.start_operator();
@@ -114,7 +116,7 @@ async fn rule_6_a_response_whose_write_hangs_at_the_stop_is_not_lost() {
     assert_eq!((shop.calls("updateDeploymentById"), planned(&shop).await.len()), (1, 1), "the call is accepted");
     unreliable.end();
     let clock = shop.clock.clone();
-    meanwhile(&clock, FINE, shop.stop_operator()).await;
+    meanwhile(&clock, SLOW, shop.stop_operator()).await;
     assert_eq!(planned(&shop).await, [""; 0]);
     assert_eq!(shop.calls("updateDeploymentById"), 1);
 }
@@ -131,14 +133,24 @@ async fn with_redeploys_in_memory() -> (Shop, Unreliable) {
     (shop, unreliable)
 }
 
+/// Names of the resources whose redeploy the remote has accepted, and whose status does not have the response.
+async fn in_memory(shop: &Shop) -> Vec<String> {
+    let redeployed: BTreeSet<_> = {
+        let records = shop.dev.world().all(shop.clock.now());
+        records.into_iter().filter(|record| record.version > 1).map(|record| record.id).collect()
+    };
+    let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
+    let is_redeployed = |object: &ConnectorDeployment| {
+        object.status.as_ref().and_then(|status| status.id.as_ref()).is_some_and(|id| redeployed.contains(id))
+    };
+    let planned = stored.iter().filter(|object| state(object) == Some(OperationState::Planned));
+    planned.filter(|object| is_redeployed(object)).map(ResourceExt::name_any).collect()
+}
+
 /// Names of the resources whose operation is stored without a response.
 async fn planned(shop: &Shop) -> Vec<String> {
     let stored = shop.api::<ConnectorDeployment>().list(&ListParams::default()).await.unwrap();
-    stored
-        .iter()
-        .filter(|object| state(object) == Some(OperationState::Planned))
-        .map(kube::ResourceExt::name_any)
-        .collect()
+    stored.iter().filter(|object| state(object) == Some(OperationState::Planned)).map(ResourceExt::name_any).collect()
 }
 
 fn state(object: &ConnectorDeployment) -> Option<OperationState> {

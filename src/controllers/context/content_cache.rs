@@ -4,13 +4,14 @@
 //! A content is used for [`LIFETIME`] at most, and only until a watch shows a change of its object. A read that a change
 //! overtook is not kept: the reconcile that the change enqueued would use it. Watches of different kinds lag differently,
 //! so a resource that was changed uses only what was read after its change arrived: a user who changes a Secret first, and
-//! then the resource, may expect the new value.
+//! then the resource, may expect the new value. Resources that are applied one after the other wait for a moment, so that one
+//! read serves several of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use clock::{Clock, later};
+use clock::{Clock, between, later};
 use jiff::Timestamp;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
@@ -18,13 +19,17 @@ use secrecy::SecretSlice;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::references::Named;
+use crate::controllers::references::{Named, Reference};
 use crate::crd::Source;
 use crate::mutex::Mutex;
 
 /// Time for which a content is used; it is wiped within as much again. The watch of its object may lag, but hardly by
 /// more.
 pub const LIFETIME: Duration = Duration::from_secs(2);
+/// Time between two reads of an object for resources that were changed one after the other.
+const PACE: Duration = Duration::from_millis(500);
+/// Number of reads that come without that time between them: a few resources do not wait.
+const UNPACED: u32 = 4;
 /// Maximum number of contents. Each has 1 MiB at most (Kubernetes: Secret, ConfigMap).
 const MAX_COUNT: usize = 32;
 
@@ -64,6 +69,8 @@ struct Entry {
     until: Timestamp,
     /// [`State::sequence`] when its read began.
     began: u64,
+    /// [`PACE`] after each read, as long as they come faster.
+    paced: Timestamp,
 }
 
 /// A read that has begun.
@@ -93,6 +100,29 @@ impl ContentCache {
             let changed = state.changed.get(resource).copied().unwrap_or_default();
             let entry = state.entries.get(key).filter(|entry| now < entry.until && entry.began >= changed)?;
             Some(entry.content.clone())
+        })
+    }
+
+    /// Returns how long `resource` waits before it reads one of the objects that it names. What was read before its change may
+    /// not be used, but then the read serves all that were changed until then.
+    pub fn wait(
+        &self,
+        resource: &ObjectRef,
+        named: impl FnOnce() -> BTreeSet<Reference>,
+        now: Timestamp,
+    ) -> Option<Duration> {
+        let unpaced = later(now, PACE * UNPACED);
+        self.with(|state| {
+            if state.entries.values().all(|entry| entry.paced <= unpaced) {
+                return None;
+            }
+            let changed = state.changed.get(resource).copied().unwrap_or_default();
+            let left = |(kind, name): Reference| {
+                let entry = state.entries.get(&(kind, resource.namespace.clone(), name))?;
+                let is_old = now >= entry.until || entry.began < changed;
+                (is_old && entry.paced > unpaced).then(|| between(unpaced, entry.paced))
+            };
+            named().into_iter().filter_map(left).max()
         })
     }
 
@@ -146,7 +176,9 @@ impl ContentCache {
             state.entries.retain(|_, entry| now < entry.until);
             let room = state.entries.len() < MAX_COUNT || state.entries.contains_key(&key);
             if changes == state.changes && began >= state.oldest && room {
-                state.entries.insert(key, Entry { content: content.clone(), until: later(now, LIFETIME), began });
+                let paced = state.entries.get(&key).map_or(now, |former| former.paced.max(now));
+                let (until, paced) = (later(now, LIFETIME), later(paced, PACE));
+                state.entries.insert(key, Entry { content: content.clone(), until, began, paced });
             }
         });
     }
@@ -302,6 +334,27 @@ mod tests {
         assert!(cache.with(|state| state.changed.is_empty()), "nothing older is kept");
         cache.keep(late, &content(), soon);
         assert_eq!(cache.with(|state| state.entries.len()), 0);
+    }
+
+    #[test]
+    fn resources_that_are_changed_one_after_the_other_share_reads() {
+        let cache = ContentCache::default();
+        let other = ObjectRef::deployment("shop", "tax-us");
+        let wait = |name: &str, user: &ObjectRef, at| cache.wait(user, || [(Named::Secret, name.into())].into(), at);
+        for read in 0..=UNPACED {
+            cache.resource_changed(&resource());
+            assert_eq!(wait("tax", &resource(), NOW), None, "read {read}");
+            cache.keep(begin(&cache, "tax").expect_err("read before the change"), &content(), NOW);
+        }
+        assert_eq!(wait("tax", &resource(), NOW), None, "what was read may be used");
+        cache.resource_changed(&resource());
+        assert_eq!(wait("tax", &resource(), NOW), Some(PACE));
+        assert_eq!(wait("tax", &other, NOW), None, "was not changed");
+        assert_eq!(wait("oms", &resource(), NOW), None, "another object");
+        assert_eq!(wait("tax", &resource(), later(NOW, PACE / 2)), Some(PACE / 2));
+        assert_eq!(wait("tax", &resource(), later(NOW, PACE)), None);
+        cache.note(Named::Secret, &Event::Apply(event("tax")));
+        assert_eq!(wait("tax", &resource(), NOW), None, "the object was changed");
     }
 
     #[test]

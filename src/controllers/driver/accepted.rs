@@ -107,7 +107,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     /// Returns how long the response to an accepted call still waits, because other changes come first.
     pub(in crate::controllers) fn unreported_response(&self) -> Option<Duration> {
         let accepted = self.cache.accepted_call.as_ref()?;
-        Some(accepted.left(self.context.clock.now())).filter(|left| !left.is_zero())
+        Some(accepted.left(self.context.clock.now(), self.context.own_writes.is_busy())).filter(|left| !left.is_zero())
     }
 
     /// Writes the response to an accepted call, unless an observation says more. `None`: nothing was to be written.
@@ -123,7 +123,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return Ok(None);
         }
         if accepted.waits {
-            return Ok(Some(Next::Again(Some(accepted.left(now)))));
+            return Ok(Some(Next::Again(Some(accepted.left(now, self.context.own_writes.is_busy())))));
         }
         let (again, asked) = (accepted.again, accepted.asked.clone());
         self.write_accepted().await?;

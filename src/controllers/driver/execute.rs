@@ -110,12 +110,13 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             && let Some(sent) = self.object.status().and_then(K::operation).cloned()
         {
             let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
-            let waits = remote.has_queued_changes();
+            let is_busy = self.context.own_writes.is_busy();
+            let waits = is_busy || remote.has_queued_changes();
             let at = self.context.clock.now();
             let again = K::after_response(self, remote, &result, &applied);
             let accepted = AcceptedCall::new::<K>((&sent, &status), condition, self.asked_for(), at, again, waits);
             let accepted = accepted.map_err(kube::Error::SerdeError)?;
-            let pause = accepted.left(at);
+            let pause = accepted.left(at, is_busy);
             // From here on it is kept until a status has it.
             self.cache.accepted_call = Some(Box::new(accepted));
             self.take_accepted_call();

@@ -203,6 +203,8 @@ pub enum Unready {
     Report(ConditionUpdate),
     /// The controller of another resource has not reconciled it yet.
     NotYet,
+    /// A read soon serves other resources, too.
+    Later(Duration),
 }
 
 /// How an observation ended.

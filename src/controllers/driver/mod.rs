@@ -202,6 +202,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
                 return self.report_and_wait(Some(&identity), condition, Some(self.object.interval())).await;
             }
             Err(Unready::NotYet) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
+            Err(Unready::Later(pause)) => return Ok(Next::Again(Some(pause))),
         };
         self.enter(&project, identity, target).await
     }

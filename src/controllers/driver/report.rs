@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use clock::between;
 use connect_api::ApiError;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
-use crate::controllers::context::accepted_call::REPORTED_AFTER;
+use crate::controllers::context::accepted_call::unreported_for;
 use crate::controllers::reconcile::{self, Next};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
@@ -31,7 +30,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             Ok(next) => self.report_what_waits(next).await,
             Err(error) => {
                 let accepted = self.cache.accepted_call.as_ref();
-                if accepted.is_some_and(|accepted| accepted.left_at_most(self.context.clock.now()).is_zero()) {
+                if accepted.is_some_and(|accepted| accepted.left_at_most(self.context.clock.now(), false).is_zero()) {
                     self.write_accepted().await?;
                 }
                 Err(error)
@@ -45,7 +44,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         let pause =
             if is_reported { self.cache.kubernetes_error_backoff.pause() } else { reconcile::AFTER_CLUSTER_ERROR };
         let accepted = self.cache.accepted_call.as_ref();
-        let left = accepted.map(|accepted| accepted.left_at_most(self.context.clock.now()));
+        let left = accepted.map(|accepted| accepted.left_at_most(self.context.clock.now(), false));
         // What is due and could not be written waits like everything else.
         left.filter(|left| !left.is_zero()).map_or(pause, |left| left.min(pause))
     }
@@ -130,15 +129,16 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(Next::Again(again))
     }
 
-    /// Writes what has waited for [`REPORTED_AFTER`] wherever the reconcile ended: for its turn at the remote, or for an
+    /// Writes what has waited long enough ([`unreported_for`]) wherever the reconcile ended: for its turn at the remote, or for an
     /// observation. That is the response to a call, and a change that was found: nothing else shows that a Secret was changed.
     /// `next`: how the reconcile ended.
     async fn report_what_waits(&mut self, next: Next) -> Result<Next, kube::Error> {
         let Next::Again(pause) = next else { return Ok(next) };
         let now = self.context.clock.now();
-        let accepted = self.cache.accepted_call.as_ref().map(|accepted| accepted.left_at_most(now));
+        let is_busy = self.context.own_writes.is_busy();
+        let accepted = self.cache.accepted_call.as_ref().map(|accepted| accepted.left_at_most(now, is_busy));
         let change = self.cache.unreported_change.as_ref();
-        let found = change.map(|change| REPORTED_AFTER.saturating_sub(between(change.since, now)));
+        let found = change.map(|change| unreported_for(change.since, now, is_busy));
         match (accepted, found, change) {
             // Its status has the response too.
             (_, Some(Duration::ZERO), Some(change)) => {

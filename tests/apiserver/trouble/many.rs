@@ -20,7 +20,7 @@ use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
 use crate::rules::is;
 use crate::shop::{CREDENTIALS, SECRET, Shop};
-use crate::unreliable::{Hold, Unreliable};
+use crate::unreliable::{Hold, Unreliable, Which, Wrong};
 
 pub(super) const MANY: usize = 50;
 
@@ -157,7 +157,49 @@ async fn creates_come_before_the_statuses_of_those_that_were_accepted() {
     assert_eq!(changes, [MANY as u64, 0, 0]);
 }
 
-/// A change that is not sent within 5 s is reported, also if no status was written when it was found.
+/// The same while no change waits for the remote, but many writes are in progress: one status has the response and the end.
+#[tokio::test]
+async fn creates_are_reported_with_their_end_while_many_writes_are_in_progress() {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    shop.concurrency = MANY;
+    let (requests, client) = Requests::client(&shop.sandbox.client);
+    let (unreliable, client) = Unreliable::client(&client, &shop.clock);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    apply_all(&shop).await;
+    unreliable.begin(Which::Writes, Wrong::Late(Duration::from_millis(300)));
+    shop.start_operator_as(client);
+    shop.until_events("Deployed", MANY).await;
+    let counts = requests.take();
+    let statuses = counts.get("PATCH connectordeployments/status").copied().unwrap_or_default();
+    // Twice as many if each response is written at once.
+    assert!(statuses <= MANY * 3 / 2, "{statuses} statuses of {MANY} resources, of {counts:?}");
+}
+
+/// Each must use what was read after it was applied, as its user may have changed the Secret just before.
+#[tokio::test]
+async fn resources_that_are_applied_one_after_the_other_share_reads_of_their_secret() {
+    let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let mut shop = Shop::without_operator(options, Clock::system()).await;
+    let (requests, client) = Requests::client(&shop.sandbox.client);
+    shop.start_operator_as(client);
+    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.until_project("reconciled", |project| project.status.is_some()).await;
+    requests.take();
+    let began = Instant::now();
+    until_all_are_ready(&shop).await;
+    // Four at once, two in each second, and two for each of those that wait as long as no other reads.
+    let most = 4 + 2 * usize::try_from(began.elapsed().as_secs()).unwrap() + 4;
+    let counts = requests.take();
+    let reads = counts.get("GET secrets").copied().unwrap_or_default();
+    assert!(reads <= most, "{reads} reads, at most {most}, of {counts:?}");
+}
+
+/// A change that is not sent within 5 s, or 15 s under load, is reported, also if no status was written when it was found.
 #[tokio::test]
 async fn a_change_that_waits_for_its_turn_is_reported() {
     let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
@@ -188,7 +230,7 @@ async fn a_change_that_waits_for_an_observation_is_reported() {
     // The list that shows them serves all of them.
     meanwhile(&shop.clock, FINE, unreliable.until_held(BUSY)).await;
     reads_hang(&shop);
-    pass(&shop.clock, FINE, Duration::from_secs(7)).await;
+    pass(&shop.clock, FINE, Duration::from_secs(17)).await;
     unreliable.until_held(MANY as u64).await;
     shop.dev.clear_faults();
     unreliable.release();

@@ -48,8 +48,9 @@ async fn a_response_is_stored_while_the_values_cannot_be_read() {
 async fn until_responses_are_stored(shop: &Shop) {
     let waiting = in_memory(shop).await;
     assert!(waiting.len() > 1, "{waiting:?}");
-    // 2 s until those are sent that are about to be, and 5 s. Then the time stands still, so that no read ends.
-    pass(&shop.clock, FINE, Duration::from_secs(10)).await;
+    // 2 s until those are sent that are about to be, and 15 s, as many are written at once. Then the time stands still, so
+    // that no read ends.
+    pass(&shop.clock, FINE, Duration::from_secs(18)).await;
     let stored = async {
         while planned(shop).await.iter().any(|name| waiting.contains(name)) {
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -173,7 +173,10 @@ impl RemoteKind for ConnectorDeployment {
     }
 
     async fn target(reconciler: &mut Deployment<'_>) -> Result<Option<Target>, Unready> {
-        reconciler.find_target().await
+        match reconciler.waits_for_values() {
+            Some(left) => Err(Unready::Later(left)),
+            None => reconciler.find_target().await,
+        }
     }
 
     async fn observe(

@@ -89,9 +89,11 @@ impl AcceptedCall {
 /// Returns how long a status may wait that reports what is known since then. `is_busy`: many writes are in progress.
 pub(in crate::controllers) fn unreported_for(since: Timestamp, now: Timestamp, is_busy: bool) -> Duration {
     let age = between(since, now);
-    let most = if is_busy { LONGEST_UNREPORTED } else { REPORTED_AFTER };
     // It is looked at again each time, as the writes may have ended.
-    if age < REPORTED_AFTER { REPORTED_AFTER - age } else { most.saturating_sub(age).min(REPORTED_AFTER) }
+    match REPORTED_AFTER.saturating_sub(age) {
+        Duration::ZERO if is_busy => LONGEST_UNREPORTED.saturating_sub(age).min(REPORTED_AFTER),
+        left => left,
+    }
 }
 
 fn hash(operation: &impl Serialize) -> Result<u64, serde_json::Error> {

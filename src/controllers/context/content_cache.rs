@@ -28,8 +28,8 @@ use crate::mutex::Mutex;
 pub const LIFETIME: Duration = Duration::from_secs(2);
 /// Time between two reads of an object for resources that were changed one after the other.
 const PACE: Duration = Duration::from_millis(500);
-/// Number of reads that come without that time between them: a few resources do not wait.
-const UNPACED: u32 = 4;
+/// How far reads may be ahead of that pace, so that a few resources do not wait: five come at once.
+const AHEAD: Duration = Duration::from_secs(2);
 /// Maximum number of contents. Each has 1 MiB at most (Kubernetes: Secret, ConfigMap).
 const MAX_COUNT: usize = 32;
 
@@ -103,7 +103,7 @@ impl ContentCache {
         })
     }
 
-    /// Returns how long `resource` waits before it reads one of the objects that it names. What was read before its change may
+    /// Returns how long `resource` waits, [`PACE`] at most, before it reads one of the objects that it names. What was read before its change may
     /// not be used, but then the read serves all that were changed until then.
     pub fn wait(
         &self,
@@ -111,7 +111,7 @@ impl ContentCache {
         named: impl FnOnce() -> BTreeSet<Reference>,
         now: Timestamp,
     ) -> Option<Duration> {
-        let unpaced = later(now, PACE * UNPACED);
+        let unpaced = later(now, AHEAD);
         self.with(|state| {
             if state.entries.values().all(|entry| entry.paced <= unpaced) {
                 return None;
@@ -119,8 +119,7 @@ impl ContentCache {
             let changed = state.changed.get(resource).copied().unwrap_or_default();
             let left = |(kind, name): Reference| {
                 let entry = state.entries.get(&(kind, resource.namespace.clone(), name))?;
-                let is_old = now >= entry.until || entry.began < changed;
-                (is_old && entry.paced > unpaced).then(|| between(unpaced, entry.paced))
+                (entry.began < changed && entry.paced > unpaced).then(|| between(unpaced, entry.paced))
             };
             named().into_iter().filter_map(left).max()
         })
@@ -177,7 +176,8 @@ impl ContentCache {
             let room = state.entries.len() < MAX_COUNT || state.entries.contains_key(&key);
             if changes == state.changes && began >= state.oldest && room {
                 let paced = state.entries.get(&key).map_or(now, |former| former.paced.max(now));
-                let (until, paced) = (later(now, LIFETIME), later(paced, PACE));
+                // Reads that wait for the same one come at once: nobody waits longer for that.
+                let (until, paced) = (later(now, LIFETIME), later(paced.min(later(now, AHEAD)), PACE));
                 state.entries.insert(key, Entry { content: content.clone(), until, began, paced });
             }
         });
@@ -341,7 +341,7 @@ mod tests {
         let cache = ContentCache::default();
         let other = ObjectRef::deployment("shop", "tax-us");
         let wait = |name: &str, user: &ObjectRef, at| cache.wait(user, || [(Named::Secret, name.into())].into(), at);
-        for read in 0..=UNPACED {
+        for read in 1..=5 {
             cache.resource_changed(&resource());
             assert_eq!(wait("tax", &resource(), NOW), None, "read {read}");
             cache.keep(begin(&cache, "tax").expect_err("read before the change"), &content(), NOW);
@@ -353,6 +353,12 @@ mod tests {
         assert_eq!(wait("oms", &resource(), NOW), None, "another object");
         assert_eq!(wait("tax", &resource(), later(NOW, PACE / 2)), Some(PACE / 2));
         assert_eq!(wait("tax", &resource(), later(NOW, PACE)), None);
+        for _ in 0..20 {
+            cache.resource_changed(&resource());
+            cache.keep(begin(&cache, "tax").expect_err("read before the change"), &content(), NOW);
+        }
+        cache.resource_changed(&resource());
+        assert_eq!(wait("tax", &resource(), NOW), Some(PACE), "however many have read at once");
         cache.note(Named::Secret, &Event::Apply(event("tax")));
         assert_eq!(wait("tax", &resource(), NOW), None, "the object was changed");
     }

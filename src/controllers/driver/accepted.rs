@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::between;
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 use kube::api::Api;
 
 use crate::controllers::context::Context;
@@ -25,7 +25,7 @@ const OBSERVED_AFTER: Duration = Duration::from_secs(3);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Attempts to write a response in one reconcile, while others change the object.
-pub(super) const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 3;
 
 /// Number of responses that are written at the same time before the process ends.
 const AT_ONCE: usize = 16;
@@ -33,32 +33,46 @@ const AT_ONCE: usize = 16;
 /// Pause before a response is written again before the process ends.
 const WRITTEN_AGAIN: Duration = Duration::from_millis(500);
 
-/// Time for one attempt before the process ends: its connection may be dead, and another one is not.
-const LONGEST_ATTEMPT: Duration = Duration::from_secs(3);
+/// Time for the first attempt before the process ends: its connection may be dead, and another one is not.
+const FIRST_ATTEMPT: Duration = Duration::from_secs(3);
 
-/// Writes the responses that are in memory, at the end of the process: the next one treats as lost what is not written.
+/// Writes the responses that are in memory, at the end of the process: the next one treats as lost what is not written. Each is
+/// tried once before one is tried again: a webhook may refuse all of one namespace.
 pub async fn report_all_accepted<K: RemoteKind>(context: &Context) {
-    let waiting: Vec<ObjectRef> = K::caches(context).with(|caches| {
+    let mut waiting: Vec<ObjectRef> = K::caches(context).with(|caches| {
         let waiting = caches.iter().filter(|(_, cache)| cache.accepted_call.is_some());
         waiting.map(|(object_ref, _)| object_ref.clone()).collect()
     });
-    stream::iter(waiting).for_each_concurrent(AT_ONCE, |object_ref| report_at_the_end::<K>(context, object_ref)).await;
-}
-
-async fn report_at_the_end<K: RemoteKind>(context: &Context, object_ref: ObjectRef) {
+    let mut longest = FIRST_ATTEMPT;
     loop {
-        let written = tokio::select! {
-            written = write_at_the_end::<K>(context, &object_ref) => written,
-            () = context.clock.sleep(LONGEST_ATTEMPT) => continue,
-        };
-        let Err(error) = written else { return };
-        // As for a read, a 500 may pass by itself: also a webhook is restarted.
-        if refusal::definite(refusal::Access::Read, &error).is_some() {
-            tracing::warn!(object = %object_ref, %error, "the response to a call is lost with this process");
+        let attempts = stream::iter(waiting).map(|object_ref| report_at_the_end::<K>(context, object_ref, longest));
+        waiting = attempts.buffer_unordered(AT_ONCE).filter_map(future::ready).collect().await;
+        if waiting.is_empty() {
             return;
         }
         context.clock.sleep(WRITTEN_AGAIN).await;
+        // A slow API server needs it; the caller ends all of them.
+        longest = Duration::MAX;
     }
+}
+
+/// Returns the object if it is to be tried again.
+async fn report_at_the_end<K: RemoteKind>(
+    context: &Context,
+    object_ref: ObjectRef,
+    longest: Duration,
+) -> Option<ObjectRef> {
+    let written = tokio::select! {
+        written = write_at_the_end::<K>(context, &object_ref) => written,
+        () = context.clock.sleep(longest) => return Some(object_ref),
+    };
+    let error = written.err()?;
+    // As for a read, a 500 may pass by itself: also a webhook is restarted.
+    if refusal::definite(refusal::Access::Read, &error).is_some() {
+        tracing::warn!(object = %object_ref, %error, "the response to a call is lost with this process");
+        return None;
+    }
+    Some(object_ref)
 }
 
 async fn write_at_the_end<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) -> Result<(), kube::Error> {

@@ -8,7 +8,7 @@ use kube::runtime::events::EventType;
 
 use crate::controllers::context::Context;
 use crate::controllers::context::event_recorder::NewEvent;
-use crate::controllers::context::local_cache::LocalCache;
+use crate::controllers::context::local_cache::{LocalCache, LocalCaches};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reporting::event_reason::EventReason;
 
@@ -82,6 +82,19 @@ pub(super) fn local_cache<K: RemoteKind>(context: &Context, object_ref: &ObjectR
             }
             Box::new(LocalCache { uid: uid.to_owned(), ..LocalCache::default() })
         }
+    }
+}
+
+/// A reconcile that has a copy of what is kept. When it ends, whichever way, an event about the deletion reports again.
+pub(super) struct Taken<'a, K: RemoteKind>(pub(super) &'a LocalCaches<K>, pub(super) &'a ObjectRef);
+
+impl<K: RemoteKind> Drop for Taken<'_, K> {
+    fn drop(&mut self) {
+        self.0.with(|map| {
+            if let Some(kept) = map.get_mut(self.1) {
+                kept.is_taken = false;
+            }
+        });
     }
 }
 

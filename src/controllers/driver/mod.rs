@@ -38,7 +38,7 @@ use kube::api::Api;
 use kube::runtime::controller::Action;
 
 pub use self::accepted::report_all_accepted;
-use self::cache::local_cache;
+use self::cache::{Taken, local_cache};
 pub use self::kind::{
     AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,
     StatusInputs, Unready, identity_changed,
@@ -74,6 +74,7 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     let object_ref = object_ref(&*cached);
     let uid = cached.meta().uid.as_deref().unwrap_or_default();
     let mut cache = local_cache::<K>(&context, &object_ref, uid);
+    let _taken = Taken(K::caches(&context), &object_ref);
     context.requeue_timers.set(&object_ref, None);
     if let Some(left) = cache.waits_for_watch(&context, &*cached) {
         context.requeue_timers.set(&object_ref, Some(left));

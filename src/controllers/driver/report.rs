@@ -16,8 +16,11 @@ use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
 use crate::names;
 
-use super::accepted::ATTEMPTS;
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
+
+/// Attempts to write a response that is not kept, while others change the object: a refusal must not count as a lost response
+/// (rule 1), but who writes without end must not be answered without end.
+const ATTEMPTS: u32 = 20;
 
 impl<K: RemoteKind> Reconciler<'_, K> {
     /// The whole reconcile, and the report of what it left waiting. If it fails, as without a Secret that cannot be read, the

@@ -27,7 +27,7 @@ use super::{Deployment, Inputs};
 impl Deployment<'_> {
     /// How long to wait so that one read of a value's object serves others, too.
     pub(super) fn waits_for_values(&self) -> Option<Duration> {
-        if self.is_deleting() {
+        if self.is_deleting() || self.object.spec.management_policy == ManagementPolicy::ObserveOnly {
             return None;
         }
         let named = || value_from::references(&self.object.spec);

@@ -28,8 +28,8 @@ use crate::mutex::Mutex;
 pub const LIFETIME: Duration = Duration::from_secs(2);
 /// Time between two reads of an object for resources that were changed one after the other.
 const PACE: Duration = Duration::from_millis(500);
-/// How far reads may be ahead of that pace, so that a few resources do not wait: five come at once.
-const AHEAD: Duration = Duration::from_secs(2);
+/// How far reads may be ahead of that pace, so that a few resources do not wait: ten come at once.
+const AHEAD: Duration = Duration::from_millis(4500);
 /// Maximum number of contents. Each has 1 MiB at most (Kubernetes: Secret, ConfigMap).
 const MAX_COUNT: usize = 32;
 
@@ -341,7 +341,7 @@ mod tests {
         let cache = ContentCache::default();
         let other = ObjectRef::deployment("shop", "tax-us");
         let wait = |name: &str, user: &ObjectRef, at| cache.wait(user, || [(Named::Secret, name.into())].into(), at);
-        for read in 1..=5 {
+        for read in 1..=10 {
             cache.resource_changed(&resource());
             assert_eq!(wait("tax", &resource(), NOW), None, "read {read}");
             cache.keep(begin(&cache, "tax").expect_err("read before the change"), &content(), NOW);

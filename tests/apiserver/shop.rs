@@ -94,6 +94,13 @@ impl Shop {
         shop
     }
 
+    /// Stores all that a deployment names: the project with its credentials, and the Secret.
+    pub(crate) async fn put_project_and_secrets(&self) {
+        self.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
+        self.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+        self.sandbox.apply(&self.project()).await.unwrap();
+    }
+
     /// A remote, and an empty namespace without an operator.
     pub(crate) async fn without_operator(options: Options, clock: Clock) -> Self {
         Self::on(Sandbox::new().await, options, clock).await

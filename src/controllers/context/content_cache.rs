@@ -103,8 +103,8 @@ impl ContentCache {
         })
     }
 
-    /// Returns how long `resource` waits, [`PACE`] at most, before it reads one of the objects that it names. What was read before its change may
-    /// not be used, but then the read serves all that were changed until then.
+    /// Returns how long `resource` waits, [`PACE`] at most, before it reads one of the objects that it names. What was read
+    /// before its change may not be used, but the next read serves all resources that were changed before it.
     pub fn wait(
         &self,
         resource: &ObjectRef,
@@ -176,7 +176,7 @@ impl ContentCache {
             let room = state.entries.len() < MAX_COUNT || state.entries.contains_key(&key);
             if changes == state.changes && began >= state.oldest && room {
                 let paced = state.entries.get(&key).map_or(now, |former| former.paced.max(now));
-                // Reads that wait for the same one come at once: nobody waits longer for that.
+                // Reconciles that waited for one read may all read after it: that lets no other wait longer.
                 let (until, paced) = (later(now, LIFETIME), later(paced.min(later(now, AHEAD)), PACE));
                 state.entries.insert(key, Entry { content: content.clone(), until, began, paced });
             }

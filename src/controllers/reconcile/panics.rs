@@ -7,8 +7,8 @@
 //!
 //! Why the state after a panic is usable: every lock here ignores poisoning, and what it guards is changed in single
 //! steps or derived again by later events; the local cache of a resource is replaced as a whole, at the end of a reconcile
-//! and when a response arrives; and what is held for a reconcile, such as its slot at the remote, is released when its guard is
-//! dropped. Before anything is sent, the operation is in the status, whoever sends it next.
+//! and when a response arrives; and what is held for a reconcile, such as its slot at the remote, is released when its guard
+//! is dropped. The operation is in the status before its call is sent, so the next reconcile knows of it.
 
 use std::cell::Cell;
 use std::panic::Location;

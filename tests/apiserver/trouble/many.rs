@@ -144,9 +144,7 @@ async fn creates_come_before_the_statuses_of_those_that_were_accepted() {
     let options = Options { deploy_duration: Duration::from_millis(200), ..Options::default() };
     let mut shop = Shop::without_operator(options, Clock::system()).await;
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     apply_all(&shop).await;
     unreliable.hold(Hold::DeploymentStatuses);
     shop.start_operator_as(client);
@@ -165,9 +163,7 @@ async fn creates_are_reported_with_their_end_while_many_writes_are_in_progress()
     shop.concurrency = MANY;
     let (requests, client) = Requests::client(&shop.sandbox.client);
     let (unreliable, client) = Unreliable::client(&client, &shop.clock);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     apply_all(&shop).await;
     unreliable.begin(Which::Writes, Wrong::Late(Duration::from_millis(300)));
     shop.start_operator_as(client);
@@ -185,9 +181,7 @@ async fn resources_that_are_applied_one_after_the_other_share_reads_of_their_sec
     let mut shop = Shop::without_operator(options, Clock::system()).await;
     let (requests, client) = Requests::client(&shop.sandbox.client);
     shop.start_operator_as(client);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.until_project("reconciled", |project| project.status.is_some()).await;
     requests.take();
     let began = Instant::now();
@@ -224,9 +218,7 @@ async fn a_change_that_waits_for_an_observation_is_reported() {
     let mut shop = Shop::without_operator(Options::default(), stepped()).await;
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     until_all_are_ready(&shop).await;
     unreliable.hold(Hold::DeploymentStatuses);
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
@@ -274,11 +266,9 @@ async fn resources_that_come_and_go_together_are_counted_together() {
 
 /// Applies all resources, and once they are Ready, their project has [`RATE`].
 pub(super) async fn until_all_are_ready_and_the_remote_is_slow(shop: &Shop) {
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    let mut project = shop.project();
-    shop.sandbox.apply(&project).await.unwrap();
+    shop.put_project_and_secrets().await;
     until_all_are_ready(shop).await;
+    let mut project = shop.project();
     project["spec"]["requestsPerSecond"] = json!(RATE);
     shop.sandbox.apply(&project).await.unwrap();
     let reconciled = |project: &ConnectProject| {

@@ -17,7 +17,7 @@ use super::many::{AT_ONCE, MANY, reads_hang, until_all_are_ready_and_the_remote_
 use super::pace::{FINE, SLOW, meanwhile, pass, stepped, until_called};
 use crate::patience::in_time;
 use crate::rules::{is, level};
-use crate::shop::{CREDENTIALS, SECRET, Shop};
+use crate::shop::{SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
 
 /// The response to a call waits no longer because the remote must be observed, and does not answer.
@@ -105,9 +105,7 @@ async fn rule_6_a_response_whose_write_hangs_at_the_stop_is_not_lost() {
     let mut shop = Shop::without_operator(Options::default(), stepped()).await;
     let (unreliable, client) = Unreliable::client(&shop.sandbox.client, &shop.clock);
     shop.start_operator_as(client);
-    shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
-    shop.sandbox.apply(&shop.project()).await.unwrap();
+    shop.put_project_and_secrets().await;
     shop.sandbox.apply(&shop.deployment()).await.unwrap();
     meanwhile(&shop.clock, FINE, shop.until_reason("Deployed")).await;
     // That the change was found, and the operation.

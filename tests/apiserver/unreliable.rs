@@ -26,7 +26,7 @@ pub(crate) enum Which {
     All,
     /// All requests that do not read.
     Writes,
-    /// Writes of a status.
+    /// Writes of a status, except that of a project, which every operator writes after its start.
     StatusWrites,
     /// Writes of Connector objects, also of their status.
     Connectors,
@@ -194,7 +194,9 @@ impl Unreliable {
         let (method, uri) = (request.method().clone(), request.uri().clone());
         self.wait_if_held(&method, &uri).await;
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        let writes_status = request.method() == Method::PATCH && request.uri().path().ends_with("/status");
+        let path = request.uri().path();
+        let writes_status =
+            request.method() == Method::PATCH && path.ends_with("/status") && !path.contains("/connectprojects/");
         let wrong = self.wrong.lock().unwrap().filter(|(which, _)| match which {
             Which::All => true,
             Which::Writes => request.method() != Method::GET,

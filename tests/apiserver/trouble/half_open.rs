@@ -17,7 +17,8 @@ use crate::shop::{SECRET, Shop};
 use crate::unreliable::{Hold, Unreliable};
 
 /// Long enough for a real response on a slow machine.
-const LIMITS: Limits = Limits { answer: Duration::from_secs(20), silence: Duration::from_secs(30) };
+const LIMITS: Limits =
+    Limits { answer: Duration::from_secs(20), silence: Duration::from_secs(30), idle: Duration::from_secs(1) };
 
 /// What happens to packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,6 +33,8 @@ struct Packets {
 struct Road {
     address: SocketAddr,
     packets: watch::Sender<Packets>,
+    /// Number of connections that the client closed before the API server did.
+    closed: watch::Sender<usize>,
     _serving: JoinSet<()>,
 }
 
@@ -39,16 +42,17 @@ impl Road {
     async fn to(upstream: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, packets) = (listener.local_addr().unwrap(), watch::Sender::default());
+        let closed = watch::Sender::default();
         let mut serving = JoinSet::new();
-        let losses = packets.clone();
+        let (losses, client_closed) = (packets.clone(), closed.clone());
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (inbound, _) = listener.accept().await.unwrap();
-                connections.spawn(hand_on(inbound, upstream, losses.subscribe()));
+                connections.spawn(hand_on(inbound, upstream, losses.subscribe(), client_closed.clone()));
             }
         });
-        Self { address, packets, _serving: serving }
+        Self { address, packets, closed, _serving: serving }
     }
 
     /// From now on nothing arrives on the connections that are open now, in either direction, and none of them is
@@ -68,15 +72,22 @@ impl Road {
     }
 }
 
-async fn hand_on(mut inbound: TcpStream, upstream: SocketAddr, mut packets: watch::Receiver<Packets>) {
+async fn hand_on(
+    mut inbound: TcpStream,
+    upstream: SocketAddr,
+    mut packets: watch::Receiver<Packets>,
+    closed: watch::Sender<usize>,
+) {
     let Packets { losses, all_lost } = *packets.borrow_and_update();
     if all_lost {
         std::future::pending::<()>().await;
     }
     let lost = async { while packets.borrow_and_update().losses == losses && packets.changed().await.is_ok() {} };
     let mut outbound = TcpStream::connect(upstream).await.unwrap();
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) = (inbound.split(), outbound.split());
     tokio::select! {
-        _ = tokio::io::copy_bidirectional(&mut inbound, &mut outbound) => {}
+        _ = tokio::io::copy(&mut from_client, &mut to_server) => closed.send_modify(|closed| *closed += 1),
+        _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
         () = lost => std::future::pending().await,
     }
 }
@@ -89,6 +100,17 @@ async fn client(shop: &Shop) -> (Road, Client) {
     let road = Road::to(([127, 0, 0, 1], port).into()).await;
     config.cluster_url = format!("https://{}", road.address).parse().unwrap();
     (road, kube_client::client(config, LIMITS).unwrap())
+}
+
+#[tokio::test]
+async fn connections_that_a_burst_leaves_idle_are_closed_by_the_client() {
+    let shop = Shop::open().await;
+    let (road, client) = client(&shop).await;
+    let burst = (0..20).map(|_| client.apiserver_version());
+    futures::future::try_join_all(burst).await.expect("the API server responds");
+    let mut closed = road.closed.subscribe();
+    in_time(closed.wait_for(|closed| *closed >= 2)).await.expect("before the API server closes them").unwrap();
+    client.apiserver_version().await.expect("a new connection is opened");
 }
 
 #[tokio::test]

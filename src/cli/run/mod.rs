@@ -86,7 +86,7 @@ pub(in crate::cli) struct Args {
     pub lease_name: String,
 
     /// Maximum number of resources reconciled at once, for each remote project.
-    #[arg(long, value_name = "NUMBER", default_value = "64", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "NUMBER", default_value = "32", env = "CONCURRENCY", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub concurrency: u16,
 
     /// Work with ClusterConnectProjects, whose credentials are Secrets in --operator-namespace. Needs rights to watch them

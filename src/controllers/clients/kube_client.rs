@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn the_default_limits_are_those_that_are_documented() {
         let page = include_str!("../../../docs/decisions/2026-11-21-liveness-by-progress.md").replace('\n', " ");
-        let Limits { answer, silence } = Limits::default();
+        let Limits { answer, silence, .. } = Limits::default();
         assert!(page.contains(&format!("{} s for a response", answer.as_secs())), "{answer:?}");
         assert!(page.contains(&format!("{} s for the silence of a watch", silence.as_secs())), "{silence:?}");
         // Each wait ends by itself long before a reconcile counts as hung.

@@ -162,13 +162,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Filter of the logs of a command that answers a question: warnings only, and no line of the HTTP client about a
-/// refused request, because the command reports it.
-const COMMAND_LOGS: &str = "warn,kube_client::client::builder=off";
-
 /// Runs a command that answers a question.
 fn commands<T: Termination, E: std::fmt::Display>(command: impl Future<Output = Result<T, E>>) -> ExitCode {
-    telemetry::start(LogFormat::Text, COMMAND_LOGS);
+    telemetry::start(LogFormat::Text, "warn");
     in_runtime(command)
 }
 

@@ -196,7 +196,7 @@ impl Unreliable {
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let path = request.uri().path();
         let writes_status =
-            request.method() == Method::PATCH && path.ends_with("/status") && !path.contains("/connectprojects/");
+            request.method() == Method::PATCH && path.ends_with("/status") && !path.contains("connectprojects/");
         let wrong = self.wrong.lock().unwrap().filter(|(which, _)| match which {
             Which::All => true,
             Which::Writes => request.method() != Method::GET,

@@ -85,7 +85,7 @@ async fn a_create_whose_status_cannot_be_written_is_sent_once() {
         unreliable.begin(Which::StatusWrites, wrong);
         shop.sandbox.apply(&shop.deployment()).await.unwrap();
         until_called(&shop, "createDeployment", 1).await;
-        // Counted from here on: writes of the project's status fail, too.
+        // Counted from here on.
         unreliable.begin(Which::StatusWrites, wrong);
         meanwhile(&shop.clock, FINE, unreliable.until_met(3)).await;
         assert_eq!(shop.calls("createDeployment"), 1, "{wrong:?}");

@@ -6,11 +6,16 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::future::BoxFuture;
+use dns_lookup::{AddrFamily, AddrInfoHints, SockType};
+use futures::future::{self, BoxFuture, Either};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::hosts::{Endpoint, Reach, is_public};
+
+/// How long the addresses of the other family are waited for once those of one have arrived (RFC 8305 section 3).
+const OTHER_FAMILY: Duration = Duration::from_millis(50);
 
 /// Resolves through the system. Names that only a wildcard allows keep only their public addresses. All other names are
 /// literal hosts or the proxy of the environment: redirects are not followed, so the client resolves no other name.
@@ -52,8 +57,36 @@ impl GuardedResolver {
     }
 }
 
+/// Asks the system for IPv4 and IPv6 addresses at once, and takes what arrives first: some DNS servers never answer one of
+/// the two questions, and the system's own lookup of both would wait for it longer than a connection may take.
 async fn system(name: String) -> io::Result<Vec<SocketAddr>> {
-    Ok(tokio::net::lookup_host((name, 0)).await?.collect())
+    let ask = |family: AddrFamily| {
+        let name = name.clone();
+        Box::pin(async move { tokio::task::spawn_blocking(move || addresses(&name, family)).await? })
+    };
+    let (first, other) = match future::select(ask(AddrFamily::Inet6), ask(AddrFamily::Inet)).await {
+        Either::Left(answered) | Either::Right(answered) => answered,
+    };
+    match first {
+        Ok(mut found) if !found.is_empty() => {
+            let other = tokio::time::timeout(OTHER_FAMILY, other).await;
+            found.extend(other.ok().and_then(Result::ok).unwrap_or_default());
+            // The client tries the family of the first address first.
+            found.sort_by_key(SocketAddr::is_ipv4);
+            Ok(found)
+        }
+        // A name without addresses of one family is an error or an empty list, depending on the system.
+        first => match other.await {
+            Err(_) => first,
+            found => found,
+        },
+    }
+}
+
+/// Asks the system for the addresses of one family.
+fn addresses(name: &str, family: AddrFamily) -> io::Result<Vec<SocketAddr>> {
+    let hints = AddrInfoHints { address: family.into(), socktype: SockType::Stream.into(), ..AddrInfoHints::default() };
+    dns_lookup::getaddrinfo(Some(name), None, Some(hints))?.map(|found| found.map(|found| found.sockaddr)).collect()
 }
 
 impl Resolve for GuardedResolver {

@@ -2,6 +2,7 @@
 
 mod actions;
 mod certificates;
+mod dns;
 mod exported;
 mod fence;
 mod limits;

@@ -21,10 +21,11 @@ pub mod run;
 mod text;
 
 use crate::cli::printing::tell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitCode, Termination};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use connect_api::http::{Authorities, BuildError};
 
 use crate::telemetry::{self, LogFormat};
 
@@ -185,15 +186,11 @@ fn ended<T: Termination, E: std::fmt::Display>(result: Result<T, E>) -> ExitCode
 
 /// Error for a certificate file that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("--ca-file {}: {source}", path.display())]
-struct CaFileError {
-    path: PathBuf,
-    source: std::io::Error,
-}
+#[error("--ca-file: {0}")]
+struct CaFileError(BuildError);
 
-fn read_ca_file(path: Option<&Path>) -> Result<Option<Vec<u8>>, CaFileError> {
-    let read = |path: &Path| std::fs::read(path).map_err(|source| CaFileError { path: path.to_owned(), source });
-    path.map(read).transpose()
+fn authorities(ca_file: Option<&Path>) -> Result<Authorities, CaFileError> {
+    Authorities::with(ca_file).map_err(CaFileError)
 }
 
 fn failed(error: &impl std::fmt::Display) -> ExitCode {

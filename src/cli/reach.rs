@@ -8,7 +8,7 @@ use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::Limits;
 
 use super::printing::option;
-use super::{CaFileError, read_ca_file};
+use super::{CaFileError, authorities};
 use crate::controllers::clients::connect_factory::HttpFactory;
 
 /// This machine. The list of allowed hosts guards the operator against those who write resources; users of a command
@@ -74,8 +74,8 @@ impl Reach {
     pub(super) fn factory_for<'a>(&self, hosts: impl IntoIterator<Item = &'a str>) -> Result<HttpFactory, ReachError> {
         let allowed_hosts = AllowedHosts::parse(hosts)?;
         let around = ClientContext::plain(Clock::system());
-        let extra_ca_pem = read_ca_file(self.ca_file.as_deref())?;
-        Ok(HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem })
+        let authorities = authorities(self.ca_file.as_deref())?;
+        Ok(HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities })
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused, pattern_of};
+use connect_api::http::Authorities;
 use connect_api::http::BuildError;
 use connect_api::trace;
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider as _};
@@ -128,13 +129,12 @@ pub struct Traces {
 
 impl Traces {
     /// Starts the export. Needs a Tokio runtime, on which requests run; sends nothing yet. Queue, batches, sampling,
-    /// headers and resource attributes are set by the environment. `extra_ca_pem` are certificates to trust beside those
-    /// of the system.
+    /// headers and resource attributes are set by the environment.
     ///
     /// # Errors
     /// If the certificates cannot be read, or a header is invalid.
-    pub fn start(settings: &Settings, extra_ca_pem: Option<&[u8]>) -> Result<Self, Unusable> {
-        let collector = Collector::new(settings, extra_ca_pem)?;
+    pub fn start(settings: &Settings, authorities: &Authorities) -> Result<Self, Unusable> {
+        let collector = Collector::new(settings, authorities)?;
         let failures = collector.failures();
         let exporter = SpanExporter::builder()
             .with_http()

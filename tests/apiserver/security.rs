@@ -8,7 +8,7 @@ use clock::Clock;
 use connect_api::ClientContext;
 use connect_api::Fence;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::Limits;
+use connect_api::http::{Authorities, Limits};
 use connect_operator::controllers::clients::action_factory::HttpActionFactory;
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::clients::served_crds;
@@ -59,9 +59,12 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
     let (clock, allowed_hosts) = (Clock::system(), AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host"));
     let metrics = Metrics::new(clock.now());
     let around = ClientContext { observer: metrics.clone(), ..ClientContext::plain(clock.clone()) };
-    let actions =
-        HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
-    let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem: None };
+    let actions = HttpActionFactory {
+        allowed_hosts: allowed_hosts.clone(),
+        around: around.clone(),
+        authorities: Authorities::default(),
+    };
+    let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities: Authorities::default() };
     let options = manager::Options {
         client,
         scope: Scope::new(&namespaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), "")

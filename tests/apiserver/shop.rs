@@ -8,7 +8,7 @@ use std::time::Duration;
 use clock::Clock;
 use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::Limits;
+use connect_api::http::{Authorities, Limits};
 use connect_operator::controllers::clients::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::manager;
@@ -158,9 +158,12 @@ impl Shop {
         let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
         self.tracker = Some(Arc::clone(&tracker));
         let around = ClientContext { observer: metrics, ..ClientContext::plain(clock.clone()) };
-        let actions =
-            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
-        let factory = HttpFactory { allowed_hosts, around, limits: self.limits, extra_ca_pem: None };
+        let actions = HttpActionFactory {
+            allowed_hosts: allowed_hosts.clone(),
+            around: around.clone(),
+            authorities: Authorities::default(),
+        };
+        let factory = HttpFactory { allowed_hosts, around, limits: self.limits, authorities: Authorities::default() };
         let watched = [&self.sandbox.namespace].into_iter().chain(&self.also_watched);
         let namespaces: Vec<_> = if self.everywhere { Vec::new() } else { watched.cloned().collect() };
         let options = manager::Options {

@@ -9,7 +9,7 @@ use clock::Clock;
 use connect_api::api::{DeploymentPaths, LogRequest, PageRequest};
 use connect_api::error::{Effect, Failure};
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::{Credentials, HttpConnect, Limits, Settings};
+use connect_api::http::{Authorities, Credentials, HttpConnect, Limits, Settings};
 use connect_api::model::{
     Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, ErrorResponse, LogPage, LogSeverity, RedeployAction,
 };
@@ -53,7 +53,7 @@ impl Pair {
             },
             requests_per_second: Rate::per_second(10_000),
             limits: Limits::default(),
-            extra_ca_pem: None,
+            authorities: Authorities::default(),
         };
         // The client uses the machine's clock: its rate limiter must not wait for a step.
         let client = HttpConnect::new(settings, Clock::system()).expect("a client");

@@ -5,7 +5,7 @@ use std::process::Command;
 use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::{self, Credentials, Limits};
+use connect_api::http::{self, Authorities, Credentials, Limits};
 use connect_api::mask::Masker;
 use connect_api::model::{Deployment, DeploymentDraft, RedeployAction, SecuredValue};
 use connect_operator::controllers::connector_deployment::persisted::Source;
@@ -57,7 +57,7 @@ fn debug_of_types_with_secrets_shows_none() {
                     credentials: credentials.clone(),
                     requests_per_second: rate,
                     limits: Limits::default(),
-                    extra_ca_pem: None,
+                    authorities: Authorities::default(),
                 }
             ),
         ),

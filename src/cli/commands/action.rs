@@ -1,5 +1,6 @@
 //! `action`: calls a frontend action once.
 
+use crate::cli::authorities;
 use crate::cli::printing::tell;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -156,9 +157,9 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     };
     // A user who passes a URL allows its host.
     let allowed = AllowedHosts::parse(host(&call.url).as_deref()).map_err(|bad| wrong(format!("--url: {bad}")))?;
-    let extra_ca_pem = call.ca_file.as_deref().map(read).transpose()?;
+    let authorities = authorities(call.ca_file.as_deref()).map_err(|error| wrong(error.to_string()))?;
     let around = ClientContext::plain(Clock::system());
-    let factory = HttpActionFactory { allowed_hosts: allowed, around, extra_ca_pem };
+    let factory = HttpActionFactory { allowed_hosts: allowed, around, authorities };
     let endpoint = factory.endpoint(&call.url).map_err(|refused| wrong(format!("--url: {refused}")))?;
     let action = Action {
         namespace: namespace.to_owned(),

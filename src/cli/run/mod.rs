@@ -45,7 +45,7 @@ use crate::telemetry::otlp;
 use self::leadership::Leadership;
 use self::telemetry::Telemetry;
 use crate::cli::cluster::{Connection, explain};
-use crate::cli::{CaFileError, asked_to_end, completion, read_ca_file};
+use crate::cli::{CaFileError, asked_to_end, authorities, completion};
 
 /// First and longest pause between two checks for the CRDs while they are missing; doubles. An install often creates them
 /// together with the operator, and the API server serves them a moment later.
@@ -119,7 +119,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "POLICY", env = "DEFAULT_DELETION_POLICY", value_enum)]
     pub default_deletion_policy: Option<DeletionPolicy>,
 
-    /// Certificates in PEM to trust in addition to those of the system, for the Connect API and for frontends.
+    /// Certificates in PEM to trust in addition to those of the system, for the Connect API and for frontends. The file is
+    /// read again for each new connection, so it can be replaced at any time.
     #[arg(long, value_name = "FILE", env = "CA_FILE")]
     pub ca_file: Option<PathBuf>,
 
@@ -227,7 +228,7 @@ pub(in crate::cli) async fn run_with(
         .map_err(|error| RunError::Cluster(explain(&error)))?;
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
-    let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;
+    let authorities = authorities(args.ca_file.as_deref())?;
     let scope = Scope::of(&args.watch_namespaces, args.selector.clone()).with_cluster_projects(args.cluster_projects);
     let clock = Clock::system();
     let metrics = Metrics::new(clock.now());
@@ -266,9 +267,9 @@ pub(in crate::cli) async fn run_with(
     let actions = HttpActionFactory {
         allowed_hosts: allowed_action_hosts,
         around: around.clone(),
-        extra_ca_pem: extra_ca_pem.clone(),
+        authorities: authorities.clone(),
     };
-    let factory = HttpFactory { allowed_hosts, limits: Limits::default(), around, extra_ca_pem };
+    let factory = HttpFactory { allowed_hosts, limits: Limits::default(), around, authorities };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "the controllers start");
     let options = manager::Options {
         client,

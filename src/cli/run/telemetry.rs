@@ -1,7 +1,7 @@
 //! Logs and traces of the operator, from its start to its end.
 
 #[cfg(feature = "otlp")]
-use crate::cli::read_ca_file;
+use crate::cli::authorities;
 #[cfg(feature = "otlp")]
 use crate::telemetry::otlp::{self, Traces, Unusable};
 
@@ -28,11 +28,11 @@ impl Telemetry {
     /// If the certificates cannot be read.
     #[cfg(feature = "otlp")]
     pub(super) async fn start(args: &Args) -> Result<Self, RunError> {
-        let extra_ca_pem = read_ca_file(args.ca_file.as_deref())?;
+        let authorities = authorities(args.ca_file.as_deref())?;
         let settings = otlp::settings(args.otlp_endpoint.as_deref(), |name| std::env::var(name).ok());
         let started = settings.and_then(|settings| {
             let Some(settings) = settings else { return Ok(None) };
-            let traces = Traces::start(&settings, extra_ca_pem.as_deref())?;
+            let traces = Traces::start(&settings, &authorities)?;
             Ok::<_, Unusable>(Some((settings, traces)))
         });
         let layer = started.as_ref().ok().and_then(Option::as_ref).map(|(_, traces)| traces.layer());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use connect_api::action::ActionApi;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_api::http::{ActionClient, ActionLimits, ActionSettings, Authorities};
 
 /// Creates clients of frontends.
 pub trait ActionFactory: Send + Sync {
@@ -30,8 +30,8 @@ pub struct HttpActionFactory {
     pub allowed_hosts: AllowedHosts,
     /// Context of every call.
     pub around: ClientContext,
-    /// Certificates in PEM that are trusted in addition to those of the platform.
-    pub extra_ca_pem: Option<Vec<u8>>,
+    /// The authorities to trust.
+    pub authorities: Authorities,
 }
 
 impl ActionFactory for HttpActionFactory {
@@ -41,7 +41,7 @@ impl ActionFactory for HttpActionFactory {
 
     fn client(&self, endpoint: Endpoint, timeout: Duration, largest: usize) -> Result<Arc<dyn ActionApi>, String> {
         let limits = ActionLimits { call: timeout, body: largest, ..ActionLimits::default() };
-        let settings = ActionSettings { endpoint, limits, extra_ca_pem: self.extra_ca_pem.clone() };
+        let settings = ActionSettings { endpoint, limits, authorities: self.authorities.clone() };
         let client = ActionClient::within(settings, self.around.clone()).map_err(|error| error.to_string())?;
         Ok(Arc::new(client))
     }
@@ -58,7 +58,7 @@ mod tests {
     fn the_default_hosts_are_those_of_frontends_over_https() {
         let allowed_hosts = AllowedHosts::parse(DEFAULT_ACTION_HOSTS.split(',')).expect("patterns");
         let around = ClientContext::plain(Clock::system());
-        let factory = HttpActionFactory { allowed_hosts, around, extra_ca_pem: None };
+        let factory = HttpActionFactory { allowed_hosts, around, authorities: Authorities::default() };
         for (url, allowed) in [
             ("https://shop-example.frontastic.live", true),
             ("https://shop-example.frontastic.io", true),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::{self, Credentials, HttpConnect, Limits};
+use connect_api::http::{self, Authorities, Credentials, HttpConnect, Limits};
 use connect_api::{CommerceApi, Rate};
 
 use crate::controllers::remote::{ConnectFactory, Connection, Settings};
@@ -18,8 +18,8 @@ pub struct HttpFactory {
     pub around: ClientContext,
     /// Limits of one request.
     pub limits: Limits,
-    /// Certificates in PEM that are trusted in addition to those of the platform.
-    pub extra_ca_pem: Option<Vec<u8>>,
+    /// The authorities to trust.
+    pub authorities: Authorities,
 }
 
 impl HttpFactory {
@@ -48,7 +48,7 @@ impl HttpFactory {
             },
             requests_per_second: settings.requests_per_second,
             limits: self.limits,
-            extra_ca_pem: self.extra_ca_pem.clone(),
+            authorities: self.authorities.clone(),
         };
         HttpConnect::within(settings, self.around.clone()).map_err(|error| error.to_string())
     }

@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use clock::Clock;
 use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::Limits;
+use connect_api::http::{Authorities, Limits};
 use http::Method;
 use jiff::Timestamp;
 use kube::Client;
@@ -46,9 +46,9 @@ fn options(written: &ConnectorDeployment, requests: &Arc<Mutex<Vec<Method>>>) ->
             allowed_hosts: allowed_hosts.clone(),
             around: around.clone(),
             limits: Limits::default(),
-            extra_ca_pem: None,
+            authorities: Authorities::default(),
         }),
-        actions: Arc::new(HttpActionFactory { allowed_hosts, around, extra_ca_pem: None }),
+        actions: Arc::new(HttpActionFactory { allowed_hosts, around, authorities: Authorities::default() }),
         tracker: ReconcileTracker::new(clock.clone(), Metrics::new(clock.now())),
         clock,
         jitter_seed: 1,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::http::{BuildError, collector_client};
+use connect_api::http::{Authorities, BuildError, collector_client};
 use http::header::RETRY_AFTER;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use reqwest::Client;
@@ -39,10 +39,10 @@ impl Collector {
     /// Creates a client for the runtime of the caller.
     ///
     /// # Errors
-    /// If the extra certificates cannot be read, or TLS cannot be set up.
-    pub(super) fn new(settings: &Settings, extra_ca_pem: Option<&[u8]>) -> Result<Self, BuildError> {
+    /// If the CA certificates cannot be read, or TLS cannot be set up.
+    pub(super) fn new(settings: &Settings, authorities: &Authorities) -> Result<Self, BuildError> {
         Ok(Self {
-            client: collector_client(&settings.endpoint, settings.timeout, extra_ca_pem)?,
+            client: collector_client(&settings.endpoint, settings.timeout, authorities)?,
             runtime: Handle::current(),
             failures: Arc::new(Failures {
                 clock: Clock::system(),

@@ -8,7 +8,7 @@ use clock::Clock;
 use connect_api::Fence;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::Limits;
+use connect_api::http::{Authorities, Limits};
 use connect_operator::controllers::clients::action_factory::HttpActionFactory;
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::manager;
@@ -70,9 +70,13 @@ impl Install {
         let metrics = Metrics::new(clock.now());
         let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
         let around = ClientContext { observer: metrics, ..ClientContext::plain(clock.clone()) };
-        let actions =
-            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
-        let factory = HttpFactory { allowed_hosts, around, limits: Limits::default(), extra_ca_pem: None };
+        let actions = HttpActionFactory {
+            allowed_hosts: allowed_hosts.clone(),
+            around: around.clone(),
+            authorities: Authorities::default(),
+        };
+        let factory =
+            HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities: Authorities::default() };
         let options = manager::Options {
             client,
             scope,

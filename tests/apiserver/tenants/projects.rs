@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::Limits;
+use connect_api::http::{Authorities, Limits};
 use connect_api::{ClientContext, CommerceApi};
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::project_access::project_quota::ProjectLimits;
@@ -72,7 +72,7 @@ fn count_clients(shop: &mut Shop) -> Made {
         allowed_hosts: AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host"),
         around: ClientContext::plain(shop.clock.clone()),
         limits: Limits::default(),
-        extra_ca_pem: None,
+        authorities: Authorities::default(),
     };
     shop.remotes = Some(Arc::new(Counted { factory, made: Arc::clone(&made) }));
     made

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clock::Clock;
 use connect_api::action::ActionApi;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
-use connect_api::http::Limits;
+use connect_api::http::{Authorities, Limits};
 use connect_api::{ClientContext, CommerceApi};
 use connect_operator::controllers::clients::action_factory::{ActionFactory, HttpActionFactory};
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
@@ -37,10 +37,13 @@ struct Buggy {
 impl Buggy {
     fn new(clock: &Clock) -> Arc<Self> {
         let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
-        let (around, extra_ca_pem, limits) = (ClientContext::plain(clock.clone()), None, Limits::default());
-        let actions =
-            HttpActionFactory { allowed_hosts: allowed_hosts.clone(), around: around.clone(), extra_ca_pem: None };
-        let remotes = HttpFactory { allowed_hosts, around, limits, extra_ca_pem };
+        let (around, limits) = (ClientContext::plain(clock.clone()), Limits::default());
+        let actions = HttpActionFactory {
+            allowed_hosts: allowed_hosts.clone(),
+            around: around.clone(),
+            authorities: Authorities::default(),
+        };
+        let remotes = HttpFactory { allowed_hosts, around, limits, authorities: Authorities::default() };
         Arc::new(Self { bug: AtomicBool::new(true), remotes, actions })
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clock::Clock;
 use connect_api::action::{Action, ActionAnswer, ActionApi, ActionMethod, ActionRequest, ExtraHeader, Preset};
 use connect_api::error::{ApiError, Effect, Failure};
-use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_api::http::{ActionClient, ActionLimits, ActionSettings, Authorities};
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn limits(call: Duration) -> ActionLimits {
 }
 
 fn client(url: &str, limits: ActionLimits) -> ActionClient {
-    let settings = ActionSettings { endpoint: endpoint(url), limits, extra_ca_pem: None };
+    let settings = ActionSettings { endpoint: endpoint(url), limits, authorities: Authorities::default() };
     ActionClient::new(settings, Clock::system()).expect("a client for plain HTTP")
 }
 

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 
 use super::remote::{Remote, settings};
-use super::tls::tls_client;
+use super::tls::{authorities, tls_client};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
@@ -59,6 +59,8 @@ fn named(name: &str) -> CertificateParams {
 #[tokio::test]
 async fn nothing_is_sent_to_a_server_with_an_invalid_certificate() {
     let (ours, other) = (authority(), authority());
+    let (_file, trusted) = authorities(ours.pem().as_bytes());
+    let trusted = trusted.expect("certificates");
     let expired = |mut params: CertificateParams| {
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(2020, 2, 1);
@@ -78,7 +80,7 @@ async fn nothing_is_sent_to_a_server_with_an_invalid_certificate() {
         ("of an unknown authority", &other, named("127.0.0.1"), false),
     ] {
         let (address, said) = server(issuer, params).await;
-        let client = tls_client(&Remote::on(address), Some(ours.pem().into_bytes())).expect("a client");
+        let client = tls_client(&Remote::on(address), &trusted);
         let error = client.deployment(&Selector::Id("42".to_owned())).await.expect_err("the server never answers");
         assert_eq!(error.failure, Failure::NotSent, "{case}");
         let said = said.load(std::sync::atomic::Ordering::SeqCst);
@@ -122,7 +124,8 @@ async fn only_tls_1_2_and_1_3_are_offered() {
         [header.to_vec(), hello].concat()
     });
     let mut settings = settings(&url, &url);
-    settings.extra_ca_pem = Some(authority().pem().into_bytes());
+    let (_file, trusted) = authorities(authority().pem().as_bytes());
+    settings.authorities = trusted.expect("certificates");
     let client = HttpConnect::new(settings, Clock::system()).expect("a client");
     let error = client.deployment(&Selector::Id("42".to_owned())).await.expect_err("nobody answers");
     assert_eq!(error.failure, Failure::NotSent);

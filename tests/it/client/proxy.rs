@@ -56,6 +56,24 @@ async fn a_proxy_learns_only_the_host_and_calls_of_this_machine_use_none() {
     let headers = heard.to_lowercase();
     assert!(!headers.contains("authorization") && !headers.contains(CLIENT_SECRET), "{heard}");
 
+    // By SOCKS the proxy learns no more than the name, and resolves it (`socks5h`).
+    let proxy = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = format!("socks5h://{}", proxy.local_addr().expect("the listener is bound"));
+    let heard = tokio::spawn(async move {
+        let (mut connection, _) = proxy.accept().await.expect("the process connects");
+        let mut greeting = [0; 3];
+        connection.read_exact(&mut greeting).await.expect("a greeting");
+        connection.write_all(&[5, 0]).await.expect("it listens");
+        let mut request = vec![0; 4096];
+        let length = connection.read(&mut request).await.expect("a request");
+        (greeting, request[..length].to_vec())
+    });
+    call("https://connect.commercetools.com", &address).await;
+    let (greeting, request) = heard.await.expect("the proxy was asked");
+    assert_eq!(greeting, [5, 1, 0], "RFC 1928 section 3: without a user");
+    let name = b"connect.commercetools.com";
+    assert_eq!(request, [&[5, 1, 0, 3, 25][..], name, &443_u16.to_be_bytes()].concat(), "RFC 1928 section 4");
+
     // Nothing listens on port 1; a call through this proxy would not reach the remote.
     let remote = Remote::start(|_| answer(200, "")).await;
     call(&remote.url(), "http://127.0.0.1:1").await;

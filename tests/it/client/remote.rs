@@ -12,7 +12,7 @@ use clock::Clock;
 use connect_api::Rate;
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::{AllowedHosts, Endpoint};
-use connect_api::http::{Credentials, HttpConnect, Limits, Settings};
+use connect_api::http::{Authorities, Credentials, HttpConnect, Limits, Settings};
 use connect_api::model::DeploymentDraft;
 use dev_server::{self, Asked};
 use futures::future::BoxFuture;
@@ -194,7 +194,7 @@ pub(super) fn settings(api_url: &str, auth_url: &str) -> Settings {
         },
         requests_per_second: Rate::per_second(10_000),
         limits: Limits::default(),
-        extra_ca_pem: None,
+        authorities: Authorities::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use clock::Clock;
 use connect_api::action::{Action, ActionApi, ActionMethod, ExtraHeader, Preset};
 use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::error::ApiError;
-use connect_api::http::{ActionClient, ActionLimits, ActionSettings};
+use connect_api::http::{ActionClient, ActionLimits, ActionSettings, Authorities};
 use connect_api::model::RedeployAction;
 use serde_json::json;
 use tracing_subscriber::fmt::MakeWriter;
@@ -17,7 +17,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use super::remote::{
     ReceivedRequest, Remote, answer, draft, endpoint, error_answer, json_answer, later, no_hurry, with_header,
 };
-use super::tls::{tls_client, tls_remote};
+use super::tls::{authorities, tls_client, tls_remote};
 
 const SECURED: &str = "canary \"value\"/1";
 const SECRET: &str = "canary-secret";
@@ -177,7 +177,8 @@ async fn secrets_that_the_token_endpoint_repeats_are_nowhere_either() {
 async fn neither_tls_nor_http_2_logs_what_is_sent() {
     let (log, _guard) = Log::listen();
     let (remote, pem) = tls_remote().await;
-    let api = tls_client(&remote, Some(pem)).expect("a client");
+    let (_file, trusted) = authorities(&pem);
+    let api = tls_client(&remote, &trusted.expect("certificates"));
     api.create(&draft(SECURED), no_hurry()).await.expect("created");
     let (text, seen) = (log.text(), remote.seen());
     assert!(text.contains("h2::"), "HTTP/2 was spoken");
@@ -193,7 +194,11 @@ async fn extra_headers_of_an_action_are_nowhere_in_errors_and_logs() {
     let (log, _guard) = Log::listen();
     let (tls, pem) = tls_remote().await;
     let broken = Remote::start(|seen| with_header(answer(200, echo(&seen)), "content-length", "999999")).await;
-    for (case, url, pem) in [("HTTP/2", format!("https://{}", tls.address), Some(pem)), ("lost", broken.url(), None)] {
+    let (_file, trusted) = authorities(&pem);
+    let trusted = trusted.expect("certificates");
+    for (case, url, trusted) in
+        [("HTTP/2", format!("https://{}", tls.address), trusted), ("lost", broken.url(), Authorities::default())]
+    {
         let endpoint = endpoint(&url);
         let headers = ["Cookie", "Authorization", "X-Key"]
             .map(|name| ExtraHeader { name: name.to_owned(), value: SECRET.into() })
@@ -209,7 +214,7 @@ async fn extra_headers_of_an_action_are_nowhere_in_errors_and_logs() {
             headers,
         };
         let settings =
-            ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), extra_ca_pem: pem };
+            ActionSettings { endpoint: endpoint.clone(), limits: ActionLimits::default(), authorities: trusted };
         let client = ActionClient::new(settings, Clock::system()).expect("a client");
         let request = action.request(&Preset::SERVICE, &endpoint).expect("the request is valid");
         let shown = format!("{request:?} {client:?} {action:?}");

@@ -3,7 +3,8 @@
 use clock::Clock;
 use connect_api::api::{ConnectApi, Selector};
 use connect_api::error::Failure;
-use connect_api::http::{BuildError, HttpConnect};
+use connect_api::http::{Authorities, BuildError, HttpConnect};
+use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 
 use super::remote::{Remote, deployment, json_answer, later, settings, token};
@@ -21,11 +22,19 @@ pub(super) async fn tls_remote() -> (Remote, Vec<u8>) {
     (remote, pem.into_bytes())
 }
 
-pub(super) fn tls_client(remote: &Remote, extra_ca_pem: Option<Vec<u8>>) -> Result<HttpConnect, BuildError> {
+/// Writes these certificates into a file; returns it and the authorities of the file.
+pub(super) fn authorities(pem: &[u8]) -> (NamedTempFile, Result<Authorities, BuildError>) {
+    let file = NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), pem).expect("it can be written");
+    let authorities = Authorities::with(Some(file.path()));
+    (file, authorities)
+}
+
+pub(super) fn tls_client(remote: &Remote, authorities: &Authorities) -> HttpConnect {
     let url = format!("https://{}", remote.address);
     let mut settings = settings(&url, &url);
-    settings.extra_ca_pem = extra_ca_pem;
-    HttpConnect::new(settings, Clock::system())
+    settings.authorities = authorities.clone();
+    HttpConnect::new(settings, Clock::system()).expect("a client")
 }
 
 #[tokio::test]
@@ -33,23 +42,62 @@ async fn a_certificate_is_trusted_only_if_it_was_given() {
     let (remote, pem) = tls_remote().await;
     let id = Selector::Id("42".to_owned());
 
-    let trusting = tls_client(&remote, Some(pem)).expect("a client");
+    let (_file, authorities_of_it) = authorities(&pem);
+    let trusting = tls_client(&remote, &authorities_of_it.expect("certificates"));
     assert!(trusting.deployment(&id).await.expect("a trusted server").is_some());
 
     let (_, other) = tls_remote().await;
     let seen = remote.tokens().len();
-    let distrusting = tls_client(&remote, Some(other)).expect("a client");
+    let (file, authorities_of_other) = authorities(&other);
+    let distrusting = tls_client(&remote, &authorities_of_other.expect("certificates"));
     let error = distrusting.deployment(&id).await.expect_err("an unknown certificate");
     assert_eq!(error.failure, Failure::NotSent);
     assert!(error.message.contains("certificate"), "{error}");
+    assert!(error.message.contains(&file.path().display().to_string()), "it names the file: {error}");
     assert_eq!(remote.tokens().len(), seen, "nothing was sent to it");
 }
 
+#[test]
+fn invalid_extra_certificates_are_refused() {
+    for (case, pem) in
+        [("empty", &b""[..]), ("text", b"not a certificate"), ("cut", b"-----BEGIN CERTIFICATE-----\nAAAA")]
+    {
+        let (file, refused) = authorities(pem);
+        let message = refused.expect_err(case).to_string();
+        assert!(message.contains(&file.path().display().to_string()), "{case}: {message}");
+    }
+    let missing = Authorities::with(Some("/nowhere/ca.crt".as_ref())).expect_err("there is no such file").to_string();
+    assert!(missing.contains("/nowhere/ca.crt"), "{missing}");
+}
+
+async fn call(client: &HttpConnect) -> Result<(), String> {
+    let found = client.deployment(&Selector::Id("42".to_owned())).await;
+    found.map(|found| assert!(found.is_some())).map_err(|error| error.message)
+}
+
 #[tokio::test]
-async fn invalid_extra_certificates_are_refused() {
-    let remote = Remote::on(([127, 0, 0, 1], 1).into());
-    for (case, pem) in [("empty", ""), ("text", "not a certificate")] {
-        let error = tls_client(&remote, Some(pem.into())).expect_err(case);
-        assert!(matches!(error, BuildError::ExtraCa), "{case}: {error}");
+async fn certificates_that_are_replaced_count_at_once_for_clients_that_exist() {
+    let (first, first_pem) = tls_remote().await;
+    let (second, second_pem) = tls_remote().await;
+    let (file, authorities) = authorities(&first_pem);
+    let authorities = authorities.expect("certificates");
+    let [of_first, of_second] = [&first, &second].map(|remote| tls_client(remote, &authorities));
+    call(&of_first).await.expect("a trusted server");
+    let replace = |content: &[u8]| std::fs::write(file.path(), content).expect("it can be written");
+    for (case, content, trusted) in [
+        ("as before", Some(first_pem.clone()), false),
+        ("not a certificate: those from before count", Some(b"nothing".to_vec()), false),
+        ("both, as in a rotation", Some([first_pem, second_pem.clone()].concat()), true),
+        ("the new one only", Some(second_pem), true),
+        ("removed: those from before count", None, true),
+    ] {
+        match content {
+            Some(content) => replace(&content),
+            None => std::fs::remove_file(file.path()).expect("it exists"),
+        }
+        let outcome = call(&of_second).await;
+        assert_eq!(outcome.is_ok(), trusted, "{case}: {outcome:?}");
+        let named = outcome.err().is_none_or(|why| why.contains(&file.path().display().to_string()));
+        assert!(named, "{case}: the message names the file");
     }
 }

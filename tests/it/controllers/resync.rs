@@ -6,7 +6,7 @@ use std::time::Duration;
 use clock::Clock;
 use connect_api::ClientContext;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::Limits;
+use connect_api::http::{Authorities, Limits};
 use connect_operator::controllers::clients::action_factory::HttpActionFactory;
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::context::Context;
@@ -51,9 +51,9 @@ pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedRe
             allowed_hosts: allowed_hosts.clone(),
             around: around.clone(),
             limits: Limits::default(),
-            extra_ca_pem: None,
+            authorities: Authorities::default(),
         }),
-        actions: Arc::new(HttpActionFactory { allowed_hosts, around, extra_ca_pem: None }),
+        actions: Arc::new(HttpActionFactory { allowed_hosts, around, authorities: Authorities::default() }),
         tracker: ReconcileTracker::new(clock.clone(), Metrics::new(clock.now())),
         jitter_seed: 1,
     };

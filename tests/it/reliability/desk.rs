@@ -11,7 +11,7 @@ use std::time::Duration;
 use clock::{Clock, between};
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::AllowedHosts;
-use connect_api::http::{self, Credentials, HttpConnect, Limits};
+use connect_api::http::{self, Authorities, Credentials, HttpConnect, Limits};
 use connect_api::model::Deployment;
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::connector_deployment::act::{self, Done};
@@ -176,7 +176,7 @@ impl Desk {
             },
             requests_per_second: rate,
             limits,
-            extra_ca_pem: None,
+            authorities: Authorities::default(),
         };
         let client = Arc::new(HttpConnect::new(settings, clock.clone()).unwrap());
         let (enqueue, mut enqueued) = unbounded_channel();

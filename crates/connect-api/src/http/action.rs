@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 use super::connection::{self, Sent};
 use super::settings::BuildError;
 use super::span;
+use super::trust::Authorities;
 use super::wire::NOT_PERMITTED;
 use crate::action::{ActionAnswer, ActionApi, ActionRequest};
 use crate::api::Answer;
@@ -32,8 +33,8 @@ pub struct ActionSettings {
     pub endpoint: Endpoint,
     /// Limits of one call.
     pub limits: ActionLimits,
-    /// Certificates in PEM to trust in addition to those of the platform.
-    pub extra_ca_pem: Option<Vec<u8>>,
+    /// The authorities to trust.
+    pub authorities: Authorities,
 }
 
 /// Limits of one call: real time and bytes.
@@ -68,7 +69,7 @@ impl ActionClient {
     /// Creates a client without sending anything.
     ///
     /// # Errors
-    /// Fails if TLS cannot be set up or the extra certificates cannot be read.
+    /// Fails if TLS cannot be set up or the CA certificates cannot be read.
     pub fn new(settings: ActionSettings, clock: Clock) -> Result<Self, BuildError> {
         Self::within(settings, ClientContext::plain(clock))
     }
@@ -80,8 +81,7 @@ impl ActionClient {
     pub fn within(mut settings: ActionSettings, around: ClientContext) -> Result<Self, BuildError> {
         settings.limits.connect = settings.limits.connect.min(settings.limits.call);
         let endpoints = [&settings.endpoint];
-        let extra = settings.extra_ca_pem.as_deref();
-        let builder = connection::builder(&endpoints, settings.limits.connect, extra)?;
+        let builder = connection::builder(&endpoints, settings.limits.connect, &settings.authorities)?;
         let client = builder.pool_max_idle_per_host(0).build()?;
         let ClientContext { clock, fence, observer } = around;
         Ok(Self { settings, clock, fence, client, observer })
@@ -114,7 +114,7 @@ impl ActionClient {
         let received = async {
             let answered = self.client.execute(request).instrument(span.clone()).await;
             let mut response = answered.map_err(|error| {
-                let (sent, end, why) = connection::why(&error, connect, call, || masker);
+                let (sent, end, why) = connection::why(&error, &self.settings.authorities, connect, call, || masker);
                 observe(end);
                 match sent {
                     Sent::Nothing => lost(Failure::NotSent, why),

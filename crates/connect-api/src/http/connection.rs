@@ -1,6 +1,7 @@
 //! Setup of connections for the Connect API and for actions: TLS, DNS, proxies, no redirects and no automatic retries.
 
 use std::error::Error as _;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use http::header::ACCEPT;
 use reqwest::{Client, ClientBuilder, redirect};
 
 use super::settings::BuildError;
-use super::trust;
+use super::trust::Authorities;
 use crate::hosts::Endpoint;
 use crate::mask::Masker;
 use crate::observer::RequestEnd;
@@ -22,11 +23,11 @@ const USER_AGENT: &str = concat!("connect-operator/", env!("CARGO_PKG_VERSION"))
 /// Creates the builder of a client that calls these endpoints and no other host.
 ///
 /// # Errors
-/// Fails if the extra certificates cannot be read.
+/// Fails if the CA certificates cannot be read.
 pub(super) fn builder(
     endpoints: &[&Endpoint],
     connect: Duration,
-    extra_ca_pem: Option<&[u8]>,
+    authorities: &Authorities,
 ) -> Result<ClientBuilder, BuildError> {
     // Fails if the process already installed a provider; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -40,9 +41,8 @@ pub(super) fn builder(
         .dns_resolver(Arc::new(GuardedResolver::new(endpoints.iter().copied())));
     // Plain HTTP needs no platform certificates: they may be absent, and loading them would cost memory.
     builder = if endpoints.iter().any(|endpoint| endpoint.url().scheme() == "https") {
-        builder.tls_backend_preconfigured(trust::tls(extra_ca_pem)?)
+        builder.tls_backend_preconfigured(authorities.tls()?)
     } else {
-        trust::roots(extra_ca_pem)?;
         builder.tls_certs_only([])
     };
     if endpoints.iter().any(|endpoint| endpoint.is_local()) {
@@ -55,20 +55,21 @@ pub(super) fn builder(
 /// request, to the end of the body.
 ///
 /// # Errors
-/// Fails if TLS cannot be set up, or if the extra certificates cannot be read.
+/// Fails if TLS cannot be set up, or if the CA certificates cannot be read.
 pub fn collector_client(
     endpoint: &Endpoint,
     timeout: Duration,
-    extra_ca_pem: Option<&[u8]>,
+    authorities: &Authorities,
 ) -> Result<Client, BuildError> {
     let accept = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/x-protobuf"))]);
-    Ok(builder(&[endpoint], timeout, extra_ca_pem)?.default_headers(accept).timeout(timeout).build()?)
+    Ok(builder(&[endpoint], timeout, authorities)?.default_headers(accept).timeout(timeout).build()?)
 }
 
-/// Returns whether the request may have been sent, how it ended, and a message for users. `masker` hides secrets in the
-/// message.
+/// Returns whether the request may have been sent, how it ended, and a message for users, which names the `authorities` if the
+/// certificate is refused. `masker` hides secrets in the message.
 pub(super) fn why(
     error: &reqwest::Error,
+    authorities: &Authorities,
     connect: Duration,
     call: Duration,
     masker: impl FnOnce() -> Masker,
@@ -76,7 +77,11 @@ pub(super) fn why(
     let unconnected = error.is_connect() || error.is_builder();
     match (unconnected, error.is_timeout()) {
         (true, true) => (Sent::Nothing, RequestEnd::Timeout, format!("no connection within {connect:?}")),
-        (true, false) => (Sent::Nothing, RequestEnd::Connection, format!("no connection: {}", innermost(error))),
+        (true, false) => {
+            let trusted =
+                if is_of_certificate(error) { format!(" (trusted are {authorities})") } else { String::new() };
+            (Sent::Nothing, RequestEnd::Connection, format!("no connection: {}{trusted}", innermost(error)))
+        }
         (false, true) => (Sent::Perhaps, RequestEnd::Timeout, format!("no answer within {call:?}")),
         (false, false) => {
             let why = format!("the connection broke: {}", masker().mask(&innermost(error)));
@@ -92,6 +97,22 @@ pub(super) enum Sent {
     Nothing,
     /// Possibly a part or all of the request.
     Perhaps,
+}
+
+/// Returns whether the certificate of the server, or of a proxy, was refused.
+fn is_of_certificate(error: &reqwest::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            return matches!(error, rustls::Error::InvalidCertificate(_));
+        }
+        // An I/O error does not count what it carries as its cause.
+        cause = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(carried) => Some(carried),
+            None => error.source(),
+        };
+    }
+    false
 }
 
 /// Returns the message of the innermost cause. The outer errors only repeat that a request failed, and may contain the

@@ -29,6 +29,7 @@ pub use action::{ActionClient, ActionLimits, ActionSettings};
 pub use answer::ASSUMED_LIFE;
 pub use connection::collector_client;
 pub use settings::{BuildError, Credentials, Limits, Settings};
+pub use trust::Authorities;
 
 use self::call::{Call, page};
 use self::token::Tokens;
@@ -57,7 +58,7 @@ impl HttpConnect {
     /// Creates a client without sending anything.
     ///
     /// # Errors
-    /// Fails if TLS cannot be set up, if the extra certificates cannot be read, or if the token path cannot be appended
+    /// Fails if TLS cannot be set up, if the CA certificates cannot be read, or if the token path cannot be appended
     /// to the authorization URL.
     pub fn new(settings: Settings, clock: Clock) -> Result<Self, BuildError> {
         Self::within(settings, ClientContext::plain(clock))
@@ -67,11 +68,9 @@ impl HttpConnect {
     ///
     /// # Errors
     /// Fails like [`HttpConnect::new`].
-    pub fn within(mut settings: Settings, around: ClientContext) -> Result<Self, BuildError> {
+    pub fn within(settings: Settings, around: ClientContext) -> Result<Self, BuildError> {
         let clock = around.clock.clone();
         let wire = Arc::new(Wire::new(&settings, around)?);
-        // Already in use by `wire`; dropped because it is large.
-        settings.extra_ca_pem = None;
         let endpoint = settings.auth_url.at(routes::TOKEN).ok_or(BuildError::AuthUrl)?;
         let tokens = Tokens::new(Arc::clone(&wire), clock.clone(), endpoint, settings.credentials.clone());
         Ok(Self { settings, clock, wire, tokens: Arc::new(tokens) })

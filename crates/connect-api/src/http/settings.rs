@@ -1,10 +1,12 @@
 //! Settings of a client.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use thiserror::Error;
 
+use super::trust::Authorities;
 use crate::Rate;
 use crate::api::DeploymentPaths;
 use crate::hosts::Endpoint;
@@ -26,8 +28,8 @@ pub struct Settings {
     pub requests_per_second: Rate,
     /// Limits of one request.
     pub limits: Limits,
-    /// Certificates in PEM to trust in addition to those of the platform.
-    pub extra_ca_pem: Option<Vec<u8>>,
+    /// The authorities to trust.
+    pub authorities: Authorities,
 }
 
 /// Credentials of an API client of the project (RFC 6749 section 2.3.1).
@@ -75,9 +77,14 @@ impl Default for Limits {
 /// Why a client could not be created.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// The extra certificates are not PEM, or contain no certificate.
-    #[error("the extra CA certificates cannot be read: give certificates in PEM")]
-    ExtraCa,
+    /// A file of CA certificates cannot be read, is not PEM, or contains no certificate.
+    #[error("CA certificates of {}: {why}", file.display())]
+    CaFile {
+        /// The file.
+        file: PathBuf,
+        /// Why it cannot be used.
+        why: String,
+    },
     /// The token path cannot be appended to the authorization URL.
     #[error("the token path cannot be appended to the authorization URL: give the URL without a path")]
     AuthUrl,

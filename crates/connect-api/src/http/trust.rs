@@ -1,16 +1,15 @@
-//! The certificates that are trusted for servers: those of the system, and extra ones given to the operator.
-//!
-//! Clients that trust the same certificates share one verifier, which is loaded once and kept while one of these
-//! clients exists; a verifier for each client would be the largest part of its memory. Clients share nothing else,
-//! neither connections nor TLS sessions.
+//! The certificates that are trusted for servers: those of the system, and those of a file given to the operator.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::{ClientConfig, crypto};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme, crypto};
 use rustls_platform_verifier::Verifier;
 
 use super::settings::BuildError;
@@ -18,78 +17,152 @@ use super::settings::BuildError;
 /// Number of TLS sessions that a client caches: 8 for each of the two hosts that it calls.
 const SESSIONS: usize = 16;
 
-/// The verifiers that are in use.
-static IN_USE: Mutex<Vec<Known>> = Mutex::new(Vec::new());
-
-/// The extra certificates in PEM, and the verifier that trusts them.
-type Known = (Option<Vec<u8>>, Weak<Verifier>);
-
-/// Creates the TLS configuration of one client. `extra` are certificates in PEM to trust beside those of the system.
+/// The authorities whose certificates are trusted. Clones share what was read: a copy for each client would be the largest
+/// part of its memory.
 ///
-/// # Errors
-/// Fails if there are no certificates, or if the extra ones cannot be read.
-pub(super) fn tls(extra: Option<&[u8]>) -> Result<ClientConfig, BuildError> {
-    let provider = CryptoProvider::get_default().cloned().unwrap_or_else(|| Arc::new(crypto::ring::default_provider()));
-    let verifier = verifier(extra, &provider)?;
-    let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
-    let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(&versions)?;
-    let mut config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    config.resumption = Resumption::in_memory_sessions(SESSIONS);
-    Ok(config)
+/// The file is read again for each new connection, so a bundle that is replaced counts at once, also for clients
+/// that exist already. What cannot be read changes nothing, and is logged.
+#[derive(Clone, Debug, Default)]
+pub struct Authorities(Arc<Trust>);
+
+#[derive(Debug, Default)]
+struct Trust {
+    file: Option<PathBuf>,
+    /// Loaded with the first connection that needs it: systems that are called by plain HTTP may have no certificates.
+    loaded: Mutex<Option<Loaded>>,
 }
 
-fn verifier(extra: Option<&[u8]>, provider: &Arc<CryptoProvider>) -> Result<Arc<Verifier>, BuildError> {
-    // A poisoned lock is safe to use: at worst, a verifier is created again.
-    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
-    in_use.retain(|(_, verifier)| verifier.strong_count() > 0);
-    let known = in_use.iter().find(|(of, _)| of.as_deref() == extra);
-    if let Some(verifier) = known.and_then(|(_, verifier)| verifier.upgrade()) {
-        return Ok(verifier);
-    }
-    let verifier = Arc::new(Verifier::new_with_extra_roots(roots(extra)?, Arc::clone(provider))?);
-    in_use.push((extra.map(<[u8]>::to_vec), Arc::downgrade(&verifier)));
-    Ok(verifier)
+#[derive(Clone, Debug)]
+struct Loaded {
+    pem: Vec<u8>,
+    verifier: Arc<Verifier>,
 }
 
-/// Parses the extra certificates; if any are given, there must be at least one.
-///
-/// # Errors
-/// Fails if they cannot be read or contain no certificate.
-pub(super) fn roots(extra: Option<&[u8]>) -> Result<Vec<CertificateDer<'static>>, BuildError> {
-    let Some(pem) = extra else { return Ok(Vec::new()) };
-    let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    roots.ok().filter(|roots| !roots.is_empty()).ok_or(BuildError::ExtraCa)
+impl Authorities {
+    /// Trusts the authorities of the system, and those of a file in PEM if there is one.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or contains no certificate.
+    pub fn with(file: Option<&Path>) -> Result<Self, BuildError> {
+        let trust = Trust { file: file.map(Path::to_owned), loaded: Mutex::default() };
+        roots(file, &trust.read()?)?;
+        Ok(Self(Arc::new(trust)))
+    }
+
+    /// Creates the TLS configuration of one client.
+    ///
+    /// # Errors
+    /// If there are no certificates, or if the file cannot be read.
+    pub(super) fn tls(&self) -> Result<ClientConfig, BuildError> {
+        self.0.current()?;
+        let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
+        let config = ClientConfig::builder_with_provider(provider()).with_protocol_versions(&versions)?;
+        let verifier: Arc<dyn ServerCertVerifier> = Arc::<Trust>::clone(&self.0);
+        let mut config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.resumption = Resumption::in_memory_sessions(SESSIONS);
+        Ok(config)
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pem() -> Vec<u8> {
-        rcgen::generate_simple_self_signed(["trusted.test".to_owned()]).expect("a certificate").cert.pem().into_bytes()
-    }
-
-    #[test]
-    fn certificates_are_read_once_while_they_are_in_use() {
-        let provider = Arc::new(crypto::ring::default_provider());
-        let (one, other) = (pem(), pem());
-        let get = |extra: &[u8]| verifier(Some(extra), &provider).expect("certificates");
-        let first = get(&one);
-        assert!(Arc::ptr_eq(&first, &get(&one)));
-        assert!(!Arc::ptr_eq(&first, &get(&other)), "other certificates need another verifier");
-        let gone = Arc::downgrade(&first);
-        drop(first);
-        assert!(gone.upgrade().is_none(), "an unused verifier is dropped");
-        get(&one);
-    }
-
-    #[test]
-    fn invalid_certificates_are_refused() {
-        for (case, extra) in
-            [("nothing", &b""[..]), ("no PEM", b"certificate"), ("cut", b"-----BEGIN CERTIFICATE-----\nAAAA")]
-        {
-            assert!(matches!(tls(Some(extra)), Err(BuildError::ExtraCa)), "{case}");
+/// Names what is trusted, for messages.
+impl fmt::Display for Authorities {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.file {
+            Some(file) => write!(formatter, "the authorities of the system and of {}", file.display()),
+            None => formatter.write_str("the authorities of the system"),
         }
     }
+}
+
+impl Trust {
+    fn read(&self) -> Result<Vec<u8>, BuildError> {
+        let Some(file) = &self.file else { return Ok(Vec::new()) };
+        std::fs::read(file).map_err(|error| BuildError::CaFile { file: file.clone(), why: error.to_string() })
+    }
+
+    /// Returns the verifier for a new connection.
+    fn current(&self) -> Result<Arc<Verifier>, BuildError> {
+        // A poisoned lock is safe to use: at worst, the file is read again.
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let pem = match (self.read(), &*loaded) {
+            (Ok(pem), Some(before)) if before.pem == pem => return Ok(Arc::clone(&before.verifier)),
+            (read, _) => read,
+        };
+        let now = pem.and_then(|pem| {
+            let verifier = Verifier::new_with_extra_roots(roots(self.file.as_deref(), &pem)?, provider())?;
+            Ok(Loaded { pem, verifier: Arc::new(verifier) })
+        });
+        match (now, &*loaded) {
+            (Ok(now), before) => {
+                if let (Some(_), Some(file)) = (before, &self.file) {
+                    tracing::info!(file = %file.display(), "the CA certificates have changed and were read again");
+                }
+                Ok(Arc::clone(&loaded.insert(now).verifier))
+            }
+            (Err(error), Some(before)) => {
+                tracing::warn!(%error, "the CA certificates cannot be read again: those from before are used");
+                Ok(Arc::clone(&before.verifier))
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// Returns the verifier of the handshake that is under way.
+    fn known(&self) -> Result<Arc<Verifier>, Error> {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded
+            .as_ref()
+            .map(|loaded| Arc::clone(&loaded.verifier))
+            .ok_or_else(|| Error::General("no authorities".into()))
+    }
+}
+
+impl ServerCertVerifier for Trust {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verifier = self.current().map_err(|error| Error::General(error.to_string()))?;
+        verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.known()?.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.known()?.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        provider().signature_verification_algorithms.supported_schemes()
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    CryptoProvider::get_default().cloned().unwrap_or_else(|| Arc::new(crypto::ring::default_provider()))
+}
+
+/// Parses the certificates of the file; if there is a file, it must contain at least one.
+fn roots(file: Option<&Path>, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BuildError> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    let refused = |why: String| BuildError::CaFile { file: file.to_owned(), why };
+    let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let roots = roots.map_err(|error| refused(format!("{error}: give certificates in PEM")))?;
+    if roots.is_empty() { Err(refused("it contains no certificate in PEM".to_owned())) } else { Ok(roots) }
 }

@@ -16,6 +16,7 @@ use super::connection::{self, Sent};
 use super::pace::Pace;
 use super::settings::{BuildError, Limits, Settings};
 use super::span;
+use super::trust::Authorities;
 use crate::client_context::ClientContext;
 use crate::error::Failure;
 use crate::fence::Fence;
@@ -39,6 +40,7 @@ pub(super) const NOT_PERMITTED: &str = "this process is no longer the leader";
 #[derive(Debug)]
 pub(super) struct Wire {
     client: Client,
+    authorities: Authorities,
     clock: Clock,
     limits: Limits,
     fence: Fence,
@@ -92,12 +94,13 @@ impl Lost {
 impl Wire {
     pub(super) fn new(settings: &Settings, around: ClientContext) -> Result<Self, BuildError> {
         let endpoints = [&settings.api_url, &settings.auth_url];
-        let builder = connection::builder(&endpoints, settings.limits.connect, settings.extra_ca_pem.as_deref())?;
+        let builder = connection::builder(&endpoints, settings.limits.connect, &settings.authorities)?;
         let builder = builder.pool_idle_timeout(IDLE_CONNECTION);
         let client = builder.build()?;
         let ClientContext { clock, fence, observer } = around;
         let pace = Pace::new(clock.clone(), settings.requests_per_second);
-        Ok(Self { client, clock, limits: settings.limits, fence, pace, observer })
+        let authorities = settings.authorities.clone();
+        Ok(Self { client, authorities, clock, limits: settings.limits, fence, pace, observer })
     }
 
     /// Sends a request of `operation` once, if it may still leave, and reads the response. `send_before` is set for changing calls,
@@ -206,7 +209,8 @@ impl Wire {
     }
 
     fn lost(&self, error: &reqwest::Error, after: Duration, sent: &str, masker: impl FnOnce() -> Masker) -> Lost {
-        let (what, end, message) = connection::why(error, self.limits.connect, self.limits.call, masker);
+        let (what, end, message) =
+            connection::why(error, &self.authorities, self.limits.connect, self.limits.call, masker);
         let ended = Some((end, after));
         match what {
             Sent::Nothing => Lost { ended, ..Lost::not_sent(message) },

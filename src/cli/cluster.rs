@@ -8,12 +8,14 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command};
 use clap_complete::engine::ArgValueCandidates;
-use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{InClusterError, Kubeconfig};
 use kube::{Client, Config};
 
 use super::completion;
 use super::printing::option;
+use crate::controllers::clients::cluster_access::{Access, AccessError};
 use crate::controllers::clients::kube_client::{self, Limits};
+use crate::error_text::with_causes;
 
 /// Heading of the options in the help. `next_help_heading` would also apply to the options that follow these.
 const HEADING: &str = "Cluster options";
@@ -167,55 +169,38 @@ impl Connection {
     /// # Errors
     /// If the kubeconfig cannot be read, or names no such context.
     pub(super) async fn client(&self, namespace: Option<&str>) -> Result<(Client, String), String> {
-        let config = self.config().await?;
-        let namespace = namespace.unwrap_or(&config.default_namespace).to_owned();
-        let client = kube_client::client(config, Limits::default()).map_err(|error| error.to_string())?;
+        let access = self.access().await?;
+        let namespace = namespace.unwrap_or(&access.config.default_namespace).to_owned();
+        let client = kube_client::client(access, Limits::default()).map_err(|error| with_causes(&error))?;
         Ok((client, namespace))
     }
 
-    /// Returns the configuration of the client.
+    /// Returns where the cluster is, and as whom to talk to it.
     ///
     /// # Errors
     /// If the kubeconfig cannot be read, or names no such context.
-    pub(super) async fn config(&self) -> Result<Config, String> {
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        let mut config = match &self.kubeconfig {
-            Some(path) => {
-                let unusable =
-                    |error: KubeconfigError| format!("--kubeconfig {}: {}", path.display(), first_line(&error));
-                let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
-                Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)?
-            }
-            None if self.context.is_some() => {
-                Config::from_kubeconfig(&options).await.map_err(|error| first_line(&error))?
-            }
-            None => Config::infer().await.map_err(|error| neither(&error))?,
+    pub(super) async fn access(&self) -> Result<Access, String> {
+        let kubeconfig = match &self.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        };
+        let access = match kubeconfig {
+            Ok(kubeconfig) => Access::of_kubeconfig(kubeconfig, self.context.as_deref()).await,
+            Err(error) => Err(error.into()),
+        };
+        let mut access = match (access, &self.kubeconfig) {
+            (Ok(access), _) => access,
+            (Err(error), Some(path)) => return Err(format!("--kubeconfig {}: {}", path.display(), first_line(&error))),
+            (Err(error), None) if self.context.is_some() => return Err(first_line(&error)),
+            (Err(error), None) => Access::direct(Config::incluster().map_err(|in_pod| neither(&error, &in_pod))?),
         };
         if self.user.is_some() {
-            config.auth_info.impersonate.clone_from(&self.user);
-            config.auth_info.impersonate_groups = (!self.groups.is_empty()).then(|| self.groups.clone());
+            let who = &mut access.config.auth_info;
+            who.impersonate.clone_from(&self.user);
+            who.impersonate_groups = (!self.groups.is_empty()).then(|| self.groups.clone());
         }
-        Ok(config)
+        Ok(access)
     }
-}
-
-/// Returns what an error of the API server says, with its causes: that of a connection names neither the certificate nor
-/// the refused port. A refusal has one sentence, and a debug form beside it, which is left out.
-pub(super) fn explain(error: &kube::Error) -> String {
-    if let kube::Error::Api(status) = error {
-        return format!("{} ({})", status.message, status.code);
-    }
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let why = next.to_string();
-        // Some errors quote their cause.
-        if !text.contains(&why) {
-            text = format!("{text}: {why}");
-        }
-        cause = next.source();
-    }
-    text
 }
 
 /// Returns the first line of an error: the others may quote the file, which has secrets. kube quotes a path twice.
@@ -227,11 +212,11 @@ fn first_line(error: &dyn Error) -> String {
 const IN_A_POD: &str = "KUBERNETES_SERVICE_HOST";
 
 /// Returns why neither a kubeconfig nor the service account of a pod can be used.
-fn neither(error: &InferConfigError) -> String {
+fn neither(kubeconfig: &AccessError, in_pod: &InClusterError) -> String {
     if std::env::var_os(IN_A_POD).is_some() {
-        return first_line(error);
+        return first_line(in_pod);
     }
-    let why = error.source().map(first_line).unwrap_or_default();
+    let why = first_line(kubeconfig);
     format!("no kubeconfig can be used ({why}), and this is no pod: name one with --kubeconfig or KUBECONFIG")
 }
 

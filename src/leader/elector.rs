@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use super::election::{self, Candidate, Step};
 use super::lock::Lock;
 use super::{LeadershipState, LeaseName, Scope, Timing};
+use crate::error_text::with_causes;
 
 /// Why this process stopped leading. The process must end, since another may lead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -182,7 +183,7 @@ impl Elector {
         let clock = self.clock.clone();
         let attempt = tokio::select! {
             biased;
-            attempt = self.attempt() => attempt.map_err(|error| error.to_string()),
+            attempt = self.attempt() => attempt.map_err(|error| with_causes(&error)),
             () = clock.sleep(limit) => Err(format!("no answer within {limit:?}")),
         };
         match attempt {
@@ -264,7 +265,7 @@ impl Elector {
         let clock = self.clock.clone();
         let now = clock.now();
         let outcome = tokio::select! {
-            outcome = self.release(now) => outcome.map_err(|error| error.to_string()),
+            outcome = self.release(now) => outcome.map_err(|error| with_causes(&error)),
             () = clock.sleep(limit) => Err(format!("no answer within {limit:?}")),
         };
         match outcome {

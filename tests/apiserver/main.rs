@@ -22,6 +22,7 @@ mod manifests;
 mod mirror;
 mod pages;
 mod plan;
+mod proxies;
 mod recording;
 mod requests;
 mod rules;

@@ -13,16 +13,18 @@ type Exception = (&'static str, &'static str);
 const MAY_USE: &[(&str, &[&str])] = &[
     ("names", &[]),
     ("mutex", &[]),
+    ("error_text", &[]),
     ("telemetry", &["mutex", "clock", "connect_api"]),
     ("crd", &["names"]),
-    ("leader", &["names", "clock", "connect_api"]),
+    ("leader", &["names", "error_text", "clock", "connect_api"]),
     ("metrics", &["mutex", "clock", "connect_api"]),
-    ("controllers", &["names", "mutex", "clock", "crd", "connect_api", "leader", "metrics"]),
+    ("controllers", &["names", "mutex", "error_text", "clock", "crd", "connect_api", "leader", "metrics"]),
     (
         "cli",
         &[
             "names",
             "mutex",
+            "error_text",
             "clock",
             "telemetry",
             "crd",

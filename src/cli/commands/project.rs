@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::{Failed, label};
-use crate::cli::cluster::{ClusterOptions, explain};
+use crate::cli::cluster::ClusterOptions;
 use crate::cli::completion;
 use crate::cli::installs::{self, OperatorNamespace};
 use crate::cli::printing::option;
@@ -24,6 +24,7 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::remote::Settings;
 use crate::crd::{ClusterConnectProject, ConnectProject, ProjectKind, ProjectRef};
+use crate::error_text::with_causes;
 use crate::names;
 
 /// Requests per second without a ConnectProject.
@@ -210,12 +211,12 @@ async fn settings<P: ProjectObject>(
     name: &str,
     credentials: impl AsyncFnOnce(&P) -> Result<String, String>,
 ) -> Result<Settings, String> {
-    let found = P::api(client.clone(), namespace).get_opt(name).await.map_err(|error| explain(&error))?;
+    let found = P::api(client.clone(), namespace).get_opt(name).await.map_err(|error| with_causes(&error))?;
     let place = if namespace.is_empty() { String::new() } else { format!(" in the namespace {namespace}") };
     let project = found.ok_or_else(|| format!("it does not exist{place}"))?;
     let place = credentials(&project).await?;
     let secret_name = &project.project().credentials_secret_ref.name;
-    let found = secret::read(client, &place, secret_name).await.map_err(|error| explain(&error))?;
+    let found = secret::read(client, &place, secret_name).await.map_err(|error| with_causes(&error))?;
     let secret = found.ok_or_else(|| format!("its Secret {secret_name} is missing in the namespace {place}"))?;
     secret::Policy::default().check(&secret).map_err(|condition| condition.message)?;
     connect_project::settings(project.project(), secret_name, &secret).map_err(|condition| condition.message)

@@ -15,17 +15,20 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
 };
-use kube::config::KubeConfigOptions;
 use kube::runtime::{conditions, wait};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use local_control_plane::{Assets, LocalCluster, Options, Step};
 use serde::de::DeserializeOwned;
 
 use super::Error;
 use super::display::Display;
+use crate::cli::cluster::Connection;
 use crate::cli::printing::quoted;
+use crate::controllers::clients::cluster_access::Access;
+use crate::controllers::clients::kube_client::{self, Limits};
 use crate::controllers::clients::served_crds;
 use crate::crd::{self, ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
+use crate::error_text::with_causes;
 use crate::names;
 
 /// Maximum time for the first response of an existing cluster.
@@ -47,8 +50,8 @@ const NAMESPACE: &str = "connect-operator-demo";
 pub(super) struct DemoCluster {
     /// The administrator of a local cluster, or the user of the context.
     pub(super) client: Client,
-    /// The same connection as a configuration.
-    pub(super) config: Config,
+    /// The same connection, for the operator.
+    pub(super) access: Access,
     /// Namespace of all objects of the demo.
     pub(super) namespace: String,
     kind: Kind,
@@ -89,7 +92,7 @@ impl DemoCluster {
         display.done(&format!("API server {version} and its etcd are ready"), took);
         Ok(Self {
             client,
-            config: cluster.config(),
+            access: Access::direct(cluster.config()),
             namespace: "default".to_owned(),
             kind: Kind::Own { cluster: Box::new(cluster), kubectl },
         })
@@ -98,13 +101,14 @@ impl DemoCluster {
     /// Connects to the cluster of a context; writes nothing yet.
     pub(super) async fn existing(context: &str, display: &Display) -> Result<Self, Error> {
         let unusable = |message: String| Error::Context { context: context.to_owned(), message };
-        let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
-        let config = Config::from_kubeconfig(&options).await.map_err(|error| unusable(error.to_string()))?;
-        let client = Client::try_from(config.clone()).map_err(|error| unusable(error.to_string()))?;
+        let connection = Connection { context: Some(context.to_owned()), ..Connection::default() };
+        let access = connection.access().await.map_err(unusable)?;
+        let client =
+            kube_client::client(access.clone(), Limits::default()).map_err(|error| unusable(with_causes(&error)))?;
         let version = tokio::time::timeout(ANSWER_WITHIN, client.apiserver_version()).await;
         let version = version
             .map_err(|_| unusable(format!("no answer within {} s", ANSWER_WITHIN.as_secs())))?
-            .map_err(|error| unusable(error.to_string()))?;
+            .map_err(|error| unusable(with_causes(&error)))?;
         let own: String = uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect();
         let namespace = format!("{NAMESPACE}-{own}");
         display.line(&format!(
@@ -113,7 +117,7 @@ impl DemoCluster {
              end. Operator and dev server run in this process.",
             version.git_version
         ));
-        Ok(Self { client, config, namespace, kind: Kind::Existing { context: context.to_owned() } })
+        Ok(Self { client, access, namespace, kind: Kind::Existing { context: context.to_owned() } })
     }
 
     /// Namespaces that the operator watches; empty: all.

@@ -258,7 +258,7 @@ async fn start<'a>(
     let clock = Clock::system();
     let remote = Arc::new(dev_server(options).await?);
     running.remote = Some(Arc::clone(&remote));
-    running.operator.spawn(run::run_with(operator(place), place.config.clone(), std::future::pending()));
+    running.operator.spawn(run::run_with(operator(place), place.access.clone(), std::future::pending()));
     display.done(&format!("Dev server on {} and operator run in this process", remote.url()), clock.elapsed());
     let follower = Follower::start(&place.client, &place.namespace, Arc::clone(&remote), display.clone());
     let seen = follower.seen();

@@ -31,7 +31,7 @@ use self::reconcile::{plan, plan_staged};
 use self::remote::Remotes;
 use self::report::staged::Staging;
 use self::report::{Form, Planning, Report};
-use super::cluster::{ClusterOptions, explain};
+use super::cluster::ClusterOptions;
 use super::completion;
 use super::installs::{self, Install};
 use super::live;
@@ -43,6 +43,7 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::digest_key;
 use crate::controllers::objects::secret;
 use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
+use crate::error_text::with_causes;
 use crate::names;
 
 /// Exit code with `--exit-code` if something would change.
@@ -142,7 +143,7 @@ pub(super) enum PlanError {
     #[error("the cluster cannot be reached: {0}")]
     Cluster(String),
     /// The API server returned an error.
-    #[error("the API server did not answer as expected: {}", explain(.0))]
+    #[error("the API server did not answer as expected: {}", with_causes(.0))]
     Kubernetes(#[from] kube::Error),
     /// An option for the remote is invalid.
     #[error(transparent)]

@@ -1,6 +1,6 @@
 //! Why a command about resources of the cluster failed, in words that name what is missing. Pure.
 
-use crate::cli::cluster::explain;
+use crate::error_text::with_causes;
 use crate::names;
 
 use super::kind::ResourceType;
@@ -48,7 +48,7 @@ pub(in crate::cli) enum Failed {
     )]
     NotInstalled(&'static str),
     /// The API server returned another error, or did not answer.
-    #[error("the API server did not answer as expected: {}", explain(.0))]
+    #[error("the API server did not answer as expected: {}", with_causes(.0))]
     Kubernetes(#[from] kube::Error),
     /// An object has a value that this version does not know.
     #[error("this version of the program cannot read {0}: {1}")]

@@ -6,7 +6,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::cli::cluster::{ClusterOptions, explain};
+use crate::cli::cluster::ClusterOptions;
 use crate::cli::installs;
 use crate::cli::printing::print;
 use crate::controllers::clients::served_crds;
@@ -15,6 +15,7 @@ use crate::names;
 use super::failure::Failed;
 use super::output::Data;
 use crate::cli::text::{columns, plain};
+use crate::error_text::with_causes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +63,7 @@ pub(in crate::cli) async fn version(args: Version) -> Result<(), Failed> {
 
 async fn cluster(args: &Version, found: &mut Value) -> Result<(), Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
-    let version = client.apiserver_version().await.map_err(|error| Failed::Cluster(explain(&error)))?;
+    let version = client.apiserver_version().await.map_err(|error| Failed::Cluster(with_causes(&error)))?;
     found["kubernetes"] = json!(version.git_version);
     found["operators"] = known(operators(&client, args.place.namespace.is_some().then_some(namespace.as_str())).await)?;
     found["crds"] = known(crds(&client).await)?;

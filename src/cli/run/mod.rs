@@ -21,10 +21,12 @@ use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::Selector;
 use kube::{Api, Client};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use self::health::{Health, Stage};
 use self::listen::{Addresses, ListenError};
 use crate::controllers::clients::action_factory::HttpActionFactory;
+use crate::controllers::clients::cluster_access::Access;
 use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::clients::kube_client;
 use crate::controllers::clients::served_crds;
@@ -44,8 +46,9 @@ use crate::telemetry::otlp;
 
 use self::leadership::Leadership;
 use self::telemetry::Telemetry;
-use crate::cli::cluster::{Connection, explain};
+use crate::cli::cluster::Connection;
 use crate::cli::{CaFileError, asked_to_end, authorities, completion};
+use crate::error_text::with_causes;
 
 /// First and longest pause between two checks for the CRDs while they are missing; doubles. An install often creates them
 /// together with the operator, and the API server serves them a moment later.
@@ -209,8 +212,8 @@ pub(in crate::cli) enum RunError {
 pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
     let telemetry = Telemetry::start(&args).await?;
     panics::log_places();
-    let ended = match args.connection.config().await {
-        Ok(config) => run_with(args, config, asked_to_end()).await,
+    let ended = match args.connection.access().await {
+        Ok(access) => run_with(args, access, asked_to_end()).await,
         Err(error) => Err(RunError::Cluster(error)),
     };
     telemetry.end().await;
@@ -220,12 +223,13 @@ pub(in crate::cli) async fn run(args: Args) -> Result<(), RunError> {
 /// Runs with the given cluster and shutdown signal.
 pub(in crate::cli) async fn run_with(
     args: Args,
-    config: kube::Config,
+    access: Access,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let namespace = args.operator_namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-    let client = kube_client::client(config, kube_client::Limits::default())
-        .map_err(|error| RunError::Cluster(explain(&error)))?;
+    allow_many_files();
+    let namespace = args.operator_namespace.clone().unwrap_or_else(|| access.config.default_namespace.clone());
+    let limits = kube_client::Limits { namespaces: args.watch_namespaces.len(), ..Default::default() };
+    let client = kube_client::client(access, limits).map_err(|error| RunError::Cluster(with_causes(&error)))?;
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let authorities = authorities(args.ca_file.as_deref())?;
@@ -299,6 +303,16 @@ pub(in crate::cli) async fn run_with(
     Ok(())
 }
 
+/// Raises the number of files and connections that may be open at once to what the system allows. Container runtimes start
+/// processes with 1,024, a limit for programs that cannot count further (`select`), and leave the rest to the program.
+fn allow_many_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the number of open files cannot be raised");
+    }
+}
+
 /// Parses an address to listen on.
 pub(in crate::cli) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "give an IP address and a port, such as 0.0.0.0:8080 or [::]:8080".to_owned())
@@ -329,7 +343,7 @@ async fn crds_are_served(client: &Client) {
                     reported = missing;
                 }
             }
-            Err(error) => tracing::warn!(error = explain(&error), "the CRDs cannot be read"),
+            Err(error) => tracing::warn!(error = with_causes(&error), "the CRDs cannot be read"),
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(longest);

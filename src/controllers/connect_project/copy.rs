@@ -29,6 +29,7 @@ use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, Access};
 use crate::controllers::tracking::initial_lists::PAGE;
 use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
+use crate::error_text::with_causes;
 use crate::names;
 
 /// Pause before the next search for leftover copies. Another replica that has just lost the lease may have made one for a
@@ -188,7 +189,7 @@ pub async fn sweep(context: Arc<Context>, namespaces: Vec<String>) {
     loop {
         if let Err(error) = sweep_once(&context, &namespaces).await {
             let namespace = context.copies.namespace();
-            tracing::warn!(%namespace, %error, "cannot search for copies of credentials whose project is deleted");
+            tracing::warn!(%namespace, error = with_causes(&error), "cannot search for copies of credentials whose project is deleted");
         }
         tokio::select! {
             () = context.copies.left() => {}

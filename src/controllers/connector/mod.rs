@@ -54,6 +54,7 @@ use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal;
 use crate::crd::Connector;
+use crate::error_text::with_causes;
 use crate::names::RECONCILE_REQUESTED_AT;
 
 /// Objects that are written concurrently.
@@ -354,7 +355,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         if outcome == ReconcileOutcome::Conflict {
             tracing::debug!("an object was changed meanwhile, reconciling again");
         } else {
-            tracing::warn!(error = %error.error, "a request to the API server failed");
+            tracing::warn!(error = with_causes(&error.error), "a request to the API server failed");
         }
         if let Some(condition) = error.condition() {
             stopped(self.context, self.object_ref, condition);

@@ -28,6 +28,7 @@ use crate::controllers::references::sources::Sources;
 use crate::controllers::reporting::refusal;
 use crate::controllers::tracking::initial_lists::{List, PAGE, SourceList};
 use crate::crd::Connector;
+use crate::error_text::with_causes;
 
 /// An event of the watch of one kind.
 type PackedEvent<K> = watcher::Result<watcher::Event<Packed<K>>>;
@@ -134,7 +135,7 @@ impl Scope {
                 Err(error) => {
                     let kind = K::KIND.as_str();
                     context.tracker.watch_interrupted(kind);
-                    tracing::warn!(%error, kind, namespace = %watched, "the watch was interrupted and is retried");
+                    tracing::warn!(error = with_causes(&error), kind, namespace = %watched, "the watch was interrupted and is retried");
                 }
             }
             future::ready(None)
@@ -161,7 +162,7 @@ impl Scope {
                         let was_refused = refused;
                         refused = matches!(&error, watcher::Error::InitialListFailed(error) if refusal::cannot_be_seen(error));
                         if !(refused && was_refused) {
-                            tracing::warn!(%error, "the watch of Connector objects was interrupted and is retried");
+                            tracing::warn!(error = with_causes(&error), "the watch of Connector objects was interrupted and is retried");
                         }
                     }
                 }
@@ -186,7 +187,10 @@ impl Scope {
                             event_handlers::namespaces_refused(&context, &status.message);
                         }
                         context.tracker.watch_interrupted("Namespace");
-                        tracing::warn!(%error, "the watch of namespaces was interrupted and is retried");
+                        tracing::warn!(
+                            error = with_causes(&error),
+                            "the watch of namespaces was interrupted and is retried"
+                        );
                     }
                 }
                 future::ready(())
@@ -225,7 +229,7 @@ impl Scope {
                         }
                         context.contents.interrupted();
                         context.tracker.watch_interrupted(kind.as_str());
-                        tracing::warn!(?kind, %error, "the watch was interrupted and is retried");
+                        tracing::warn!(?kind, error = with_causes(&error), "the watch was interrupted and is retried");
                     }
                 }
                 future::ready(())

@@ -24,6 +24,7 @@ use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal::{self, Access};
 use crate::crd::{ClusterConnectProject, ConnectProject};
+use crate::error_text::with_causes;
 use crate::names;
 
 /// Requeue delay after a write that met a newer version of the resource (409).
@@ -177,7 +178,7 @@ pub fn requeue_after_error(
         tracing::debug!(%error, "the object does not exist any more");
         pause
     } else {
-        tracing::warn!(%error, "a request to the API server failed");
+        tracing::warn!(error = with_causes(error), "a request to the API server failed");
         pause
     };
     context.requeue_timers.set(object_ref, Some(pause));

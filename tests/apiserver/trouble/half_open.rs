@@ -4,7 +4,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use connect_operator::controllers::clients::cluster_access::Access;
 use connect_operator::controllers::clients::kube_client::{self, Limits};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, WatchParams};
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config, config::Kubeconfig};
 use serde_json::json;
@@ -17,8 +20,12 @@ use crate::shop::{SECRET, Shop};
 use crate::unreliable::{Hold, Unreliable};
 
 /// Long enough for a real response on a slow machine.
-const LIMITS: Limits =
-    Limits { answer: Duration::from_secs(20), silence: Duration::from_secs(30), idle: Duration::from_secs(15) };
+const LIMITS: Limits = Limits {
+    answer: Duration::from_secs(20),
+    silence: Duration::from_secs(120),
+    ping: Duration::from_secs(20),
+    namespaces: 1,
+};
 
 /// What happens to packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,8 +40,8 @@ struct Packets {
 struct Road {
     address: SocketAddr,
     packets: watch::Sender<Packets>,
-    /// Number of connections that the client closed before the API server did.
-    closed: watch::Sender<usize>,
+    /// Number of connections that the client has opened.
+    opened: watch::Sender<usize>,
     _serving: JoinSet<()>,
 }
 
@@ -42,17 +49,18 @@ impl Road {
     async fn to(upstream: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, packets) = (listener.local_addr().unwrap(), watch::Sender::default());
-        let closed = watch::Sender::default();
+        let opened = watch::Sender::default();
         let mut serving = JoinSet::new();
-        let (losses, client_closed) = (packets.clone(), closed.clone());
+        let (losses, count) = (packets.clone(), opened.clone());
         serving.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (inbound, _) = listener.accept().await.unwrap();
-                connections.spawn(hand_on(inbound, upstream, losses.subscribe(), client_closed.clone()));
+                count.send_modify(|opened| *opened += 1);
+                connections.spawn(hand_on(inbound, upstream, losses.subscribe()));
             }
         });
-        Self { address, packets, closed, _serving: serving }
+        Self { address, packets, opened, _serving: serving }
     }
 
     /// From now on nothing arrives on the connections that are open now, in either direction, and none of them is
@@ -72,12 +80,7 @@ impl Road {
     }
 }
 
-async fn hand_on(
-    mut inbound: TcpStream,
-    upstream: SocketAddr,
-    mut packets: watch::Receiver<Packets>,
-    closed: watch::Sender<usize>,
-) {
+async fn hand_on(mut inbound: TcpStream, upstream: SocketAddr, mut packets: watch::Receiver<Packets>) {
     let Packets { losses, all_lost } = *packets.borrow_and_update();
     if all_lost {
         std::future::pending::<()>().await;
@@ -86,7 +89,7 @@ async fn hand_on(
     let mut outbound = TcpStream::connect(upstream).await.unwrap();
     let ((mut from_client, mut to_client), (mut from_server, mut to_server)) = (inbound.split(), outbound.split());
     tokio::select! {
-        _ = tokio::io::copy(&mut from_client, &mut to_server) => closed.send_modify(|closed| *closed += 1),
+        _ = tokio::io::copy(&mut from_client, &mut to_server) => {}
         _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
         () = lost => std::future::pending().await,
     }
@@ -99,20 +102,29 @@ async fn client(shop: &Shop, limits: Limits) -> (Road, Client) {
     let port = config.cluster_url.port_u16().unwrap();
     let road = Road::to(([127, 0, 0, 1], port).into()).await;
     config.cluster_url = format!("https://{}", road.address).parse().unwrap();
-    (road, kube_client::client(config, limits).unwrap())
+    (road, kube_client::client(Access::direct(config), limits).unwrap())
 }
 
 #[tokio::test]
-async fn connections_that_a_burst_leaves_idle_are_closed_by_the_client() {
+async fn many_requests_and_watches_share_few_connections() {
     let shop = Shop::open().await;
-    // Nothing but the idle time closes a connection before the API server does, after 90 s.
-    let limits = Limits { idle: Duration::from_secs(1), silence: Duration::from_hours(1), ..LIMITS };
+    let limits = Limits { namespaces: 200, ..LIMITS };
     let (road, client) = client(&shop, limits).await;
-    let burst = (0..20).map(|_| client.apiserver_version());
+    client.apiserver_version().await.expect("the API server responds");
+    let burst = (0..300).map(|_| client.apiserver_version());
     futures::future::try_join_all(burst).await.expect("the API server responds");
-    let mut closed = road.closed.subscribe();
-    in_time(closed.wait_for(|closed| *closed >= 2)).await.expect("before the API server closes them").unwrap();
-    client.apiserver_version().await.expect("requests still work");
+    assert!(*road.opened.borrow() <= 2, "requests share a connection, once the protocol is known");
+
+    // The watches of 200 namespaces, of 7 kinds each: more than a connection carries.
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), &shop.sandbox.namespace);
+    let params = WatchParams::default();
+    let watches = (0..1400).map(|_| api.watch(&params, "0"));
+    let watches = futures::future::try_join_all(watches).await.expect("each begins, although none ends");
+    let answered = in_time(client.apiserver_version()).await.expect("watches hold up no other request");
+    answered.expect("the API server responds");
+    let opened = *road.opened.borrow();
+    assert!(opened <= 2 + 32, "{opened} connections");
+    drop(watches);
 }
 
 #[tokio::test]

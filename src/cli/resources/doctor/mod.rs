@@ -30,12 +30,13 @@ use super::failure::Failed;
 use super::kind::{Resource, ResourceType};
 use super::output::Data;
 use super::selection::{list, read};
-use crate::cli::cluster::{AllNamespaces, ClusterOptions, explain};
+use crate::cli::cluster::{AllNamespaces, ClusterOptions};
 use crate::cli::completion;
 use crate::cli::installs::{self, CLUSTER_PROJECTS, Install};
 use crate::cli::printing::print;
 use crate::controllers::clients::served_crds;
 use crate::crd::ProjectKind;
+use crate::error_text::with_causes;
 use crate::leader::LeaseName;
 
 const EXAMPLES: &str = "\
@@ -86,7 +87,7 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let namespace = (!args.everywhere.given).then_some(namespace.as_str());
     let clock = Clock::system();
     let before = clock.now();
-    let server = server_time(&client).await.map_err(|error| Failed::Cluster(explain(&error)))?;
+    let server = server_time(&client).await.map_err(|error| Failed::Cluster(with_causes(&error)))?;
     let after = clock.now();
     let mut findings = vec![crds(&served_crds::missing(&client).await?), clock::finding(server, (before, after))];
     let your = "Your permissions";

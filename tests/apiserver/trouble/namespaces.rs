@@ -10,6 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
 use crate::cluster::Sandbox;
+use crate::manifests;
 use crate::patience::in_time;
 use crate::security::{client_of, quick};
 use crate::shop::{CREDENTIALS, NAME, SECRET, Shop};
@@ -139,5 +140,33 @@ async fn a_watched_namespace_that_does_not_exist_is_logged() {
     in_time(starts).await.expect("it starts");
     assert_eq!(named.len(), 1, "{named:?}");
     assert!(named[0].contains(&format!("{there}-misspelt")), "{named:?}");
+    operator.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn many_watched_namespaces_need_few_open_files() {
+    let sandbox = Sandbox::new().await;
+    // More watches than files may be open; those of namespaces that do not exist are watches, too.
+    let others = (0..60).map(|number| format!("{}-{number}", sandbox.namespace));
+    let watched: Vec<_> = others.chain([sandbox.namespace.clone()]).collect();
+    let mut operator = Command::new("sh")
+        .args(["-c", "ulimit -S -n 64 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_connect-operator"), "run"])
+        .args(["--watch-namespaces", &watched.join(","), "--operator-namespace", &sandbox.namespace])
+        .env("KUBECONFIG", sandbox.kubeconfig())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    sandbox.apply(&manifests::deployment(NAME)).await.unwrap();
+    sandbox.until_reason(NAME, "ProjectMissing").await;
+    let process = format!("/proc/{}", operator.id().unwrap());
+    let open = std::fs::read_dir(format!("{process}/fd")).unwrap().count();
+    assert!(open < 64, "{open} open files");
+    // A gateway that speaks HTTP/1.1 only takes a connection for each watch.
+    let limits = std::fs::read_to_string(format!("{process}/limits")).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let [soft, hard] = [3, 4].map(|column| files.split_whitespace().nth(column).unwrap());
+    assert_eq!(soft, hard, "{files}");
     operator.kill().await.unwrap();
 }

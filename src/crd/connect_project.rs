@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::duration::parse_duration;
 use super::frontend::Frontend;
 use super::schema;
-use super::shared::{RemoteIdentity, UNSEEN, is_default};
+use super::shared::{RemoteIdentity, UNSEEN, is_default, normalize};
 use crate::names;
 
 /// Requests per second to a project whose ConnectProject does not set `requestsPerSecond`.
@@ -96,22 +96,26 @@ pub struct ConnectProjectSpec {
 }
 
 impl ConnectProjectSpec {
-    /// Returns the base URL of the Connect API: `apiUrl` unchanged, or that of the region.
+    /// Returns the base URL of the Connect API: `apiUrl`, or that of the region; normalized.
     #[must_use]
     pub fn effective_api_url(&self) -> String {
-        self.api_url.clone().unwrap_or_else(|| format!("https://connect.{}.commercetools.com", self.region))
+        self.url_or(self.api_url.as_ref(), "connect")
     }
 
-    /// Returns the base URL of the authorization service: `authUrl` unchanged, or that of the region.
+    /// Returns the base URL of the authorization service: `authUrl`, or that of the region; normalized.
     #[must_use]
     pub fn effective_auth_url(&self) -> String {
-        self.auth_url.clone().unwrap_or_else(|| format!("https://auth.{}.commercetools.com", self.region))
+        self.url_or(self.auth_url.as_ref(), "auth")
     }
 
-    /// Returns the base URL of the HTTP API: `httpApiUrl` unchanged, or that of the region.
+    /// Returns the base URL of the HTTP API: `httpApiUrl`, or that of the region; normalized.
     #[must_use]
     pub fn effective_http_api_url(&self) -> String {
-        self.http_api_url.clone().unwrap_or_else(|| format!("https://api.{}.commercetools.com", self.region))
+        self.url_or(self.http_api_url.as_ref(), "api")
+    }
+
+    fn url_or(&self, url: Option<&String>, service: &str) -> String {
+        normalize(url.cloned().unwrap_or_else(|| format!("https://{service}.{}.commercetools.com", self.region)))
     }
 
     /// Returns the remote project that the spec names.

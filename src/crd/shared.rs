@@ -1,7 +1,8 @@
 //! Types that several kinds use: references within the namespace and the identity of a remote project.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use url::Url;
 
 use super::schema::{DATA_KEY_PATTERN, NAME_PATTERN};
 
@@ -86,9 +87,61 @@ pub struct ConfigMapKeyRef {
 #[serde(rename_all = "camelCase")]
 pub struct RemoteIdentity {
     /// Base URL of the Connect API.
+    // Compared as text. A status may have the spelling of a spec, from before it was normalized.
+    #[serde(deserialize_with = "normalized")]
     #[schemars(length(max = 2048))]
     pub api_url: String,
     /// Key of the remote project.
     #[schemars(length(max = 36))]
     pub project_key: String,
+}
+
+/// Returns a base URL in the one spelling of the URL Standard, without a slash at the end: two that differ only in case,
+/// the usual port or the notation of an address are the same remote. What is no URL stays as it is.
+pub(super) fn normalize(url: String) -> String {
+    Url::parse(&url).map_or(url, |parsed| parsed.as_str().trim_end_matches('/').to_owned())
+}
+
+fn normalized<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    String::deserialize(text).map(normalize)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::crd::connect_project::ConnectProjectSpec;
+
+    #[test]
+    fn spellings_of_one_address_are_one_remote() {
+        for (case, one, other, same) in [
+            ("the usual port", "https://h.example", "https://h.example:443", true),
+            ("the usual port of plain HTTP", "http://h.example:80", "http://h.example", true),
+            ("upper case", "https://H.Example", "https://h.example", true),
+            ("upper case in the scheme", "HTTPS://h.example", "https://h.example", true),
+            ("a slash at the end", "https://h.example/", "https://h.example", true),
+            ("a slash at the end of a path", "https://h.example/connect/", "https://h.example/connect", true),
+            ("dots in a path", "https://h.example/a/../connect", "https://h.example/connect", true),
+            ("notations of IPv4", "http://127.1:8787", "http://127.0.0.1:8787", true),
+            ("notations of IPv6", "http://[0:0::1]:8787", "http://[::1]:8787", true),
+            ("another port", "https://h.example:8443", "https://h.example", false),
+            ("another scheme", "http://h.example", "https://h.example", false),
+            ("another host", "https://h.example", "https://g.example", false),
+            ("upper case in a path", "https://h.example/Connect", "https://h.example/connect", false),
+            ("no URLs", "h.example", "H.example", false),
+        ] {
+            let spec = |url: &str| {
+                let spec = json!({"projectKey": "demo", "region": "r", "credentialsSecretRef": {"name": "shop"}, "apiUrl": url});
+                serde_json::from_value::<ConnectProjectSpec>(spec).expect("it is a spec").identity()
+            };
+            let status = |url: &str| {
+                serde_json::from_value::<RemoteIdentity>(json!({"apiUrl": url, "projectKey": "demo"}))
+                    .expect("an identity")
+            };
+            assert_eq!(spec(one) == spec(other), same, "{case}: two specs");
+            assert_eq!(status(one) == spec(other), same, "{case}: what a status has, and a spec");
+            assert_eq!(spec(one), status(&spec(one).api_url), "{case}: a status has it again");
+        }
+    }
 }

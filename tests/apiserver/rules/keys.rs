@@ -39,7 +39,11 @@ async fn another_namespace(shop: &mut Leaping) -> Sandbox {
         let secrets = Api::<Secret>::namespaced(other.client.clone(), &other.namespace);
         secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
     }
-    other.apply(&shop.project()).await.unwrap();
+    let mut project = shop.project();
+    // The same remote, spelt in another way.
+    let url = project["spec"]["apiUrl"].as_str().expect("the dev server's").replace("127.0.0.1", "127.1");
+    project["spec"]["apiUrl"] = json!(url);
+    other.apply(&project).await.unwrap();
     shop.also_watched.push(other.namespace.clone());
     other
 }

@@ -1,14 +1,13 @@
 //! `dev-server`: serves the Connect API on this machine, until Ctrl-C.
 
 use crate::cli::printing::tell;
-use crate::cli::run;
+use crate::cli::run::{self, listen};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::net::TcpListener;
 use url::Url;
 
 use clock::Clock;
@@ -63,7 +62,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Address and port.
+    /// Address and port. [::] and 0.0.0.0 are all addresses, of IPv6 and of IPv4.
     #[arg(long, default_value = "127.0.0.1:8787", env = "DEV_SERVER_LISTEN", value_parser = run::address)]
     pub listen: SocketAddr,
 
@@ -176,8 +175,7 @@ pub(super) async fn run(args: Args, shutdown: impl Future<Output = ()> + Send + 
         return Err(Error::Remote(args.listen));
     }
     let options = options(&args).await?;
-    let listening = TcpListener::bind(args.listen).await;
-    let listener = listening.map_err(|source| Error::Listen { address: args.listen, source })?;
+    let listener = listen::bind(args.listen).map_err(|source| Error::Listen { address: args.listen, source })?;
     let address = listener.local_addr().map_err(DevServerError::from)?;
     let clock = if args.stepped_clock { Clock::stepped(Timestamp::now()) } else { Clock::system() };
     greet(address, &options);
@@ -229,33 +227,28 @@ async fn read(path: &Path) -> Result<String, Error> {
 /// Prints to standard error where the server listens and how to get a token. The secret of the built-in client is
 /// public; secrets of other clients are not shown.
 fn greet(address: SocketAddr, options: &Options) {
-    tell!("Connect API and token endpoint: http://{address}");
-    tell!("Console for browsers: http://{address}/");
+    let url = dev_server::local_url(address);
+    tell!("Connect API and token endpoint: {url}");
+    tell!("Console for browsers: {url}/");
     let built_in = Catalogue::built_in();
     let Some(client) = built_in.clients.first() else { return };
     let is_there = options.catalogue.clients.iter().any(|other| other.id == client.id && other.secret == client.secret);
     if is_there {
         let project = built_in.projects.first().map(|project| project.key.as_str()).unwrap_or_default();
         tell!("Project {project}, client id {}, client secret {}", client.id, client.secret);
-        tell!(
-            "Token: curl -s -u {}:{} -d grant_type=client_credentials http://{address}/oauth/token",
-            client.id,
-            client.secret
-        );
+        tell!("Token: curl -s -u {}:{} -d grant_type=client_credentials {url}/oauth/token", client.id, client.secret);
     }
     let connectors: Vec<_> = options.catalogue.connectors.iter().map(|connector| connector.key.as_str()).collect();
     tell!("Connectors: {}", connectors.join(", "));
     for (name, target) in &options.applications {
-        tell!("Application {name}: http://{address}/_applications/{name}, forwarded to {target}");
+        tell!("Application {name}: {url}/_applications/{name}, forwarded to {target}");
     }
     if let Some(home) = &options.cli_credentials {
         let home = home.display();
-        tell!(
-            "Official client: HOME={home} CTP_CLI_CONNECT_API_URL=http://{address} commercetools connect deployment list"
-        );
+        tell!("Official client: HOME={home} CTP_CLI_CONNECT_API_URL={url} commercetools connect deployment list");
     }
     if options.control {
-        tell!("Control: http://{address}/_dev/ (faults, calls, clock, variant, tokens, deployments, staged, reset)");
+        tell!("Control: {url}/_dev/ (faults, calls, clock, variant, tokens, deployments, staged, reset)");
     }
 }
 

@@ -42,8 +42,9 @@ Exit codes: 0, success; 1, failure, with the reason on standard error, also for 
 found a change and no problem. A command whose reader closes the pipe (`| head -1`) ends quietly with 0.";
 
 /// Kubernetes operator for commercetools Connect.
+// Of an option that is repeated, the last one applies, as with kubectl: so additional arguments of the chart replace its own.
 #[derive(Debug, Parser)]
-#[command(name = "connect-operator", version, about, propagate_version = true, after_long_help = EXAMPLES)]
+#[command(name = "connect-operator", version, about, propagate_version = true, args_override_self = true, after_long_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -21,6 +21,7 @@ mod local_plan;
 mod official_client;
 mod release;
 mod reliability;
+mod repeated_options;
 mod secrecy;
 mod seen;
 mod shell;

@@ -67,11 +67,21 @@ pub fn parse_application(text: &str) -> Result<(String, Url), String> {
     Ok((name.to_owned(), url))
 }
 
+/// Returns the URL at which programs on this machine reach a server with this listen address.
+#[must_use]
+pub fn local_url(address: SocketAddr) -> String {
+    // The name of both loopback addresses: a machine may have only one of them.
+    if address.ip().is_unspecified() {
+        format!("http://localhost:{}", address.port())
+    } else {
+        format!("http://{address}")
+    }
+}
+
 impl Applications {
     /// Creates the proxy. `address` is the listen address of the dev server.
     pub(super) fn new(targets: BTreeMap<String, Url>, address: SocketAddr) -> Result<Self, reqwest::Error> {
-        let host = if address.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address.ip() };
-        let base = format!("http://{}{PATH}", SocketAddr::new(host, address.port()));
+        let base = format!("{}{PATH}", local_url(address));
         let client = if targets.is_empty() { None } else { Some(client()?) };
         Ok(Self { targets, client, base })
     }

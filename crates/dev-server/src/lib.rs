@@ -47,7 +47,7 @@ mod variant;
 pub mod world;
 
 pub use actions::{ActionDefinition, ActionFile, ActionHeaders};
-pub use applications::parse_application;
+pub use applications::{local_url, parse_application};
 pub use build::{PlannedEntry, PlannedOutcome};
 pub use calls::{Answer, Asked, Call};
 pub use catalogue::{Catalogue, CatalogueError, Client, Project};

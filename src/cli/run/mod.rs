@@ -141,12 +141,13 @@ pub(in crate::cli) struct Args {
     #[arg(long, env = "REQUIRE_SECRET_LABEL")]
     pub require_secret_label: bool,
 
-    /// Address on which GET /metrics is served, such as 0.0.0.0:8080. Default: not served.
+    /// Address on which GET /metrics is served, such as [::]:8080. [::] and 0.0.0.0 are all addresses, of IPv6 and
+    /// of IPv4. Default: not served.
     #[arg(long, value_name = "ADDRESS", env = "METRICS_LISTEN", value_parser = address)]
     pub metrics_listen: Option<SocketAddr>,
 
-    /// Address on which GET /livez and /readyz are served, such as 0.0.0.0:8081; may be that of --metrics-listen.
-    /// Default: not served.
+    /// Address on which GET /livez and /readyz are served, such as [::]:8081; may be that of --metrics-listen. [::]
+    /// and 0.0.0.0 are all addresses, of IPv6 and of IPv4. Default: not served.
     #[arg(long, value_name = "ADDRESS", env = "HEALTH_LISTEN", value_parser = address)]
     pub health_listen: Option<SocketAddr>,
 
@@ -239,7 +240,7 @@ pub(in crate::cli) async fn run_with(
     let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
     let health = Health::new(Arc::clone(&tracker));
     let addresses = Addresses { metrics: args.metrics_listen, health: args.health_listen };
-    let _listening = listen::listen(addresses, &metrics, &health).await?;
+    let _listening = listen::listen(addresses, &metrics, &health)?;
     let (install, fence) = if args.leader_elect {
         (Some(lease_name(&namespace, &args.lease_name)?), Fence::closed(clock.clone()))
     } else {
@@ -315,7 +316,7 @@ fn allow_many_files() {
 
 /// Parses an address to listen on.
 pub(in crate::cli) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "give an IP address and a port, such as 0.0.0.0:8080 or [::]:8080".to_owned())
+    text.parse().map_err(|_| "give an IP address and a port, such as [::]:8080 or 127.0.0.1:8080".to_owned())
 }
 
 fn hosts(flag: &'static str, patterns: &[String]) -> Result<AllowedHosts, RunError> {

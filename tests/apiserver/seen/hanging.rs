@@ -68,7 +68,7 @@ async fn a_reconcile_whose_call_never_ends_fails_only_livez() {
 
     let address = "127.0.0.1:0".parse().ok();
     let metrics = connect_operator::metrics::Metrics::new(shop.clock.now());
-    let listening = listen(Addresses { metrics: None, health: address }, &metrics, &health).await.unwrap();
+    let listening = listen(Addresses { metrics: None, health: address }, &metrics, &health).unwrap();
     let answer = super::get(listening.addresses[0], "/livez").await;
     assert!(answer.contains(" 503 ") && answer.contains(&expected), "{answer}");
 }

@@ -79,8 +79,10 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("extraArgs={--concurrency=1}", "--concurrency=1"),
         ("replicaCount=1", "--leader-elect"),
         ("replicaCount=1", "--operator-namespace=connect-operator"),
-        ("replicaCount=1", "--metrics-listen=0.0.0.0:8080"),
-        ("replicaCount=1", "--health-listen=0.0.0.0:8081"),
+        ("replicaCount=1", "--metrics-listen=[::]:8080"),
+        ("replicaCount=1", "--health-listen=[::]:8081"),
+        ("listenAddress=127.0.0.1", "--metrics-listen=127.0.0.1:8080"),
+        ("listenAddress=fd00::7", "--health-listen=[fd00::7]:8081"),
     ] {
         let arguments = container(set)["args"].clone();
         assert!(arguments.as_array().unwrap().contains(&json!(expected)), "{set}: {arguments}");

@@ -73,6 +73,8 @@ fn wrong_and_unknown_values_are_refused_by_name() {
         ("an unknown resource", "resources.limits.mem=1Gi", "", "invalid propertyName 'mem'"),
         ("ends before a call does", "terminationGracePeriodSeconds=10", "terminationGracePeriodSeconds", "want 35"),
         ("nothing may be evicted", "podDisruptionBudget.maxUnavailable=0", "podDisruptionBudget", "want 1"),
+        ("a name to listen on", "listenAddress=localhost", "listenAddress", "does not match pattern"),
+        ("a port to listen on", "listenAddress=[::]:80", "listenAddress", "does not match pattern"),
         ("an argument without dashes", "extraArgs={run}", "extraArgs/0", "does not match pattern"),
         ("a variable without name", "extraEnv[0].value=a", "extraEnv/0", "missing property 'name'"),
         ("a mount without path", "extraVolumeMounts[0].name=a", "extraVolumeMounts/0", "missing property 'mountPath'"),

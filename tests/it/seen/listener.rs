@@ -1,6 +1,6 @@
 //! The listener, over real HTTP: what it answers, and that no client can block it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ impl Bench {
         Self { clock, tracker, metrics, health }
     }
 
-    async fn listen(&self, addresses: Addresses) -> Listening {
-        listen(addresses, &self.metrics, &self.health).await.expect("a free port")
+    fn listen(&self, addresses: Addresses) -> Listening {
+        listen(addresses, &self.metrics, &self.health).expect("a free port")
     }
 }
 
@@ -55,15 +55,15 @@ async fn send(address: SocketAddr, request: &str) -> String {
 #[tokio::test]
 async fn each_address_serves_what_belongs_there_and_nothing_else() {
     let bench = Bench::new();
-    let metrics = bench.listen(Addresses { metrics: any(), health: None }).await.addresses[0];
+    let metrics = bench.listen(Addresses { metrics: any(), health: None }).addresses[0];
     let closed = TcpStream::connect(metrics).await;
     assert!(closed.is_err(), "the listener ends with its owner");
-    let both = bench.listen(Addresses { metrics: any(), health: any() }).await;
+    let both = bench.listen(Addresses { metrics: any(), health: any() });
     let (only_metrics, only_health) = (
-        bench.listen(Addresses { metrics: any(), health: None }).await,
-        bench.listen(Addresses { metrics: None, health: any() }).await,
+        bench.listen(Addresses { metrics: any(), health: None }),
+        bench.listen(Addresses { metrics: None, health: any() }),
     );
-    assert!(bench.listen(Addresses::default()).await.addresses.is_empty());
+    assert!(bench.listen(Addresses::default()).addresses.is_empty());
     for (listening, path, expected) in [
         (&both, "/metrics", "200 OK"),
         (&both, "/livez", "200 OK"),
@@ -91,7 +91,7 @@ async fn each_address_serves_what_belongs_there_and_nothing_else() {
 #[tokio::test]
 async fn metrics_come_in_the_format_that_is_asked_for() {
     let bench = Bench::new();
-    let listening = bench.listen(Addresses { metrics: any(), health: None }).await;
+    let listening = bench.listen(Addresses { metrics: any(), health: None });
     let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
                       text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
     for (accept, expected) in [
@@ -108,7 +108,7 @@ async fn metrics_come_in_the_format_that_is_asked_for() {
 #[tokio::test]
 async fn probes_name_each_check() {
     let bench = Bench::new();
-    let listening = bench.listen(Addresses { metrics: None, health: any() }).await;
+    let listening = bench.listen(Addresses { metrics: None, health: any() });
     let get = async |path: &str| {
         let answer = send(listening.addresses[0], &format!("GET {path} HTTP/1.1")).await;
         let status = answer[9..12].to_owned();
@@ -154,16 +154,37 @@ async fn an_address_in_use_is_reported_with_its_flag() {
         (Addresses { metrics: address, health: None }, "--metrics-listen"),
         (Addresses { metrics: None, health: address }, "--health-listen"),
     ] {
-        let error = listen(addresses, &bench.metrics, &bench.health).await.expect_err("it is in use").to_string();
+        let error = listen(addresses, &bench.metrics, &bench.health).expect_err("it is in use").to_string();
         assert!(error.starts_with(&format!("{flag} {}: Address already in use", address.unwrap())), "{error}");
     }
+}
+
+/// Of the other family only if this machine has it.
+#[tokio::test]
+async fn all_addresses_are_those_of_both_families() {
+    let bench = Bench::new();
+    let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
+    for asked in ["[::]:0", "0.0.0.0:0"] {
+        let asked: SocketAddr = asked.parse().unwrap();
+        let port = bench.listen(Addresses { metrics: None, health: Some(asked) });
+        for client in loopback {
+            if TcpListener::bind((client, 0)).await.is_err() {
+                eprintln!("NOT TRIED: {client}, which this machine does not have");
+                continue;
+            }
+            let answer = send((client, port.addresses[0].port()).into(), "GET /livez HTTP/1.1").await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{asked} over {client}: {answer}");
+        }
+    }
+    let both = Addresses { metrics: "0.0.0.0:0".parse().ok(), health: "[::]:0".parse().ok() };
+    assert_eq!(bench.listen(both).addresses.len(), 1, "both are the same address");
 }
 
 /// Slow clients occupy every connection; their connections end, and the next request is answered.
 #[tokio::test]
 async fn slow_clients_do_not_block_others_for_long() {
     let bench = Bench::new();
-    let listening = bench.listen(Addresses { metrics: None, health: any() }).await;
+    let listening = bench.listen(Addresses { metrics: None, health: any() });
     let address = listening.addresses[0];
     let mut slow = Vec::new();
     for number in 0..64 {

@@ -2,6 +2,7 @@
 //! kube-state-metrics; and the listener that serves those of the operator.
 
 mod by_resource;
+mod families;
 mod listener;
 mod promtool;
 mod queries;

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, Request, State};
-use axum::middleware::from_fn;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::get;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -22,7 +21,6 @@ use super::answers::json_answer;
 use super::calls::Call;
 use super::connection::Scissors;
 use super::faults::Fault;
-use super::foreign;
 use super::http::answer;
 use super::state::Shared;
 use super::world::Overview;
@@ -77,7 +75,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
     for (path, media_type, content) in FILES {
         router = router.route(path, get(move || async move { file(media_type, content) }));
     }
-    router.layer(from_fn(foreign::guard))
+    router
 }
 
 /// Answers `GET /`: with the page to browsers, and to others as the API does.
@@ -85,9 +83,6 @@ pub(super) async fn root(shared: State<Arc<Shared>>, connection: ConnectInfo<Sci
     let accepted = request.headers().get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
     if !accepted.is_some_and(|accepted| accepted.contains("text/html")) {
         return answer(shared, connection, request).await;
-    }
-    if let Err(refusal) = foreign::check(request.uri(), request.headers()) {
-        return refusal.into_response();
     }
     let mut page = file("text/html; charset=utf-8", PAGE);
     page.headers_mut().insert(VARY, HeaderValue::from_static("accept"));

@@ -1,4 +1,5 @@
-//! Refuses what a foreign web page makes a browser send to the console and to `/_dev`, which need no token.
+//! Refuses what a foreign web page makes a browser send: the console, `/_dev` and applications need no token, and the
+//! credentials of the API are public.
 //!
 //! A site can let its own name point to this machine (DNS rebinding), and its pages can then read every response. Their
 //! requests still have the name of the site as `Host`. A page of any site can write without reading; such a request has
@@ -20,9 +21,10 @@ use connect_api::ErrorCode;
 /// that ICANN reserved, such as `host.docker.internal`.
 const PRIVATE_SUFFIXES: [&str; 4] = [".localhost", ".svc", ".cluster.local", ".internal"];
 
-const FOREIGN_HOST: &str = "The console and /_dev are served for an IP address, localhost, a name without a dot, and \
-    names that end in .svc, .cluster.local, .localhost or .internal. Use such an address, or `kubectl port-forward`.";
-const FOREIGN_ORIGIN: &str = "The console and /_dev refuse requests from pages of other sites.";
+const FOREIGN_HOST: &str = "The dev server answers for an IP address, localhost, a name without a dot, and names that \
+    end in .svc, .cluster.local, .localhost or .internal. Use such an address, or `kubectl port-forward`; a tunnel or \
+    proxy must send such a Host.";
+const FOREIGN_ORIGIN: &str = "The dev server refuses requests from pages of other sites.";
 
 /// Answers 403 to a request of a foreign page, and passes on any other.
 pub(super) async fn guard(request: Request, next: Next) -> Result<Response, Refusal> {
@@ -31,7 +33,7 @@ pub(super) async fn guard(request: Request, next: Next) -> Result<Response, Refu
 }
 
 /// Checks `Host` and `Origin` of a request.
-pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let refused = |text| Err(Refusal::new(ErrorCode::AuthorizationError, text));
     // HTTP/2, and a target in absolute form, replace the header.
     let host = uri.authority().map(Authority::as_str);

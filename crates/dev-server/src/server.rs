@@ -91,13 +91,14 @@ async fn serve(
         .route("/", get(console::root).fallback(answer))
         .merge(console::router());
     if shared.options.control {
-        router = router.nest("/_dev", control::router().layer(from_fn(foreign::guard)));
+        router = router.nest("/_dev", control::router());
     }
     if !shared.applications.is_empty() {
         let proxy = Router::new().fallback(applications::proxy).with_state(shared.applications.clone());
         router = router.nest(applications::PATH, proxy);
     }
-    let router = router.fallback(answer).with_state(shared.clone());
+    // Around everything, so that no path can be forgotten.
+    let router = router.fallback(answer).with_state(shared.clone()).layer(from_fn(foreign::guard));
     let (stopping, mut stopped) = watch::channel(false);
     let signal = async move {
         shutdown.await;
@@ -160,7 +161,7 @@ impl DevServer {
     /// Returns `http://127.0.0.1:PORT`, the URL of both the Connect API and the token endpoint.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        applications::local_url(self.address)
     }
 
     /// Returns the listen address.

@@ -1,4 +1,4 @@
-//! Keeps the state in a file across restarts: written to a temporary file and renamed, readable by its owner only.
+//! Keeps the state in a file across restarts: written to a new temporary file and renamed, readable by its owner only.
 //!
 //! Secured values are stored as keyed fingerprints (`values.rs`), plain values in clear text.
 
@@ -45,17 +45,24 @@ pub(super) async fn store(path: &Path, content: &[u8]) -> Result<(), StateError>
     write_private(path, content).await.map_err(|source| StateError::Io { path: path.to_owned(), source })
 }
 
-/// Replaces a file atomically; the new file is readable by its owner only.
+/// Replaces a file atomically; the new file is readable by its owner only, whoever could read the old one.
 pub(super) async fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let mut neighbour = path.as_os_str().to_owned();
-    neighbour.push(".new");
-    let neighbour = PathBuf::from(neighbour);
-    let mut options = tokio::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    options.mode(0o600);
-    let mut file = options.open(&neighbour).await?;
-    file.write_all(content).await?;
-    file.sync_all().await?;
-    tokio::fs::rename(&neighbour, path).await
+    // Nobody can have put a link, or a file that others can read, at a name that is not known before.
+    let neighbour = path.with_added_extension(format!("{}.new", uuid::Uuid::new_v4().simple()));
+    let written = async {
+        let mut options = tokio::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        options.mode(0o600);
+        let mut file = options.open(&neighbour).await?;
+        file.write_all(content).await?;
+        file.sync_all().await?;
+        tokio::fs::rename(&neighbour, path).await
+    };
+    let written = written.await;
+    if written.is_err() {
+        // What went wrong is said; that nothing is left is best effort.
+        let _ = tokio::fs::remove_file(&neighbour).await;
+    }
+    written
 }

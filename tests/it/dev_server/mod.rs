@@ -5,6 +5,8 @@ mod actions;
 mod applications;
 mod console;
 mod faults;
+mod foreign;
+mod private_files;
 mod registry;
 mod repositories;
 mod resources;
@@ -286,12 +288,6 @@ async fn a_state_file_keeps_deployments_over_a_restart() {
     caller.server.stop().await.expect("the file can be written");
     let kept = std::fs::read_to_string(&file).expect("it was written");
     assert!(!kept.contains("canary-41"));
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = std::fs::metadata(&file).expect("it is there").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
     let caller = Caller::new(options).await;
     caller.step(5);
     let (_, read) = caller.get("/demo/deployments/key=tax").await;

@@ -55,34 +55,6 @@ async fn every_response_of_the_console_is_protected() {
 }
 
 #[tokio::test]
-async fn foreign_pages_reach_neither_the_console_nor_the_control_api() {
-    const REBOUND: (&str, &str) = ("Host", "example.com:8787");
-    const FOREIGN: (&str, &str) = ("Origin", "https://example.com");
-    let caller = Caller::new(Options { control: true, ..Options::default() }).await;
-    let fault = json!({"operation": "token", "answer": {"status": 503}}).to_string();
-    for (case, method, path, header, expected) in [
-        ("the page, rebound", Method::GET, "/", REBOUND, 403),
-        ("its script, rebound", Method::GET, "/_console/console.js", REBOUND, 403),
-        ("its state, rebound", Method::GET, "/_console/state", REBOUND, 403),
-        ("its state, from a foreign page", Method::GET, "/_console/state", FOREIGN, 403),
-        ("faults, rebound", Method::GET, "/_dev/faults", REBOUND, 403),
-        ("a fault, rebound", Method::POST, "/_dev/faults", REBOUND, 403),
-        ("a fault, from a foreign page", Method::POST, "/_dev/faults", FOREIGN, 403),
-        ("a reset, from a foreign page", Method::POST, "/_dev/reset", FOREIGN, 403),
-        ("a wrong method, from a foreign page", Method::PATCH, "/_dev/reset", FOREIGN, 403),
-        ("the API under a public name", Method::GET, "/demo/deployments", REBOUND, 200),
-        ("a service of the cluster", Method::GET, "/_dev/faults", ("Host", "dev-server.shop.svc:80"), 200),
-        ("not a browser", Method::POST, "/_dev/faults", ("Accept", "*/*"), 201),
-    ] {
-        assert_eq!(caller.get("/_dev/faults").await.1, json!([]), "{case}");
-        let url = format!("{}{path}", caller.server.url());
-        let request = caller.http.request(method, url).bearer_auth(&caller.token).header("Accept", "text/html");
-        let answer = request.header(header.0, header.1).body(fault.clone()).send().await.expect("it answers");
-        assert_eq!(answer.status().as_u16(), expected, "{case}");
-    }
-}
-
-#[tokio::test]
 async fn the_state_is_bounded_and_has_no_values_and_no_tokens() {
     let caller = Caller::new(Options::default()).await;
     for number in 0..201 {

@@ -76,7 +76,7 @@ image arch="amd64":
     scripts/image {{arch}} "$(scripts/static-binary {{arch}})" target/image/connect-operator-{{arch}}.tar
     scripts/sbom {{arch}} target/image/connect-operator-{{arch}}.cdx.json
 
-# Make every file of a release from a clean tree, into target/dist (CONTRIBUTING.md, section Releasing).
+# Make every file of a release from a clean tree, into target/dist, after `deny` (CONTRIBUTING.md, section Releasing).
 release version:
     scripts/release {{version}}
 

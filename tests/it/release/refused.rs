@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -61,6 +62,32 @@ fn a_tree_that_is_not_that_of_the_version_is_not_released() {
         assert!(!repository.dist().exists() && !repository.folder().join("target/dist").exists(), "{case}");
         repository.reset();
     }
+}
+
+#[test]
+fn a_dependency_that_is_denied_is_not_released() {
+    let repository = Repository::new();
+    let notes = format!("# Changelog\n\n## {VERSION} - 2026-12-01\n\n- A change.\n");
+    fs::write(repository.folder().join("CHANGELOG.md"), notes).unwrap();
+    repository.commit();
+    // Instead of what compiles: refuses everything, and notes what was asked.
+    let programs = tempfile::tempdir().unwrap();
+    let asked = programs.path().join("asked");
+    for name in ["cargo", "rustup"] {
+        let program = programs.path().join(name);
+        fs::write(&program, format!("#!/bin/sh\necho \"{name} $*\" >>{}\nexit 1\n", asked.display())).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").unwrap());
+    let mut script = Command::new(repository.folder().join("scripts/release"));
+    let output = without_settings(script.arg(VERSION).env("PATH", path)).output().unwrap();
+    assert!(
+        !output.status.success() && error(&output).contains("a dependency must not be released"),
+        "{}",
+        error(&output)
+    );
+    assert_eq!(fs::read_to_string(asked).unwrap(), "cargo deny --locked check\n", "nothing was compiled");
+    assert!(!repository.folder().join("target/dist").exists());
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::unreliable::{Hold, Unreliable};
 /// Long enough for a real response on a slow machine.
 const LIMITS: Limits = Limits {
     answer: Duration::from_secs(20),
-    silence: Duration::from_secs(120),
+    silence: Duration::from_mins(2),
     ping: Duration::from_secs(20),
     namespaces: 1,
 };

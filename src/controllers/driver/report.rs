@@ -14,6 +14,7 @@ use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
+use crate::controllers::reporting::remedy;
 use crate::names;
 
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
@@ -61,6 +62,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         record: ObservedRecord<'_, K::Record>,
         details: K::Details,
     ) -> Result<(), kube::Error> {
+        let condition = self.with_way_out(condition);
         let status = self.summarize(observed, persisted, &condition, record, details);
         self.write(status, &condition).await?;
         self.cache.reconcile_request = None;
@@ -116,6 +118,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         condition: ConditionUpdate,
         again: Option<Duration>,
     ) -> Result<Next, kube::Error> {
+        let condition = self.with_way_out(condition);
         let persisted = self.persisted();
         let inputs = StatusInputs {
             identity,
@@ -130,6 +133,11 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         self.write(status, &condition).await?;
         K::note_reported(self, &condition);
         Ok(Next::Again(again))
+    }
+
+    /// Returns the condition, with what helps if it keeps the resource from being deleted.
+    fn with_way_out(&self, condition: ConditionUpdate) -> ConditionUpdate {
+        if self.is_deleting() { remedy::of_deletion(condition, self.object_ref) } else { condition }
     }
 
     /// Writes what has waited long enough ([`unreported_for`]) wherever the reconcile ended: for its turn at the remote, or for an

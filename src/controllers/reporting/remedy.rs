@@ -3,6 +3,7 @@
 use connect_api::hosts::{AllowedHosts, UrlRefused};
 
 use super::conditions::{ConditionUpdate, LONGEST_MESSAGE, cut};
+use super::reason::{ConditionState, Reason};
 use crate::controllers::object_ref::{ObjectName, ObjectRef};
 use crate::names;
 
@@ -43,9 +44,36 @@ pub fn of_failure(
         "{sources}. Change the value that causes it, which redeploys by itself; or, to deploy the same values again: {}",
         redeploy(object_ref)
     );
-    let finding = condition.message.trim_end_matches('.');
-    let finding = cut(finding, LONGEST_MESSAGE.saturating_sub(remedy.len()));
-    ConditionUpdate::new(condition.reason, format!("{finding}{remedy}"))
+    ConditionUpdate { event: true, ..after(condition, &remedy) }
+}
+
+/// Appends to the message of a resource whose deletion does not go on how it is deleted all the same.
+#[must_use]
+pub fn of_deletion(condition: ConditionUpdate, object_ref: &ObjectRef) -> ConditionUpdate {
+    let waits = match condition.reason.state() {
+        ConditionState::Waiting | ConditionState::Stalled | ConditionState::Failing => true,
+        ConditionState::Ready | ConditionState::Progressing | ConditionState::Paused => false,
+    };
+    // Removing the finalizer is a request to the API server, too.
+    if !waits || condition.reason == Reason::KubernetesError {
+        return condition;
+    }
+    let ObjectName { kind, namespace, name } = &**object_ref;
+    let remedy = format!(
+        ". The deletion waits for this. To delete the resource now and leave at the service what it created there, set \
+         deletionPolicy: Orphan: kubectl patch {} {name} --namespace {namespace} --type merge --patch \
+         '{{\"spec\":{{\"deletionPolicy\":\"Orphan\"}}}}'",
+        kind.as_str().to_lowercase()
+    );
+    after(condition, &remedy)
+}
+
+/// Appends a remedy to a message, the rest of which is cut so that it fits.
+#[must_use]
+pub fn after(condition: ConditionUpdate, remedy: &str) -> ConditionUpdate {
+    let ConditionUpdate { reason, message, event } = condition;
+    let finding = cut(message.trim_end_matches('.'), LONGEST_MESSAGE.saturating_sub(remedy.len()));
+    ConditionUpdate { reason, message: format!("{finding}{remedy}"), event }
 }
 
 /// A list of hosts that may be called.
@@ -124,7 +152,6 @@ mod tests {
             assert!(message.contains(&format!(",{host}' (allowed")) || suggested.is_none(), "{case}: {message}");
         }
     }
-    use crate::controllers::reporting::reason::Reason;
 
     const COMMAND: &str = "kubectl annotate connectordeployment tax --namespace shop \
                            connect-operator.io/redeploy-requested-at=\"$(date +%s)\" --overwrite";
@@ -153,6 +180,28 @@ mod tests {
             );
             assert!(!update.message.contains(".."), "{case}: {}", update.message);
             assert_eq!(update.message == message, !suggests, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_deletion_that_does_not_go_on_names_the_way_out_and_it_is_never_cut() {
+        let long = "x".repeat(2 * LONGEST_MESSAGE);
+        for (case, reason, message, waits) in [
+            ("a revoked API client", Reason::CredentialsRejected, "the client id or secret was refused", true),
+            ("no such project", Reason::ProjectNotFound, "The service does not answer for a project demo.", true),
+            ("no project", Reason::ProjectNotReady, long.as_str(), true),
+            ("an outage", Reason::ServiceUnavailable, "no response", true),
+            ("it goes on", Reason::Undeploying, "Undeploying", false),
+            ("the API server refuses", Reason::KubernetesError, "patch the finalizers", false),
+        ] {
+            let object_ref = ObjectRef::deployment("shop", "tax");
+            let update = of_deletion(ConditionUpdate::new(reason, message), &object_ref);
+            assert_eq!(update.reason, reason, "{case}");
+            assert!(update.message.len() <= LONGEST_MESSAGE && !update.message.contains(".."), "{case}");
+            let command = "deletionPolicy: Orphan: kubectl patch connectordeployment tax --namespace shop --type merge \
+                           --patch '{\"spec\":{\"deletionPolicy\":\"Orphan\"}}'";
+            assert_eq!(update.message.ends_with(command), waits, "{case}: {}", update.message);
+            assert_eq!(update.message == message, !waits, "{case}");
         }
     }
 }

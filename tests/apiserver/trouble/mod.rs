@@ -3,6 +3,7 @@
 mod away;
 mod canary;
 mod cluster;
+mod deleting;
 mod faults;
 mod forbidden;
 mod half_open;

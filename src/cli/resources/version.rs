@@ -63,13 +63,13 @@ pub(in crate::cli) async fn version(args: Version) -> Result<(), Failed> {
 
 async fn cluster(args: &Version, found: &mut Value) -> Result<(), Failed> {
     let (client, namespace) = args.place.client().await.map_err(Failed::Cluster)?;
-    let version = client.apiserver_version().await.map_err(|error| Failed::Cluster(with_causes(&error)))?;
-    found["kubernetes"] = json!(version.git_version);
+    let version = client.apiserver_version().await.map(|version| json!(version.git_version));
+    found["kubernetes"] = known(version).map_err(|error| Failed::Cluster(with_causes(&error)))?;
     found["operators"] = known(operators(&client, args.place.namespace.is_some().then_some(namespace.as_str())).await)?;
     found["crds"] = known(crds(&client).await)?;
-    let missing = served_crds::missing(&client).await?;
     // A missing CRD or field stops the operator, so a few of them say enough.
-    found["missing"] = json!(missing.iter().take(10).collect::<Vec<_>>());
+    let missing = served_crds::missing(&client).await;
+    found["missing"] = known(missing.map(|missing| json!(missing.iter().take(10).collect::<Vec<_>>())))?;
     Ok(())
 }
 

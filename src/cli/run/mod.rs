@@ -344,6 +344,11 @@ async fn crds_are_served(client: &Client) {
                     reported = missing;
                 }
             }
+            Err(error) if served_crds::is_not_told(&error) => {
+                let (why, remedy) = (with_causes(&error), served_crds::DISCOVERY);
+                tracing::warn!("it is not checked whether the CRDs are those of this version, because of {why}. {remedy}");
+                return;
+            }
             Err(error) => tracing::warn!(error = with_causes(&error), "the CRDs cannot be read"),
         }
         tokio::time::sleep(pause).await;

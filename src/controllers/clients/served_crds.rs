@@ -1,8 +1,8 @@
 //! Checks whether the API server serves the kinds with the fields that this version needs.
 //!
 //! An older CRD silently drops fields that it does not know; an operator that cannot persist its state must not send.
-//! The check uses what every account may read: the OpenAPI document of the group, and its list of kinds. Reading a
-//! `CustomResourceDefinition` requires a cluster-wide right, which an operator of one namespace does not have.
+//! The check uses what most clusters let every account read: the OpenAPI document of the group, and its list of kinds. Reading
+//! a `CustomResourceDefinition` requires a cluster-wide right, which an operator of one namespace does not have.
 
 use std::collections::BTreeMap;
 
@@ -27,14 +27,23 @@ struct Components {
     schemas: BTreeMap<String, Value>,
 }
 
+/// What to do if the API server does not answer these questions of an account.
+pub const DISCOVERY: &str = "Bind a ClusterRole with get of these nonResourceURLs, such as system:discovery or that of the \
+                             chart for all namespaces, to the account";
+
+/// Whether the API server refuses to say what it serves.
+#[must_use]
+pub fn is_not_told(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
+}
+
 /// Returns the CRDs and fields that the cluster lacks, as messages; empty: none. The API server updates the document
 /// within seconds of a change of the CRDs.
 ///
 /// # Errors
 /// Those of the API server.
 pub async fn missing(client: &Client) -> Result<Vec<String>, kube::Error> {
-    let path = format!("/openapi/v3/apis/{}/{}", names::GROUP, names::VERSION);
-    let request = http::Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let request = http::Request::get(names::OPENAPI_PATH).body(Vec::new()).map_err(kube::Error::HttpError)?;
     let served = match client.request::<Document>(request).await {
         Ok(document) => document.components.schemas,
         Err(kube::Error::Api(status)) if status.code == 404 => BTreeMap::new(),

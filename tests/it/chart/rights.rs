@@ -27,6 +27,10 @@ const WATCHED: [&str; 14] = [
     "events.k8s.io/events: create patch",
 ];
 
+/// What the API server serves, in the whole cluster or not at all.
+const DISCOVERY: [&str; 2] =
+    ["/apis/connect-operator.io/v1alpha1: get", "/openapi/v3/apis/connect-operator.io/v1alpha1: get"];
+
 /// The additional rights for `spec.outputs`.
 const OUTPUTS: [&str; 2] =
     ["connect-operator.io/connectordeployments/finalizers: update", "core/configmaps: create patch"];
@@ -62,6 +66,7 @@ pub(super) fn words(rules: &Value) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for rule in rules.as_array().unwrap() {
         let verbs: Vec<_> = list(&rule["verbs"]).into_iter().collect();
+        words.extend(list(&rule["nonResourceURLs"]).into_iter().map(|path| format!("{path}: {}", verbs.join(" "))));
         let names = list(&rule["resourceNames"]).into_iter().fold(String::new(), |names, name| names + " " + &name);
         for group in list(&rule["apiGroups"]) {
             for resource in list(&rule["resources"]) {
@@ -108,13 +113,15 @@ fn at(place: &str, rights: &[&str]) -> BTreeSet<String> {
 fn the_rights_are_these_and_no_others() {
     let own = at("connect-operator", &OWN);
     let secrets_only = at("connect-operator", &OWN[2..]);
-    let leases = at("everywhere", &["coordination.k8s.io/leases: get"]);
+    let discovery = at("everywhere", &DISCOVERY);
+    let leases: BTreeSet<_> =
+        discovery.iter().cloned().chain(at("everywhere", &["coordination.k8s.io/leases: get"])).collect();
     for (case, set, expected) in [
         ("all namespaces", "replicaCount=2", vec![at("everywhere", &WATCHED), leases.clone(), own.clone()]),
         (
             "all, without election",
             "replicaCount=1,leaderElection.enabled=false",
-            vec![at("everywhere", &WATCHED), secrets_only],
+            vec![at("everywhere", &WATCHED), discovery, secrets_only],
         ),
         (
             "with outputs",
@@ -190,7 +197,7 @@ fn the_page_about_security_has_the_same_rights() {
     assert_eq!(roles.len(), 3, "one for watched namespaces, one for its own, one for outputs");
     assert_eq!(shared.len(), 3, "one for the cluster, one for Events, one for its own namespace");
     let expected = |rights: &[&str]| -> BTreeSet<String> { rights.iter().map(|right| (*right).to_owned()).collect() };
-    assert_eq!(words(&roles[0]["rules"]), expected(&WATCHED));
+    assert_eq!(words(&roles[0]["rules"]), expected(&[&WATCHED[..], &DISCOVERY].concat()));
     assert_eq!(words(&roles[1]["rules"]), expected(&OWN));
     assert_eq!(words(&roles[2]["rules"]), expected(&OUTPUTS));
     assert_eq!(words(&shared[0]["rules"]), expected(&SHARED));

@@ -89,7 +89,8 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     let before = clock.now();
     let server = server_time(&client).await.map_err(|error| Failed::Cluster(with_causes(&error)))?;
     let after = clock.now();
-    let mut findings = vec![crds(&served_crds::missing(&client).await?), clock::finding(server, (before, after))];
+    let mut findings = crds(served_crds::missing(&client).await)?;
+    findings.push(clock::finding(server, (before, after)));
     let your = "Your permissions";
     findings.extend(known(your, rights::check(&client, Subject::User, &rights::OF_USER, namespace).await)?);
     let (resources, unreadable) = resources(&client, namespace).await?;
@@ -124,20 +125,25 @@ async fn server_time(client: &Client) -> Result<Option<Timestamp>, kube::Error> 
     Ok(date.and_then(|date| Timestamp::try_from(date).ok()))
 }
 
-fn crds(missing: &[String]) -> Finding {
+fn crds(missing: Result<Vec<String>, kube::Error>) -> Result<Vec<Finding>, kube::Error> {
     const CHECK: &str = "CRDs";
+    let missing = match missing {
+        Err(error) if served_crds::is_not_told(&error) => {
+            let message = format!("not checked: {}", with_causes(&error));
+            return Ok(vec![Finding::new(Level::Warning, CHECK, message, served_crds::DISCOVERY)]);
+        }
+        missing => missing?,
+    };
     if missing.is_empty() {
-        return Finding::ok(
-            CHECK,
-            format!("every kind is served with the version and fields of {}", env!("CARGO_PKG_VERSION")),
-        );
+        let served = format!("every kind is served with the version and fields of {}", env!("CARGO_PKG_VERSION"));
+        return Ok(vec![Finding::ok(CHECK, served)]);
     }
     // A missing CRD or field stops the operator, so a few of them say enough.
     let some = missing.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     let more = missing.len().saturating_sub(5);
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
     let remedy = format!("{} crds | kubectl apply --server-side -f -", super::program());
-    Finding::new(Level::Problem, CHECK, format!("missing: {some}{rest}"), remedy)
+    Ok(vec![Finding::new(Level::Problem, CHECK, format!("missing: {some}{rest}"), remedy)])
 }
 
 /// Returns the findings, or a warning if the user may not read what the check needs.
@@ -248,6 +254,8 @@ async fn of_operator(
         in_own.extend(rights::SHARED_OWN);
     }
     let mut findings = rights::check(client, subject, &in_own, Some(&own)).await?;
+    let discovery = rights::check(client, subject, &rights::DISCOVERY, None).await?;
+    findings.extend(discovery.into_iter().filter(|finding| finding.level != Level::Ok));
     if shared {
         findings.extend(rights::check(client, subject, &rights::SHARED, None).await?);
         findings.extend(rights::check(client, subject, &rights::SHARED_EVENTS, Some(CLUSTER_EVENTS)).await?);
@@ -279,9 +287,9 @@ mod tests {
 
     #[test]
     fn missing_crds_are_a_problem() {
-        assert_eq!(crds(&[]).level, Level::Ok);
-        let missing: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(ToOwned::to_owned).to_vec();
-        let found = crds(&missing);
-        assert_eq!((found.level, found.message.as_str()), (Level::Problem, "missing: a, b, c, d, e and 1 more"));
+        let of = |missing: &[&str]| crds(Ok(missing.iter().map(|it| (*it).to_owned()).collect())).expect("findings");
+        assert_eq!(of(&[])[0].level, Level::Ok);
+        let found = of(&["a", "b", "c", "d", "e", "f"]);
+        assert_eq!((found[0].level, found[0].message.as_str()), (Level::Problem, "missing: a, b, c, d, e and 1 more"));
     }
 }

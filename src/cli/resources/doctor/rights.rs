@@ -4,13 +4,14 @@
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
-    SubjectAccessReviewSpec,
+    NonResourceAttributes, ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::finding::{Finding, Level};
+use crate::controllers::clients::served_crds;
 use crate::names;
 
 /// Maximum number of questions to the API server at once.
@@ -21,6 +22,7 @@ const AT_ONCE: usize = 8;
 pub(super) struct Need {
     /// API group.
     group: &'static str,
+    /// Resources, or paths that begin with a slash.
     resources: &'static [&'static str],
     verbs: &'static [&'static str],
     /// What a missing one means.
@@ -75,6 +77,15 @@ pub(super) const OWN: [Need; 2] = [
     ),
     need("coordination.k8s.io", &["leases"], &["get", "create"], Level::Problem, "for the leader election"),
 ];
+
+/// The paths with which an operator checks what the API server serves. Most clusters let every account read them.
+pub(super) const DISCOVERY: [Need; 1] = [need(
+    "",
+    &[names::KINDS_PATH, names::OPENAPI_PATH],
+    &["get"],
+    Level::Warning,
+    "to check whether the CRDs are those of its version, and to notice that they are removed",
+)];
 
 /// What an operator with shared projects needs in all namespaces.
 pub(super) const SHARED: [Need; 4] = [
@@ -139,6 +150,10 @@ const fn need(
 }
 
 impl Need {
+    fn is_of_paths(&self) -> bool {
+        self.resources.iter().any(|resource| resource.starts_with('/'))
+    }
+
     /// Returns each right, as `(resource, verb)`.
     fn each(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
         let verbs = self.verbs;
@@ -186,29 +201,34 @@ fn full(resource: &str, group: &str) -> String {
     if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
 }
 
-fn attributes(group: &str, resource: &str, verb: &str, namespace: Option<&str>) -> ResourceAttributes {
+/// What a right is asked for by: a resource, or a path.
+type Attributes = (Option<ResourceAttributes>, Option<NonResourceAttributes>);
+
+fn attributes(group: &str, resource: &str, verb: &str, namespace: Option<&str>) -> Attributes {
+    if resource.starts_with('/') {
+        let (path, verb) = (Some(resource.to_owned()), Some(verb.to_owned()));
+        return (None, Some(NonResourceAttributes { path, verb }));
+    }
     let (resource, subresource) = match resource.split_once('/') {
         Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
         None => (resource, None),
     };
-    ResourceAttributes {
+    let attributes = ResourceAttributes {
         group: Some(group.to_owned()),
         resource: Some(resource.to_owned()),
         subresource,
         verb: Some(verb.to_owned()),
         namespace: namespace.map(ToOwned::to_owned),
         ..ResourceAttributes::default()
-    }
+    };
+    (Some(attributes), None)
 }
 
-async fn allowed(client: &Client, subject: Subject<'_>, attributes: ResourceAttributes) -> Result<bool, kube::Error> {
-    let attributes = Some(attributes);
+async fn allowed(client: &Client, subject: Subject<'_>, attributes: Attributes) -> Result<bool, kube::Error> {
+    let (resource_attributes, non_resource_attributes) = attributes;
     let status = match subject {
         Subject::User => {
-            let spec = SelfSubjectAccessReviewSpec {
-                resource_attributes: attributes,
-                ..SelfSubjectAccessReviewSpec::default()
-            };
+            let spec = SelfSubjectAccessReviewSpec { resource_attributes, non_resource_attributes };
             let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
             Api::all(client.clone()).create(&PostParams::default(), &review).await?.status
         }
@@ -218,7 +238,8 @@ async fn allowed(client: &Client, subject: Subject<'_>, attributes: ResourceAttr
             let spec = SubjectAccessReviewSpec {
                 user: Some(format!("system:serviceaccount:{namespace}:{name}")),
                 groups: Some(groups.map(ToOwned::to_owned).to_vec()),
-                resource_attributes: attributes,
+                resource_attributes,
+                non_resource_attributes,
                 ..SubjectAccessReviewSpec::default()
             };
             let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
@@ -250,6 +271,7 @@ fn findings<'a>(
             "The ClusterRoles view and edit contain them where the chart runs with rbac.aggregatedRoles: have one of them \
              bound to you."
         }
+        Subject::ServiceAccount { .. } if need.is_of_paths() => served_crds::DISCOVERY,
         Subject::ServiceAccount { .. } => {
             "Compare its Roles with those of the chart (rbac.create), and its namespaces with watchNamespaces."
         }
@@ -257,7 +279,8 @@ fn findings<'a>(
     let mut findings: Vec<Finding> = missing
         .filter(|(_, missing)| !missing.is_empty())
         .map(|(need, missing)| {
-            let message = format!("{who} may not {} {place}, needed {}", missing.join(", "), need.purpose);
+            let place = if need.is_of_paths() { String::new() } else { format!(" {place}") };
+            let message = format!("{who} may not {}{place}, needed {}", missing.join(", "), need.purpose);
             Finding::new(need.level, check, message, remedy(need))
         })
         .collect();
@@ -307,6 +330,15 @@ mod tests {
             }
         }
         rights
+    }
+
+    #[test]
+    fn the_chart_grants_the_paths_to_an_operator_of_all_namespaces() {
+        let manifests = include_str!("../../../../tests/fixtures/chart/default.yaml");
+        let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(manifests).expect("the manifests are YAML");
+        let rules = documents.iter().filter(|it| it["kind"] == "ClusterRole").filter_map(|it| it["rules"].as_array());
+        let paths: Vec<_> = rules.flatten().filter(|rule| rule["nonResourceURLs"].is_array()).collect();
+        assert_eq!(paths, [&serde_json::json!({"nonResourceURLs": DISCOVERY[0].resources, "verbs": ["get"]})]);
     }
 
     #[test]

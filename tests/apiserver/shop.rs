@@ -174,7 +174,7 @@ impl Shop {
             project_limits: self.project_limits,
             clock,
             operator_namespace: self.operator_namespace.clone(),
-            secrets: self.secrets,
+            secrets: self.secrets.clone(),
             digest_key: DigestKey::new(digest_key),
             factory: self.remotes.clone().unwrap_or_else(|| Arc::new(factory)),
             actions: self.actions.clone().unwrap_or_else(|| Arc::new(actions)),

@@ -193,10 +193,14 @@ async fn report(args: &Args, documents: &[Document], step: &RefCell<String>) -> 
     let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
     let here: Vec<&Install<'_>> = installs.iter().filter(|install| install.watches(Some(&namespace))).collect();
     let mut remotes = Remotes::new(factory(&here, args)?);
-    let keys = keys(&client, args, &here).await?;
+    let digest_key_secret = digest_key_secret(args, &here).await?;
+    let keys = keys(&client, args, &digest_key_secret).await;
     let labelled = here.iter().any(|install| install.has("--require-secret-label"));
     let settings = projected_cluster::Settings {
-        secrets: secret::Policy { require_label: args.require_secret_label || labelled },
+        secrets: secret::Policy {
+            require_label: args.require_secret_label || labelled,
+            digest_key: Some(digest_key_secret.clone()),
+        },
         local: args.local,
         namespace: &namespace,
         manager: args.field_manager.as_deref(),
@@ -250,28 +254,34 @@ fn factory(installs: &[&Install<'_>], args: &Args) -> Result<HttpFactory, PlanEr
     Ok(args.reach.factory(&[])?)
 }
 
-/// Reads the digest key. `installs`: those that watch the namespace.
-async fn keys(client: &Client, args: &Args, installs: &[&Install<'_>]) -> Result<DigestKeys, PlanError> {
-    let spare = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
-    if args.local {
-        return Ok(DigestKeys { known: Err(local::UNKEYED.to_owned()), spare });
-    }
+/// Returns namespace and name of the Secret with the digest key. `installs`: those that watch the namespace.
+async fn digest_key_secret(args: &Args, installs: &[&Install<'_>]) -> Result<(String, String), PlanError> {
     // With several it is not known which of them will work on the resources.
     let install = if let [only] = installs { Some(only) } else { None };
     let namespace = match args.operator_namespace.clone().or(install.map(|install| install.namespace())) {
         Some(namespace) => namespace,
+        None if args.local => String::new(),
         None => args.place.connection.client(None).await.map_err(PlanError::Cluster)?.1,
     };
     let of_install = install.and_then(|install| install.value("--digest-key-secret"));
     let name = args.digest_key_secret.as_deref().or(of_install).unwrap_or(names::DIGEST_KEY_SECRET);
-    let known = match digest_key::load(client, &namespace, name).await {
+    Ok((namespace, name.to_owned()))
+}
+
+/// Reads the digest key from the Secret with this namespace and name.
+async fn keys(client: &Client, args: &Args, (namespace, name): &(String, String)) -> DigestKeys {
+    let spare = DigestKey::new(rand::random::<[u8; KEY_LENGTH]>());
+    if args.local {
+        return DigestKeys { known: Err(local::UNKEYED.to_owned()), spare };
+    }
+    let known = match digest_key::load(client, namespace, name).await {
         Ok(Some(key)) => Ok(key),
         Ok(None) => Err(format!(
             "the Secret {namespace}/{name} with the operator's key does not exist: name it with --operator-namespace and --digest-key-secret"
         )),
         Err(error) => Err(error.to_string()),
     };
-    Ok(DigestKeys { known, spare })
+    DigestKeys { known, spare }
 }
 
 #[cfg(test)]

@@ -131,7 +131,7 @@ pub(super) async fn projected_cluster(
     let (enqueue, _) = tokio::sync::mpsc::unbounded_channel();
     let mut projected_cluster = ProjectedCluster {
         client,
-        secrets: settings.secrets,
+        secrets: settings.secrets.clone(),
         local: settings.local,
         planned: BTreeMap::new(),
         projects: BTreeMap::new(),

@@ -144,7 +144,7 @@ pub(super) async fn headers(
         let field = format!("header {} of spec.headersFrom", wanted.name);
         let secret = match secrets.entry(name) {
             Entry::Occupied(read) => read.into_mut(),
-            Entry::Vacant(unread) => match secret::named(&context.client, context.secrets, namespace, name).await? {
+            Entry::Vacant(unread) => match secret::named(&context.client, &context.secrets, namespace, name).await? {
                 Ok(found) => unread.insert(found),
                 Err(condition) => return Ok(Err(condition)),
             },

@@ -47,7 +47,7 @@ pub(super) enum Credentials {
 pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P) -> Result<Credentials, kube::Error> {
     let name = &object.project().credentials_secret_ref.name;
     let namespace = object.own_namespace(context.copies.namespace());
-    let found = match secret::named(&context.client, context.secrets, &namespace, name).await? {
+    let found = match secret::named(&context.client, &context.secrets, &namespace, name).await? {
         Ok(found) => found,
         Err(condition) => return Ok(Credentials::Unusable(condition)),
     };

@@ -56,7 +56,7 @@ pub async fn contents(
         };
         let found = match kind {
             Named::Secret => {
-                secret::named(&context.client, context.secrets, namespace, name).await?.map(|it| it.map(of_secret))
+                secret::named(&context.client, &context.secrets, namespace, name).await?.map(|it| it.map(of_secret))
             }
             Named::ConfigMap => match config_maps.get_opt(name).await {
                 Ok(found) => Ok(found.map(of_config_map)),

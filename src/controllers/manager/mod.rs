@@ -118,7 +118,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         actions: Arc::clone(&options.actions),
         recorder: EventRecorder::default(),
         default_deletion_policy: options.default_deletion_policy,
-        secrets: options.secrets,
+        secrets: options.secrets.clone(),
         digest_key: options.digest_key.clone(),
         references: References::default(),
         // Each scope has a list of deployments, one of staged connectors and one of projects.

@@ -34,10 +34,12 @@ pub const REFUSED_TYPES: [(&str, &str); 6] = [
 ];
 
 /// The policy for Secrets that resources name.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// Whether a Secret must have the label [`names::SECRET_USE`].
     pub require_label: bool,
+    /// Namespace and name of the Secret with the digest key, which has no type of its own: users may create it.
+    pub digest_key: Option<(String, String)>,
 }
 
 impl Policy {
@@ -45,11 +47,19 @@ impl Policy {
     ///
     /// # Errors
     /// The condition with the reason and the remedy.
-    pub fn check(self, secret: &Secret) -> Result<(), ConditionUpdate> {
+    pub fn check(&self, secret: &Secret) -> Result<(), ConditionUpdate> {
         let name = secret.name_any();
         let type_ = secret.type_.as_deref().unwrap_or_default();
         let refused = REFUSED_TYPES.iter().find(|(refused, _)| *refused == type_);
-        let message = if let Some((_, what)) = refused {
+        let is_digest_key = self.digest_key.as_ref().is_some_and(|(namespace, of_key)| {
+            secret.metadata.namespace.as_ref() == Some(namespace) && *of_key == name
+        });
+        let message = if is_digest_key {
+            format!(
+                "Secret {name} has the digest key of the operator, and is never used: whoever has the key can verify guesses \
+                 of secured values. Put the values that are needed into another Secret, and name that one"
+            )
+        } else if let Some((_, what)) = refused {
             format!(
                 "Secret {name} is of type {type_}, {what}, and is never used: put the values that are needed into a Secret \
                  of type Opaque, and name that one"
@@ -77,7 +87,7 @@ impl Policy {
 /// Transient errors of the API server, without any content of the Secret.
 pub async fn named(
     client: &Client,
-    policy: Policy,
+    policy: &Policy,
     namespace: &str,
     name: &str,
 ) -> Result<Result<Option<Secret>, ConditionUpdate>, kube::Error> {
@@ -147,7 +157,8 @@ mod tests {
     #[test]
     fn secrets_that_give_access_to_the_cluster_are_refused_and_others_need_the_label_if_required() {
         let any = Policy::default();
-        let labelled = Policy { require_label: true };
+        let labelled = &Policy { require_label: true, ..Policy::default() };
+        let any = &any;
         let (yes, no) = ([(names::SECRET_USE, "true")], [(names::SECRET_USE, "false")]);
         for (case, policy, type_, labels, words) in [
             ("opaque", any, "Opaque", &[][..], None),
@@ -195,5 +206,27 @@ mod tests {
         let status = kube::core::Status::failure("secrets is forbidden", "Forbidden").with_code(403);
         let error = without_content(kube::Error::Api(Box::new(status)));
         assert!(error.to_string().contains("forbidden"), "{error}");
+    }
+
+    #[test]
+    fn the_digest_key_is_refused_where_it_is_and_under_no_other_name() {
+        let policy = Policy { digest_key: Some(("system".to_owned(), "key".to_owned())), ..Policy::default() };
+        for (case, namespace, name, refused) in [
+            ("the key", "system", "key", true),
+            ("another Secret beside it", "system", "login", false),
+            ("a Secret of the same name elsewhere", "shop", "key", false),
+        ] {
+            let mut secret = Secret::default();
+            (secret.metadata.namespace, secret.metadata.name) = (Some(namespace.to_owned()), Some(name.to_owned()));
+            let condition = policy.check(&secret).err();
+            assert_eq!(condition.is_some(), refused, "{case}");
+            if let Some(condition) = condition {
+                assert_eq!(condition.reason, Reason::ConfigurationInvalid, "{case}");
+                assert!(
+                    condition.message.contains("digest key") && condition.message.contains("another Secret"),
+                    "{case}"
+                );
+            }
+        }
     }
 }

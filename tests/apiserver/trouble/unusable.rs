@@ -68,7 +68,7 @@ async fn a_service_account_token_is_sent_nowhere() {
 #[tokio::test]
 async fn with_a_required_label_a_secret_is_used_once_it_has_it() {
     let mut shop = Shop::without_operator(options(), stepped()).await;
-    shop.secrets = Policy { require_label: true };
+    shop.secrets = Policy { require_label: true, ..Policy::default() };
     shop.operator_namespace = shop.sandbox.another().await.namespace;
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;

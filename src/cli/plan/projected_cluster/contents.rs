@@ -34,7 +34,7 @@ impl ProjectedCluster {
                 let written: Option<Secret> = serde_json::from_value(value.clone()).ok();
                 Ok(written.map(|secret| self.secrets.check(&secret).map(|()| secret)).transpose())
             }
-            None => secret::named(&self.client, self.secrets, namespace, name).await,
+            None => secret::named(&self.client, &self.secrets, namespace, name).await,
         }
     }
 
@@ -52,7 +52,7 @@ impl ProjectedCluster {
         for reference in named {
             let found = match reference.0 {
                 Named::Secret => {
-                    let found = secret::named(&self.client, self.secrets, namespace, &reference.1).await?;
+                    let found = secret::named(&self.client, &self.secrets, namespace, &reference.1).await?;
                     found.map(|found| found.map(of_secret))
                 }
                 Named::ConfigMap => Ok(config_maps.get_opt(&reference.1).await?.map(of_config_map)),

@@ -87,7 +87,7 @@ impl Deployment<'_> {
         let mut settings = remote.settings();
         if let Some(reference) = &verify.credentials_ref {
             let (client, namespace) = (&self.context.client, &self.object_ref.namespace);
-            let found = match secret::named(client, self.context.secrets, namespace, &reference.name).await? {
+            let found = match secret::named(client, &self.context.secrets, namespace, &reference.name).await? {
                 Ok(found) => found,
                 Err(condition) => return Ok(Err(condition)),
             };

@@ -111,7 +111,10 @@ pub const PROJECT_NAMESPACE: &str = "connect-operator.io/project-namespace";
 pub const PROJECT_NAME: &str = "connect-operator.io/project-name";
 /// Label that names the creator of an object; its value is [`FIELD_MANAGER`].
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// Label of the chart's objects: the name of the program.
+/// Label of the objects of the chart and of the operator: the name of the program.
 pub const APP_NAME: &str = "app.kubernetes.io/name";
+/// Label of what an install creates: its namespace and its Lease, separated by a dot. The name of a release would be that of
+/// its application in Argo CD, which may delete what has this label and is not in Git (Argo CD, resource tracking).
+pub const APP_INSTANCE: &str = "app.kubernetes.io/instance";
 /// Label of the chart's objects: the version of the program.
 pub const APP_VERSION: &str = "app.kubernetes.io/version";

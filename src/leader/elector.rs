@@ -74,7 +74,7 @@ impl Election {
         let state = LeadershipState::candidate(clock.clone(), fence.clone());
         let (end, ended) = watch::channel(false);
         let elector = Elector {
-            lock: Lock::new(client, lease, scope.annotations()),
+            lock: Lock::new(client, lease, scope),
             lease: lease.clone(),
             candidate: Candidate::new(identity, timing.lease),
             timing,

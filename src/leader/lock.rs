@@ -7,6 +7,7 @@ use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, Error};
 
 use super::LeaseName;
+use super::scope::{Labels, Scope};
 use crate::names;
 
 /// The Lease of an install.
@@ -14,13 +15,15 @@ use crate::names;
 pub(super) struct Lock {
     api: Api<Lease>,
     name: String,
+    labels: Labels,
     /// What the holder writes into the Lease about the scope of the install.
     annotations: BTreeMap<String, String>,
 }
 
 impl Lock {
-    pub(super) fn new(client: Client, name: &LeaseName, annotations: BTreeMap<String, String>) -> Self {
-        Self { api: Api::namespaced(client, &name.namespace), name: name.name.clone(), annotations }
+    pub(super) fn new(client: Client, name: &LeaseName, scope: &Scope) -> Self {
+        let api = Api::namespaced(client, &name.namespace);
+        Self { api, name: name.name.clone(), labels: scope.labels(), annotations: scope.annotations() }
     }
 
     /// Reads the Lease; `None` if it does not exist.
@@ -38,19 +41,20 @@ impl Lock {
     pub(super) async fn create(&self, spec: LeaseSpec) -> Result<Lease, Error> {
         let metadata = ObjectMeta {
             name: Some(self.name.clone()),
-            labels: Some(BTreeMap::from([(names::MANAGED_BY.to_owned(), names::FIELD_MANAGER.to_owned())])),
+            labels: Some(self.labels.clone()),
             annotations: Some(self.annotations.clone()),
             ..ObjectMeta::default()
         };
         self.api.create(&parameters(), &Lease { metadata, spec: Some(spec) }).await
     }
 
-    /// Writes the record if the Lease is unchanged since it was read. Keeps other fields and annotations.
+    /// Writes the record if the Lease is unchanged since it was read. Keeps other fields, labels and annotations.
     ///
     /// # Errors
     /// Errors of the API server; 409 if the Lease changed since it was read.
     pub(super) async fn replace(&self, read: &Lease, spec: LeaseSpec) -> Result<Lease, Error> {
         let mut lease = Lease { spec: Some(spec), ..read.clone() };
+        lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
         lease.metadata.annotations.get_or_insert_default().extend(self.annotations.clone());
         self.api.replace(&self.name, &parameters(), &lease).await
     }

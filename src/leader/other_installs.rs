@@ -38,7 +38,7 @@ enum LeaseState {
     /// It does not exist.
     Absent,
     /// It has had this record since `at`.
-    Known { spec: LeaseSpec, scope: Scope, at: Duration, living: bool },
+    Known { spec: LeaseSpec, scope: Box<Scope>, at: Duration, living: bool },
 }
 
 /// The properties of an object that decide which install works on it.
@@ -118,7 +118,7 @@ impl<S: Ord + Clone> OtherInstalls<S> {
                 };
                 let over = election::promised(&spec, Timing::default().lease) <= at.saturating_sub(since);
                 let living = election::holder(&spec).is_some() && !over;
-                LeaseState::Known { spec, scope, at: since, living }
+                LeaseState::Known { spec, scope: Box::new(scope), at: since, living }
             }
         };
         let woken = install.left.iter().filter(|(_, object)| first || install.is_free(object));

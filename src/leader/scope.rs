@@ -1,10 +1,11 @@
-//! The scope of an install: its namespaces and labels, from its flags, and as its Lease announces it to other installs.
-//! Pure.
+//! The scope of an install: its namespaces and labels, from its flags, and as its Lease announces it to other installs; and
+//! the labels of what it creates. Pure.
 
 use std::collections::BTreeMap;
 
 use kube::core::{Selector, SelectorExt as _};
 
+use super::LeaseName;
 use super::selector::{self, BadSelector};
 use crate::names;
 
@@ -17,6 +18,8 @@ pub struct Scope {
     namespaces: Vec<String>,
     selector: Selector,
     cluster_projects: bool,
+    /// Labels of what the install creates, beside those of every install.
+    labels: Labels,
 }
 
 impl Scope {
@@ -32,13 +35,33 @@ impl Scope {
     #[must_use]
     pub fn of(namespaces: &[String], selector: Selector) -> Self {
         let namespaces = namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
-        Self { namespaces: namespaces.map(str::to_owned).collect(), selector, cluster_projects: false }
+        Self { namespaces: namespaces.map(str::to_owned).collect(), selector, ..Self::default() }
     }
 
     /// Returns the scope with or without `ClusterConnectProject`s.
     #[must_use]
     pub fn with_cluster_projects(self, cluster_projects: bool) -> Self {
         Self { cluster_projects, ..self }
+    }
+
+    /// Returns the scope of an install that creates objects with these labels, and with its name as long as that can be one.
+    #[must_use]
+    pub fn with_labels(self, mut labels: Labels, install: &LeaseName) -> Self {
+        let name = format!("{}.{}", install.namespace, install.name);
+        if selector::is_word(&name) {
+            labels.insert(names::APP_INSTANCE.to_owned(), name);
+        }
+        Self { labels, ..self }
+    }
+
+    /// The labels of every object that the install creates. None of them changes with the version, so that an upgrade writes
+    /// nothing. Its own replace those that were given: leftover copies of credentials are found by them.
+    #[must_use]
+    pub fn labels(&self) -> Labels {
+        let own = [(names::APP_NAME, env!("CARGO_PKG_NAME")), (names::MANAGED_BY, names::FIELD_MANAGER)];
+        let mut labels = self.labels.clone();
+        labels.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        labels
     }
 
     /// Whether the install works with `ClusterConnectProject`s.
@@ -127,6 +150,28 @@ mod tests {
             assert_eq!(read.works_on(namespace, &labels(has)), expected, "{case}, read back from its Lease");
             assert_eq!(read.annotations(), scope.annotations(), "{case}");
         }
+    }
+
+    #[test]
+    fn what_an_install_creates_has_its_labels_and_those_that_were_given() {
+        let own = "app.kubernetes.io/managed-by=connect-operator,app.kubernetes.io/name=connect-operator";
+        let long = "a".repeat(60);
+        for (case, given, lease, expected) in [
+            ("none", "", "tax", "app.kubernetes.io/instance=system.tax"),
+            ("some", "team=tax,z=", "tax", "app.kubernetes.io/instance=system.tax,team=tax,z="),
+            (
+                "those of the install",
+                "app.kubernetes.io/name=a,app.kubernetes.io/managed-by=b,app.kubernetes.io/instance=c",
+                "tax",
+                "app.kubernetes.io/instance=system.tax",
+            ),
+            ("a name that is too long for a label", "team=tax", long.as_str(), "team=tax"),
+        ] {
+            let lease = LeaseName { namespace: "system".to_owned(), name: lease.to_owned() };
+            let scope = Scope::default().with_labels(labels(given), &lease);
+            assert_eq!(scope.labels(), labels(&format!("{own},{expected}")), "{case}");
+        }
+        assert_eq!(Scope::default().labels(), labels(own));
     }
 
     #[test]

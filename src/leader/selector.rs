@@ -3,7 +3,7 @@
 //! Parses `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` and `!a`, separated by commas; all of them have to
 //! match. Rejects what the API server would reject, with an example of the right form.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::{Expression, Selector};
 
@@ -31,6 +31,31 @@ pub fn parse(text: &str) -> Result<Selector, BadSelector> {
         return Ok(Selector::default());
     }
     parts(text).into_iter().map(|part| expression(part.trim())).collect()
+}
+
+/// Error for a text that is no list of labels.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{part}` is no label: {why}. Write labels as for kubectl: team=tax,example.com/cost-center=42")]
+pub struct BadLabel {
+    part: String,
+    why: &'static str,
+}
+
+/// Parses labels, separated by commas; an empty text has none.
+///
+/// # Errors
+/// If the API server would refuse one of them; the error names it and the reason.
+pub fn labels(text: &str) -> Result<BTreeMap<String, String>, BadLabel> {
+    let mut labels = BTreeMap::new();
+    for part in text.split(',').filter(|_| !text.trim().is_empty()) {
+        let bad = |why| BadLabel { part: part.trim().to_owned(), why };
+        let (key, value) = part.split_once('=').ok_or_else(|| bad("a label has a name, `=` and a value"))?;
+        let key = key_of(key).map_err(bad)?;
+        if labels.insert(key, value_of(value).map_err(bad)?).is_some() {
+            return Err(bad("this name is given twice"));
+        }
+    }
+    Ok(labels)
 }
 
 /// Splits at commas outside of parentheses.
@@ -97,7 +122,8 @@ fn value_of(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
-fn is_word(text: &str) -> bool {
+/// Whether a text may be the value of a label.
+pub(super) fn is_word(text: &str) -> bool {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];
     text.len() <= LONGEST
@@ -149,5 +175,29 @@ mod tests {
             assert!(bad.to_string().contains("kubectl"));
         }
         assert!(parse(&format!("a={}", "x".repeat(64))).is_err());
+    }
+
+    #[test]
+    fn labels_are_those_that_the_api_server_accepts() {
+        let long = format!("a={}", "b".repeat(64));
+        for (case, text, expected) in [
+            ("none", " ", Ok("{}")),
+            ("two", "team=tax, example.com/cost-center=42", Ok(r#"{"example.com/cost-center": "42", "team": "tax"}"#)),
+            ("an empty value", "legacy=", Ok(r#"{"legacy": ""}"#)),
+            ("no value", "team", Err("a label has a name")),
+            ("no name", "=tax", Err("a label is missing")),
+            ("a comma at the end", "team=tax,", Err("`` is no label")),
+            ("a blank in a value", "team=tax and cart", Err("`team=tax and cart` is no label: a value is")),
+            ("a value that is too long", &long, Err("at most 63")),
+            ("a name with a sign", "te@m=tax", Err("a label is at most 63")),
+            ("a prefix in capitals", "Example.com/team=tax", Err("a label is at most 63")),
+            ("twice", "team=tax,team=cart", Err("given twice")),
+        ] {
+            match (labels(text).map(|labels| format!("{labels:?}")).map_err(|error| error.to_string()), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{case}"),
+                (Err(found), Err(expected)) => assert!(found.contains(expected), "{case}: {found}"),
+                (found, expected) => panic!("{case}: {found:?} instead of {expected:?}"),
+            }
+        }
     }
 }

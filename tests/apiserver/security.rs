@@ -137,8 +137,9 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
         }
     };
     in_time(served).await.expect("the kinds are served");
-    let key = digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
-    digest_key::load_or_create(&client, &own.namespace, "connect-operator-digest-key").await.unwrap();
+    let labels = Scope::default().labels();
+    let key = digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap();
+    digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap();
     let (clock, lease) = (Clock::system(), format!("{}/connect-operator", own.namespace).parse().unwrap());
     let (scope, fence) = (Scope::default(), Fence::closed(clock.clone()));
     let mut election = Election::start(client.clone(), &lease, &scope, "me".into(), Timing::default(), &clock, &fence);

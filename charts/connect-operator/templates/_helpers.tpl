@@ -39,6 +39,15 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- merge (include "connect-operator.labels" (index . 0) | fromYaml) (default (dict) (index . 1)) | toYaml }}
 {{- end }}
 
+{{/* The labels that people add, as an option of the operator, which has them on what it creates. */}}
+{{- define "connect-operator.commonLabels" -}}
+{{- $labels := list }}
+{{- range $name, $value := merge (dict) (default (dict) .Values.commonLabels) (default (dict) (.Values.global).commonLabels) }}
+{{- $labels = append $labels (printf "%s=%s" $name $value) }}
+{{- end }}
+{{- join "," $labels }}
+{{- end }}
+
 {{- define "connect-operator.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "connect-operator.fullname" .) .Values.serviceAccount.name }}

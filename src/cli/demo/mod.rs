@@ -12,6 +12,7 @@ mod manifests;
 mod observed;
 mod steps;
 
+use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
@@ -300,6 +301,7 @@ fn operator(place: &DemoCluster) -> run::Args {
         allowed_api_hosts: vec!["http://127.0.0.1:*".to_owned()],
         allowed_action_hosts: vec!["http://127.0.0.1:*".to_owned()],
         default_deletion_policy: None,
+        common_labels: BTreeMap::new(),
         require_secret_label: false,
         cluster_projects: false,
         ca_file: None,

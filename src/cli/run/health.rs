@@ -24,6 +24,8 @@ pub enum Stage {
     AwaitsCrds,
     /// Another process runs the controllers.
     StandsBy,
+    /// No other process runs the controllers; it waits until it has the digest key.
+    AwaitsDigestKey,
     /// It runs the controllers.
     Leads,
 }
@@ -88,10 +90,13 @@ impl Health {
         let stage = self.state.lock().stage;
         let served = match stage {
             Stage::AwaitsCrds => Err("the CRDs of this version are not served yet".to_owned()),
-            Stage::StandsBy | Stage::Leads => Ok(()),
+            Stage::StandsBy | Stage::AwaitsDigestKey | Stage::Leads => Ok(()),
         };
         let part: Option<Check> = match stage {
             Stage::AwaitsCrds => None,
+            Stage::AwaitsDigestKey => {
+                Some(("digest-key", Err("its Secret cannot be read or created yet: the log says why".to_owned())))
+            }
             Stage::Leads => Some(("first-lists", self.tracker.lists())),
             Stage::StandsBy => Some(("election", self.election_goes_on())),
         };

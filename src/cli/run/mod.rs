@@ -1,6 +1,7 @@
 //! `run`: runs the controllers until the process is asked to end; with `--leader-elect` only while this process leads.
 
 mod leadership;
+mod start;
 mod telemetry;
 
 pub mod health;
@@ -9,7 +10,6 @@ pub mod listen;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap_complete::engine::ArgValueCandidates;
 use clock::Clock;
@@ -17,10 +17,7 @@ use connect_api::Fence;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::{AllowedHosts, BadPattern};
 use connect_api::http::Limits;
-use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::Namespace;
 use kube::core::Selector;
-use kube::{Api, Client};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use self::health::{Health, Stage};
@@ -29,7 +26,6 @@ use crate::controllers::clients::action_factory::HttpActionFactory;
 use crate::controllers::clients::cluster_access::Access;
 use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::clients::kube_client;
-use crate::controllers::clients::served_crds;
 use crate::controllers::manager;
 use crate::controllers::objects::digest_key;
 use crate::controllers::objects::secret;
@@ -37,6 +33,7 @@ use crate::controllers::project_access::project_quota::ProjectLimits;
 use crate::controllers::reconcile::panics;
 use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::crd::DeletionPolicy;
+use crate::leader::scope::Labels;
 use crate::leader::{LeaseName, Lost, Scope, fenced, selector};
 use crate::metrics::Metrics;
 use crate::names;
@@ -49,12 +46,6 @@ use self::telemetry::Telemetry;
 use crate::cli::cluster::Connection;
 use crate::cli::{CaFileError, asked_to_end, authorities, completion};
 use crate::error_text::with_causes;
-
-/// First and longest pause between two checks for the CRDs while they are missing; doubles. An install often creates them
-/// together with the operator, and the API server serves them a moment later.
-const CRDS_AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// Namespaces whose existence is checked at once.
-const NAMESPACES_AT_ONCE: usize = 16;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,6 +127,11 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "NAME", default_value = names::DIGEST_KEY_SECRET, env = "DIGEST_KEY_SECRET")]
     pub digest_key_secret: String,
 
+    /// Labels of everything that the operator creates, separated by commas: team=tax,example.com/cost-center=42. It adds
+    /// app.kubernetes.io/name, instance and managed-by. Objects that exist get them with their next change. Default: no others.
+    #[arg(long, value_name = "LABELS", default_value = "", hide_default_value = true, env = "COMMON_LABELS", value_parser = selector::labels)]
+    pub common_labels: Labels,
+
     /// Use only Secrets that carry the label connect-operator.io/use=true, so that naming one in a resource is not
     /// enough.
     #[arg(long, env = "REQUIRE_SECRET_LABEL")]
@@ -201,7 +197,7 @@ pub(in crate::cli) enum RunError {
     /// An address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// The digest key cannot be read or created.
+    /// The Secret of the digest key has something else.
     #[error(transparent)]
     DigestKey(#[from] digest_key::DigestKeyError),
 }
@@ -234,7 +230,10 @@ pub(in crate::cli) async fn run_with(
     let allowed_hosts = hosts("--allowed-api-hosts", &args.allowed_api_hosts)?;
     let allowed_action_hosts = hosts("--allowed-action-hosts", &args.allowed_action_hosts)?;
     let authorities = authorities(args.ca_file.as_deref())?;
-    let scope = Scope::of(&args.watch_namespaces, args.selector.clone()).with_cluster_projects(args.cluster_projects);
+    let name = LeaseName { namespace: namespace.clone(), name: args.lease_name.clone() };
+    let scope = Scope::of(&args.watch_namespaces, args.selector.clone())
+        .with_cluster_projects(args.cluster_projects)
+        .with_labels(args.common_labels.clone(), &name);
     let clock = Clock::system();
     let metrics = Metrics::new(clock.now());
     let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
@@ -249,8 +248,8 @@ pub(in crate::cli) async fn run_with(
     let around = ClientContext { clock: clock.clone(), fence: fence.clone(), observer: metrics };
     let mut shutdown = std::pin::pin!(shutdown);
     let ready = async {
-        crds_are_served(&client).await;
-        report_missing_namespaces(&client, &args.watch_namespaces).await;
+        start::crds_are_served(&client).await;
+        start::report_missing_namespaces(&client, &args.watch_namespaces).await;
     };
     tokio::select! {
         () = ready => {}
@@ -268,7 +267,21 @@ pub(in crate::cli) async fn run_with(
     }
     // From here on the fence blocks writes that a former leader must not send. Without an election there is no fence.
     let client = if args.leader_elect { fenced::client(client, fence) } else { client };
-    let digest_key = digest_key::load_or_create(&client, &namespace, &args.digest_key_secret).await?;
+    health.set_stage(Stage::AwaitsDigestKey);
+    let labels = scope.labels();
+    let key = tokio::select! {
+        biased;
+        lost = leadership.lost() => return Err(lost.into()),
+        () = &mut shutdown => None,
+        key = start::digest_key(&client, &namespace, &args.digest_key_secret, &labels) => Some(key),
+    };
+    let digest_key = match key {
+        Some(Ok(digest_key)) => digest_key,
+        ended => {
+            leadership.give_up().await;
+            return ended.map_or(Ok(()), |failed| Ok(failed.map(drop)?));
+        }
+    };
     let actions = HttpActionFactory {
         allowed_hosts: allowed_action_hosts,
         around: around.clone(),
@@ -329,48 +342,4 @@ fn hosts(flag: &'static str, patterns: &[String]) -> Result<AllowedHosts, RunErr
 fn lease_name(namespace: &str, name: &str) -> Result<LeaseName, RunError> {
     let name = format!("{namespace}/{name}");
     name.parse().map_err(|_| RunError::LeaseName(name))
-}
-
-/// Returns once the served CRDs have the fields that this version needs; until then logs which are missing.
-async fn crds_are_served(client: &Client) {
-    let mut reported = Vec::new();
-    let (mut pause, longest) = CRDS_AGAIN;
-    loop {
-        match served_crds::missing(client).await {
-            Ok(missing) if missing.is_empty() => return,
-            Ok(missing) => {
-                if missing != reported {
-                    tracing::warn!(
-                        missing = missing.join(", "),
-                        "waiting for the CRDs of this version: connect-operator crds | kubectl apply --server-side -f -"
-                    );
-                    reported = missing;
-                }
-            }
-            Err(error) if served_crds::is_not_told(&error) => {
-                let (why, remedy) = (with_causes(&error), served_crds::DISCOVERY);
-                tracing::warn!("it is not checked whether the CRDs are those of this version, because of {why}. {remedy}");
-                return;
-            }
-            Err(error) => tracing::warn!(error = with_causes(&error), "the CRDs cannot be read"),
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(longest);
-    }
-}
-
-/// Logs which of the namespaces do not exist: their watches are empty, as those of namespaces without resources are. An
-/// account that may not read a namespace learns from the refused watches.
-async fn report_missing_namespaces(client: &Client, namespaces: &[String]) {
-    let api = Api::<Namespace>::all(client.clone());
-    let report = async |namespace: &String| {
-        if matches!(api.get_metadata_opt(namespace).await, Ok(None)) {
-            tracing::warn!(
-                namespace,
-                "a namespace of --watch-namespaces does not exist: nothing is reconciled in it until it is created"
-            );
-        }
-    };
-    // At once, because the controllers wait for it.
-    stream::iter(namespaces).for_each_concurrent(NAMESPACES_AT_ONCE, report).await;
 }

@@ -30,6 +30,7 @@ use crate::controllers::reporting::refusal::{self, Access};
 use crate::controllers::tracking::initial_lists::PAGE;
 use crate::crd::{ClusterConnectProject, ConnectProject, CredentialsRef};
 use crate::error_text::with_causes;
+use crate::leader::scope::Labels;
 use crate::names;
 
 /// Pause before the next search for leftover copies. Another replica that has just lost the lease may have made one for a
@@ -82,10 +83,12 @@ pub(super) async fn keep<P: ProjectObject>(
 fn not_kept<P: ProjectObject>(copies: &Copies, object: &P, status: &Status) -> ConditionUpdate {
     let message = format!(
         "No copy of the credentials can be kept in the Secret {}, so deployments could not be taken down after this \
-         namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({})",
+         namespace was deleted: let the operator get, list, create, patch and delete Secrets in the namespace {} ({}). \
+         {}",
         place(copies, object),
         copies.namespace(),
-        status.message
+        status.message,
+        refusal::LABELS
     );
     ConditionUpdate::new(Reason::CredentialsNotKept, message)
 }
@@ -112,23 +115,21 @@ fn fingerprint(data: &Data) -> [u8; 32] {
 async fn write<P: ProjectObject>(context: &Context, object: &P, data: Data) -> Result<(), kube::Error> {
     let (api, name) = (api(context), name(object));
     let Some(found) = read_by_name(context, &name).await? else {
-        let made = api.create(&post_params(), &made(name, object, data)).await;
+        let made = api.create(&post_params(), &made(name, object, data, &context.labels)).await;
         return made.map(|_| ()).map_err(secret::without_content);
     };
-    let Some(patch) = changed(&found, &data) else { return Ok(()) };
+    let Some(patch) = changed(&found, &data, &context.labels) else { return Ok(()) };
     api.patch(&name, &patch_params(), &Patch::Merge(patch)).await.map(|_| ()).map_err(secret::without_content)
 }
 
-fn made<P: ProjectObject>(name: String, object: &P, data: Data) -> Secret {
-    let label = |name: &str, value: String| (name.to_owned(), value);
+fn made<P: ProjectObject>(name: String, object: &P, data: Data, labels: &Labels) -> Secret {
+    let mut labels = labels.clone();
+    labels.insert(names::PROJECT_NAMESPACE.to_owned(), object.namespace().unwrap_or_default());
     Secret {
         metadata: ObjectMeta {
             name: Some(name),
-            labels: Some(BTreeMap::from([
-                label(names::MANAGED_BY, names::FIELD_MANAGER.to_owned()),
-                label(names::PROJECT_NAMESPACE, object.namespace().unwrap_or_default()),
-            ])),
-            annotations: Some(BTreeMap::from([label(names::PROJECT_NAME, object.name_any())])),
+            labels: Some(labels),
+            annotations: Some(BTreeMap::from([(names::PROJECT_NAME.to_owned(), object.name_any())])),
             ..ObjectMeta::default()
         },
         type_: Some(names::CREDENTIALS_COPY_TYPE.to_owned()),
@@ -137,10 +138,10 @@ fn made<P: ProjectObject>(name: String, object: &P, data: Data) -> Secret {
     }
 }
 
-/// Returns the patch for a copy; `None` if it is up to date.
-fn changed(found: &Secret, data: &Data) -> Option<Value> {
+/// Returns the patch for a copy; `None` if it is up to date. Other labels alone are no reason to write it.
+fn changed(found: &Secret, data: &Data, labels: &Labels) -> Option<Value> {
     let change = merge_patch(&json!(found.data), &json!(data))?;
-    Some(json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": change }))
+    Some(json!({ "metadata": { "resourceVersion": found.resource_version(), "labels": labels }, "data": change }))
 }
 
 /// Reads the copy, if it exists.

@@ -31,7 +31,11 @@ fn rule_24_a_copy_is_written_when_it_differs() {
         ),
         ("emptied by hand", &[], Some(json!({"clientId": "aWQ=", "clientSecret": "Zmlyc3Q="}))),
     ] {
-        assert_eq!(changed(&secret(found), &data).map(|patch| patch["data"].clone()), patch, "{case}");
+        assert_eq!(
+            changed(&secret(found), &data, &BTreeMap::new()).map(|patch| patch["data"].clone()),
+            patch,
+            "{case}"
+        );
     }
 }
 

@@ -291,7 +291,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
         desired: &'w Desired,
         there: bool,
     ) -> Result<(&'w String, &'w Desired, Option<Written>), RequestError> {
-        let written = act::write(&self.objects, name, desired, there).await?;
+        let written = act::write(&self.objects, name, desired, &self.context.labels, there).await?;
         if let Some(Written { object, .. }) = &written {
             self.context.mirrors.wrote(self.object_ref, name, version(object.resource_version().as_deref()));
         }

@@ -17,6 +17,7 @@ use crate::controllers::objects::patch::{merge_patch, patch_params, post_params}
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, Access};
+use crate::controllers::reporting::remedy;
 use crate::crd::{ConnectorDeployment, Output, OutputKey, Outputs};
 
 /// Cause with which the API server refuses new objects in a namespace that is being deleted.
@@ -43,6 +44,7 @@ pub(super) async fn write(
         let config_map = ConfigMap {
             metadata: ObjectMeta {
                 name: Some(wanted.name.clone()),
+                labels: Some(context.labels.clone()),
                 owner_references: object.controller_owner_ref(&()).map(|owner| vec![owner]),
                 ..ObjectMeta::default()
             },
@@ -52,7 +54,7 @@ pub(super) async fn write(
         return match api.create(&post_params(), &config_map).await {
             // Rule 24: a namespace that is being deleted accepts no new objects.
             Err(kube::Error::Api(status)) if is_terminating(&status) => Ok(Ok(())),
-            Err(error) => refused(Access::Write, "create", error),
+            Err(error) => refused(Access::Write, "create", error).map(|refused| refused.map_err(with_labels)),
             Ok(_) => Ok(condition(&missing)),
         };
     };
@@ -66,11 +68,17 @@ pub(super) async fn write(
         return Ok(Err(ConditionUpdate::new(Reason::OutputConflict, message)));
     }
     let Some(change) = merge_patch(&json!(found.data), &json!(data)) else { return Ok(condition(&missing)) };
-    let patch = json!({ "metadata": { "resourceVersion": found.resource_version() }, "data": change });
+    let metadata = json!({ "resourceVersion": found.resource_version(), "labels": context.labels });
+    let patch = json!({ "metadata": metadata, "data": change });
     match api.patch(&wanted.name, &patch_params(), &Patch::Merge(patch)).await {
         Ok(_) => Ok(condition(&missing)),
-        Err(error) => refused(Access::Write, "patch", error),
+        Err(error) => refused(Access::Write, "patch", error).map(|refused| refused.map_err(with_labels)),
     }
+}
+
+/// Adds to the condition of a refused write what helps if a policy is the reason.
+fn with_labels(condition: ConditionUpdate) -> ConditionUpdate {
+    remedy::after(condition, &format!(". {}", refusal::LABELS))
 }
 
 /// Whether the API server refused because the namespace is being deleted (Kubernetes API: the cause

@@ -45,6 +45,7 @@ use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
+use crate::leader::scope::Labels;
 
 /// Pause in which resources that begin or cease to name a project are gathered.
 const COUNTED_WITHIN: Duration = Duration::from_secs(2);
@@ -65,6 +66,8 @@ pub struct Context {
     pub default_deletion_policy: Option<DeletionPolicy>,
     /// Which Secrets resources may name.
     pub secrets: secret::Policy,
+    /// Labels of every object that the operator creates.
+    pub labels: Labels,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Which resources name which Secret, ConfigMap, project or deployment.

@@ -119,6 +119,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         recorder: EventRecorder::default(),
         default_deletion_policy: options.default_deletion_policy,
         secrets: options.secrets.clone(),
+        labels: options.scope.labels(),
         digest_key: options.digest_key.clone(),
         references: References::default(),
         // Each scope has a list of deployments, one of staged connectors and one of projects.

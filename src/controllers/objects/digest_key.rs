@@ -9,10 +9,12 @@ use kube::api::{Api, ObjectMeta};
 
 use crate::controllers::objects::patch::post_params;
 use crate::controllers::objects::secret;
-use crate::controllers::values::digest::{DigestKey, KEY_LENGTH};
+use crate::controllers::values::digest::DigestKey;
+pub use crate::controllers::values::digest::KEY_LENGTH;
+use crate::leader::scope::Labels;
 
 /// Key within the Secret's `data`.
-const DATA_KEY: &str = "key";
+pub const DATA_KEY: &str = "key";
 
 /// The errors of reading or creating the key.
 #[derive(Debug, thiserror::Error)]
@@ -53,11 +55,16 @@ pub async fn load(client: &Client, namespace: &str, name: &str) -> Result<Option
     found.map(|secret| read(&secret, namespace, name)).transpose()
 }
 
-/// Reads the key, or creates one. If two processes create it at once, the second one uses the key of the first.
+/// Reads the key, or creates one with these labels. If two processes create it at once, the second one uses the key of the first.
 ///
 /// # Errors
 /// When the API server refuses, or the Secret does not contain a digest key.
-pub async fn load_or_create(client: &Client, namespace: &str, name: &str) -> Result<DigestKey, DigestKeyError> {
+pub async fn load_or_create(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    labels: &Labels,
+) -> Result<DigestKey, DigestKeyError> {
     let api = Api::<Secret>::namespaced(client.clone(), namespace);
     let failed = |source| DigestKeyError::Cluster {
         namespace: namespace.to_owned(),
@@ -69,7 +76,7 @@ pub async fn load_or_create(client: &Client, namespace: &str, name: &str) -> Res
     }
     let key: [u8; KEY_LENGTH] = rand::random();
     let secret = Secret {
-        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        metadata: ObjectMeta { name: Some(name.to_owned()), labels: Some(labels.clone()), ..ObjectMeta::default() },
         data: Some(BTreeMap::from([(DATA_KEY.to_owned(), ByteString(key.to_vec()))])),
         ..Secret::default()
     };

@@ -16,6 +16,10 @@ pub const STATUS: &str = "patch the status of this resource";
 /// Stores the id of the remote record.
 pub const ANNOTATIONS: &str = "patch the annotations of this resource";
 
+/// What helps if a policy refuses to create an object because of its labels.
+pub const LABELS: &str =
+    "If a policy asks for labels, have them given to the operator with --common-labels (commonLabels of the chart)";
+
 /// Whether a request reads or writes: the API server calls webhooks only for writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {

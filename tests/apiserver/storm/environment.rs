@@ -156,6 +156,7 @@ impl Environment {
             elects: false,
             cluster_projects: self.is_shared(),
             clock: None,
+            arguments: Vec::new(),
         }
     }
 

@@ -13,7 +13,7 @@ mod killed;
 mod leader_killed;
 mod life;
 mod namespace;
-mod operator;
+pub(crate) mod operator;
 mod requested;
 mod shared;
 mod size;

@@ -35,6 +35,8 @@ pub(crate) struct Start {
     pub(crate) cluster_projects: bool,
     /// Its clock; `None`: the machine's.
     pub(crate) clock: Option<Jumping>,
+    /// Other arguments.
+    pub(crate) arguments: Vec<String>,
 }
 
 impl Start {
@@ -45,6 +47,7 @@ impl Start {
             .args(["--allowed-api-hosts", "http://127.0.0.1:*", "--log-format", "text"])
             .args(self.elects.then_some("--leader-elect"))
             .args(self.cluster_projects.then_some("--cluster-projects"))
+            .args(&self.arguments)
             .env("KUBECONFIG", &self.kubeconfig)
             .env("RUST_LOG", if self.elects { "info,connect_api=debug" } else { "info" })
             .envs(self.clock.iter().flat_map(Jumping::environment))

@@ -21,6 +21,7 @@ mod responses;
 mod scopes;
 mod slow;
 mod stalled;
+mod starting;
 mod unreadable;
 mod unusable;
 mod values;

@@ -20,7 +20,7 @@ use crate::cluster::Sandbox;
 use crate::patience::in_time;
 
 /// Runs the program in the namespace of a sandbox; returns its exit code, standard output and standard error.
-async fn run(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) async fn run(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String, String) {
     let here = ["--namespace", sandbox.namespace.as_str()];
     let everywhere = arguments.iter().any(|it| ["--all-namespaces", "-A", "-n"].contains(it));
     let command = Command::new(env!("CARGO_BIN_EXE_connect-operator"))
@@ -40,7 +40,7 @@ fn ended(output: Output) -> (Option<i32>, String, String) {
 }
 
 /// Returns what the program prints to standard output; it has to succeed.
-async fn printed(sandbox: &Sandbox, arguments: &[&str]) -> String {
+pub(crate) async fn printed(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let (code, stdout, stderr) = run(sandbox, arguments).await;
     assert_eq!(code, Some(0), "{arguments:?}: {stdout}{stderr}");
     stdout

@@ -126,6 +126,10 @@ async fn probes_name_each_check() {
     let standby = "[+]ping ok\n[+]crds ok\n[+]election ok\nreadyz check passed\n";
     assert_eq!((get("/readyz").await, leader()), (condition("200", standby), false));
 
+    let without_key = "[+]ping ok\n[+]crds ok\n\
+                       [-]digest-key failed: its Secret cannot be read or created yet: the log says why\nreadyz check failed\n";
+    bench.health.set_stage(Stage::AwaitsDigestKey);
+    assert_eq!((get("/readyz").await, leader()), (condition("503", without_key), false));
     bench.health.set_stage(Stage::Leads);
     let new = "[+]ping ok\n[+]crds ok\n[-]first-lists failed: the controllers have not started\nreadyz check failed\n";
     assert_eq!((get("/readyz").await, leader()), (condition("503", new), true));

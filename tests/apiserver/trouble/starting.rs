@@ -1,0 +1,323 @@
+//! What the operator does before its first reconcile is refused, fails, or is not told: it goes on, or waits and says for
+//! what. The operator is a process here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use clock::Clock;
+use connect_operator::crd::{self, ConnectProject, Connector, ConnectorDeployment};
+use connect_operator::names;
+use futures::stream;
+use http::Request;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{DeleteParams, ListParams};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use super::{until_condition, until_reported_with};
+use crate::chart::rights::give;
+use crate::cluster::Sandbox;
+use crate::helm;
+use crate::manifests::with_spec;
+use crate::patience::in_time;
+use crate::security::quick;
+use crate::shop::{NAME, PROJECT, Shop};
+use crate::storm::operator::{Operator, Start, last_lines};
+use crate::unreliable::{Unreliable, Which, Wrong};
+use crate::verbs::{printed, run};
+
+/// The ConfigMap of the outputs.
+const OUTPUTS: &str = "tax-urls";
+/// Polls what a process has no watch for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How to start an operator of these namespaces, whose own objects are in `home`.
+fn start(kubeconfig: PathBuf, watched: &[&Sandbox], home: &Sandbox, folder: &TempDir, arguments: &[&str]) -> Start {
+    let watched: Vec<_> = watched.iter().map(|sandbox| sandbox.namespace.as_str()).collect();
+    Start {
+        kubeconfig,
+        namespace: watched.join(","),
+        home: home.namespace.clone(),
+        log: folder.path().join("operator.log"),
+        elects: true,
+        cluster_projects: false,
+        clock: None,
+        arguments: ["--health-listen", "127.0.0.1:0"].iter().chain(arguments).map(|it| (*it).to_owned()).collect(),
+    }
+}
+
+/// Returns the last log line with this text, once there is one.
+async fn until_logged(operator: &Operator, text: &str) -> String {
+    let logged = async {
+        loop {
+            if let Some(line) = last_lines(operator.log(), text).lines().last() {
+                return line.to_owned();
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    in_time(logged).await.unwrap_or_else(|_| panic!("{text}: {}", last_lines(operator.log(), "")))
+}
+
+/// Returns the content of `/readyz` of an operator once it contains this text, with the status.
+async fn until_readyz(operator: &Operator, text: &str) -> (u16, String) {
+    let line = until_logged(operator, "--health-listen").await;
+    let address = line.split_once("address=").and_then(|(_, rest)| rest.split_whitespace().next()).expect("an address");
+    let url = format!("http://{address}/readyz");
+    let told = async {
+        loop {
+            let response = reqwest::get(&url).await.expect("the operator listens");
+            let (status, page) = (response.status().as_u16(), response.text().await.expect("a page"));
+            if page.contains(text) {
+                return (status, page);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    in_time(told).await.unwrap_or_else(|_| panic!("{text}: {}", last_lines(operator.log(), "")))
+}
+
+/// Makes the API server refuse objects without the label `team` in these namespaces.
+async fn require_labels(home: &Sandbox, shop: &Sandbox) {
+    let (name, namespaces) = (&home.namespace, [&home.namespace, &shop.namespace]);
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {
+                "namespaceSelector": {"matchExpressions": [
+                    {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}]},
+                "resourceRules": [{"apiGroups": ["", "coordination.k8s.io", names::GROUP], "apiVersions": ["*"],
+                    "operations": ["CREATE", "UPDATE"], "resources": ["secrets", "configmaps", "leases", "connectors"]}],
+            },
+            "validations": [{"expression": "has(object.metadata.labels) && 'team' in object.metadata.labels",
+                "message": "everything needs the label team"}],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]},
+    });
+    for manifest in [policy, binding] {
+        home.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    }
+    let counts = async {
+        while home.kubectl(&["create", "configmap", "probe", "--dry-run=server"], "").await.status.success() {}
+    };
+    in_time(counts).await.expect("the policy takes effect");
+}
+
+/// The labels of every object of a kind in a namespace whose name begins with this.
+async fn labels_of<K>(client: &Client, namespace: &str, prefix: &str) -> Vec<Value>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + serde::de::DeserializeOwned
+        + std::fmt::Debug,
+{
+    let objects = Api::<K>::namespaced(client.clone(), namespace).list_metadata(&ListParams::default()).await.unwrap();
+    let ours = objects.items.iter().filter(|object| object.name_any().starts_with(prefix));
+    ours.map(|object| json!(object.labels())).collect()
+}
+
+#[tokio::test]
+async fn a_policy_that_asks_for_labels_is_met_by_those_that_are_given_and_reported_without() {
+    let shop = Shop::without_operator(quick(), Clock::system()).await;
+    let (home, folder) = (Sandbox::new().await, TempDir::new().unwrap());
+    shop.put_project_and_secrets().await;
+    require_labels(&home, &shop.sandbox).await;
+    let own = |elects: bool, arguments: &[&str]| Start {
+        elects,
+        ..start(shop.sandbox.kubeconfig(), &[&shop.sandbox], &home, &folder, arguments)
+    };
+
+    // The digest key is refused.
+    let operator = own(false, &[]).now();
+    let (status, page) = until_readyz(&operator, "digest-key failed").await;
+    assert_eq!(status, 503, "{page}");
+    let line = until_logged(&operator, "with the digest key cannot be read or created").await;
+    for word in ["everything needs the label team", "--common-labels", "commonLabels", "kubectl create secret generic"]
+    {
+        assert!(line.contains(word), "{word}: {line}");
+    }
+    operator.kill().await;
+
+    // Everything has the labels that were given, and those of the operator.
+    let project = with_spec(shop.project(), &json!({"registry": {"private": false}}));
+    shop.sandbox.apply(&project).await.unwrap();
+    let outputs = json!({"outputs": {"configMap": {"name": OUTPUTS}}});
+    shop.sandbox.apply(&with_spec(shop.deployment(), &outputs)).await.unwrap();
+    let operator = own(true, &["--common-labels", "team=tax"]).now();
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+    until_condition::<ConnectProject>(&shop, PROJECT, names::REGISTRY_MIRRORED, "Mirrored", &[]).await;
+    let (client, own_place, place) = (&home.client, home.namespace.as_str(), shop.sandbox.namespace.as_str());
+    let expected = json!({
+        "team": "tax", "app.kubernetes.io/name": "connect-operator", "app.kubernetes.io/managed-by": "connect-operator",
+        "app.kubernetes.io/instance": format!("{own_place}.connect-operator"),
+    });
+    let mut of_copy = expected.clone();
+    of_copy["connect-operator.io/project-namespace"] = json!(place);
+    for (what, found, expected) in [
+        ("the digest key", labels_of::<Secret>(client, own_place, "connect-operator-digest-key").await, &expected),
+        ("the copy", labels_of::<Secret>(client, own_place, "connect-project-").await, &of_copy),
+        ("the Lease", labels_of::<Lease>(client, own_place, "").await, &expected),
+        ("the outputs", labels_of::<ConfigMap>(client, place, OUTPUTS).await, &expected),
+    ] {
+        assert_eq!(found, std::slice::from_ref(expected), "{what}");
+    }
+    let mirrored = labels_of::<Connector>(client, place, "").await;
+    assert!(!mirrored.is_empty() && mirrored.iter().all(|labels| *labels == expected), "{mirrored:?}");
+    operator.kill().await;
+
+    // Without them, each refusal is a condition.
+    shop.api::<ConfigMap>().delete(OUTPUTS, &DeleteParams::default()).await.unwrap();
+    let secrets = Api::<Secret>::namespaced(client.clone(), own_place);
+    secrets
+        .delete_collection(&DeleteParams::default(), &ListParams::default().labels(names::PROJECT_NAMESPACE))
+        .await
+        .unwrap();
+    let operator = own(false, &[]).now();
+    let words = ["everything needs the label team", "--common-labels"];
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &words).await;
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await;
+    operator.kill().await;
+}
+
+#[tokio::test]
+async fn the_digest_key_is_sent_to_no_project() {
+    // A shop in the namespace of the operator.
+    let shop = Shop::without_operator(quick(), Clock::system()).await;
+    let (home, folder) = (&shop.sandbox, TempDir::new().unwrap());
+    let operator = start(home.kubeconfig(), &[home], home, &folder, &[]).now();
+    until_readyz(&operator, "[+]first-lists ok").await;
+    let credentials = json!({"name": names::DIGEST_KEY_SECRET, "clientIdKey": "key", "clientSecretKey": "key"});
+    home.apply(&with_spec(shop.project(), &json!({"credentialsSecretRef": credentials}))).await.unwrap();
+    until_reported_with::<ConnectProject>(&shop, PROJECT, "ConfigurationInvalid", &["digest key"]).await;
+    shop.put_project_and_secrets().await;
+    let values = json!([{"secretRef": {"name": names::DIGEST_KEY_SECRET}}]);
+    let values = json!([{"applicationName": "service", "securedConfigurationFrom": values}]);
+    home.apply(&with_spec(shop.deployment(), &json!({"configurations": values}))).await.unwrap();
+    until_reported_with::<ConnectorDeployment>(&shop, NAME, "ConfigurationInvalid", &["digest key"]).await;
+    assert_eq!(shop.calls("createDeployment"), 0);
+    operator.kill().await;
+}
+
+/// A plain address in front of the API server, for a process: a request that the client does not send closes its
+/// connection.
+async fn front(client: Client, folder: &TempDir) -> PathBuf {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address: SocketAddr = listener.local_addr().unwrap();
+    let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
+        let client = client.clone();
+        async move {
+            let (head, body) = request.into_parts();
+            let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+            match client.send(Request::from_parts(head, kube::client::Body::from(body.to_vec()))).await {
+                Ok(response) => response.map(Body::new),
+                Err(error) => Response::new(Body::from_stream(stream::iter([Err::<Vec<u8>, _>(error)]))),
+            }
+        }
+    });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "front",
+        "clusters": [{"name": "front", "cluster": {"server": format!("http://{address}")}}],
+        "users": [{"name": "front", "user": {}}],
+        "contexts": [{"name": "front", "context": {"cluster": "front", "user": "front"}}],
+    });
+    let path = folder.path().join("kubeconfig");
+    std::fs::write(&path, kubeconfig.to_string()).unwrap();
+    path
+}
+
+async fn holder(home: &Sandbox) -> Option<String> {
+    let lease = Api::<Lease>::namespaced(home.client.clone(), &home.namespace).get(names::LEASE).await.unwrap();
+    lease.spec.and_then(|spec| spec.holder_identity).filter(|holder| !holder.is_empty())
+}
+
+#[tokio::test]
+async fn the_first_requests_of_a_leader_that_fail_are_repeated() {
+    for (case, wrong) in [
+        ("refused", Wrong::Refused(403, "Forbidden")),
+        ("failed", Wrong::Refused(500, "InternalError")),
+        ("a closed connection", Wrong::Away),
+    ] {
+        let (home, folder) = (Sandbox::new().await, TempDir::new().unwrap());
+        let (unreliable, client) = Unreliable::client(&home.client, &Clock::system());
+        unreliable.begin(Which::Secrets, wrong);
+        let operator = start(front(client, &folder).await, &[&home], &home, &folder, &[]).now();
+        unreliable.until_met(3).await;
+        let (status, page) = until_readyz(&operator, "digest-key failed").await;
+        assert_eq!(status, 503, "{case}: {page}");
+        until_logged(&operator, "with the digest key cannot be read or created").await;
+        assert!(holder(&home).await.is_some(), "{case}: it lives, and goes on to hold the Lease");
+        unreliable.end();
+        let (status, page) = until_readyz(&operator, "[+]first-lists ok").await;
+        assert_eq!(status, 200, "{case}: {page}");
+        operator.kill().await;
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_holds_no_digest_key_ends_the_process_and_frees_the_lease() {
+    let (home, folder) = (Sandbox::new().await, TempDir::new().unwrap());
+    let broken = ["create", "secret", "generic", names::DIGEST_KEY_SECRET, "--from-literal=key=short"];
+    home.succeed(&broken, "").await;
+    let operator = start(home.kubeconfig(), &[&home], &home, &folder, &[]).now();
+    let (Start { log, .. }, status) = operator.ended().await;
+    let error = last_lines(&log, "does not hold a digest key");
+    assert!(!status.success() && error.contains("--digest-key-secret"), "{status}: {}", last_lines(&log, ""));
+    assert_eq!(holder(&home).await, None, "another replica need not wait");
+}
+
+/// The Deployment of the chart, and the rights that it grants.
+async fn install(own: &Sandbox, values: &str) {
+    give(own, values).await;
+    let render = helm::text_of(["connect-operator", &own.namespace], &["--set", values]).expect("the chart renders");
+    for manifest in helm::read(&render).into_iter().filter(|manifest| manifest["kind"] == "Deployment") {
+        own.succeed(&["apply", "--filename", "-"], &manifest.to_string()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_that_tells_nobody_what_it_serves_is_no_obstacle() {
+    let own = Sandbox::with_definitions(crd::all()).await;
+    own.succeed(&["delete", "clusterrolebinding", "system:discovery", "system:public-info-viewer"], "").await;
+    let untold =
+        async { while run(&own, &["version", "--as", "jane", "--output", "json"]).await.1.contains("\"v1.") {} };
+    in_time(untold).await.expect("the binding is gone");
+    let shown = printed(&own, &["version", "--as", "jane"]).await;
+    for word in ["Client:", "Kubernetes:   not readable: ", "Missing:      not readable: "] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+    for (case, values, told) in [
+        ("all namespaces", "outputs.enabled=true", true),
+        ("some", "outputs.enabled=true,watchNamespaces={WATCHED}", false),
+    ] {
+        let (home, folder) = (own.another().await, TempDir::new().unwrap());
+        let shop = Shop::on(own.another().await, quick(), Clock::system()).await;
+        install(&home, &values.replace("WATCHED", &shop.sandbox.namespace)).await;
+        let account = format!("system:serviceaccount:{}:connect-operator", home.namespace);
+        let operator = start(own.kubeconfig(), &[&shop.sandbox], &home, &folder, &["--as", &account]).now();
+        shop.put_project_and_secrets().await;
+        shop.sandbox.apply(&shop.deployment()).await.unwrap();
+        until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
+        let untold = last_lines(operator.log(), "it is not checked whether the CRDs are those of this version");
+        assert_eq!(untold.is_empty(), told, "{case}: {untold}");
+        assert!(told || untold.contains("nonResourceURLs"), "{case}: {untold}");
+        let place = ["doctor", "--operator-namespace", &home.namespace];
+        let (_, found, _) = run(&shop.sandbox, &place).await;
+        assert!(found.contains("ok       CRDs"), "{case}: {found}");
+        let lacks = found.contains("may not get /apis/connect-operator.io/v1alpha1, get /openapi/v3/apis/");
+        assert_eq!(lacks, !told, "{case}: {found}");
+        let (_, found, _) = run(&shop.sandbox, &[&place[..], &["--as", "jane"]].concat()).await;
+        assert!(found.contains("warning  CRDs: not checked: ") && found.contains("nonResourceURLs"), "{case}: {found}");
+        operator.kill().await;
+    }
+}

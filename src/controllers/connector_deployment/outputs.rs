@@ -36,6 +36,9 @@ pub(super) async fn write(
     let refused = |access, verb: &str, error| {
         refusal::condition(access, &format!("{verb} ConfigMap {} of spec.outputs", wanted.name), error).map(Err)
     };
+    // A policy of the namespace that its users meet with labels of the resource is met by what follows from it, too.
+    let mut labels = object.labels().clone();
+    labels.extend(context.labels.clone());
     let found = match api.get_opt(&wanted.name).await {
         Ok(found) => found,
         Err(error) => return refused(Access::Read, "get", error),
@@ -44,7 +47,7 @@ pub(super) async fn write(
         let config_map = ConfigMap {
             metadata: ObjectMeta {
                 name: Some(wanted.name.clone()),
-                labels: Some(context.labels.clone()),
+                labels: Some(labels),
                 owner_references: object.controller_owner_ref(&()).map(|owner| vec![owner]),
                 ..ObjectMeta::default()
             },
@@ -68,7 +71,7 @@ pub(super) async fn write(
         return Ok(Err(ConditionUpdate::new(Reason::OutputConflict, message)));
     }
     let Some(change) = merge_patch(&json!(found.data), &json!(data)) else { return Ok(condition(&missing)) };
-    let metadata = json!({ "resourceVersion": found.resource_version(), "labels": context.labels });
+    let metadata = json!({ "resourceVersion": found.resource_version(), "labels": labels });
     let patch = json!({ "metadata": metadata, "data": change });
     match api.patch(&wanted.name, &patch_params(), &Patch::Merge(patch)).await {
         Ok(_) => Ok(condition(&missing)),

@@ -152,7 +152,9 @@ async fn a_policy_that_asks_for_labels_is_met_by_those_that_are_given_and_report
     let project = with_spec(shop.project(), &json!({"registry": {"private": false}}));
     shop.sandbox.apply(&project).await.unwrap();
     let outputs = json!({"outputs": {"configMap": {"name": OUTPUTS}}});
-    shop.sandbox.apply(&with_spec(shop.deployment(), &outputs)).await.unwrap();
+    let mut deployment = with_spec(shop.deployment(), &outputs);
+    deployment["metadata"]["labels"] = json!({"tier": "1"});
+    shop.sandbox.apply(&deployment).await.unwrap();
     let operator = own(true, &["--common-labels", "team=tax"]).now();
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;
     until_condition::<ConnectProject>(&shop, PROJECT, names::REGISTRY_MIRRORED, "Mirrored", &[]).await;
@@ -163,11 +165,13 @@ async fn a_policy_that_asks_for_labels_is_met_by_those_that_are_given_and_report
     });
     let mut of_copy = expected.clone();
     of_copy["connect-operator.io/project-namespace"] = json!(place);
+    let mut of_outputs = expected.clone();
+    of_outputs["tier"] = json!("1");
     for (what, found, expected) in [
         ("the digest key", labels_of::<Secret>(client, own_place, "connect-operator-digest-key").await, &expected),
         ("the copy", labels_of::<Secret>(client, own_place, "connect-project-").await, &of_copy),
         ("the Lease", labels_of::<Lease>(client, own_place, "").await, &expected),
-        ("the outputs", labels_of::<ConfigMap>(client, place, OUTPUTS).await, &expected),
+        ("the outputs", labels_of::<ConfigMap>(client, place, OUTPUTS).await, &of_outputs),
     ] {
         assert_eq!(found, std::slice::from_ref(expected), "{what}");
     }

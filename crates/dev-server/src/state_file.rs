@@ -56,6 +56,8 @@ pub(super) async fn write_private(path: &Path, content: &[u8]) -> std::io::Resul
         options.mode(0o600);
         let mut file = options.open(&neighbour).await?;
         file.write_all(content).await?;
+        // A file of Tokio writes in the background: that the disk is full is known here, and not to `sync_all`.
+        file.flush().await?;
         file.sync_all().await?;
         tokio::fs::rename(&neighbour, path).await
     };

@@ -73,16 +73,19 @@ async fn a_dns_server_that_answers_for_one_family_only_delays_no_connection() {
         resolver.display(),
         names.display(),
     );
+    let tried = Command::new("unshare").args(["--net", "--mount", "--map-root-user", "ip", "link"]).output().await;
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        eprintln!(
+            "NOT TRIED: a DNS server that answers for one family. It needs namespaces, and the programs unshare and ip"
+        );
+        return;
+    }
     for kind in ["A", "AAAA"] {
         let mut command = Command::new("unshare");
         command.args(["--net", "--mount", "--map-root-user", "sh", "-c", &script, "sh"]).arg(&program);
         command.args(["--exact", "client::dns::in_its_own_network"]).env(ANSWERED, kind).stdin(Stdio::null());
         let output = command.output().await.expect("unshare is part of every Linux system");
         let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-        if text.contains("unshare:") || text.contains("ip: not found") {
-            println!("skipped: namespaces cannot be made here: {text}");
-            return;
-        }
         assert!(output.status.success(), "{kind}: {text}");
     }
 }

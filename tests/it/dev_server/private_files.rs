@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::Command;
 
 use super::*;
 
@@ -55,4 +56,37 @@ async fn files_with_credentials_are_written_anew_for_their_owner_only() {
             assert_eq!(there(), before, "{what}: {case}: nothing is left beside it");
         }
     }
+}
+
+/// Mounts a small disk at `$2`, starts the dev server with its state there, fills the disk, and stops the server.
+const FULL: &str = r#"
+set -eu
+program=$1 disk=$2
+mount -t tmpfs -o size=64k disk "$disk"
+mkfifo log
+exec 3<>log
+"$program" dev-server --listen 127.0.0.1:0 --state "$disk/state.json" >&3 2>&1 &
+server=$!
+while read -r line <&3; do case $line in *Connectors:*) break ;; esac; done
+until [ -s "$disk/state.json" ]; do sleep 0.1; done
+cp "$disk/state.json" before
+head -c 128k /dev/zero >"$disk/fill" 2>/dev/null || true
+kill -TERM $server
+wait $server && echo ended well || echo ended with an error
+cmp before "$disk/state.json" && echo the state is kept
+"#;
+
+#[test]
+fn a_full_disk_takes_nothing_from_the_state_file() {
+    let tried = Command::new("unshare").args(["--mount", "mount", "-t", "tmpfs", "disk", "/mnt"]).output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        eprintln!("NOT TRIED: a full disk. It needs root, and the program unshare");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("disk")).unwrap();
+    let script = ["--mount", "timeout", "60", "sh", "-c", FULL, "sh", env!("CARGO_BIN_EXE_connect-operator"), "disk"];
+    let output = Command::new("unshare").args(script).current_dir(folder.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("ended with an error") && text.contains("the state is kept"), "{text}");
 }

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use clock::Clock;
+use connect_api::text::clean;
 use jiff::Timestamp;
 
 use super::printing::{print, tell};
@@ -101,7 +102,7 @@ fn line(pending: &[(&str, &str)], elapsed: &str, columns: usize) -> String {
             format!("{elapsed} waiting for {}: {}", several.len(), names.join(", "))
         }
     };
-    let text = text.lines().next().unwrap_or_default();
+    let text = clean(text.lines().next().unwrap_or_default());
     text.chars().take(columns.saturating_sub(1)).collect()
 }
 

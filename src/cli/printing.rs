@@ -1,9 +1,11 @@
-//! Standard output of all commands: writes each result in one piece.
+//! Standard output of all commands: writes each result in one piece. Whatever its source, no text controls the terminal.
 //!
 //! A reader may stop early (`| head -1`): that ends a command quietly, and is not an error.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
+
+use connect_api::text::clean;
 
 /// Whether standard output is still read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +20,19 @@ pub(super) enum Reader {
 macro_rules! tell {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($words)*);
+        let _ = writeln!(std::io::stderr().lock(), "{}", connect_api::text::clean(&format!($($words)*)));
     }};
 }
 pub(super) use tell;
 
 /// Writes to standard output and returns whether it is still read, for a command that continues.
 pub(super) fn offer(text: &str) -> io::Result<Reader> {
-    offer_to(io::stdout().lock(), text)
+    offer_to(io::stdout().lock(), &clean(text))
+}
+
+/// Writes lines with colours, which the caller cleaned before it coloured them.
+pub(super) fn print_coloured(text: &str) -> io::Result<()> {
+    offer_to(io::stdout().lock(), text).map(|_| ())
 }
 
 /// Writes to standard output. A closed pipe is not an error.

@@ -1,7 +1,11 @@
-//! Text for pages and tables: lines, columns, ages as kubectl prints them, and texts without control characters. Pure.
+//! Text for pages and tables: lines, columns, ages as kubectl prints them; and JSON and YAML. Pure.
 
+use std::fmt::Write as _;
+
+use connect_api::text::{escaped, is_unsafe, one_line};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Map, Value};
 
 /// Returns how long ago a time is, as kubectl prints it: `45s`, `4m30s`, `3h`, `2d`.
 pub(in crate::cli) fn age(since: Timestamp, now: Timestamp) -> String {
@@ -26,10 +30,78 @@ pub(in crate::cli) fn age_of(since: Option<&Time>, now: Timestamp) -> String {
     since.map_or_else(|| "-".to_owned(), |since| age(since.0, now))
 }
 
-/// Returns a text on one line and without control characters, which a terminal would obey.
+/// Returns a text of others on one line, so that it cannot pass for another line of the page.
 pub(in crate::cli) fn plain(text: &str) -> String {
-    let text: String = text.trim().chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    text
+    one_line(text.trim())
+}
+
+/// Returns a value as JSON of several lines.
+pub(in crate::cli) fn json(value: &Value) -> String {
+    escaped(&format!("{value:#}\n")).into_owned()
+}
+
+/// Returns a value as a YAML document.
+///
+/// # Errors
+/// If it cannot be written.
+pub(in crate::cli) fn yaml(value: &Value) -> Result<String, String> {
+    let whole = value.to_string();
+    let is_free = |mark: &String| !whole.contains(mark.as_str());
+    // The library escapes only some of the characters that are not shown. So another word takes the place of a text
+    // with one of them, until the library has written the others.
+    let mark = (0..u32::MAX).map(|number| format!("quoted{number}at")).find(is_free).unwrap_or_default();
+    let mut texts = Vec::new();
+    let value = set_aside(value, &mark, &mut texts);
+    let written = serde_saphyr::to_string(&value).map_err(|error| error.to_string())?;
+    let mut pieces = written.split(&mark);
+    let mut document = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (number, rest) = piece.split_once('.').unwrap_or((piece, ""));
+        let text = number.parse::<usize>().ok().and_then(|number| texts.get(number));
+        document += &quoted(text.map(String::as_str).unwrap_or_default());
+        document += rest;
+    }
+    Ok(document)
+}
+
+/// Replaces each text that must be quoted by the mark and its number in `texts`.
+fn set_aside(value: &Value, mark: &str, texts: &mut Vec<String>) -> Value {
+    let word = |text: &str, texts: &mut Vec<String>| {
+        if !text.contains(|letter| is_unsafe(letter) && !matches!(letter, '\n' | '\t')) {
+            return text.to_owned();
+        }
+        texts.push(text.to_owned());
+        format!("{mark}{}.", texts.len() - 1)
+    };
+    match value {
+        Value::String(text) => Value::String(word(text, texts)),
+        Value::Array(items) => items.iter().map(|item| set_aside(item, mark, texts)).collect(),
+        Value::Object(members) => {
+            let mut replaced = Map::new();
+            for (name, member) in members {
+                let name = word(name, texts);
+                replaced.insert(name, set_aside(member, mark, texts));
+            }
+            Value::Object(replaced)
+        }
+        other => other.clone(),
+    }
+}
+
+/// Returns a text in double quotes (YAML 1.2, section 7.3.1).
+pub(in crate::cli) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        // Writing to a string does not fail.
+        let _ = match letter {
+            '"' | '\\' => write!(quoted, "\\{letter}"),
+            letter if !is_unsafe(letter) => write!(quoted, "{letter}"),
+            letter if u32::from(letter) > 0xffff => write!(quoted, "\\U{:08x}", u32::from(letter)),
+            letter => write!(quoted, "\\u{:04x}", u32::from(letter)),
+        };
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Returns the rows with columns of equal width, without blanks at the end of a line.
@@ -76,6 +148,8 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -102,7 +176,25 @@ mod tests {
 
     #[test]
     fn texts_of_others_do_not_control_the_terminal() {
-        assert_eq!(plain(" a\u{1b}[2Jb\nc\td\u{9b}1m "), "a [2Jb c d 1m");
+        assert_eq!(plain(" a\u{1b}[2Jb\nc\td\u{9b}1m "), "a\u{fffd}[2Jb c d\u{fffd}1m");
+    }
+
+    #[test]
+    fn json_and_yaml_escape_what_is_not_shown_and_keep_the_value() {
+        let hostile = "\u{1b}]52;c;AA==\u{7}\u{7f}\u{9b}\u{202e}\u{200b}\u{feff}\u{2028}\u{e0041}\r\n\"\\quoted0at1. ";
+        for value in [
+            json!({"a": hostile, hostile: [hostile, {"b": hostile}, "plain: text"], "c": "two\nlines", "d": 7, "e": null}),
+            json!([hostile.repeat(40)]),
+            json!(hostile),
+            json!({"a": "plain"}),
+        ] {
+            let (json, yaml) = (super::json(&value), yaml(&value).expect("it can be written"));
+            for text in [&json, &yaml] {
+                assert_eq!(connect_api::text::clean(text), *text, "nothing is left to replace");
+            }
+            assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON"), value);
+            assert_eq!(serde_saphyr::from_str::<Value>(&yaml).expect(&yaml), value, "{yaml}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use connect_api::text::escaped;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -47,7 +48,7 @@ where
             ("target", Value::from(meta.target())),
         ];
         let rest = members.0.into_iter().filter(|(name, _)| first.iter().all(|(own, _)| own != name));
-        let text = |value: &Value| value.to_string();
+        let text = |value: &Value| escaped(&value.to_string()).into_owned();
         let mut line = String::from("{");
         for (name, value) in first.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).chain(rest) {
             let comma = if line.len() > 1 { "," } else { "" };

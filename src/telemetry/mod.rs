@@ -9,12 +9,15 @@ pub mod log_filter;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 
+use connect_api::text::one_line;
 use connect_api::trace;
 use tracing::Level;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::filter::{FilterExt, filter_fn};
-use tracing_subscriber::fmt::format::JsonFields;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{JsonFields, debug_fn};
 use tracing_subscriber::layer::{Filter, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -53,7 +56,7 @@ pub fn start_with(format: LogFormat, default: &str, traces: Option<TraceLayer>) 
     let text = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()).unwrap_or_else(|| default.to_owned());
     let layer = match format {
         LogFormat::Json => flat().with_writer(std::io::stderr).boxed(),
-        LogFormat::Text => fmt::layer().with_ansi(shows_colours()).with_writer(std::io::stderr).boxed(),
+        LogFormat::Text => lines().with_ansi(shows_colours()).with_writer(std::io::stderr).boxed(),
     };
     let (filter, changes) = log_filter::new(text);
     let layers: Vec<_> = std::iter::once(layer.with_filter(capped(filter)).boxed()).chain(traces).collect();
@@ -66,6 +69,19 @@ pub fn start_with(format: LogFormat, default: &str, traces: Option<TraceLayer>) 
 /// file or a pipe.
 fn shows_colours() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
+}
+
+/// Returns the layer that formats lines for reading.
+fn lines<S>() -> fmt::Layer<S, impl for<'writer> FormatFields<'writer> + 'static>
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    let fields = debug_fn(|writer, field, value| {
+        // A value may be a text of others. The colours of the line are no part of it.
+        let value = one_line(&format!("{value:?}"));
+        if field.name() == "message" { write!(writer, "{value}") } else { write!(writer, "{field}={value}") }
+    });
+    fmt::layer().fmt_fields(fields.delimited(" "))
 }
 
 /// Returns the layer that formats lines as flat JSON objects.
@@ -109,7 +125,7 @@ mod tests {
     fn logged(text: &str) -> String {
         let page = Page::default();
         let writer = page.clone();
-        let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+        let layer = super::lines().with_ansi(false).with_writer(move || writer.clone());
         let (filter, _) = log_filter::new(text.to_owned());
         tracing::subscriber::with_default(
             tracing_subscriber::registry().with(layer.with_filter(capped(filter))),
@@ -150,6 +166,29 @@ mod tests {
         });
         assert_eq!(line, expected);
         assert!(text.starts_with("{\"timestamp\":"), "{text}");
+    }
+
+    #[test]
+    fn no_line_has_what_a_terminal_obeys() {
+        const HOSTILE: &str = "a\u{1b}]52;c;AA==\u{7}\u{9b}31m\u{202e}\u{200b}\r\nINFO b\u{7f}";
+        let (in_lines, in_json) = (Page::default(), Page::default());
+        let (first, second) = (in_lines.clone(), in_json.clone());
+        let layers = [
+            lines().with_ansi(false).with_writer(move || first.clone()).boxed(),
+            flat().with_writer(move || second.clone()).boxed(),
+        ];
+        tracing::subscriber::with_default(
+            tracing_subscriber::registry().with(layers.into_iter().collect::<Vec<_>>()),
+            || {
+                let _span = tracing::info_span!("run", key = HOSTILE).entered();
+                tracing::info!(text = HOSTILE, error = %HOSTILE, "the service: {HOSTILE}");
+            },
+        );
+        for page in [in_lines, in_json] {
+            let text = String::from_utf8(page.0.lock().expect("no holder of the lock panics").clone()).expect("text");
+            assert!(text.matches("]52;c;AA==").count() == 4 && text.lines().count() == 1, "{text}");
+            assert!(!text.trim_end().contains(connect_api::text::is_unsafe), "{text:?}");
+        }
     }
 
     #[test]

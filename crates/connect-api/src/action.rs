@@ -21,6 +21,7 @@ use super::api::Answer;
 use super::hosts::Endpoint;
 use super::mask::Masker;
 use super::routes;
+use super::text::one_line;
 
 /// Maximum length of a label in a host name (RFC 1035 section 2.3.4).
 const LONGEST_LABEL: usize = 63;
@@ -105,7 +106,7 @@ fn is_label(text: &str) -> bool {
 }
 
 fn quoted(text: &str) -> String {
-    text.chars().take(LONGEST_QUOTE).filter(|character| !character.is_control()).collect()
+    one_line(&text.chars().take(LONGEST_QUOTE).collect::<String>())
 }
 
 /// One call of an action.

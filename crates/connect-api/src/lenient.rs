@@ -8,6 +8,8 @@ use serde::de::{DeserializeOwned, Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::text::is_unsafe;
+
 /// Decodes null like an absent member, as the type's default.
 ///
 /// # Errors
@@ -88,6 +90,15 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Beginning<T, 
         while elements.next_element::<IgnoredAny>()?.is_some() {}
         Ok(First(first))
     }
+}
+
+/// Decodes an id, which becomes part of URLs, statuses and messages.
+///
+/// # Errors
+/// Fails if the value is not a string, or has characters that are not shown (see [`crate::text`]).
+pub fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let id = String::deserialize(deserializer)?;
+    if id.contains(is_unsafe) { Err(D::Error::custom("expected an id")) } else { Ok(id) }
 }
 
 /// Longest JSON that is brought into one form, in bytes.

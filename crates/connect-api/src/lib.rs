@@ -26,6 +26,7 @@ pub mod registry;
 mod resolver;
 pub mod routes;
 pub mod scopes;
+pub mod text;
 pub mod trace;
 
 pub use action::ActionApi;

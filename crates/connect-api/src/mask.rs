@@ -27,6 +27,7 @@ use secrecy::{ExposeSecret, SecretString};
 use self::automaton::{Automaton, Places};
 use self::parts::Parts;
 use self::reading::Reading;
+use crate::text::{one_line, trimmed};
 
 /// Replaces a hidden value.
 pub const HIDDEN: &str = "***";
@@ -78,7 +79,7 @@ impl Search {
     fn new(values: &[SecretString]) -> Option<Self> {
         let (mut parts, mut left_out) = (Parts::default(), BTreeSet::new());
         for value in values.iter().map(ExposeSecret::expose_secret) {
-            let trimmed = value.trim();
+            let trimmed = trimmed(value);
             if trimmed.is_empty() {
                 continue;
             }
@@ -144,15 +145,16 @@ impl Search {
         if self.leaves_out(searched) {
             return None;
         }
-        let mut shown = without_queries(&self.hide(searched)).replace(char::is_control, " ");
+        let mut shown = one_line(&without_queries(&self.hide(searched)));
         // Repeated on the cleaned text: a value with spaces may have been broken into lines.
         if self.leaves_out(&shown) {
             return None;
         }
         shown = self.hide(&shown);
         if searched.len() < text.len() {
-            // The text may have been cut within a value. No step makes a text longer, so that the last bytes of the
-            // result include everything that the last bytes of the text became.
+            // The text may have been cut within a value. No step makes a text longer, except that a character that is
+            // not shown becomes three bytes, and no escape has such a character. So the last bytes of the result
+            // include everything that the last bytes of the text became.
             let whole = shown.len().saturating_sub(self.longest * LONGEST_ESCAPE);
             shown.truncate(shown.floor_char_boundary(whole));
             if shown.is_empty() {
@@ -228,8 +230,8 @@ impl Compiled {
         text.len() <= LONGEST_SEARCHED && self.0.as_ref().is_some_and(is_clean)
     }
 
-    /// Returns `text` in a form that is safe to show to users: without secured values, URL queries and control
-    /// characters, and at most [`LONGEST_TEXT`] bytes long.
+    /// Returns `text` in a form that is safe to show to users: without secured values and URL queries, on
+    /// one line, as [`crate::text`] shows texts of others, and at most [`LONGEST_TEXT`] bytes long.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
         self.0.as_ref().and_then(|search| search.mask(text)).unwrap_or_else(|| LEFT_OUT.to_owned())

@@ -11,6 +11,7 @@ use clock::Clock;
 use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
+use connect_api::text::escaped;
 use secrecy::SecretString;
 
 use crate::cli::printing::print;
@@ -179,7 +180,8 @@ pub(in crate::cli) async fn run(arguments: Actions) -> Result<(), Failed> {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    print(&text)?;
+    let is_json = JsonText::read(text.as_str()).is_ok();
+    print(&if is_json { escaped(&text) } else { text.into() })?;
     if !answer.whole {
         return Err(wrong(format!("the response is longer than {} MiB and was truncated", LARGEST_ANSWER >> 20)));
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Failed;
 use crate::cli::printing::print;
+use crate::cli::text::yaml;
 
 /// Where to write manifests.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -27,7 +28,7 @@ impl Target {
     pub(super) fn write(&self, manifests: &[Value]) -> Result<(), Failed> {
         let mut documents = Vec::new();
         for manifest in manifests {
-            documents.push(serde_saphyr::to_string(manifest).map_err(|error| io::Error::other(error.to_string()))?);
+            documents.push(yaml(manifest).map_err(io::Error::other)?);
         }
         let Some(folder) = &self.output_dir else {
             let all = documents.iter().flat_map(|document| ["---\n", document.as_str()]).collect::<String>();

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::printing::{columns, print};
 use crate::cli::resources::{Form, Output};
+use crate::cli::text::{json, yaml};
 
 /// A part of a table, separated by a blank line.
 pub(super) struct Section {
@@ -51,9 +52,8 @@ pub(super) fn print_records(
             text(&sections, columns())
         }
         Some(Form::Name) => keys(&serde_json::to_value(result)?),
-        Some(Form::Json) => format!("{:#}\n", without_secrets(serde_json::to_value(result)?)),
-        Some(Form::Yaml) => serde_saphyr::to_string(&without_secrets(serde_json::to_value(result)?))
-            .map_err(|error| io::Error::other(error.to_string()))?,
+        Some(Form::Json) => json(&without_secrets(serde_json::to_value(result)?)),
+        Some(Form::Yaml) => yaml(&without_secrets(serde_json::to_value(result)?)).map_err(io::Error::other)?,
     })
 }
 

@@ -8,6 +8,7 @@ use super::project::Project;
 use super::template::{credentials, manifests};
 use super::{Failed, RecordName, absent_connector, label};
 use crate::cli::printing::print;
+use crate::cli::text::yaml;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,7 +59,7 @@ pub(in crate::cli) async fn run(args: Scaffold) -> Result<(), Failed> {
     let name = args.name.unwrap_or_else(|| label(key));
     let mut text = String::new();
     if let Some(manifest) = &project.manifest {
-        let document = serde_saphyr::to_string(manifest).map_err(|error| Failed::Argument(error.to_string()))?;
+        let document = yaml(manifest).map_err(Failed::Argument)?;
         let secret = manifest["spec"]["credentialsSecretRef"]["name"].as_str().unwrap_or_default();
         text = format!("{}{document}---\n", credentials(secret));
     }

@@ -2,12 +2,12 @@
 //!
 //! Texts of the registry become comments of one line and quoted scalars, so that they cannot add anything to a manifest.
 
-use std::fmt::Write as _;
-
 use connect_api::model::{ApplicationType, Connector, DeclaredApplication, DeclaredGlobal, SecuredKey, StandardKey};
 use connect_api::scopes::MANAGE_API_CLIENTS;
+use connect_api::text::one_line;
 
 use super::export::key_of_secret;
+use crate::cli::text::quoted;
 use crate::crd::{ProjectKind, ProjectRef};
 use crate::names;
 
@@ -178,15 +178,9 @@ impl Text {
     }
 }
 
-/// Returns whether YAML (1.1 or 1.2) ends a line at a letter, or does not allow it in a document.
-fn breaks(letter: char) -> bool {
-    letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}')
-}
-
 /// Returns a text that stays within a comment.
 fn comment(text: &str) -> String {
-    let text: String = text.chars().map(|letter| if breaks(letter) { ' ' } else { letter }).collect();
-    text.trim().to_owned()
+    one_line(text.trim())
 }
 
 /// Words that a YAML parser (1.1 or 1.2) does not read as a text.
@@ -198,23 +192,6 @@ fn scalar(text: &str) -> String {
     let is_text = text.starts_with(|letter: char| letter.is_ascii_alphabetic()) && text.chars().all(fits);
     let is_word = NO_TEXTS.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is_text && !is_word { text.to_owned() } else { quoted(text) }
-}
-
-/// Returns a text in double quotes (YAML 1.2, section 7.3.1).
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            letter if breaks(letter) => {
-                // Writing to a string does not fail.
-                let _ = write!(quoted, "\\u{:04x}", u32::from(letter));
-            }
-            letter => quoted.push(letter),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]

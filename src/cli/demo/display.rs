@@ -7,6 +7,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use connect_api::text::{clean, one_line};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Pause between two frames of the spinner.
@@ -39,14 +40,14 @@ impl Display {
     /// Prints a message for the user to standard error.
     pub(super) fn line(&self, text: &str) {
         self.spinner.suspend(|| {
-            let _ = writeln!(anstream::stderr(), "{text}");
+            let _ = writeln!(anstream::stderr(), "{}", clean(text));
         });
     }
 
     /// Prints an observation during a step to standard error.
     pub(super) fn detail(&self, text: &str) {
         self.spinner.suspend(|| {
-            let _ = writeln!(anstream::stderr(), "{DETAIL}         {text}{DETAIL:#}");
+            let _ = writeln!(anstream::stderr(), "{DETAIL}         {}{DETAIL:#}", clean(text));
         });
     }
 
@@ -54,27 +55,27 @@ impl Display {
     pub(super) fn done(&self, text: &str, took: Duration) {
         let seconds = took.as_secs_f64();
         self.spinner.suspend(|| {
-            let _ = writeln!(anstream::stdout(), "{GOOD}{seconds:>6.1} s{GOOD:#} {text}");
+            let _ = writeln!(anstream::stdout(), "{GOOD}{seconds:>6.1} s{GOOD:#} {}", clean(text));
         });
     }
 
     /// Prints a title to standard output.
     pub(super) fn title(&self, text: &str) {
         self.spinner.suspend(|| {
-            let _ = writeln!(anstream::stdout(), "\n{TITLE}{text}{TITLE:#}");
+            let _ = writeln!(anstream::stdout(), "\n{TITLE}{}{TITLE:#}", clean(text));
         });
     }
 
     /// Prints a result, such as a command to copy, to standard output.
     pub(super) fn result(&self, text: &str) {
         self.spinner.suspend(|| {
-            let _ = writeln!(anstream::stdout(), "{text}");
+            let _ = writeln!(anstream::stdout(), "{}", clean(text));
         });
     }
 
     /// Shows the spinner on a terminal until the returned guard is dropped.
     pub(super) fn busy(&self, text: &str) -> Busy {
-        self.spinner.set_message(text.to_owned());
+        self.spinner.set_message(one_line(text));
         self.spinner.reset();
         self.spinner.enable_steady_tick(TICK);
         Busy(self.spinner.clone())

@@ -35,7 +35,7 @@ use super::cluster::ClusterOptions;
 use super::completion;
 use super::installs::{self, Install};
 use super::live;
-use super::printing::print;
+use super::printing::print_coloured;
 use super::reach::{Reach, ReachError};
 use super::regions;
 use crate::controllers::clients::connect_factory::HttpFactory;
@@ -171,7 +171,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, PlanError> {
     }
     let step = RefCell::new(if args.local { "checking the files" } else { "reading the cluster" }.to_owned());
     let report = live::during("planning", || step.borrow().clone(), Box::pin(report(&args, &documents, &step))).await?;
-    print(&report.text(args.output))?;
+    print_coloured(&report.text(args.output))?;
     Ok(if report.has_problems() {
         ExitCode::FAILURE
     } else if args.exit_code && report.has_changes() {

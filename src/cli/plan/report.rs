@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use connect_api::text::{escaped, one_line};
 use kube::ResourceExt as _;
 use serde::Serialize;
 use serde_json::json;
@@ -155,7 +156,7 @@ impl Report {
     /// Formats the report, with colours on a terminal.
     pub(super) fn text(&self, form: Form) -> String {
         match form {
-            Form::Json => format!("{:#}\n", self.json()),
+            Form::Json => crate::cli::text::json(&self.json()),
             Form::Markdown => markdown(&anstream::adapter::strip_str(&self.lines()).to_string()),
             Form::Text => {
                 let text = self.lines();
@@ -326,14 +327,12 @@ fn stays(value: &str) -> String {
 fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(LONGEST_VALUE).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
-    format!("{}{more}", json!(cut))
+    format!("{}{more}", escaped(&json!(cut).to_string()))
 }
 
 fn line(text: &mut String, style: Style, content: &str) {
-    // Writing into a string cannot fail. Control characters are removed, because values from elsewhere must not control
-    // the terminal.
-    let content: String = content.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    let _ = writeln!(text, "{style}{content}{style:#}");
+    // Writing into a string cannot fail.
+    let _ = writeln!(text, "{style}{}{style:#}", one_line(content));
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use crate::cli::printing::print;
 use super::argument::Selected;
 use super::failure::Failed;
 use super::kind::ResourceType;
-use super::output::{Form, Output, yaml};
+use super::output::{Form, Output};
 use super::selection::{Selection, get, list};
-use crate::cli::text::{age, columns, plain};
+use crate::cli::text::{age, columns, json, plain, yaml};
 
 /// Namespace of the Events about objects that have none.
 pub(super) const CLUSTER_EVENTS: &str = "default";
@@ -147,7 +147,7 @@ fn text(events: Vec<Event>, form: Option<Form>, now: Timestamp) -> Result<String
                 })
                 .collect();
             let list = json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
-            if form == Form::Json { Ok(format!("{list:#}\n")) } else { yaml(&list) }
+            if form == Form::Json { Ok(json(&list)) } else { yaml(&list) }
         }
         None | Some(Form::Wide | Form::Table) => Ok(table(&events, form.is_some(), now)),
     }
@@ -218,13 +218,13 @@ mod tests {
             text(events.clone(), None, now).expect("a table"),
             "\
 LAST SEEN           TYPE     REASON   OBJECT                    MESSAGE
-10m                 Normal   Once     ConnectorDeployment/tax   of it
-60s (x3 over 10m)   Normal   Series   ConnectorDeployment/tax   of it
-2m (x2 over 10m)    Normal   Core     ConnectorDeployment/tax   of it
+10m                 Normal   Once     ConnectorDeployment/tax   of�it
+60s (x3 over 10m)   Normal   Series   ConnectorDeployment/tax   of�it
+2m (x2 over 10m)    Normal   Core     ConnectorDeployment/tax   of�it
 "
         );
         let wide = text(events.clone(), Some(Form::Wide), now).expect("a table");
-        assert!(wide.starts_with("NAMESPACE   LAST SEEN") && wide.contains("of it     connect-operator\n"), "{wide}");
+        assert!(wide.starts_with("NAMESPACE   LAST SEEN") && wide.contains("of�it     connect-operator\n"), "{wide}");
         let names = text(events.clone(), Some(Form::Name), now).expect("names");
         assert!(names.starts_with("event.events.k8s.io/tax.Once\n"), "{names}");
         let json = text(events.clone(), Some(Form::Json), now).expect("JSON");

@@ -4,6 +4,7 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::kind::ResourceType;
+use crate::cli::text::{json, yaml};
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -45,7 +46,7 @@ impl Output {
         Ok(match self.form {
             None | Some(Form::Wide | Form::Table) => None,
             Some(Form::Name) => Some(names().flat_map(|name| [name, "\n".to_owned()]).collect()),
-            Some(Form::Json) => Some(format!("{:#}\n", one_or_list(objects)?)),
+            Some(Form::Json) => Some(json(&one_or_list(objects)?)),
             Some(Form::Yaml) => Some(yaml(&one_or_list(objects)?)?),
         })
     }
@@ -75,18 +76,10 @@ impl Data {
     /// If it cannot be written as YAML.
     pub(super) fn text(self, value: &Value) -> Result<String, String> {
         match self {
-            Self::Json => Ok(format!("{value:#}\n")),
+            Self::Json => Ok(json(value)),
             Self::Yaml => yaml(value),
         }
     }
-}
-
-/// Returns a value as a YAML document.
-///
-/// # Errors
-/// If it cannot be written.
-pub(super) fn yaml(value: &Value) -> Result<String, String> {
-    serde_saphyr::to_string(value).map_err(|error| error.to_string())
 }
 
 fn one_or_list(objects: &[(ResourceType, DynamicObject)]) -> Result<Value, String> {

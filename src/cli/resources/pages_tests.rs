@@ -76,7 +76,7 @@ Last applied:     generation 3: Deployed, 30m ago
 Applications:     service https://service.example.com
                   job * * * * *
 Requested:        redeploy (today), not handled yet
-Last report:      Error in service: Build: no [2Jway
+Last report:      Error in service: Build: no�[2Jway
 Last log lines:   one
                   two
 Next step:        The last redeploy failed. The code that was deployed before keeps serving, so this is no outage: read status.report, change the value that it names, or request a redeploy.

@@ -185,7 +185,7 @@ mod tests {
             (
                 "it failed",
                 deployment(&status(failed, &with_report)),
-                Progress::Failed("RedeployFailed: because\n  Error in service: No: not so".into()),
+                Progress::Failed("RedeployFailed: because\n  Error in service: No: not\u{fffd}so".into()),
             ),
             ("done", deployment(&status(ready, &both)), Progress::Ready("Deployed: because".into())),
         ] {

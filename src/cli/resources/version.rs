@@ -193,7 +193,7 @@ mod tests {
                 "Client:       0.1.0\n\
                  Kubernetes:   v1.33.1\n\
                  Operator:     none found\n\
-                 CRD:          not readable: no t you\n\
+                 CRD:          not readable: no\u{fffd}t you\n\
                  Missing:      one\n\
                  \x20             two\n",
             ),

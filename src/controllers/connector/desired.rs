@@ -313,14 +313,15 @@ impl Cutter {
         let variables = self.list("configurations[].standardConfiguration", variables, MOST_VARIABLES);
         let mut bounded = Vec::with_capacity(variables.len());
         for model::StandardKey { key, description, default, required } in variables {
-            if default.as_ref().is_some_and(|default| default.len() > LONGEST_TEXT) {
+            // One that is cut or cleaned would be wrong, so it is removed.
+            let is_whole = |default: &String| *default == cut(default, LONGEST_TEXT);
+            if default.as_ref().is_some_and(|default| !is_whole(default)) {
                 self.note("configurations[].default");
             }
             bounded.push(PlainVariable {
                 key: self.word("configurations[].key", &key),
                 description: self.text("configurations[].description", &description, LONGEST_TEXT),
-                // A truncated default would be wrong, so it is removed.
-                default: default.filter(|default| default.len() <= LONGEST_TEXT),
+                default: default.filter(is_whole),
                 required,
             });
         }

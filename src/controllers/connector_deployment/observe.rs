@@ -181,7 +181,7 @@ pub fn of_record(record: &Deployment, ignored: &BTreeSet<(String, String)>) -> O
         id: record.id.clone(),
         version: record.version,
         phase: phase(&record.status),
-        build: record.build_id().map(ToOwned::to_owned),
+        build: record.build_id().map(|id| cut(id, 256)),
         connector_id: record.connector.id.clone(),
         connector_key: record.connector.key.clone(),
         connector_version: record.connector.version,

@@ -1,5 +1,6 @@
 //! Computes conditions as the Kubernetes API conventions require them, and as kstatus reads them. Pure.
 
+use connect_api::text::clean;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -204,11 +205,13 @@ pub fn whole_seconds(time: Timestamp) -> Timestamp {
 
 const MORE: &str = "…";
 
-/// Returns the first `length` bytes of a text, cut at a character boundary.
+/// Returns a text of others as a status or an Event has it: cleaned, and its first `length` bytes, cut at a character
+/// boundary. No such text gets there otherwise.
 #[must_use]
 pub fn cut(text: &str, length: usize) -> String {
+    let text = clean(text);
     if text.len() <= length {
-        return text.to_owned();
+        return text.into_owned();
     }
     let mut end = length.saturating_sub(MORE.len());
     while !text.is_char_boundary(end) {
@@ -285,7 +288,9 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_cut_between_characters() {
+    fn texts_are_cleaned_and_cut_between_characters() {
+        assert_eq!(cut("a\u{1b}[2J\u{202e}\r\nb\tc", 100), "a\u{fffd}[2J\u{fffd}\nb\tc");
+        assert_eq!(cut(&"\0".repeat(9), 9), "\u{fffd}\u{fffd}…", "a character that is replaced is longer");
         assert_eq!(cut("äöü", 6), "äöü");
         assert_eq!(cut("äöüä", 7), "äö…");
         assert_eq!(cut("äöüä", 6), "ä…");

@@ -3,6 +3,7 @@
 mod awaited;
 mod changed;
 mod doctor;
+mod hostile;
 mod migrated;
 mod plugin;
 mod progress;

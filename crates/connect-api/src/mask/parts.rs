@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::SHORTEST_REPLACED;
 use super::reading::Reading;
+use crate::text::trimmed;
 
 /// Minimum length of a line; shorter lines cannot be distinguished from ordinary words.
 const SHORTEST_LINE: usize = 3;
@@ -125,7 +126,7 @@ pub(super) struct Parts {
 impl Parts {
     /// Adds a value as a whole and its secret parts.
     pub(super) fn add(&mut self, value: &str) {
-        self.whole(value.trim(), 0);
+        self.whole(trimmed(value), 0);
     }
 
     /// Adds a text that is long enough and secret as a whole. `depth` is the number of JSON documents around it.

@@ -56,7 +56,8 @@ fn values_are_hidden_in_every_spelling() {
         ("empty", &["", " \n"], "any text", "any text"),
         ("query of a URL behind a question", &["-"], "really?https://h/p?sig=1 now", "really?https://h/p now"),
         ("query of a URL", &["-"], "see https://h/p?sig=1 now", "see https://h/p now"),
-        ("control characters", &[], "a\u{1b}[31m\nb", "a [31m b"),
+        ("control characters", &[], "a\u{1b}[31m\nb\u{202e}", "a\u{fffd}[31m b\u{fffd}"),
+        ("a value without the mark that nobody sees", &["\u{feff}hidden-value\u{200b}"], "is hidden-value", "is ***"),
     ] {
         let masker = Masker::new(values.iter().copied());
         assert_eq!(masker.mask(text), expected, "{case}");

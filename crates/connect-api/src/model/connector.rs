@@ -10,6 +10,7 @@ use crate::lenient::{nullable, usable, whole};
 #[serde(rename_all = "camelCase")]
 pub struct Connector {
     /// Unique id.
+    #[serde(deserialize_with = "crate::lenient::id")]
     pub id: String,
     /// Unique key chosen by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ use crate::lenient::{nullable, text, usable};
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct Deployment {
     /// Unique id.
+    #[serde(deserialize_with = "crate::lenient::id")]
     pub id: String,
     /// Unique key chosen by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]

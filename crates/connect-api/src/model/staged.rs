@@ -14,6 +14,7 @@ use crate::lenient::{nullable, usable};
 #[serde(rename_all = "camelCase")]
 pub struct ConnectorStaged {
     /// Unique id.
+    #[serde(deserialize_with = "crate::lenient::id")]
     pub id: String,
     /// Unique key chosen by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]

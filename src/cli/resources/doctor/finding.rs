@@ -93,7 +93,7 @@ mod tests {
             text(&findings),
             "\
 ok       CRDs: all kinds are served
-problem  Lease: nobody  holds it
+problem  Lease: nobody\u{fffd} holds it
          Check the pods.
          Read the log.
 

@@ -1,5 +1,7 @@
 //! Walks a `connect.yaml` and collects its mistakes, each with its member and line.
 
+use connect_api::text::one_line;
+
 use super::node::{Kind, Node};
 use crate::refusal::cut;
 
@@ -34,8 +36,8 @@ impl Path {
 impl Findings {
     pub(super) fn wrong(&mut self, path: &Path, line: u64, what: &str) {
         let place = if path.0.is_empty() { "file content" } else { &path.0 };
-        // Control characters of the file must not break the line of a finding.
-        let text = format!("[{place}]: {what} (line {line})").replace(char::is_control, " ");
+        // The file is a text of others, and must not break the line of a finding.
+        let text = one_line(&format!("[{place}]: {what} (line {line})"));
         self.0.push(text[..text.floor_char_boundary(LONGEST_FINDING)].to_owned());
     }
 
@@ -114,11 +116,13 @@ impl Findings {
     }
 
     pub(super) fn flag(&mut self, node: &Node, path: &Path) -> bool {
-        let Kind::Flag(flag) = node.kind else {
-            self.wrong(path, node.line, "must be true or false, without quotes");
-            return false;
+        let what = match &node.kind {
+            Kind::Flag(flag) => return *flag,
+            Kind::Text(text) if matches!(text.as_str(), "true" | "false") => "must be true or false, without quotes",
+            _ => "must be true or false",
         };
-        flag
+        self.wrong(path, node.line, what);
+        false
     }
 }
 

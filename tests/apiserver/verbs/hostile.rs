@@ -1,0 +1,186 @@
+//! A connector whose author, logs and reports want to control the terminal of whoever looks: no command prints any such
+//! character, no status and no Event has one, and JSON and YAML keep the value.
+
+use std::time::Duration;
+
+use clock::Clock;
+use connect_api::model::LogSeverity;
+use connect_api::text::{escaped, is_unsafe};
+use connect_operator::crd::{ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
+use dev_server::{Catalogue, Options, PlannedOutcome};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::ListParams;
+use serde_json::{Value, json};
+
+use super::run;
+use crate::manifests::with_spec;
+use crate::shop::{NAME, PROJECT, SECRET, Shop};
+
+/// Sets the clipboard, clears the screen, colours, overwrites the line, and reverses what follows.
+const HOSTILE: &str =
+    "a\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[2J\u{9b}31m\rb\u{8}\u{7f}\u{202e}c\u{200b}\u{2066}d\u{feff}\u{2028}e\u{e0041}";
+
+/// Its first part, by which it is found again.
+const KEPT: &str = "\u{1b}]52;c;ZXZpbA==\u{7}";
+/// A value that the API server takes in a patch.
+const PLANNED: &str = "b\u{1b}]52;c;ZXZpbA==\u{7}\u{202e}";
+
+fn catalogue() -> Catalogue {
+    let connector = |key: &str, staged: bool| {
+        json!({
+            "key": key, "version": 1, "staged": staged, "isPreviewable": "true", "name": format!("Evil {HOSTILE}"),
+            "description": format!("Two\nlines {HOSTILE}"), "certified": true, "supportedRegions": ["europe-west1.gcp"],
+            "creator": {"email": "a@example.com", "name": HOSTILE, "title": HOSTILE, "company": HOSTILE},
+            "repository": {"url": "https://github.com/example/demo-kit.git", "tag": if staged { "1.0.0".to_owned() } else { format!("1.0.0{HOSTILE}") }},
+            "documentationUrl": format!("https://example.com/{HOSTILE}"),
+            "configurations": [{"applicationName": "service", "applicationType": "service",
+                "standardConfiguration": [
+                    {"key": "LOG_LEVEL", "description": HOSTILE, "required": false, "default": HOSTILE}],
+                "securedConfiguration": [{"key": "API_TOKEN", "description": HOSTILE, "required": true}]}],
+        })
+    };
+    let connectors = json!({"connectors": [connector("evil", false), connector("evil-staged", true)]});
+    Catalogue::built_in().and(Catalogue::parse(&escaped(&connectors.to_string())).expect("a catalogue"))
+}
+
+/// A shop with a deployment of that connector, whose redeploy failed with such a report and log.
+async fn shop() -> Shop {
+    let options = Options { catalogue: catalogue(), deploy_duration: Duration::from_millis(200), ..Options::default() };
+    let shop = Shop::with(options, Clock::system()).await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
+    shop.sandbox.apply(&with_spec(shop.project(), &json!({"registry": {"text": "Evil"}}))).await.unwrap();
+    shop.sandbox.apply(&deployment(&shop, "a")).await.unwrap();
+    let id = shop.until_reason("Deployed").await.status.and_then(|status| status.id).unwrap();
+    {
+        let (mut world, now) = (shop.dev.world(), shop.dev.now());
+        world.write_log(&id, "service", &LogSeverity::Error, HOSTILE, now).unwrap();
+        world.plan_outcome(&id, PlannedOutcome::failure("service", HOSTILE, HOSTILE), now).unwrap();
+    }
+    shop.sandbox.apply(&deployment(&shop, "b")).await.unwrap();
+    shop.until_reason("RedeployFailed").await;
+    let (code, manifest, error) = run(&shop.sandbox, &["staged", "export", "evil-staged", "--project", PROJECT]).await;
+    assert_eq!(code, Some(0), "{error}");
+    shop.sandbox.succeed(&["apply", "--filename", "-"], &manifest).await;
+    shop.until_object::<Connector>("shop.evil", "it is mirrored", |it| it.status.is_some()).await;
+    shop
+}
+
+fn deployment(shop: &Shop, level: &str) -> Value {
+    with_spec(
+        shop.deployment(),
+        &json!({"connector": {"key": "evil"}, "failureLogLines": 20, "configurations": [{
+            "applicationName": "service", "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
+            "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}],
+        }]}),
+    )
+}
+
+/// Returns a character that must not be printed.
+fn unsafe_in(text: &str) -> Option<char> {
+    text.chars().find(|letter| is_unsafe(*letter) && !matches!(letter, '\n' | '\t'))
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(members) => {
+            members.iter().flat_map(|(name, value)| [vec![name.as_str()], texts(value)].concat()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn no_command_prints_what_a_terminal_obeys() {
+    let shop = shop().await;
+    let key = format!("{}_{NAME}", shop.sandbox.namespace);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tax.json");
+    std::fs::write(&file, deployment(&shop, PLANNED).to_string()).unwrap();
+    let file = file.to_str().unwrap();
+    let project = ["--project", PROJECT];
+    // Whether the output has such a text, and whether it has it as a value.
+    let (text, data, none) = (Some(false), Some(true), None);
+    for (arguments, of_project, shows) in [
+        (&["connectors", "search", "--text", "Evil"][..], true, text),
+        (&["connectors", "search", "--text", "Evil", "-o", "wide"], true, text),
+        (&["connectors", "get", "evil"], true, text),
+        (&["connectors", "get", "evil", "-o", "json"], true, data),
+        (&["connectors", "get", "evil", "-o", "yaml"], true, data),
+        (&["staged", "list"], true, none),
+        (&["staged", "get", "evil-staged"], true, none),
+        (&["staged", "get", "evil-staged", "-o", "yaml"], true, data),
+        (&["staged", "export", "evil-staged"], true, data),
+        (&["deployments", "list"], true, none),
+        (&["deployments", "list", "-o", "yaml"], true, data),
+        (&["deployments", "get", &key], true, text),
+        (&["deployments", "get", &key, "-o", "json"], true, data),
+        (&["deployments", "export", &key], true, none),
+        (&["scaffold", "evil"], true, data),
+        (&["adopt", &key], true, none),
+        (&["logs", NAME], false, text),
+        (&["status", NAME], false, text),
+        (&["status", NAME, "-o", "yaml"], false, text),
+        (&["status"], false, none),
+        (&["events"], false, text),
+        (&["events", "-o", "json"], false, text),
+        (&["tree"], false, none),
+        (&["doctor"], false, none),
+        (&["wait", NAME, "--timeout", "1s"], false, text),
+        (&["plan", "-f", file], false, text),
+        (&["plan", "-f", file, "-o", "json"], false, data),
+        (&["plan", "-f", file, "-o", "markdown"], false, text),
+        (&["plan", "--local", "-f", file], false, none),
+        (&["redeploy", NAME, "--wait"], false, none),
+        (&["reconcile", NAME], false, none),
+    ] {
+        let arguments = if of_project { [arguments, &project].concat() } else { arguments.to_vec() };
+        let (_, stdout, stderr) = run(&shop.sandbox, &arguments).await;
+        let whole = format!("{stdout}{stderr}");
+        assert_eq!(unsafe_in(&whole), None, "{arguments:?}: {whole:?}");
+        assert!(shows.is_none() || whole.contains("ZXZpbA=="), "{arguments:?} does not show the text: {whole}");
+        for form in ["json", "yaml"].into_iter().filter(|form| arguments.contains(form)) {
+            let parsed: Value = if form == "json" {
+                serde_json::from_str(&stdout).unwrap()
+            } else {
+                serde_saphyr::from_str(&stdout).unwrap()
+            };
+            let keeps = texts(&parsed).iter().any(|text| text.contains(KEPT));
+            assert_eq!(keeps, shows == data, "{arguments:?}: records keep the value, and a status never had it");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_status_and_no_event_has_what_a_terminal_obeys() {
+    let shop = shop().await;
+    let all = ListParams::default();
+    let mut objects = Vec::new();
+    for deployment in shop.api::<ConnectorDeployment>().list(&all).await.unwrap().items {
+        assert_eq!(deployment.status.as_ref().unwrap().last_log_lines.len(), 1);
+        objects.push(json!(deployment.status));
+    }
+    let shown = texts(&objects[0]).join(" ");
+    for (what, count) in [("]52;c;ZXZpbA==", 5), ("\u{fffd}", 20)] {
+        assert!(shown.matches(what).count() >= count, "the test is about something: {shown}");
+    }
+    objects
+        .extend(shop.api::<ConnectorStaged>().list(&all).await.unwrap().items.into_iter().map(|it| json!(it.status)));
+    objects.extend(shop.api::<Connector>().list(&all).await.unwrap().items.into_iter().map(|it| json!(it)));
+    objects.extend(shop.api::<ConnectProject>().list(&all).await.unwrap().items.into_iter().map(|it| json!(it.status)));
+    objects.extend(shop.api::<Event>().list(&all).await.unwrap().items.into_iter().map(|it| json!(it)));
+    for object in &objects {
+        for text in texts(object) {
+            assert_eq!(unsafe_in(text), None, "{text:?} in {object:#}");
+        }
+    }
+    let mirrored = shop.api::<Connector>().get("shop.evil").await.unwrap().status.unwrap();
+    assert_eq!(
+        mirrored.configurations.unwrap()[0].standard_configuration[0].default,
+        None,
+        "a changed one would be wrong"
+    );
+    assert!(mirrored.cut.contains(&"configurations[].default".to_owned()), "{:?}", mirrored.cut);
+    assert!(mirrored.description.unwrap().starts_with("Two\nlines a\u{fffd}]52"), "line breaks stay");
+}

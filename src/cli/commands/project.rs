@@ -1,6 +1,8 @@
 //! The project to call and its credentials: from a ConnectProject or ClusterConnectProject of the current context, or from
 //! the environment.
 
+use std::env::VarError;
+
 use clap_complete::engine::ArgValueCandidates;
 use connect_api::api::DeploymentPaths;
 use connect_api::hosts::pattern_of;
@@ -30,6 +32,17 @@ use crate::names;
 /// Requests per second without a ConnectProject.
 const RATE: Rate = Rate::per_second(10);
 
+/// The variables that define the project.
+const VARIABLES: [&str; 7] = [
+    "CTP_PROJECT_KEY",
+    "CTP_CLIENT_ID",
+    "CTP_CLIENT_SECRET",
+    "CTP_REGION",
+    "CTP_SCOPES",
+    "CTP_API_URL",
+    "CTP_AUTH_URL",
+];
+
 /// The project to call. Without --project the variables `CTP_PROJECT_KEY`, `CTP_CLIENT_ID`, `CTP_CLIENT_SECRET` and
 /// `CTP_REGION` define it, and optionally `CTP_SCOPES`, `CTP_API_URL` and `CTP_AUTH_URL`; both URLs replace the region.
 #[derive(Clone, Debug, clap::Args)]
@@ -58,6 +71,9 @@ pub(in crate::cli) enum ProjectError {
         "{0} is not set: name a ConnectProject with --project, or set CTP_PROJECT_KEY, CTP_CLIENT_ID, CTP_CLIENT_SECRET and CTP_REGION"
     )]
     Variable(&'static str),
+    /// A variable is not a text.
+    #[error("{0} is not UTF-8: set it to a text")]
+    NotText(&'static str),
     /// An option for the remote is invalid.
     #[error(transparent)]
     Reach(#[from] ReachError),
@@ -94,6 +110,10 @@ impl Project {
         let (settings, known) = if let Some(reference) = &self.reference {
             (self.of_cluster(reference).await?, Known { reference: reference.clone(), manifest: None })
         } else {
+            let is_text = |name: &str| !matches!(std::env::var(name), Err(VarError::NotUnicode(_)));
+            if let Some(name) = VARIABLES.into_iter().find(|name| !is_text(name)) {
+                return Err(ProjectError::NotText(name));
+            }
             let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
             let settings = of_environment(variable, &mut hosts)?;
             if let Some(hint) = region_hint(variable) {

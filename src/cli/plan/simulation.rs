@@ -145,7 +145,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let decision = stage.play(&intent, wanted.as_ref(), inputs.now);
     if let Ok(desired) = inputs.desired {
         outcome.undeclared.clone_from(&desired.undeclared);
-        outcome.notes.extend(value_from::line_break_note(&desired.line_breaks));
+        outcome.notes.extend(value_from::invisible_note(&desired.invisible));
     }
     match &decision.step {
         Step::Send(call) => foresee(inputs, &call.kind, &stage, &mut outcome),

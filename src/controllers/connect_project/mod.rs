@@ -40,7 +40,7 @@ use crate::controllers::reporting::conditions::{self, ConditionUpdate};
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal::{self, FINALIZERS, STATUS};
-use crate::crd::ConnectProjectStatus;
+use crate::crd::{ConnectProjectSpec, ConnectProjectStatus};
 use crate::names;
 
 /// Pause before the next reconcile after a Kubernetes API error.
@@ -318,6 +318,7 @@ async fn patch_status<P: ProjectObject>(
         users,
         deleting: reconcile::is_deleting(object),
         unkept: access.unkept,
+        credentials: credentials_keys(object.project()),
         copied_from: access.gone.then(|| copy::place(&context.copies, object)),
         mirror: mirror(object, context),
     };
@@ -340,6 +341,12 @@ async fn patch_status<P: ProjectObject>(
     }
     report_mirror(context, &written, &before, &after, &facts.mirror);
     Ok(condition.reason)
+}
+
+/// Names the keys with the credentials.
+fn credentials_keys(project: &ConnectProjectSpec) -> String {
+    let keys = &project.credentials_secret_ref;
+    format!("the keys {} and {} of Secret {}", keys.client_id_key(), keys.client_secret_key(), keys.name)
 }
 
 /// Returns what is known of the mirror of the registry, and may already be in the status.

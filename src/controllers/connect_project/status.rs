@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clock::between;
+use connect_api::text::is_unsafe;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -49,6 +50,8 @@ pub struct ProjectFacts {
     pub deleting: bool,
     /// Why there is no up-to-date copy of its credentials.
     pub unkept: Option<ConditionUpdate>,
+    /// Where its credentials are, for a message.
+    pub credentials: String,
     /// Location of the copy, if the Secret that the project names is gone and the copy is used.
     pub copied_from: Option<String>,
     /// The mirror of the registry. Its errors do not affect `Ready`: deployments do not need it.
@@ -64,7 +67,13 @@ pub fn ready_condition(facts: &ProjectFacts) -> ConditionUpdate {
         Ok(Health::Good { .. }) => {
             ConditionUpdate::new(Reason::Available, "The project answers with these credentials")
         }
-        Ok(Health::Failing(outage)) => problem::condition_of_outage(outage, &facts.identity.project_key),
+        Ok(Health::Failing(outage)) => {
+            let mut condition = problem::condition_of_outage(outage, &facts.identity.project_key);
+            if condition.reason == Reason::CredentialsRejected && facts.copied_from.is_none() {
+                condition.message = format!("{}. The credentials are {}", condition.message, facts.credentials);
+            }
+            condition
+        }
     };
     if let (Reason::CredentialsRejected | Reason::PermissionMissing, Some(copy)) =
         (condition.reason, &facts.copied_from)
@@ -130,8 +139,9 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Times
     status.observed_generation = facts.generation;
     status.remote = Some(facts.identity.clone());
     status.deployments = Some(facts.users.deployments);
+    let is_kept = |scope: &&String| scope.len() <= SCOPES && !scope.contains(is_unsafe);
     if let Some(scopes) = &facts.scopes {
-        status.scopes = scopes.iter().filter(|scope| scope.len() <= SCOPES).take(SCOPES).cloned().collect();
+        status.scopes = scopes.iter().filter(is_kept).take(SCOPES).cloned().collect();
     }
     if let Ok(Health::Good { last_poll }) = &facts.health {
         let old = status.last_response_at.as_ref().is_none_or(|at| between(at.0, *last_poll) >= RESPONSE_WORTH_WRITING);
@@ -177,7 +187,13 @@ pub fn bounded(mut status: ConnectProjectStatus) -> ConnectProjectStatus {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use connect_api::ApiError;
+    use connect_api::error::Failure;
+
     use super::*;
+    use crate::controllers::reporting::outage::{Outage, OutageKind};
 
     fn facts(health: Result<Health, ConditionUpdate>) -> ProjectFacts {
         let identity = RemoteIdentity { api_url: "https://connect.test".into(), project_key: "demo".into() };
@@ -189,6 +205,7 @@ mod tests {
             users: Users { deployments: 2, staged: 0 },
             deleting: false,
             unkept: None,
+            credentials: "the keys a and b of Secret c".into(),
             copied_from: None,
             mirror: Mirror::Absent,
         }
@@ -296,10 +313,21 @@ mod tests {
     }
 
     #[test]
-    fn rule_24_the_message_for_rejected_credentials_names_the_copy() {
+    fn rule_24_the_message_for_rejected_credentials_names_the_secret_or_the_copy() {
         let rejected = || Err(ConditionUpdate::new(Reason::CredentialsRejected, "no"));
         let copied = ProjectFacts { copied_from: Some("operator/connect-project-1".into()), ..facts(rejected()) };
         assert!(ready_condition(&copied).message.contains("operator/connect-project-1"));
         assert_eq!(ready_condition(&facts(rejected())).message, "no");
+        let error = ApiError {
+            operation: "queryDeployments",
+            failure: Failure::CredentialsRefused,
+            message: String::new(),
+            correlation_id: None,
+            retry_after: None,
+        };
+        let (kind, at) = (OutageKind::CredentialsRejected, Timestamp::UNIX_EPOCH);
+        let outage = Outage { kind, error: Arc::new(error), since: at, until: at };
+        let message = ready_condition(&facts(Ok(Health::Failing(outage)))).message;
+        assert!(message.ends_with(". The credentials are the keys a and b of Secret c"), "{message}");
     }
 }

@@ -20,6 +20,6 @@ pub struct Cache {
     pub verified_since: Option<(i64, Timestamp)>,
     /// Keys of `…From` objects that an Event has named.
     pub undeclared: Vec<String>,
-    /// The note about values that end with a line break that an Event has had.
-    pub line_break_note: Option<String>,
+    /// The note about values with invisible characters at an end that an Event has had.
+    pub invisible_note: Option<String>,
 }

@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect_api::model::RetryPolicy;
+use connect_api::text::invisible_ends;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
 use super::decide::DesiredPayload;
 use super::declared::{Declared, DeclaredKeys};
 use super::missing::Missing;
 use super::persisted::{OperationType, Payload, PersistedState, Source, Sources};
-use super::value_from;
 use crate::controllers::context::content_cache::Content;
 use crate::controllers::references::{Named, Reference};
 use crate::controllers::reporting::conditions::ConditionUpdate;
@@ -55,8 +55,9 @@ pub struct Desired {
     pub sources: Vec<Source>,
     /// Keys of `…From` objects that are not sent, because the connector does not declare them.
     pub undeclared: Vec<String>,
-    /// Values that are one line with a line break at its end, which is sent with it; each with the key that it comes from.
-    pub line_breaks: BTreeMap<Item, String>,
+    /// Values with invisible characters at an end, which are sent with them; each with the key that it comes from, and the
+    /// characters.
+    pub invisible: BTreeMap<Item, String>,
     /// Values that are no longer desired and are sent with the default that the connector declares.
     pub reset: BTreeSet<Item>,
     /// Values that are the URL of an application.
@@ -110,7 +111,7 @@ impl Desired {
     /// stable.
     pub fn fit(&mut self, missing: &BTreeSet<String>, declared: Option<&Declared>, persisted: &PersistedState) {
         self.values.applications.retain(|name, _| !missing.contains(name));
-        self.line_breaks.retain(|item, _| !missing.contains(&item.application));
+        self.invisible.retain(|item, _| !missing.contains(&item.application));
         let Some(declared) = declared else { return };
         for item in held(persisted).filter(|item| item.kind == Kind::Standard && !missing.contains(&item.application)) {
             let default = declared.of(&item.application).and_then(|keys| keys.defaults.get(&item.key));
@@ -213,7 +214,7 @@ impl<'a> Gather<'a> {
             let field = format!("standardConfigurationFrom of {place}");
             let object = (Named::ConfigMap, from.config_map_ref.name.as_str());
             for (key, text) in self.all(object, &field, prefix, keys) {
-                self.note_break(Item::standard(application, &key), object, &key[prefix.len()..], &text);
+                self.note_ends(Item::standard(application, &key), object, &key[prefix.len()..], &text);
                 values.standard.insert(key, text);
             }
         }
@@ -228,7 +229,7 @@ impl<'a> Gather<'a> {
             let field = format!("securedConfigurationFrom of {place}");
             let object = (Named::Secret, from.secret_ref.name.as_str());
             for (key, text) in self.all(object, &field, prefix, keys) {
-                self.note_break(Item::secured(application, &key), object, &key[prefix.len()..], &text);
+                self.note_ends(Item::secured(application, &key), object, &key[prefix.len()..], &text);
                 values.secured.insert(key, SecretString::from(text));
             }
         }
@@ -237,7 +238,7 @@ impl<'a> Gather<'a> {
             let field = format!("{} of {place}", value.key);
             let object = (Named::Secret, reference.name.as_str());
             let text = self.one(object, &reference.key, &field).unwrap_or_default();
-            self.note_break(Item::secured(application, &value.key), object, &reference.key, &text);
+            self.note_ends(Item::secured(application, &value.key), object, &reference.key, &text);
             values.secured.insert(value.key.clone(), SecretString::from(text));
         }
         for key in values.standard.keys().filter(|key| values.secured.contains_key(*key)) {
@@ -250,7 +251,7 @@ impl<'a> Gather<'a> {
     fn standard(&mut self, application: &str, value: &StandardValue) -> Option<String> {
         let item = Item::standard(application, &value.key);
         // It takes the place of that of a whole object.
-        self.desired.line_breaks.remove(&item);
+        self.desired.invisible.remove(&item);
         let from = value.value_from.as_ref();
         let config_map = from.and_then(|from| from.config_map_key_ref.as_ref());
         let url = from.and_then(|from| from.application_url.as_ref());
@@ -260,7 +261,7 @@ impl<'a> Gather<'a> {
                 let field = format!("{} of {}", value.key, place(application));
                 let object = (Named::ConfigMap, reference.name.as_str());
                 let text = self.one(object, &reference.key, &field)?;
-                self.note_break(item, object, &reference.key, &text);
+                self.note_ends(item, object, &reference.key, &text);
                 Some(text)
             }
             (None, None, Some(url)) => {
@@ -332,12 +333,12 @@ impl<'a> Gather<'a> {
         text
     }
 
-    /// Notes whether the value of an item, which takes the place of an earlier one, is a line with a break at its end.
-    fn note_break(&mut self, item: Item, (kind, object): (Named, &str), key: &str, text: &str) {
-        if value_from::is_line_with_break(text) {
-            self.desired.line_breaks.insert(item, format!("key {key} of {} {object}", kind.as_str()));
+    /// Notes whether the value of an item, which takes the place of an earlier one, has invisible characters at an end.
+    fn note_ends(&mut self, item: Item, (kind, object): (Named, &str), key: &str, text: &str) {
+        if let Some(ends) = invisible_ends(text) {
+            self.desired.invisible.insert(item, format!("key {key} of {} {object} ({ends})", kind.as_str()));
         } else {
-            self.desired.line_breaks.remove(&item);
+            self.desired.invisible.remove(&item);
         }
     }
 

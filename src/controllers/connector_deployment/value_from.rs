@@ -61,21 +61,16 @@ pub fn sources_of(spec: &ConnectorDeploymentSpec, text: &str) -> Vec<String> {
     sources
 }
 
-/// Whether a text is one line with a line break at its end, as `echo` and most editors write it. A text of several lines,
-/// such as a key in PEM, ends as it should.
-pub(super) fn is_line_with_break(text: &str) -> bool {
-    text.strip_suffix('\n').is_some_and(|line| !line.is_empty() && !line.contains('\n'))
-}
-
-/// Returns the note about values that end with a line break, if there are any; each with the key that it comes from.
+/// Returns the note about values with invisible characters at an end, if there are any; each with the key that it comes
+/// from.
 #[must_use]
-pub fn line_break_note(line_breaks: &BTreeMap<Item, String>) -> Option<String> {
-    let keys: BTreeSet<&str> = line_breaks.values().map(String::as_str).collect();
+pub fn invisible_note(invisible: &BTreeMap<Item, String>) -> Option<String> {
+    let keys: BTreeSet<&str> = invisible.values().map(String::as_str).collect();
     let keys = keys.into_iter().collect::<Vec<_>>().join(", ");
     (!keys.is_empty()).then(|| {
         format!(
-            "A line break at the end of the value is sent with it: {keys}. If it is not meant, write the value without \
-             one, for example with `printf %s` in place of `echo`"
+            "Invisible characters at an end of the value are sent with it: {keys}. If they are not meant, write the value \
+             without them, for example with `printf %s` in place of `echo`, and files as UTF-8 without a byte order mark"
         )
     })
 }
@@ -116,22 +111,11 @@ mod tests {
     }
 
     #[test]
-    fn only_a_line_with_a_break_at_its_end_is_a_likely_mistake() {
-        for (text, expected) in [
-            ("token", false),
-            ("token\n", true),
-            ("token\r\n", true),
-            ("", false),
-            ("\n", false),
-            ("two\nlines", false),
-            ("-----BEGIN-----\nx\n-----END-----\n", false),
-            ("token\n\n", false),
-        ] {
-            assert_eq!(is_line_with_break(text), expected, "{text:?}");
-        }
-        assert_eq!(line_break_note(&BTreeMap::new()), None);
-        let both = ["c", "d"].map(|key| (Item::secured("service", key), "key a of Secret b".to_owned()));
-        let note = line_break_note(&both.into()).unwrap_or_default();
-        assert!(note.contains("is sent with it: key a of Secret b. "), "{note}");
+    fn values_with_invisible_ends_are_named_once() {
+        assert_eq!(invisible_note(&BTreeMap::new()), None);
+        let both =
+            ["c", "d"].map(|key| (Item::secured("service", key), "key a of Secret b (tab at the end)".to_owned()));
+        let note = invisible_note(&both.into()).unwrap_or_default();
+        assert!(note.contains("are sent with it: key a of Secret b (tab at the end). "), "{note}");
     }
 }

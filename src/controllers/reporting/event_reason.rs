@@ -40,8 +40,8 @@ event_reasons! {
     LogsUnavailable,
     /// Keys of a Secret or ConfigMap were not sent.
     KeysNotDeclared,
-    /// The value of a key of a Secret or ConfigMap ends with a line break, which is sent with it.
-    ValueEndsWithLineBreak,
+    /// The value of a key of a Secret or ConfigMap has invisible characters at an end, which are sent with it.
+    InvisibleCharacters,
     /// A remote record took the place of another one.
     Replaced,
     /// The remote deployment of a deleted object is gone.

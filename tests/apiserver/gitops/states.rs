@@ -172,6 +172,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 users: connect_project::status::Users::default(),
                 deleting: false,
                 unkept: None,
+                credentials: String::new(),
                 copied_from: None,
                 mirror,
             };

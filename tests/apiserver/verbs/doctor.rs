@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::run;
 use crate::cluster::Sandbox;
-use crate::shop::{CREDENTIALS, Shop};
+use crate::shop::{CREDENTIALS, SECRET, Shop};
 
 /// Returns the exit code, and the findings of a check as `(level, message, remedy)`.
 async fn findings(sandbox: &Sandbox, check: &str, more: &[&str]) -> (Option<i32>, Vec<(String, String, String)>) {
@@ -46,6 +46,20 @@ async fn make_it_work(sandbox: &Sandbox) {
     let lease: Lease = serde_json::from_value(lease).unwrap();
     let api: Api<Lease> = Api::namespaced(sandbox.client.clone(), &sandbox.namespace);
     api.create(&PostParams::default(), &lease).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_value_with_characters_that_nobody_sees_is_a_warning() {
+    let shop = Shop::open().await;
+    shop.put_secret(SECRET, &[("token", "first-token-of-the-shop\u{200b}")]).await;
+    shop.sandbox.apply(&shop.deployment()).await.unwrap();
+    shop.until_event("InvisibleCharacters").await;
+    let (_, found) = findings(&shop.sandbox, "Values", &[]).await;
+    let [(level, message, _)] = found.as_slice() else { panic!("one finding: {found:?}") };
+    let begin = format!("ConnectorDeployment {}/tax: ", shop.sandbox.namespace);
+    assert!(level == "warning" && message.starts_with(&begin), "{found:?}");
+    assert!(message.contains("key token of Secret tax (U+200B at the end)"), "{message}");
+    assert!(!message.contains("first-token"), "{message}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use connect_api::api::{ConnectApi, Selector};
 use connect_api::error::{Failure, Reaction};
 use connect_api::http::{ASSUMED_LIFE, HttpConnect};
 use futures::future::{join_all, poll_immediate};
+use secrecy::SecretString;
 use serde_json::json;
 use tokio::sync::{Barrier, Semaphore};
 
@@ -234,6 +235,36 @@ async fn refused_credentials_are_one_attempt_for_all_who_wait() {
         let error = api.deployment(&id()).await.expect_err("refused");
         assert_eq!((error.reaction(), error.operation), (Reaction::Fix, "getDeploymentById"));
         assert!(error.message.contains("no such client"), "{}", error.message);
+    }
+}
+
+#[tokio::test]
+async fn refused_credentials_with_invisible_characters_are_named_without_their_values() {
+    let hint = "Invisible characters are sent with the";
+    for (case, client_id, client_secret, expected) in [
+        ("none", "client", "the-secret", vec![]),
+        ("a byte order mark", "client", "\u{feff}the-secret", vec!["client secret: U+FEFF at the start"]),
+        ("zero width", "client\u{200b}", "the-secret", vec!["client id: U+200B at the end"]),
+        (
+            "both",
+            "\u{2060}client",
+            "the-secret\n",
+            vec!["client id: U+2060 at the start", "client secret: line break at the end"],
+        ),
+    ] {
+        let refuses =
+            later(|_| json_answer(401, &json!({"error": "invalid_client", "error_description": "no: the-secret"})));
+        let remote = Remote::start_slow(later(found), refuses).await;
+        let api = remote.client_with(Clock::system(), |settings| {
+            settings.credentials.client_id = client_id.to_owned();
+            settings.credentials.client_secret = SecretString::from(client_secret);
+        });
+        let message = api.deployment(&id()).await.expect_err(case).message;
+        assert_eq!(message.matches(hint).count(), expected.len(), "{case}: {message}");
+        for part in expected {
+            assert!(message.contains(&format!("{hint} {part}")), "{case}: {message}");
+        }
+        assert!(!message.contains("the-secret"), "{case}: {message}");
     }
 }
 

@@ -281,8 +281,8 @@ fn rule_14_of_whole_objects_only_declared_keys_are_sent() {
 }
 
 #[test]
-fn a_line_break_is_noted_for_the_values_that_are_sent() {
-    const BROKEN: Object<'_> = (Named::Secret, "broken", &[("T", b"s3cret\n"), ("U", b"s3cret\n")]);
+fn invisible_characters_are_noted_for_the_values_that_are_sent() {
+    const BROKEN: Object<'_> = (Named::Secret, "broken", &[("T", b"s3cret\n"), ("U", b"\xef\xbb\xbfs3cret")]);
     const WHOLE: Object<'_> = (Named::Secret, "whole", &[("T", b"s3cret"), ("V", b"s3cret")]);
     let from = |names: &[&str]| names.iter().map(|name| json!({"secretRef": {"name": name}})).collect::<Vec<_>>();
     for (case, values, expected) in [
@@ -298,10 +298,11 @@ fn a_line_break_is_noted_for_the_values_that_are_sent() {
     ] {
         let spec = resource(&service(&values)).spec;
         let mut desired = from_spec(&spec, &contents(&[BROKEN, WHOLE]), None).expect(case);
-        let keys: Vec<_> = expected.iter().map(|key| format!("key {key} of Secret broken")).collect();
-        assert_eq!(desired.line_breaks.values().cloned().collect::<Vec<_>>(), keys, "{case}");
+        let ends = |key: &str| if key == "T" { "line break at the end" } else { "U+FEFF at the start" };
+        let keys: Vec<_> = expected.iter().map(|key| format!("key {key} of Secret broken ({})", ends(key))).collect();
+        assert_eq!(desired.invisible.values().cloned().collect::<Vec<_>>(), keys, "{case}");
         desired.fit(&BTreeSet::from(["service".to_owned()]), None, &PersistedState::default());
-        assert!(desired.line_breaks.is_empty(), "{case}: nothing is sent to an application that does not exist");
+        assert!(desired.invisible.is_empty(), "{case}: nothing is sent to an application that does not exist");
     }
 }
 

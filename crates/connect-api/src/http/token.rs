@@ -22,6 +22,7 @@ use super::wire::{Lost, Reply, Wire};
 use crate::error::Failure;
 use crate::mask::Masker;
 use crate::observer::TokenEnd;
+use crate::text::invisible_ends;
 use crate::trace;
 use clock::Clock;
 
@@ -225,10 +226,27 @@ impl Tokens {
                 Failure::NotSent
             };
             let message = answer::refusal(reply.status, &reply.body, false, || self.masker()).message;
-            return Err(lost(failure, format!("status {}: {message}", reply.status.as_u16())));
+            let message = format!("status {}: {message}", reply.status.as_u16());
+            let hint =
+                (failure == Failure::CredentialsRefused).then(|| self.invisible()).filter(|hint| !hint.is_empty());
+            let message = hint.map_or(message.clone(), |hint| format!("{}{hint}", message.trim_end_matches('.')));
+            return Err(lost(failure, message));
         }
         answer::grant(&reply.body, self.credentials.scopes.as_deref())
             .ok_or_else(|| lost(Failure::NotSent, "the response contains no bearer token".to_owned()))
+    }
+
+    /// Names the credentials with invisible characters at an end, which whoever wrote them did not see.
+    fn invisible(&self) -> String {
+        let Credentials { client_id, client_secret, scopes } = &self.credentials;
+        let all = [
+            ("client id", client_id.as_str()),
+            ("client secret", client_secret.expose_secret()),
+            ("scopes", scopes.as_deref().unwrap_or_default()),
+        ];
+        let described = all.into_iter().filter_map(|(name, value)| Some((name, invisible_ends(value)?)));
+        let sentence = |(name, ends)| format!(". Invisible characters are sent with the {name}: {ends}");
+        described.map(sentence).collect::<Vec<_>>().concat()
     }
 
     fn masker(&self) -> Masker {

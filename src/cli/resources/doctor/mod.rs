@@ -9,6 +9,7 @@ mod install;
 mod reported;
 mod rights;
 mod shared;
+mod values;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -109,6 +110,7 @@ pub(in crate::cli) async fn doctor(args: Doctor) -> Result<ExitCode, Failed> {
     for resource_type in ResourceType::ALL.into_iter().filter(|it| !it.is_project()) {
         findings.extend(reported::not_ready(resource_type, &resources, super::program()));
     }
+    findings.extend(known(values::CHECK, values::invisible(&client, namespace).await)?);
     print(&match args.output {
         None => text(&findings),
         Some(form) => form.text(&value(&findings)).map_err(Failed::Argument)?,

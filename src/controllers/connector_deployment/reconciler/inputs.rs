@@ -79,7 +79,7 @@ impl Deployment<'_> {
         };
         if let Ok(desired) = &desired {
             self.report_undeclared(&desired.undeclared);
-            self.report_line_breaks(&desired.line_breaks);
+            self.report_invisible(&desired.invisible);
         }
         Ok(Inputs { wanted, registered, desired, payload, masker, target, declared, read, verified: None })
     }
@@ -96,15 +96,15 @@ impl Deployment<'_> {
         }
     }
 
-    /// Names the values that end with a line break in one Event.
-    fn report_line_breaks(&mut self, line_breaks: &BTreeMap<Item, String>) {
-        let note = value_from::line_break_note(line_breaks);
-        if self.cache.own.line_break_note == note {
+    /// Names the values with invisible characters at an end in one Event.
+    fn report_invisible(&mut self, invisible: &BTreeMap<Item, String>) {
+        let note = value_from::invisible_note(invisible);
+        if self.cache.own.invisible_note == note {
             return;
         }
-        self.cache.own.line_break_note.clone_from(&note);
+        self.cache.own.invisible_note.clone_from(&note);
         if let Some(note) = note {
-            let reason = EventReason::ValueEndsWithLineBreak;
+            let reason = EventReason::InvisibleCharacters;
             self.context.report(&*self.object, EventType::Warning, reason, "Configure", &note);
         }
     }

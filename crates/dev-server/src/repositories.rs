@@ -46,7 +46,8 @@ async fn found(place: &Path, repository: &Repository) -> Result<Found, Repositor
     }
     let reference = format!("refs/tags/{tag}");
     let shown = git(place, &["show-ref", "--verify", "--hash", &reference]).await?;
-    let Some(object) = shown.ok.then(|| shown.text.trim()).filter(|object| is_object(object)) else {
+    let object = String::from_utf8(shown.bytes).unwrap_or_default();
+    let Some(object) = shown.ok.then(|| object.trim()).filter(|object| is_object(object)) else {
         let text = format!("The local repository of {} has no tag '{}'.", cut(&repository.url), cut(tag));
         return Err(RepositoryProblem::NotReachable(text));
     };
@@ -59,7 +60,11 @@ async fn found(place: &Path, repository: &Repository) -> Result<Found, Repositor
         );
         return Err(RepositoryProblem::WrongFile(text));
     }
-    let specification = read(repository, blob.ok.then_some(blob.text.as_str()))?;
+    let text = String::from_utf8(blob.bytes).map_err(|_| {
+        let place = format!("tag '{}' of {}", cut(tag), cut(&repository.url));
+        RepositoryProblem::WrongFile(format!("connect.yaml at {place} is not UTF-8: save it as UTF-8."))
+    })?;
+    let specification = read(repository, blob.ok.then_some(text.as_str()))?;
     Ok(Found { specification, ..Found::default() })
 }
 
@@ -107,7 +112,7 @@ fn is_object(text: &str) -> bool {
 /// The output of a command.
 struct Written {
     ok: bool,
-    text: String,
+    bytes: Vec<u8>,
     too_long: bool,
 }
 
@@ -130,8 +135,7 @@ async fn git(place: &Path, arguments: &[&str]) -> Result<Written, RepositoryProb
         // Closes the pipe, so that git ends even if it has more to write.
         drop(bounded);
         let status = child.wait().await?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        Ok::<_, std::io::Error>(Written { ok: status.success() || too_long, text, too_long })
+        Ok::<_, std::io::Error>(Written { ok: status.success() || too_long, bytes, too_long })
     };
     let written = tokio::time::timeout(PATIENCE, reading).await.map_err(|_| failed("git does not answer"))?;
     written.map_err(|error| failed(&error.to_string()))

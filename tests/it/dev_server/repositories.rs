@@ -83,7 +83,11 @@ async fn errors_of_a_repository_are_reported_and_nothing_else_is_read() {
             ("empty", Some("")),
         ],
     );
-    git(&folder.path().join("own"), &["branch", "a-branch", "good"]);
+    let place = folder.path().join("own");
+    std::fs::write(place.join("connect.yaml"), b"# caf\xe9\n").expect("there is room");
+    git(&place, &["commit", "--quiet", "--all", "--message", "Not UTF-8"]);
+    git(&place, &["tag", "latin"]);
+    git(&place, &["branch", "a-branch", "good"]);
     git(folder.path(), &["clone", "--quiet", "--bare", "own", "bare.git"]);
     // A folder within a repository is not a repository itself.
     repository(folder.path(), "outer", &[("good", Some(GOOD))]);
@@ -100,6 +104,7 @@ async fn errors_of_a_repository_are_reported_and_nothing_else_is_read() {
         (own, "broken", "ConnectorSpecificationFileNotValid", "applicationType"),
         (own, "large", "ConnectorSpecificationFileNotValid", "more than 262144 bytes"),
         (own, "empty", "ConnectorSpecificationFileNotValid", "line 1"),
+        (own, "latin", "ConnectorSpecificationFileNotValid", "is not UTF-8: save it as UTF-8"),
         (own, "v9", "GitRepositoryNotReachable", "no tag 'v9'"),
         (own, "a-branch", "GitRepositoryNotReachable", "no tag 'a-branch'"),
         (own, "HEAD", "GitRepositoryNotReachable", "no tag 'HEAD'"),

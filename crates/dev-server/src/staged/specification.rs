@@ -8,6 +8,7 @@ mod findings;
 mod node;
 mod rules;
 mod schedule;
+mod unreadable;
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ impl Specification {
     ///
     /// # Errors
     /// If the text is not YAML or breaks a rule of contract section 16. The error is one line: for each mistake
-    /// `[member]: what is wrong (line)`, or the message of the YAML parser.
+    /// `[member]: what is wrong (line)`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let root = Node::parse(text).map_err(|what| cut(&what))?;
         let mut findings = Findings::default();

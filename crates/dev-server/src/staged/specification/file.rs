@@ -61,6 +61,10 @@ impl Variables {
 /// Parses a whole file.
 pub(super) fn file(root: &Node, findings: &mut Findings) -> File {
     let mut file = File::default();
+    if matches!(root.kind, Kind::Null) {
+        findings.wrong(&Path::default(), root.line, "must be an object with the member deployAs, and is empty");
+        return file;
+    }
     let Some(members) = findings.object(root, &Path::default(), &["inheritAs", "deployAs"]) else { return file };
     if let Some(list) = members.required("deployAs", findings) {
         for (path, node) in findings.list(list, &members.path("deployAs")) {

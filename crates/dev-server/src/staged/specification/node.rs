@@ -1,7 +1,10 @@
 //! Any YAML file as a tree of values with line numbers.
 
+use connect_api::text::one_line;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
+
+use super::unreadable;
 
 /// A value and its line.
 #[derive(Debug)]
@@ -28,13 +31,10 @@ impl Node {
     /// Parses the text of a file.
     ///
     /// # Errors
-    /// The first line of the message of the YAML parser.
+    /// What is wrong, in one line.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let options = serde_saphyr::options! { strict_booleans: true };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let text = error.to_string();
-            text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
-        })
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| one_line(&unreadable::explain(&error)))
     }
 }
 

@@ -9,7 +9,7 @@ use connect_api::{ApiError, ErrorCode, Reaction};
 use super::conditions::ConditionUpdate;
 use super::outage::{Outage, OutageKind};
 use super::reason::{ConditionState, Reason};
-use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::object_ref::{Kind, ObjectRef};
 
 /// Returns the condition for a failed call. `project`: key of the remote project, for the names of scopes.
 #[must_use]
@@ -93,9 +93,15 @@ fn reason(error: &ApiError) -> Reason {
 /// Rule 4: another resource owns the key. `kind`: that of both.
 #[must_use]
 pub fn key_conflict(kind: &str, winner: &ObjectRef, key: &str) -> ConditionUpdate {
+    let (what, outage) = match winner.kind {
+        Kind::Deployment => ("deployment", ": nothing serves then, and the next deployment has other URLs"),
+        _ => ("staged connector", ""),
+    };
     let message = format!(
-        "{kind} {winner} has the key {key} in the same remote project: delete one of the two, or create one of them \
-         again with another spec.key. Nothing is touched until then"
+        "{kind} {winner} has the key {key} in the same remote project, so this resource changes nothing. If this one is to \
+         take its place, as after a rename in Git: set deletionPolicy: Orphan on that one and adoptionPolicy: Adopt on this \
+         one, then delete that one (docs/moving.md, Renaming a resource). If that one is deleted while its policy is Delete, \
+         so is its {what}{outage}. If both are to exist, create this one again with another spec.key"
     );
     ConditionUpdate::new(Reason::KeyConflict, message)
 }
@@ -232,6 +238,25 @@ mod tests {
                 retry_after: None,
             };
             assert_eq!(condition(&error, "shop").reason, expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn rule_04_a_conflict_names_the_way_that_keeps_the_deployment_and_what_a_deletion_does() {
+        for (kind, winner, outage) in [
+            ("ConnectorDeployment", ObjectRef::deployment("shop", "tax"), "so is its deployment: nothing serves then"),
+            ("ConnectorStaged", ObjectRef::staged("shop", "kit"), "so is its staged connector. If"),
+        ] {
+            let message = key_conflict(kind, &winner, "tax").message;
+            for part in [
+                &*format!("{kind} {winner} has the key tax"),
+                "set deletionPolicy: Orphan on that one and adoptionPolicy: Adopt on this one, then delete that one",
+                "docs/moving.md, Renaming a resource",
+                outage,
+                "another spec.key",
+            ] {
+                assert!(message.contains(part), "{part}: {message}");
+            }
         }
     }
 

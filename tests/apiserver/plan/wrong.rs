@@ -73,7 +73,7 @@ async fn what_the_operator_would_reject_is_reported_with_exit_code_1() {
             "the key of another",
             renamed(&json!({"key": format!("{}_{NAME}", shop.sandbox.namespace)})),
             "KeyConflict",
-            "/tax has the key",
+            "set deletionPolicy: Orphan on that one and adoptionPolicy: Adopt on this one",
         ),
     ] {
         let planned = plan(&shop, &[manifest]).await;

@@ -116,6 +116,26 @@ fn assert_aside(object: &ConnectorDeployment, winner: &str) {
 }
 
 #[tokio::test]
+async fn rule_04_a_renamed_resource_keeps_the_deployment_as_the_page_and_the_message_say() {
+    let shop = Leaping::open().await;
+    shop.apply_deployment(&json!({"key": KEY})).await;
+    let live = shop.finish("Deployed").await;
+    shop.sandbox.change(&shop.deployment(), &json!({"spec": {"deletionPolicy": "Orphan"}})).await.unwrap();
+    shop.sandbox.apply(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"}))).await.unwrap();
+    let aside = until_reason(&shop.sandbox, "second", "KeyConflict").await;
+    assert!(message(&aside).contains("set deletionPolicy: Orphan on that one and adoptionPolicy: Adopt on this one"));
+    shop.delete().await;
+    shop.until_gone().await;
+    until_reason(&shop.sandbox, "second", "Adopting").await;
+    shop.clock.step(QUIET_PERIOD);
+    let look = json!({"metadata": {"annotations": {names::RECONCILE_REQUESTED_AT: "look"}}});
+    shop.sandbox.change(&named(&shop, "second", &json!({"adoptionPolicy": "Adopt"})), &look).await.unwrap();
+    let second = until_reason(&shop.sandbox, "second", "Deployed").await;
+    assert_eq!((status(&second).id, status(&second).applications), (status(&live).id, status(&live).applications));
+    assert_eq!(shop.sent(), [1, 0, 0], "nothing but the first create");
+}
+
+#[tokio::test]
 async fn rule_04_one_owns_the_key_and_the_other_changes_nothing_until_it_is_gone() {
     let shop = Leaping::open().await;
     shop.apply_deployment(&json!({"key": KEY})).await;

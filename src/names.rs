@@ -69,8 +69,6 @@ pub const SECRETS_UNVERIFIED: &str = "SecretsUnverified";
 pub const VERIFIED: &str = "Verified";
 /// Condition: `spec.suspend` is set.
 pub const SUSPENDED: &str = "Suspended";
-/// Condition of a `ConnectProject` with `spec.registry`: the Connector objects match the registry.
-pub const REGISTRY_MIRRORED: &str = "RegistryMirrored";
 /// Types of the conditions that the operator writes. It keeps every other condition, which belongs to another writer.
 pub const CONDITIONS: &[&str] = &[
     READY,
@@ -82,7 +80,6 @@ pub const CONDITIONS: &[&str] = &[
     SECRETS_UNVERIFIED,
     VERIFIED,
     SUSPENDED,
-    REGISTRY_MIRRORED,
 ];
 
 /// Default name of the Secret in the operator's namespace with the key of the digests.

@@ -7,11 +7,6 @@ for _, condition in ipairs(status.conditions or {}) do
   conditions[condition.type] = condition
 end
 
--- A mirrored connector has no conditions: it is there, or it is not.
-if obj.kind == "Connector" then
-  return {status = "Healthy", message = status.name or ""}
-end
-
 local ready = conditions.Ready
 if ready == nil or status.observedGeneration ~= obj.metadata.generation then
   return {status = "Progressing", message = "The operator has not seen this generation yet"}

@@ -6,7 +6,6 @@
 //! cargo run --release --example scale -- [DEPLOYMENTS [MINUTES [INTERVAL]]]
 //! cargo run --release --example scale -- projects [PROJECTS [MINUTES]]
 //! cargo run --release --example scale -- tenants [TENANTS [MINUTES]]
-//! cargo run --release --example scale -- mirror [CONNECTORS [MINUTES]]
 //! cargo run --release --example scale -- shards [DEPLOYMENTS [MINUTES]]
 //! ```
 //!
@@ -15,8 +14,7 @@
 //! credentials of the project, changes the Secret that all of them name, which redeploys each once, and deletes all. Each
 //! remote call takes 25 ms, each deployment 2 s. It prints the figures to standard output, one on each line, and at the end
 //! all of them as one line of JSON, which `scripts/bench scale` compares with that of another run (`report.rs`); counts are
-//! exact, times depend on the machine. The other forms are described in `projects.rs`, `tenants.rs`, `mirror.rs` and
-//! `shards.rs`. It measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and kube-apiserver can be profiled
+//! exact, times depend on the machine. The other forms are described in `projects.rs`, `tenants.rs` and `shards.rs`. It measures `target/release/connect-operator`, or the binary that `OPERATOR` names. etcd and kube-apiserver can be profiled
 //! meanwhile (docs/operations/performance.md).
 
 use std::collections::BTreeMap;
@@ -42,7 +40,6 @@ use crate::report::{Report, rounded};
 use crate::requests::Requests;
 
 mod answers;
-mod mirror;
 mod process;
 mod projects;
 mod report;
@@ -66,7 +63,7 @@ const ATTEMPTS: usize = 20;
 #[tokio::main]
 async fn main() -> Outcome {
     let mut arguments = std::env::args().skip(1).peekable();
-    let form = arguments.next_if(|word| ["projects", "tenants", "mirror", "shards"].contains(&word.as_str()));
+    let form = arguments.next_if(|word| ["projects", "tenants", "shards"].contains(&word.as_str()));
     let many = arguments.next().map_or(Ok(if form.is_some() { 1_000 } else { 100 }), |text| text.parse())?;
     let minutes = arguments.next().map_or(Ok(3), |text| text.parse::<u64>())?.max(1);
     let interval = arguments.next().unwrap_or_else(|| "5m".to_owned());
@@ -79,7 +76,6 @@ async fn main() -> Outcome {
     let measured = match form.as_deref() {
         Some("projects") => projects::measure(&cluster, &binary, many, settled).await,
         Some("tenants") => tenants::measure(&cluster, &binary, many, settled).await,
-        Some("mirror") => mirror::measure(&cluster, &binary, many, settled).await,
         Some(_) => shards::measure(&cluster, &binary, many, settled).await,
         None => measure(&cluster, &binary, many, settled, &interval).await,
     };

@@ -42,9 +42,8 @@ impl Requests {
 }
 
 async fn counts(client: &Client) -> Outcome<Counts> {
-    const RESOURCES: [&str; 8] = [
+    const RESOURCES: [&str; 7] = [
         "connectordeployments",
-        "connectors",
         "connectorstageds",
         "connectprojects",
         "secrets",

@@ -5,7 +5,6 @@
 pub mod action_check;
 pub mod clients;
 pub mod connect_project;
-pub mod connector;
 pub mod connector_deployment;
 pub mod connector_staged;
 pub mod context;

@@ -20,7 +20,7 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: [Self; [$(Self::$kind),*].len()] = [$(Self::$kind),*];
 
-            /// Returns the name of the kind in metrics and logs; a mirror has the name of the kind that it writes.
+            /// Returns the name of the kind in metrics and logs.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -40,8 +40,6 @@ kinds! {
     Staged => "ConnectorStaged";
     /// An `ActionCheck`.
     Check => "ActionCheck";
-    /// The mirror of the registry of a project, reconciled from the same object.
-    Mirror => "Connector";
     /// A `ClusterConnectProject`.
     ClusterProject => "ClusterConnectProject";
 }
@@ -134,28 +132,6 @@ impl ObjectRef {
     #[must_use]
     pub fn check(namespace: &str, name: &str) -> Self {
         Self::new(Kind::Check, namespace, name)
-    }
-
-    /// Returns a reference to the registry mirror of this project.
-    #[must_use]
-    pub fn mirror_of(project: &Self) -> Self {
-        Self::new(Kind::Mirror, &project.namespace, &project.name)
-    }
-
-    /// Returns a reference to the object from which this resource is reconciled: of a mirror, its project.
-    #[must_use]
-    pub fn object(&self) -> Self {
-        match self.kind {
-            Kind::Mirror if self.namespace.is_empty() => Self::cluster_project(&self.name),
-            Kind::Mirror => Self::project(&self.namespace, &self.name),
-            _ => self.clone(),
-        }
-    }
-
-    /// Returns this resource, and, if it is a project, its mirror.
-    pub fn with_mirror(self) -> impl Iterator<Item = Self> {
-        let mirror = self.kind.is_project().then(|| Self::mirror_of(&self));
-        [self].into_iter().chain(mirror)
     }
 }
 

@@ -114,15 +114,3 @@ pub(super) const CHECK: &[Column] = &[
     AGE,
     MESSAGE,
 ];
-
-/// Columns of `Connector`.
-pub(super) const CONNECTOR: &[Column] = &[
-    Column::text("Key", ".status.key", "Key for spec.connector of a ConnectorDeployment"),
-    Column::of("integer", "Version", ".status.version", "Latest version"),
-    Column::text("Types", ".status.summary.types", "Integration types"),
-    Column::of("boolean", "Certified", ".status.certified", "Whether it passed certification"),
-    Column::text("Regions", ".status.summary.regions", "Supported regions"),
-    Column::text("Title", ".status.name", "Display name").wide(),
-    Column::text("Company", ".status.creator.company", "Company of the creator").wide(),
-    Column::of("boolean", "Private", ".status.private", "Whether only selected projects may use it").wide(),
-];

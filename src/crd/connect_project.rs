@@ -2,14 +2,11 @@
 //!
 //! The schema makes the identity of the remote project immutable, because deployments were created in that project.
 
-use std::time::Duration;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::duration::parse_duration;
 use super::frontend::Frontend;
 use super::schema;
 use super::shared::{RemoteIdentity, UNSEEN, is_default, normalize};
@@ -17,12 +14,8 @@ use crate::names;
 
 /// Requests per second to a project whose ConnectProject does not set `requestsPerSecond`.
 pub const DEFAULT_REQUESTS_PER_SECOND: f64 = 10.0;
-/// Pause between two reads of the registry for a ConnectProject without `registry.interval`.
-pub const DEFAULT_REGISTRY_INTERVAL: Duration = Duration::from_mins(10);
 /// Maximum size of `status.scopes` as JSON, in bytes.
 pub const SCOPES_SIZE: usize = 16 * 1024;
-/// Maximum number of Connector objects of a mirror whose ConnectProject does not set `registry.maxObjects`.
-pub const DEFAULT_REGISTRY_OBJECTS: u32 = 500;
 
 /// The remote project, its addresses and its credentials.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -87,9 +80,6 @@ pub struct ConnectProjectSpec {
     /// it. Default: Project.
     #[serde(default, skip_serializing_if = "is_default")]
     pub deployment_paths: DeploymentPaths,
-    /// Selection of registry connectors to mirror into the cluster as objects of kind Connector. Default: no mirror.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub registry: Option<RegistryMirror>,
     /// Frontend of this project, for ActionChecks that refer to it in projectRef. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frontend: Option<Frontend>,
@@ -183,59 +173,6 @@ pub enum DeploymentPaths {
     Unscoped,
 }
 
-/// Filters for the registry connectors to mirror into the cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new(
-    "has(self.text) || has(self.private) || has(self.creatorCompany) || (has(self.integrationTypes) && \
-        self.integrationTypes.size() > 0)")
-    .message("registry needs at least one filter, so that it does not mirror everything: give text, \
-        integrationTypes, private or creatorCompany"))]
-#[x_kube(validation = Rule::new("!has(self.interval) || duration(self.interval) >= duration('30s')")
-    .message("interval must be at least 30s, as in 30s, 10m or 1h30m")
-    .field_path(".interval"))]
-pub struct RegistryMirror {
-    /// Text to find in the name or description; 256 characters at most. Example: tax.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 256))]
-    pub text: Option<String>,
-    /// Integration types of the connectors; 20 at most. Known types: tax, marketplace, oms, psp, pim, promotion,
-    /// search, erp, crm, email, analytics, shipping, giftcard and other.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 20), inner(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9-]+$")))]
-    #[x_kube(merge_strategy = ListMerge::Set)]
-    pub integration_types: Vec<String>,
-    /// Whether to mirror only connectors that are assigned to this project. false: all that are available to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub private: Option<bool>,
-    /// Company of the connector's creator; 256 characters at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 256))]
-    pub creator_company: Option<String>,
-    /// Interval at which the registry is read, at least 30s. Default: 10m.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 2, max = 20), regex(pattern = super::duration::PATTERN))]
-    pub interval: Option<String>,
-    /// Maximum number of Connector objects, 1 to 10000. Default: 500.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 10_000))]
-    pub max_objects: Option<u32>,
-}
-
-impl RegistryMirror {
-    /// Returns the pause between two reads of the registry. A value that the schema refuses counts as absent.
-    #[must_use]
-    pub fn effective_interval(&self) -> Duration {
-        self.interval.as_deref().and_then(|text| parse_duration(text).ok()).unwrap_or(DEFAULT_REGISTRY_INTERVAL)
-    }
-
-    /// Returns the maximum number of Connector objects.
-    #[must_use]
-    pub fn effective_max_objects(&self) -> u32 {
-        self.max_objects.unwrap_or(DEFAULT_REGISTRY_OBJECTS)
-    }
-}
-
 /// Observed state of the project. Written by the operator only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -243,8 +180,7 @@ pub struct ConnectProjectStatus {
     /// The metadata.generation that this status describes. -1: the operator has not observed the object yet.
     pub observed_generation: i64,
     /// Conditions of the project. Always present: Ready (the project responds with these credentials). Present only
-    /// while true: Reconciling (the operator is working or waiting) and Stalled (a user must act). With spec.registry:
-    /// RegistryMirrored (the Connector objects match the registry), which does not affect Ready.
+    /// while true: Reconciling (the operator is working or waiting) and Stalled (a user must act).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -266,21 +202,6 @@ pub struct ConnectProjectStatus {
     /// Number of ConnectorDeployments that refer to this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployments: Option<u32>,
-    /// State of the registry mirror. Present as long as Connector objects of this project may exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub registry: Option<MirrorStatus>,
-}
-
-/// Size of the registry mirror.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct MirrorStatus {
-    /// Number of registry connectors that matched the filter at the last read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub found: Option<u32>,
-    /// Number of Connector objects that exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub objects: Option<u32>,
 }
 
 impl Default for ConnectProjectStatus {
@@ -293,7 +214,6 @@ impl Default for ConnectProjectStatus {
             scopes: Vec::new(),
             last_response_at: None,
             deployments: None,
-            registry: None,
         }
     }
 }
@@ -305,8 +225,7 @@ mod tests {
 
     #[test]
     fn absent_fields_have_the_documented_default() {
-        let manifest = json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"},
-            "registry": {"private": true}});
+        let manifest = json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"}});
         let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
         assert_eq!(spec.effective_api_url(), "https://connect.us-east-2.aws.commercetools.com");
         assert_eq!(spec.effective_auth_url(), "https://auth.us-east-2.aws.commercetools.com");
@@ -314,9 +233,6 @@ mod tests {
         assert!(is_default_requests_per_second(&spec.requests_per_second));
         assert_eq!(spec.credentials_secret_ref.client_id_key(), "clientId");
         assert_eq!(spec.credentials_secret_ref.client_secret_key(), "clientSecret");
-        let registry = spec.registry.as_ref().expect("it was written");
-        assert_eq!(registry.effective_interval(), Duration::from_mins(10));
-        assert_eq!(registry.effective_max_objects(), 500);
         assert_eq!(serde_json::to_value(&spec).expect("it is JSON"), manifest);
         for rate in [json!(3), json!(2.5)] {
             let mut manifest = manifest.clone();

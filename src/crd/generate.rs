@@ -13,7 +13,6 @@ use super::action_check::ActionCheck;
 use super::cluster_connect_project::ClusterConnectProject;
 use super::columns::{self, Column};
 use super::connect_project::ConnectProject;
-use super::connector::Connector;
 use super::connector_deployment::ConnectorDeployment;
 use super::connector_staged::ConnectorStaged;
 use super::shared::UNSEEN;
@@ -26,7 +25,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
 
 /// Returns every kind of the operator, in the same order, without the schema that [`all`] generates at each call.
 #[must_use]
-pub fn resources() -> [ApiResource; 6] {
+pub fn resources() -> [ApiResource; 5] {
     KINDS.map(|kind| (kind.resource)())
 }
 
@@ -45,12 +44,11 @@ impl DerivedKind {
 }
 
 /// Every kind of the operator.
-const KINDS: [DerivedKind; 6] = [
+const KINDS: [DerivedKind; 5] = [
     DerivedKind::of::<ConnectProject>(columns::PROJECT),
     DerivedKind::of::<ConnectorDeployment>(columns::DEPLOYMENT),
     DerivedKind::of::<ConnectorStaged>(columns::STAGED),
     DerivedKind::of::<ActionCheck>(columns::CHECK),
-    DerivedKind::of::<Connector>(columns::CONNECTOR),
     DerivedKind::of::<ClusterConnectProject>(columns::PROJECT),
 ];
 
@@ -95,10 +93,7 @@ fn finished(mut crd: CustomResourceDefinition, columns: &[Column]) -> CustomReso
         if let Some(root) = root {
             tidy(root);
             let status = root.properties.as_mut().and_then(|members| members.get_mut("status"));
-            // A Connector is only mirrored, so its status has no observedGeneration.
-            let observes =
-                |status: &&mut JSONSchemaProps| status.properties.iter().flatten().any(|(name, _)| name == OBSERVED);
-            if let Some(status) = status.filter(observes) {
+            if let Some(status) = status {
                 status.default = Some(JSON(json!({OBSERVED: UNSEEN})));
             }
         }

@@ -13,7 +13,6 @@ pub mod action_check_expect;
 pub mod cluster_connect_project;
 mod columns;
 pub mod connect_project;
-pub mod connector;
 pub mod connector_configuration;
 pub mod connector_deployment;
 pub mod connector_deployment_status;
@@ -38,10 +37,8 @@ pub use cluster_connect_project::{
     NamespaceSelector,
 };
 pub use connect_project::{
-    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths, MirrorStatus,
-    RegistryMirror,
+    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths,
 };
-pub use connector::{Connector, ConnectorSpec, ConnectorStatus};
 pub use connector_configuration::{
     ApplicationConfiguration, ApplicationUrl, ConfigMapSource, ConfigurationValues, RetryPolicy, RetryStrategy,
     SecretSource, SecuredValue, SecuredValueSource, StandardValue, StandardValueSource,

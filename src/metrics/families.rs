@@ -90,7 +90,7 @@ families! {
     SENT_TO_LIVE: Histogram, "connect_operator_sent_to_live_seconds", "seconds", [], MINUTES,
         "Time from the call that deploys to the poll that observed the deployment live, for ConnectorDeployments";
     RESOURCES: Gauge, "connect_operator_resources", "", ["kind", "state", "reason"], NONE,
-        "Existing resources, by their Ready condition; kind Connector: mirrors of the registry, by RegistryMirrored";
+        "Existing resources, by their Ready condition";
     OLDEST_OPERATION: Gauge, "connect_operator_oldest_operation_seconds", "seconds", ["kind"], NONE,
         "Age of the oldest operation in progress, 0 without one";
     SINCE_RESPONSE: Gauge, "connect_operator_project_seconds_since_response", "", ["namespace", "project"], NONE,

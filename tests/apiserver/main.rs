@@ -19,7 +19,6 @@ mod gitops;
 mod leading;
 mod main_job;
 mod manifests;
-mod mirror;
 mod pages;
 mod plan;
 mod proxies;

@@ -33,15 +33,6 @@ impl Requests {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
-    /// Number of those that were sent to change this resource, such as `connectors`, or its subresources.
-    pub(crate) fn writes(&self, resource: &str) -> usize {
-        let counts = self.0.lock().unwrap();
-        let writes =
-            counts.iter().filter(|(what, _)| !["GET", "LIST", "WATCH"].iter().any(|read| what.starts_with(read)));
-        let of = |what: &str| what.split([' ', '/']).nth(1) == Some(resource);
-        writes.filter(|(what, _)| of(what)).map(|(_, count)| count).sum()
-    }
-
     fn count(&self, method: &Method, uri: &Uri) {
         *self.0.lock().unwrap().entry(name(method, uri)).or_default() += 1;
     }

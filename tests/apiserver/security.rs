@@ -18,7 +18,7 @@ use connect_operator::controllers::objects::secret::Policy;
 use connect_operator::controllers::project_access::project_quota::ProjectLimits;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
-use connect_operator::crd::{ActionCheck, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged};
+use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::leader::{Election, Scope, Timing};
 use connect_operator::metrics::Metrics;
 use connect_operator::names;
@@ -147,8 +147,7 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     let _operator = operator(client, &own.namespace, key, watched);
 
     shop.put_secret(CREDENTIALS, &[("clientId", "dev-client"), ("clientSecret", "dev-secret")]).await;
-    let mirroring = with_spec(shop.project(), &json!({"registry": {"private": false}}));
-    shop.sandbox.apply(&mirroring).await.unwrap();
+    shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     shop.put_config_map("settings", &[("level", "info")]).await;
     let mut manifest = with_spec(shop.deployment(), &json!({"outputs": {"configMap": {"name": "outputs"}}}));
@@ -169,15 +168,6 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     shop.sandbox.succeed(&["patch", "configmap", "outputs", "--type=merge", "--patch", &emptied.to_string()], "").await;
     shop.annotate(names::RECONCILE_REQUESTED_AT, "now").await;
     shop.until_object("outputs", "written again", |outputs: &ConfigMap| outputs.data.is_some()).await;
-    let change = json!({"spec": {"id": "by-hand"}});
-    shop.until_project("the registry is mirrored", |project| is_mirrored(project) == Some("True")).await;
-    shop.sandbox
-        .succeed(&["patch", "ccon", "shop.demo-connector", "--type=merge", "--patch", &change.to_string()], "")
-        .await;
-    shop.until_object("shop.demo-connector", "set back", |object: &Connector| object.spec.id != "by-hand").await;
-    shop.sandbox.change(&shop.project(), &json!({"spec": {"registry": null}})).await.unwrap();
-    shop.until_project("the mirror is gone", |project| is_mirrored(project).is_none()).await;
-    assert!(shop.api::<Connector>().list(&ListParams::default()).await.unwrap().items.is_empty());
     stages_and_checks(shop).await;
     shop.delete().await;
     shop.until_gone().await;
@@ -222,11 +212,6 @@ async fn stages_and_checks(shop: &Shop) {
     .await;
 }
 
-fn is_mirrored(project: &ConnectProject) -> Option<&str> {
-    let conditions = &project.status.as_ref()?.conditions;
-    conditions.iter().find(|it| it.type_ == names::REGISTRY_MIRRORED).map(|it| it.status.as_str())
-}
-
 #[tokio::test]
 async fn the_rights_of_the_page_grant_nothing_else() {
     let (own, watched, other) = (Sandbox::new().await, Sandbox::new().await, Sandbox::new().await);
@@ -236,8 +221,6 @@ async fn the_rights_of_the_page_grant_nothing_else() {
         ("Secrets that it watches", &watched, "get", "secrets", true),
         ("delete objects of users", &watched, "delete", "connectordeployments.connect-operator.io", false),
         ("create its own kinds", &watched, "create", "connectordeployments.connect-operator.io", false),
-        ("the mirror", &watched, "delete", "connectors.connect-operator.io", true),
-        ("the mirror as a whole", &watched, "deletecollection", "connectors.connect-operator.io", false),
         ("change Secrets", &watched, "patch", "secrets", false),
         ("delete ConfigMaps", &watched, "delete", "configmaps", false),
         ("run pods", &watched, "create", "pods", false),

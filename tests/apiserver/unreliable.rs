@@ -17,7 +17,7 @@ use tower::BoxError;
 use crate::patience::in_time;
 
 /// Watches of an operator in one namespace.
-pub(crate) const WATCHES: u64 = 8;
+pub(crate) const WATCHES: u64 = 6;
 
 /// Which requests fail.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,6 @@ pub(crate) enum Which {
     Writes,
     /// Writes of a status, except that of a project, which every operator writes after its start.
     StatusWrites,
-    /// Writes of Connector objects, also of their status.
-    Connectors,
     /// Watches.
     Watches,
     /// Reads of a Secret.
@@ -201,7 +199,6 @@ impl Unreliable {
             Which::All => true,
             Which::Writes => request.method() != Method::GET,
             Which::StatusWrites => writes_status,
-            Which::Connectors => request.method() != Method::GET && request.uri().path().contains("/connectors"),
             Which::Watches => watches,
             Which::Secrets => !watches && request.method() == Method::GET && request.uri().path().contains("/secrets/"),
         });

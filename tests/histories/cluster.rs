@@ -18,7 +18,6 @@ pub(crate) enum Kind {
     Deployment,
     Staged,
     Check,
-    Connector,
     ClusterProject,
     Secret,
     ConfigMap,
@@ -26,12 +25,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Project,
         Self::Deployment,
         Self::Staged,
         Self::Check,
-        Self::Connector,
         Self::ClusterProject,
         Self::Secret,
         Self::ConfigMap,
@@ -45,7 +43,6 @@ impl Kind {
             Self::Deployment => "connectordeployments",
             Self::Staged => "connectorstageds",
             Self::Check => "actionchecks",
-            Self::Connector => "connectors",
             Self::ClusterProject => "clusterconnectprojects",
             Self::Secret => "secrets",
             Self::ConfigMap => "configmaps",
@@ -59,7 +56,6 @@ impl Kind {
             Self::Deployment => ("connect-operator.io/v1alpha1", "ConnectorDeployment"),
             Self::Staged => ("connect-operator.io/v1alpha1", "ConnectorStaged"),
             Self::Check => ("connect-operator.io/v1alpha1", "ActionCheck"),
-            Self::Connector => ("connect-operator.io/v1alpha1", "Connector"),
             Self::ClusterProject => ("connect-operator.io/v1alpha1", "ClusterConnectProject"),
             Self::Secret => ("v1", "Secret"),
             Self::ConfigMap => ("v1", "ConfigMap"),
@@ -67,12 +63,8 @@ impl Kind {
         }
     }
 
-    fn has_status(self) -> bool {
-        self.has_first_status() || self == Self::Connector
-    }
-
     /// Whether the schema gives a new object a status.
-    fn has_first_status(self) -> bool {
+    fn has_status(self) -> bool {
         matches!(self, Self::Project | Self::ClusterProject | Self::Deployment | Self::Staged | Self::Check)
     }
 }
@@ -154,8 +146,7 @@ impl Cluster {
         let exists = |uid: &Value| self.objects.values().any(|object| object["metadata"]["uid"] == *uid);
         let owner = |object: &Value| object.pointer("/metadata/ownerReferences/0/uid").cloned();
         let orphaned = |object: &Value| owner(object).is_some_and(|uid| !exists(&uid));
-        let candidates = [Kind::Connector, Kind::ConfigMap].into_iter().flat_map(|kind| self.of_kind(kind));
-        let orphans = candidates.filter(|(_, object)| orphaned(object));
+        let orphans = self.of_kind(Kind::ConfigMap).filter(|(_, object)| orphaned(object));
         for key in orphans.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             let _ = self.delete(&key, now);
         }
@@ -217,7 +208,7 @@ impl Cluster {
         object["metadata"]["uid"] = json!(format!("uid-{}", self.uids));
         object["metadata"]["creationTimestamp"] = json!(seconds(now));
         object["metadata"]["generation"] = json!(1);
-        if key.kind.has_first_status() {
+        if key.kind.has_status() {
             object["status"] = json!({"observedGeneration": -1});
         } else if key.kind.has_status()
             && let Some(members) = object.as_object_mut()

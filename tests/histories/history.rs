@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::checks::{self, CheckShape};
 use crate::interceptor::Callee;
-use crate::mirror::{self, Gap, Touch};
 use crate::sharing;
 use crate::simulation::{Armed, Outage};
 
@@ -149,12 +148,6 @@ pub(crate) enum Step {
     DropCheck(u8),
     /// Changes what the frontend answers.
     Reply(u8),
-    /// The project begins or ends to mirror the registry; 2: with few objects.
-    Mirror(u8),
-    /// Changes a connector of the registry that is mirrored; 0: removes it.
-    Registry(u8, u8),
-    Gap(Gap),
-    Touch(u8, Touch),
     /// Changes which namespaces may use the shared project: 0: none; 1: those with the label; 2 and 3: one by its name.
     Share(u8),
     /// Adds the label to a namespace, or removes it.
@@ -313,13 +306,14 @@ pub(crate) fn histories() -> impl Strategy<Value = History> {
     // Chosen last and inserted afterwards, in the order in which they were added, so that everything else stays as it
     // was before.
     let checks = prop::option::weighted(0.5, prop::collection::vec((any::<usize>(), checks::step()), 1..12));
-    let mirror = prop::option::weighted(0.25, mirror::steps());
+    // Drawn for nothing, so that kept seeds keep their meaning.
+    let unused = prop::option::weighted(0.25, Just(()));
     let published = prop::collection::vec(any::<usize>(), 1..4);
     let latest = prop::option::weighted(0.25, (prop::collection::vec(prop::bool::weighted(0.7), 40), published));
     let shared = prop::option::weighted(0.25, sharing::steps());
-    (order, reading(), skew, live, steps, checks, mirror, latest, shared).prop_map(
-        |(order, reading, skew, mut live, mut steps, checks, mirror, latest, shared)| {
-            for (at, step) in checks.into_iter().chain(mirror).flatten() {
+    (order, reading(), skew, live, steps, checks, unused, latest, shared).prop_map(
+        |(order, reading, skew, mut live, mut steps, checks, _, latest, shared)| {
+            for (at, step) in checks.into_iter().flatten() {
                 steps.insert(at % (steps.len() + 1), step);
             }
             if let Some(latest) = latest {

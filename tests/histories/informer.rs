@@ -13,7 +13,7 @@ use std::sync::Arc;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use connect_operator::controllers::manager::changes::Changes;
-use connect_operator::controllers::manager::event_handlers::{self, KnownObjects, MirroredObjects};
+use connect_operator::controllers::manager::event_handlers::{self, KnownObjects};
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::objects::compressed::Compressor;
 use connect_operator::controllers::objects::guarded::Guarded;
@@ -168,12 +168,10 @@ fn parse<K: DeserializeOwned>(value: &Value) -> K {
 enum Watched {
     /// Of Secrets or ConfigMaps.
     Sources(Sources),
-    /// Of Connector objects.
-    Mirrored(MirroredObjects),
     Namespaces,
 }
 
-/// The metadata watch of Secrets, of ConfigMaps, of Connector objects or of namespaces.
+/// The metadata watch of Secrets, of ConfigMaps or of namespaces.
 pub(crate) struct Names<K> {
     kind: Kind,
     watched: Watched,
@@ -193,8 +191,7 @@ where
         let watched = match kind {
             Kind::Secret => Watched::Sources(Sources::new(Named::Secret, None)),
             Kind::ConfigMap => Watched::Sources(Sources::new(Named::ConfigMap, None)),
-            Kind::Namespace => Watched::Namespaces,
-            _ => Watched::Mirrored(MirroredObjects::new(None)),
+            _ => Watched::Namespaces,
         };
         Self { kind, watched, listing: None, cursor: 0, whole: false, cut: true }
     }
@@ -243,7 +240,6 @@ where
     fn note(&mut self, context: &Context, event: &Event<K>) {
         match &mut self.watched {
             Watched::Sources(sources) => event_handlers::sourced(context, sources, event),
-            Watched::Mirrored(mirrored_objects) => mirrored_objects.note(context, event),
             Watched::Namespaces => event_handlers::namespace(context, event),
         }
     }

@@ -14,7 +14,6 @@ mod frontend;
 mod history;
 mod informer;
 mod interceptor;
-mod mirror;
 mod named;
 mod operator;
 mod pending;

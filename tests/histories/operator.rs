@@ -12,7 +12,6 @@ use clock::{Clock, later};
 use connect_operator::controllers::action_check;
 use connect_operator::controllers::connect_project;
 use connect_operator::controllers::connect_project::copy;
-use connect_operator::controllers::connector;
 use connect_operator::controllers::context::Context;
 use connect_operator::controllers::driver;
 use connect_operator::controllers::manager::event_handlers;
@@ -59,8 +58,6 @@ pub(crate) struct Own {
     pub(crate) clock: Clock,
     /// The seed of its digest key.
     pub(crate) digest_key: u8,
-    /// Whether it watches what concerns mirrors.
-    pub(crate) mirrors: bool,
     /// Whether it works with shared projects.
     pub(crate) shares: bool,
 }
@@ -146,7 +143,7 @@ impl Operator {
             enqueued,
             timers_task: tokio::spawn(async move { requeue_timers.enqueue_due().await }),
             sweep_task: tokio::spawn(sweep),
-            watches: Watches::new(own.mirrors, own.shares),
+            watches: Watches::new(own.shares),
             queue: Vec::new(),
             running: BTreeMap::new(),
             timers: BTreeMap::new(),
@@ -243,18 +240,18 @@ impl Operator {
         let task = match object_ref.kind {
             ObjectKind::Deployment => self.watches.deployments.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context, object_ref.kind, &*object);
+                resync::note(&context, &*object);
                 let reconcile = DENIED.scope(denied, driver::reconcile(object, context).map(|(action, _)| action));
                 tokio::spawn(CALLER.scope(caller, Arc::clone(&self.allocations).count(reconcile)))
             }),
             ObjectKind::Staged => self.watches.staged.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context, object_ref.kind, &*object);
+                resync::note(&context, &*object);
                 tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
             }),
             ObjectKind::Project => self.watches.projects.get(&object_ref).map(|object| {
                 let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context, object_ref.kind, &*object);
+                resync::note(&context, &*object);
                 tokio::spawn(
                     CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
                 )
@@ -268,16 +265,12 @@ impl Operator {
                     wrote: false,
                     began: self.reach.clock.now(),
                 };
-                resync::note(&context, object_ref.kind, &*object);
+                resync::note(&context, &*object);
                 let reconcile = action_check::reconcile(object, context).map(|(action, _)| action);
                 tokio::spawn(CHECKING.scope(RefCell::new(checking), reconcile))
             }),
-            ObjectKind::Mirror => self.watches.projects.get(&object_ref.object()).map(|object| {
-                resync::note(&context, object_ref.kind, &*object);
-                tokio::spawn(connector::reconcile(object, context).map(|(action, _)| action))
-            }),
             ObjectKind::ClusterProject => self.watches.shared.get(&object_ref).map(|object| {
-                resync::note(&context, object_ref.kind, &*object);
+                resync::note(&context, &*object);
                 tokio::spawn(connect_project::reconcile(object, context).map(|(action, _)| action))
             }),
         };

@@ -12,7 +12,6 @@ use connect_api::model::{
     ApplicationConfiguration, ConfigurationValue, Connector, ConnectorStaged, ConnectorUpdateAction, Deployment,
     DeploymentDraft, GlobalConfiguration, LogPage, Paged, RedeployAction, RetryPolicy,
 };
-use connect_api::registry::{ConnectorQuery, RegistryApi};
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
@@ -21,7 +20,6 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
 use crate::interceptor::{Callee, Failure, Interceptor, What, lock};
-use crate::mirror::Registry;
 
 mod staged;
 
@@ -124,8 +122,6 @@ pub(crate) struct Arrived {
 pub(crate) struct Remote {
     pub(crate) world: World,
     pub(crate) arrived: Vec<Arrived>,
-    /// What projects mirror: it has connectors of its own.
-    pub(crate) registry: Registry,
 }
 
 /// The remote as one operator reaches it.
@@ -276,15 +272,6 @@ impl ConnectApi for Line {
         let selector = selector.clone();
         self.ask("getConnectorStagedByKey", format!("staged {}", selector.segment()), None, move |remote, now| {
             present(remote.world.read_staged(&[PROJECT.to_owned()], &selector, now))
-        })
-    }
-}
-
-impl RegistryApi for Line {
-    fn search<'a>(&'a self, _: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
-        let operator = self.operator;
-        self.ask("searchConnectors", "search".to_owned(), None, move |remote, _| {
-            Ok(remote.registry.search(operator, page))
         })
     }
 }

@@ -9,7 +9,6 @@ use dev_server::Normalise;
 use crate::Replay;
 use crate::checks::{self, CHECKS};
 use crate::history::{History, Reading, Step};
-use crate::mirror;
 use crate::settled;
 use crate::sharing;
 use crate::simulation::Simulation;
@@ -70,7 +69,6 @@ pub(crate) fn simulate<T>(
 
 async fn whole(simulation: &mut Simulation, history: &History) -> Result<(), String> {
     simulation.skew(history.skew);
-    simulation.mirrors = history.steps.iter().any(mirror::is_step);
     simulation.shares = history.steps.iter().any(sharing::is_step);
     if simulation.shares {
         simulation.open_shared();
@@ -158,10 +156,6 @@ impl Simulation {
             Step::Rerun(index) => self.rerun(&checks::stored(*index), number),
             Step::DropCheck(index) => self.delete_check(&checks::stored(*index)),
             Step::Reply(reply) => self.set_reply(*reply),
-            Step::Mirror(most) => self.mirror(*most),
-            Step::Registry(index, change) => self.registry(*index, *change),
-            Step::Gap(gap) => self.gap(*gap),
-            Step::Touch(index, touch) => self.touch(*index, *touch),
             Step::Share(with) => self.share(*with),
             Step::Label(index, has) => self.label(namespace(index), *has),
         }

@@ -19,7 +19,7 @@ use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::checker::{Checker, State, mirror};
+use crate::checker::{Checker, State};
 use crate::cluster::{Cluster, Key, Kind, is_going};
 use crate::desired;
 use crate::interceptor::lock;
@@ -60,10 +60,6 @@ pub(crate) fn unsettled(simulation: &Simulation) -> Option<String> {
         if let Some(text) = checker.unsettled_check(&cluster, value, reply) {
             return Some(format!("{}: {text}; it is {}", key.name, value["status"]));
         }
-    }
-    let registry = lock(&simulation.reach.remote).registry.all();
-    if let Some(text) = mirror::unsettled(&cluster, &registry).filter(|_| simulation.mirrors) {
-        return Some(text);
     }
     if let Some(text) = unfollowed(simulation, &cluster) {
         return Some(text);
@@ -331,9 +327,7 @@ fn retained(
 /// Returns what operators keep in memory though it does not exist, or a status that is too large.
 fn growth(simulation: &Simulation, cluster: &Cluster) -> Option<String> {
     let kinds = [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject, Kind::Check];
-    let mut exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
-    let projects: Vec<_> = exists.iter().filter(|object_ref| object_ref.kind.is_project()).cloned().collect();
-    exists.extend(projects.iter().map(ObjectRef::mirror_of));
+    let exists: BTreeSet<ObjectRef> = kinds.into_iter().flat_map(|kind| object_refs(cluster, kind)).collect();
     for (number, operator) in simulation.operators.iter().enumerate() {
         let Some(operator) = operator else { continue };
         let outdated = operator.outdated();

@@ -15,7 +15,6 @@ use jiff::{SignedDuration, Timestamp};
 use crate::checker::Checker;
 use crate::cluster::Cluster;
 use crate::interceptor::{Call, Callee, Effect, Fate, Interceptor, Left, lock};
-use crate::mirror::Registry;
 use crate::operator::{Move, Operator, Own, Reach};
 use crate::remote::Remote;
 
@@ -115,8 +114,6 @@ pub(crate) struct Simulation {
     pub(crate) cuts: VecDeque<(usize, Outage)>,
     /// Every call since the last of these faults, and whether it may change something.
     pub(crate) calls: Vec<(String, bool)>,
-    /// Whether operators watch what concerns mirrors: other histories need not pay for it.
-    pub(crate) mirrors: bool,
     /// Whether the deployments use a project that the namespaces share.
     pub(crate) shares: bool,
     /// Whether to log what happens.
@@ -137,7 +134,7 @@ impl Simulation {
         let reach = Reach {
             interceptor: Interceptor::default(),
             cluster: Arc::new(Mutex::new(Cluster::default())),
-            remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new(), registry: Registry::default() })),
+            remote: Arc::new(Mutex::new(Remote { world, arrived: Vec::new() })),
             frontend: Arc::default(),
             clock: Clock::stepped(start),
         };
@@ -157,7 +154,6 @@ impl Simulation {
             digest_key: 0,
             cuts: VecDeque::new(),
             calls: Vec::new(),
-            mirrors: false,
             shares: false,
             logging: false,
             log: Vec::new(),
@@ -189,7 +185,7 @@ impl Simulation {
             let version = lock(&self.reach.cluster).version().saturating_sub(behind);
             self.log(|| format!("operator {number} starts, {behind} changes behind"));
             let (clock, digest_key) = (self.clocks[number].clone(), self.digest_key);
-            let own = Own { clock, digest_key, mirrors: self.mirrors, shares: self.shares };
+            let own = Own { clock, digest_key, shares: self.shares };
             self.operators[number] = Some(Operator::start(number, self.lives, &self.reach, &own, version));
         }
     }

@@ -4,9 +4,7 @@ use connect_operator::controllers::context::Context;
 use connect_operator::controllers::manager::resync;
 use connect_operator::controllers::object_map::ObjectMap;
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
-use connect_operator::crd::{
-    ActionCheck, ClusterConnectProject, ConnectProject, Connector, ConnectorDeployment, ConnectorStaged,
-};
+use connect_operator::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::core::PartialObjectMeta;
 
@@ -27,29 +25,24 @@ pub(crate) struct Watches {
     pub(crate) checks: Informer<ActionCheck>,
     pub(crate) projects: Informer<ConnectProject>,
     pub(crate) shared: Informer<ClusterConnectProject>,
-    connectors: Names<PartialObjectMeta<Connector>>,
     namespaces: Names<PartialObjectMeta<Namespace>>,
     secrets: Names<Secret>,
     config_maps: Names<ConfigMap>,
-    /// Whether what concerns mirrors is watched.
-    has_mirrors: bool,
     /// Whether shared projects and the labels of namespaces are watched.
     has_shared: bool,
 }
 
 impl Watches {
-    pub(crate) fn new(has_mirrors: bool, has_shared: bool) -> Self {
+    pub(crate) fn new(has_shared: bool) -> Self {
         Self {
             deployments: Informer::new(Kind::Deployment),
             staged: Informer::new(Kind::Staged),
             checks: Informer::new(Kind::Check),
             projects: Informer::new(Kind::Project),
             shared: Informer::new(Kind::ClusterProject),
-            connectors: Names::new(Kind::Connector),
             namespaces: Names::new(Kind::Namespace),
             secrets: Names::new(Kind::Secret),
             config_maps: Names::new(Kind::ConfigMap),
-            has_mirrors,
             has_shared,
         }
     }
@@ -62,9 +55,6 @@ impl Watches {
         self.checks.list(context, cluster, version);
         self.secrets.list(context, cluster, version);
         self.config_maps.list(context, cluster, version);
-        if self.has_mirrors {
-            self.connectors.list(context, cluster, version);
-        }
         if self.has_shared {
             self.shared.list(context, cluster, version);
             self.namespaces.list(context, cluster, version);
@@ -79,7 +69,6 @@ impl Watches {
         self.projects.cut();
         self.shared.cut();
         self.namespaces.cut();
-        self.connectors.cut();
         self.secrets.cut();
         self.config_maps.cut();
     }
@@ -89,7 +78,7 @@ impl Watches {
         match kind {
             ObjectKind::Deployment => self.deployments.is_ready(),
             ObjectKind::Staged => self.staged.is_ready(),
-            ObjectKind::Project | ObjectKind::Mirror => self.projects.is_ready(),
+            ObjectKind::Project => self.projects.is_ready(),
             ObjectKind::Check => self.checks.is_ready(),
             ObjectKind::ClusterProject => self.shared.is_ready(),
         }
@@ -104,7 +93,6 @@ impl Watches {
             (Watch::Of(Kind::Secret), self.secrets.waits(cluster)),
             (Watch::Of(Kind::ConfigMap), self.config_maps.waits(cluster)),
             (Watch::Of(Kind::Check), self.checks.waits(cluster)),
-            (Watch::Of(Kind::Connector), self.connectors.waits(cluster)),
             (Watch::Of(Kind::ClusterProject), self.shared.waits(cluster)),
             (Watch::Of(Kind::Namespace), self.namespaces.waits(cluster)),
         ];
@@ -114,20 +102,12 @@ impl Watches {
     /// Delivers the next event of a watch; returns the objects to enqueue.
     pub(crate) fn deliver(&mut self, watch: Watch, context: &Context, cluster: &Cluster) -> Vec<ObjectRef> {
         match watch {
-            Watch::Of(Kind::Project) => {
-                let changed = self.projects.deliver(context, cluster).into_iter();
-                return if self.has_mirrors {
-                    changed.flat_map(ObjectRef::with_mirror).collect()
-                } else {
-                    changed.collect()
-                };
-            }
+            Watch::Of(Kind::Project) => return self.projects.deliver(context, cluster),
             Watch::Of(Kind::Deployment) => return self.deployments.deliver(context, cluster),
             Watch::Of(Kind::Staged) => return self.staged.deliver(context, cluster),
             Watch::Of(Kind::Check) => return self.checks.deliver(context, cluster),
             Watch::Of(Kind::Secret) => self.secrets.deliver(context, cluster),
             Watch::Of(Kind::ConfigMap) => self.config_maps.deliver(context, cluster),
-            Watch::Of(Kind::Connector) => self.connectors.deliver(context, cluster),
             Watch::Of(Kind::ClusterProject) => return self.shared.deliver(context, cluster),
             Watch::Of(Kind::Namespace) => self.namespaces.deliver(context, cluster),
         }
@@ -142,14 +122,11 @@ impl Watches {
 
     /// Returns the objects that changed since their last reconcile began, as far as the watches delivered it.
     pub(crate) fn outdated(&self, given: &ObjectMap<u64>) -> Vec<ObjectRef> {
-        let mut outdated = resync::outdated(given, ObjectKind::Deployment, &self.deployments.state());
-        outdated.extend(resync::outdated(given, ObjectKind::Staged, &self.staged.state()));
-        outdated.extend(resync::outdated(given, ObjectKind::Project, &self.projects.state()));
-        outdated.extend(resync::outdated(given, ObjectKind::Check, &self.checks.state()));
-        outdated.extend(resync::outdated(given, ObjectKind::ClusterProject, &self.shared.state()));
-        if self.has_mirrors {
-            outdated.extend(resync::outdated(given, ObjectKind::Mirror, &self.projects.state()));
-        }
+        let mut outdated = resync::outdated(given, &self.deployments.state());
+        outdated.extend(resync::outdated(given, &self.staged.state()));
+        outdated.extend(resync::outdated(given, &self.projects.state()));
+        outdated.extend(resync::outdated(given, &self.checks.state()));
+        outdated.extend(resync::outdated(given, &self.shared.state()));
         outdated
     }
 }

@@ -71,7 +71,6 @@ fn the_stream_of_all_crds_reads_back_as_the_crds() {
             "ConnectorDeployment",
             "ConnectorStaged",
             "ActionCheck",
-            "Connector",
             "ClusterConnectProject"
         ]
     );
@@ -111,7 +110,7 @@ fn a_shared_project_has_every_field_of_a_project_and_who_may_use_it() {
         paths.filter_map(|path| path.strip_prefix(kind)?.strip_prefix('.').map(str::to_owned)).collect()
     };
     let (project, shared) = (of("ConnectProject"), of("ClusterConnectProject"));
-    assert!(project.contains("spec.registry.text") && project.is_subset(&shared));
+    assert!(project.contains("spec.frontend.url") && project.is_subset(&shared));
     assert!(shared.difference(&project).all(|path| path.starts_with("spec.allowedNamespaces")));
 }
 

@@ -1,7 +1,7 @@
 //! The Connect API: one contract for the client and the server side.
 //!
 //! The client and the dev server share [`model`], [`routes`], [`error`] and [`scopes`]. Controllers use only the traits
-//! [`ConnectApi`], [`RegistryApi`] and [`StagedApi`]. [`action`] covers calls of frontend actions, with the trait
+//! [`ConnectApi`] and [`StagedApi`]. [`action`] covers calls of frontend actions, with the trait
 //! [`ActionApi`]. Nothing in this crate depends on Kubernetes.
 //!
 //! On the client side, [`http`] sends requests, [`paging`] reads lists to the end, [`hosts`] decides which hosts may be
@@ -38,4 +38,4 @@ pub use fence::Fence;
 pub use http::HttpConnect;
 pub use observer::Observer;
 pub use rate::Rate;
-pub use registry::{RegistryApi, StagedApi};
+pub use registry::StagedApi;

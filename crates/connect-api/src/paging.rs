@@ -12,7 +12,7 @@ use futures::stream::{self, Stream, TryStreamExt as _};
 
 use super::api::{Answer, PageRequest};
 use super::model::{Connector, ConnectorStaged, Deployment, Paged};
-use super::registry::{ConnectorQuery, RegistryApi, StagedQuery};
+use super::registry::{ConnectorQuery, StagedQuery};
 use super::routes::{LARGEST_OFFSET, LARGEST_PAGE};
 use super::{ApiError, ConnectApi, HttpConnect};
 
@@ -21,67 +21,10 @@ const PAGE: u16 = 100;
 
 /// Streams every connector that matches, as far as lists reach.
 pub fn connectors<'a>(
-    api: &'a dyn RegistryApi,
+    api: &'a HttpConnect,
     query: &'a ConnectorQuery,
 ) -> impl Stream<Item = Result<Connector, ApiError>> + Send + 'a {
-    all(move |page| api.search(query, page))
-}
-
-/// How much of a list was read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
-    /// Number of results in all pages according to the last page; 0 if unknown.
-    pub total: u64,
-    /// Number of distinct results received.
-    pub came: u64,
-    /// Whether nothing contradicts that a missing result is not in the list: every counted result could be decoded, as
-    /// many were received as every page announced, and lists reach that far. If one entry leaves the list and another
-    /// joins it between two pages, they can still hide a third, so a caller must confirm an absence with a second read.
-    pub whole: bool,
-}
-
-/// Passes every connector that matches to `take`, each once and as far as lists reach, and returns how much of the list
-/// was read. Each page is dropped as soon as it is read.
-///
-/// # Errors
-/// Returns the error of `search` for the first page that fails; the results before it were already passed on.
-pub async fn each_connector(
-    api: &dyn RegistryApi,
-    query: &ConnectorQuery,
-    mut take: impl FnMut(Connector) + Send,
-) -> Result<Extent, ApiError> {
-    let mut walk = Walk::default();
-    let mut measure = Measure::default();
-    while let Some(request) = walk.next {
-        let page = api.search(query, request).await?;
-        measure.note(&page);
-        walk.take(request, page).into_iter().for_each(&mut take);
-    }
-    Ok(measure.extent(walk.seen.len()))
-}
-
-/// What the pages of one list report about its completeness.
-#[derive(Default)]
-struct Measure {
-    totals: Option<(i64, i64)>,
-    unreadable: bool,
-}
-
-impl Measure {
-    fn note<T>(&mut self, page: &Paged<T>) {
-        let (first, _) = self.totals.unwrap_or((page.total, page.total));
-        self.totals = Some((first, page.total));
-        self.unreadable |= i64::try_from(page.results.len()).unwrap_or(i64::MAX) < page.count;
-    }
-
-    fn extent(&self, came: usize) -> Extent {
-        let came = u64::try_from(came).unwrap_or(u64::MAX);
-        let (first, last) = self.totals.unwrap_or_default();
-        let total = u64::try_from(last).unwrap_or_default();
-        let reach = u64::from(LARGEST_OFFSET) + u64::from(LARGEST_PAGE);
-        let announced = if total == 0 { came < reach } else { came == total && total <= reach };
-        Extent { total, came, whole: announced && first == last && !self.unreadable }
-    }
+    all(move |page| Box::pin(api.search(query, page)) as Answer<'a, _>)
 }
 
 /// Streams every staged connector that matches, as far as lists reach.

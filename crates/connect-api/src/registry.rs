@@ -1,21 +1,14 @@
-//! The connector registry and the operations on staged connectors, as traits in domain terms (contract section 5.1).
+//! The operations on staged connectors as a trait in domain terms, and the queries of the registry (contract section 5.1).
 //!
-//! They are separate from [`super::ConnectApi`], whose callers need deployments only. Its rules for `None`,
-//! `send_before`, masking and repeating apply here too. Both traits address a region, not a project in the path: the
-//! token identifies the project. See [`super::paging`] for reading all pages and `http/registry.rs` for the requests.
+//! The trait is separate from [`super::ConnectApi`], whose callers need deployments only. Its rules for `None`,
+//! `send_before`, masking and repeating apply here too. It addresses a region, not a project in the path: the token
+//! identifies the project. See [`super::paging`] for reading all pages and `http/registry.rs` for the requests.
 
 use jiff::Timestamp;
 
 use super::Selector;
-use super::api::{Answer, PageRequest};
-use super::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, IntegrationType, Paged};
-
-/// Published connectors. [`super::ConnectApi::connector`] reads a single one.
-pub trait RegistryApi: Send + Sync {
-    /// `searchConnectors`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted from
-    /// `results` but included in `count`.
-    fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>>;
-}
+use super::api::Answer;
+use super::model::{ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, IntegrationType};
 
 /// Staged connectors. [`super::ConnectApi::staged`] reads a single one, and [`super::HttpConnect::all_staged`] lists them.
 pub trait StagedApi: Send + Sync {

@@ -139,16 +139,11 @@ pub(in crate::cli) async fn run(arguments: Connectors) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Returns the keys of the connectors that the chosen project mirrors into the cluster; without a mirror, those of the
-/// registry, which the command itself would call next. The selected namespace adds those that it deploys or stages.
+/// Returns the keys of the connectors in the registry, which the command itself would call next, and of those that the
+/// selected namespace deploys or stages.
 pub(super) fn candidates() -> Vec<CompletionCandidate> {
-    let (mirrored, used) = connector_keys();
-    let listed = if mirrored.is_empty() {
-        within(async { keys(&project_among(&words())).await.ok() }).unwrap_or_default()
-    } else {
-        mirrored
-    };
-    let keys: BTreeSet<String> = listed.into_iter().chain(used).collect();
+    let listed = within(async { keys(&project_among(&words())).await.ok() }).unwrap_or_default();
+    let keys: BTreeSet<String> = listed.into_iter().chain(connector_keys()).collect();
     keys.into_iter().map(CompletionCandidate::new).collect()
 }
 

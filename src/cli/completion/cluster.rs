@@ -11,9 +11,8 @@ use kube::config::Kubeconfig;
 use kube::{Api, Client, Resource, ResourceExt as _};
 
 use crate::cli::cluster::{ClusterOptions, Connection};
-use crate::cli::installs::namespace_of_shared;
-use crate::cli::resources::{ResourceType, project_argument};
-use crate::crd::{ClusterConnectProject, Connector, ConnectorDeployment, ConnectorStaged, ProjectKind};
+use crate::cli::resources::ResourceType;
+use crate::crd::{ConnectorDeployment, ConnectorStaged};
 
 /// Maximum wait after a key press.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -87,50 +86,19 @@ pub(in crate::cli) fn deployments() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the keys of the connectors that the chosen project mirrors into the cluster, and of those that the selected
-/// namespace deploys or stages.
-pub(in crate::cli) fn connector_keys() -> (Vec<String>, Vec<String>) {
-    within(async {
+/// Returns the keys of the connectors that the selected namespace names in a deployment, or stages. The user may not be
+/// allowed to list each of them.
+pub(in crate::cli) fn connector_keys() -> Vec<String> {
+    let found = within(async {
         let (client, namespace) = place_among(&words()).client().await.ok()?;
-        Some(futures::join!(mirrored(client.clone(), &namespace), used(client, &namespace)))
-    })
-    .unwrap_or_default()
-}
-
-/// Returns the keys of the Connectors of the chosen project: those of a `ClusterConnectProject` are in the namespace of
-/// its operator. Without a project, those of the namespace.
-async fn mirrored(client: Client, namespace: &str) -> Vec<String> {
-    let words = words();
-    let project = value(&words, PROJECT[0]).and_then(|word| project_argument(&word).ok());
-    let place = match &project {
-        Some(project) if project.kind == ProjectKind::ClusterConnectProject => {
-            of_operator(&client, &project.name, value(&words, PROJECT[1]).as_deref()).await
-        }
-        _ => Some(namespace.to_owned()),
-    };
-    let Some(place) = place else { return Vec::new() };
-    let listed = Api::<Connector>::namespaced(client, &place).list(&most()).await;
-    let listed = listed.into_iter().flat_map(|list| list.items);
-    let own = listed.filter(|object| project.as_ref().is_none_or(|project| object.spec.project_ref == *project));
-    own.filter_map(|object| object.status?.key).collect()
-}
-
-/// Returns the namespace of the operator that manages a `ClusterConnectProject`. `given`: the value of the option.
-async fn of_operator(client: &Client, name: &str, given: Option<&str>) -> Option<String> {
-    let found = Api::<ClusterConnectProject>::all(client.clone()).get_opt(name).await.ok()??;
-    let controller = found.status.as_ref().and_then(|status| status.controller.as_deref());
-    namespace_of_shared(client, given, controller).await.ok()
-}
-
-/// Returns the keys of the connectors that the namespace names in a deployment, or stages. The user may not be allowed to
-/// list each of them.
-async fn used(client: Client, namespace: &str) -> Vec<String> {
-    let deployed = Api::<ConnectorDeployment>::namespaced(client.clone(), namespace);
-    let most = most();
-    let (deployed, staged) = futures::join!(deployed.list(&most), all_staged(client, namespace));
-    let deployed = deployed.into_iter().flat_map(|list| list.items).filter_map(|object| object.spec.connector.key);
-    let staged = staged.into_iter().flat_map(|list| list.items).map(|object| object.spec.key);
-    deployed.chain(staged).collect()
+        let deployed = Api::<ConnectorDeployment>::namespaced(client.clone(), &namespace);
+        let most = most();
+        let (deployed, staged) = futures::join!(deployed.list(&most), all_staged(client, &namespace));
+        let deployed = deployed.into_iter().flat_map(|list| list.items).filter_map(|object| object.spec.connector.key);
+        let staged = staged.into_iter().flat_map(|list| list.items).map(|object| object.spec.key);
+        Some(deployed.chain(staged).collect())
+    });
+    found.unwrap_or_default()
 }
 
 /// Returns the keys of the staged connectors that the `ConnectorStaged`s of the selected namespace manage, and

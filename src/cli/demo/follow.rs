@@ -18,9 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::display::Display;
-use super::observed::{
-    CATALOGUE, DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, PROJECT, READING, STAGED, Shown, WRITING,
-};
+use super::observed::{DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, PROJECT, READING, STAGED, Shown, WRITING};
 use crate::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use crate::names;
 
@@ -57,7 +55,7 @@ impl Follower {
 
 fn changes(client: &Client, namespace: &str) -> BoxStream<'static, Change> {
     let mut streams = Vec::new();
-    streams.extend([PROJECT, CATALOGUE].map(|name| object(client, namespace, name, Change::Project)));
+    streams.extend([PROJECT].map(|name| object(client, namespace, name, Change::Project)));
     streams.extend([DEPLOYMENT, PREVIEW, LIVE].map(|name| object(client, namespace, name, Change::Deployment)));
     streams.extend([STAGED].map(|name| object(client, namespace, name, Change::Staged)));
     streams.extend([WRITING, READING].map(|name| object(client, namespace, name, Change::Check)));

@@ -38,8 +38,8 @@ pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, varia
             let asked = [&format!("connectors get {CONNECTOR}"), "deployments list"];
             std::iter::once(export).chain(asked.map(|command| format!("{program} {command}"))).collect()
         }),
-        ("List the registry, the staged connectors and the action checks", {
-            ["connectors", "cst", "acheck"].map(|kind| format!("{kubectl} get {kind}")).to_vec()
+        ("List the staged connectors and the action checks", {
+            ["cst", "acheck"].map(|kind| format!("{kubectl} get {kind}")).to_vec()
         }),
         ("Show what the operator reports, wait for it, and read the log", verbs.to_vec()),
         ("Change the Secret: one redeploy", vec![change_secret]),

@@ -12,8 +12,6 @@ type File = (&'static str, &'static str);
 
 /// A deployment of a connector of the registry.
 pub(super) const QUICKSTART: File = ("quickstart.yaml", include_str!("../../../examples/quickstart.yaml"));
-/// A project whose registry is mirrored into objects.
-pub(super) const REGISTRY: File = ("registry.yaml", include_str!("../../../examples/registry.yaml"));
 /// Calls of actions.
 pub(super) const CHECK: File = ("check.yaml", include_str!("../../../examples/check.yaml"));
 /// A staged connector.
@@ -123,7 +121,7 @@ mod tests {
 
     #[test]
     fn every_file_names_only_the_default_address_of_the_dev_server() {
-        for file in [QUICKSTART, REGISTRY, CHECK, STAGED, PINNED] {
+        for file in [QUICKSTART, CHECK, STAGED, PINNED] {
             let usual = Manifests::read(file, "http://127.0.0.1:8787").expect("it is YAML");
             let written: Vec<Value> = serde_saphyr::from_multiple(file.1).expect("it is YAML");
             assert_eq!(usual.0, written, "{}", file.0);

@@ -318,7 +318,7 @@ fn operator(place: &DemoCluster) -> run::Args {
 async fn show(args: &Args, demo: &mut Demo<'_>) -> Result<(), Error> {
     demo.search().await?;
     demo.deploy().await?;
-    demo.browse_and_check().await?;
+    demo.check().await?;
     demo.rotate().await?;
     if args.exit_when_ready {
         demo.fail().await?;

@@ -12,8 +12,6 @@ use crate::names;
 
 /// `ConnectProject` of the quickstart.
 pub(super) const PROJECT: &str = "shop";
-/// `ConnectProject` with a mirror of the registry.
-pub(super) const CATALOGUE: &str = "catalogue";
 /// `ConnectorDeployment` of the quickstart.
 pub(super) const DEPLOYMENT: &str = "tax";
 /// `ConnectorStaged` that is published.
@@ -112,8 +110,8 @@ pub(super) trait Shown: ResourceExt {
         if let Some(remote) = self.remote() {
             line = format!("{line}, remote {remote}");
         }
-        for type_ in [names::UPDATE_AVAILABLE, names::REGISTRY_MIRRORED].into_iter().filter(|type_| self.is(type_)) {
-            line = format!("{line}, {type_}");
+        if self.is(names::UPDATE_AVAILABLE) {
+            line = format!("{line}, {}", names::UPDATE_AVAILABLE);
         }
         line
     }

@@ -206,11 +206,10 @@ fn kind(document: &Document) -> Option<ApiResource> {
     }
 }
 
-/// Returns what is wrong with an object of our API group whose kind does not exist, as the API server would report it. A
-/// `Connector` is an object that the operator makes: applying it changes nothing that lasts.
+/// Returns what is wrong with an object of our API group whose kind does not exist, as the API server would report it.
 fn unknown_kind(document: &Document) -> Option<String> {
     let Document { group, kind, .. } = document;
-    if group != names::GROUP || kind == "Connector" {
+    if group != names::GROUP {
         return None;
     }
     let hint = similar(kind, ResourceType::ALL.map(ResourceType::kind))

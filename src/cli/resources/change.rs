@@ -25,10 +25,9 @@ pub(super) enum Change {
 impl Change {
     /// Returns what the change works on; a bare name is one of the first.
     pub(super) fn types(self) -> &'static [ResourceType] {
-        use ResourceType::{Check, ClusterProject, Deployment, Project, Staged};
+        use ResourceType::{Check, Deployment, Staged};
         match self {
-            Self::Reconcile => &[Deployment, Staged, Project, ClusterProject],
-            Self::Redeploy => &[Deployment, Staged],
+            Self::Reconcile | Self::Redeploy => &[Deployment, Staged],
             Self::Rerun => &[Check],
             Self::Suspend | Self::Resume => &[Deployment, Staged, Check],
         }
@@ -119,7 +118,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::resources::samples::{check, deployment, project, staged};
+    use crate::cli::resources::samples::{check, deployment, staged};
 
     #[test]
     fn a_change_is_a_conditional_patch_of_what_the_operator_reads() {
@@ -178,15 +177,9 @@ mod tests {
             (Change::Rerun, ResourceType::Check, true, "actioncheck.connect-operator.io/x rerun requested\n"),
             (
                 Change::Reconcile,
-                ResourceType::Project,
+                ResourceType::Deployment,
                 true,
-                "connectproject.connect-operator.io/x reconcile requested\n",
-            ),
-            (
-                Change::Reconcile,
-                ResourceType::ClusterProject,
-                true,
-                "clusterconnectproject.connect-operator.io/x reconcile requested\n",
+                "connectordeployment.connect-operator.io/x reconcile requested\n",
             ),
             (
                 Change::Redeploy,
@@ -229,7 +222,7 @@ mod tests {
                 deployment(&observed),
                 Some("deployment/tax is only observed (managementPolicy: ObserveOnly), so nothing is sent"),
             ),
-            ("deleted", Change::Reconcile, project(&deleted), Some("project/shop is being deleted")),
+            ("deleted", Change::Reconcile, staged(&deleted), Some("staged/kit is being deleted")),
         ] {
             assert_eq!(change.caveat(&resource, "p").as_deref(), expected, "{case}");
         }

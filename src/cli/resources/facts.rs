@@ -128,10 +128,6 @@ fn project(spec: &ConnectProjectSpec, status: Option<&ConnectProjectStatus>, now
     );
     lines.add("Deployments", status.deployments.map_or(String::new(), |count| count.to_string()));
     lines.add("Scopes", status.scopes.join(" "));
-    if let Some(registry) = &status.registry {
-        let count = |count: Option<u32>| count.map_or("?".to_owned(), |count| count.to_string());
-        lines.add("Registry", format!("{} of {} connectors mirrored", count(registry.objects), count(registry.found)));
-    }
 }
 
 /// Returns which namespaces may use a project.

@@ -87,8 +87,7 @@ fn requests(resource: &Resource, lines: &mut Lines) {
     ];
     let pending = all.into_iter().filter_map(|(what, annotation)| {
         let requested = resource.annotation(annotation)?;
-        let recorded = !resource.resource_type().is_project();
-        (recorded && resource.handled(annotation) != Some(requested))
+        (resource.handled(annotation) != Some(requested))
             .then(|| format!("{what} ({requested}), not handled yet"))
     });
     lines.list("Requested", pending);
@@ -98,7 +97,7 @@ fn requests(resource: &Resource, lines: &mut Lines) {
 fn notices(resource: &Resource) -> impl Iterator<Item = String> {
     let when_true =
         [names::DRIFTED, names::UPDATE_AVAILABLE, names::VALUES_RETAINED, names::SECRETS_UNVERIFIED, names::SUSPENDED];
-    let when_false = [names::VERIFIED, names::REGISTRY_MIRRORED];
+    let when_false = [names::VERIFIED];
     let notable = move |condition: &&Condition| {
         let names = if condition.status == "True" { &when_true[..] } else { &when_false[..] };
         condition.status != "Unknown" && names.contains(&condition.type_.as_str())

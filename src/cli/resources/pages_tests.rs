@@ -127,7 +127,6 @@ fn every_other_kind_has_a_page() {
             "observedGeneration": 3, "conditions": conditions(("True", "Available", "")), "deployments": 2,
             "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop"},
             "lastResponseAt": "2026-11-23T09:01:50Z", "scopes": ["manage_project:my-shop"],
-            "registry": {"found": 3, "objects": 2},
         },
     }));
     let check = check(&json!({
@@ -167,7 +166,6 @@ Wanted:        my-shop in europe-west1.gcp, with the Secret login
 Last read:     10s ago
 Deployments:   2
 Scopes:        manage_project:my-shop
-Registry:      2 of 3 connectors mirrored
 Next step:     Nothing to do.
 ",
         ),

@@ -29,10 +29,7 @@ Examples:
   connect-operator reconcile tax
 
   # The same, and wait until the operator has done so
-  connect-operator reconcile tax --wait
-
-  # Read the registry of a project that mirrors it
-  connect-operator reconcile project/shop";
+  connect-operator reconcile tax --wait";
 
 const REDEPLOY_EXAMPLES: &str = "\
 Examples:
@@ -66,18 +63,12 @@ Examples:
   # All staged connectors of the namespace
   connect-operator resume staged --all";
 
-/// Help of --wait where projects can be named.
-const WAIT_BUT_NOT_FOR_PROJECTS: &str = "Wait until the operator has handled the request, and the resource is ready or a \
-    user has to act. Not for projects, which do not record the request";
-
 /// Read the remote now, instead of at the next interval.
 ///
-/// Sets the annotation connect-operator.io/reconcile-requested-at. For a project, the operator reads the registry for
-/// spec.registry.
+/// Sets the annotation connect-operator.io/reconcile-requested-at.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_long_help = RECONCILE_EXAMPLES)]
 #[command(mut_arg("resources", of(Change::Reconcile)))]
-#[command(mut_arg("wait", |it| it.help(WAIT_BUT_NOT_FOR_PROJECTS)))]
 pub(in crate::cli) struct Reconcile {
     #[command(flatten)]
     request: Request,
@@ -210,10 +201,6 @@ pub(in crate::cli) async fn resume(args: Resume) -> Result<(), Failed> {
 async fn change(change: Change, request: &Request, wait: Option<Wait>) -> Result<(), Failed> {
     let wait = wait.filter(|wait| wait.wait);
     let (client, found) = request.selection.find(change.types()).await?;
-    if wait.is_some() && found.iter().any(|(resource_type, _)| resource_type.is_project()) {
-        let why = "a project does not record which request it has handled: leave out --wait";
-        return Err(Failed::Argument(why.to_owned()));
-    }
     let clock = Clock::system();
     let value = clock.now().to_string();
     let mut changed = Vec::new();

@@ -84,7 +84,7 @@ pub(in crate::cli) struct Args {
     pub concurrency: u16,
 
     /// Work with ClusterConnectProjects, whose credentials are Secrets in --operator-namespace. Needs rights to watch them
-    /// and the metadata of namespaces, and to write Connectors in --operator-namespace.
+    /// and the metadata of namespaces.
     #[arg(long, env = "CLUSTER_PROJECTS")]
     pub cluster_projects: bool,
 
@@ -119,7 +119,7 @@ pub(in crate::cli) struct Args {
     pub ca_file: Option<PathBuf>,
 
     /// Namespace for the operator's own objects: the key of the digests, and a copy of the credentials of each project;
-    /// and for the credentials and Connectors of ClusterConnectProjects. Default: that of its service account, or of the current context.
+    /// and for the credentials of ClusterConnectProjects. Default: that of its service account, or of the current context.
     #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", add = ArgValueCandidates::new(completion::namespaces))]
     pub operator_namespace: Option<String>,
 

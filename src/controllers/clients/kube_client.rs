@@ -29,8 +29,8 @@ use tracing::Instrument as _;
 use super::cluster_access::Access;
 use crate::controllers::tracking::spans;
 
-/// Watches of one namespace: at most this many, of the managed kinds, of mirrors, and of Secrets and `ConfigMap`s.
-const WATCHES_OF_A_NAMESPACE: usize = 8;
+/// Watches of one namespace: of the managed kinds, and of Secrets and `ConfigMap`s.
+const WATCHES_OF_A_NAMESPACE: usize = 6;
 /// Watches that share a connection. The API server allows 100 requests at once on each, and further ones would wait until a
 /// watch ends. Half of them, because watches that begin again are not spread evenly.
 const WATCHES_OF_A_CONNECTION: usize = 50;

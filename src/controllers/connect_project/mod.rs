@@ -5,7 +5,7 @@
 //! project when that changes. The result is kept for the deployments that name the project, which are enqueued in turn.
 //! A project that is being deleted stays, and stays usable, until nothing names it (rule 24; `copy.rs`).
 //!
-//! If several installs share a namespace, one of them manages a project: it writes its status, and runs its mirror.
+//! If several installs share a namespace, one of them manages a project: it writes its status.
 //! Every other install reads the project, and keeps its finalizer, if one of its own resources names it. Whichever
 //! install finds that no resource of any install names the project removes the finalizer.
 
@@ -20,12 +20,9 @@ use std::time::Duration;
 
 use kube::api::Api;
 use kube::runtime::controller::Action;
-use kube::runtime::events::EventType;
 
 use self::observe::Credentials;
-use self::status::{Mirror, ProjectFacts, Users};
-use crate::controllers::connector;
-use crate::controllers::context::mirrors::Outcome;
+use self::status::{ProjectFacts, Users};
 use crate::controllers::context::{Context, Project};
 use crate::controllers::kinds::managed_kind::{self, created, has_finalizer};
 use crate::controllers::kinds::project_object::ProjectObject;
@@ -41,7 +38,6 @@ use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal::{self, FINALIZERS, STATUS};
 use crate::crd::{ConnectProjectSpec, ConnectProjectStatus};
-use crate::names;
 
 /// Pause before the next reconcile after a Kubernetes API error.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
@@ -212,7 +208,6 @@ async fn remove_finalizer_when_unused<P: ProjectObject>(
     if !listed.is_none() {
         return Ok(Use::Listed(listed));
     }
-    connector::clear(context, object).await?;
     copy::remove(context, object_ref, object).await?;
     reconcile::remove_finalizer(context, api, object).await?;
     gone(context, object_ref);
@@ -269,9 +264,6 @@ fn publish<P: ProjectObject>(
     let before = context.projects.insert(object_ref, project.clone());
     if !before.is_some_and(|before| project.is_same(&before)) {
         context.enqueue_users_of_project(object_ref);
-        if object.project().registry.is_some() {
-            context.enqueue(ObjectRef::mirror_of(object_ref));
-        }
         // The project itself, too: if it was deleted during this reconcile, the next one notices.
         context.enqueue(object_ref.clone());
     }
@@ -320,7 +312,6 @@ async fn patch_status<P: ProjectObject>(
         unkept: access.unkept,
         credentials: credentials_keys(object.project()),
         copied_from: access.gone.then(|| copy::place(&context.copies, object)),
-        mirror: mirror(object, context),
     };
     let before = object
         .reported()
@@ -331,15 +322,10 @@ async fn patch_status<P: ProjectObject>(
     let condition = status::ready_condition(&facts);
     let written = context.own_writes.write_status(api, object, &before, &after).await;
     let written = written.inspect_err(|error| unwritten.note(STATUS, &condition, error))?;
-    // The mirror waits until the status announces it. The response to an earlier write that did may have been lost.
-    if after.registry.is_some() && (before.registry.is_none() || matches!(facts.mirror, Mirror::Unknown)) {
-        context.enqueue(ObjectRef::mirror_of(&managed_kind::object_ref(object)));
-    }
     let Some(written) = written else { return Ok(condition.reason) };
     if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
         context.event(&written, "Reconcile", &condition);
     }
-    report_mirror(context, &written, &before, &after, &facts.mirror);
     Ok(condition.reason)
 }
 
@@ -347,43 +333,6 @@ async fn patch_status<P: ProjectObject>(
 fn credentials_keys(project: &ConnectProjectSpec) -> String {
     let keys = &project.credentials_secret_ref;
     format!("the keys {} and {} of Secret {}", keys.client_id_key(), keys.client_secret_key(), keys.name)
-}
-
-/// Returns what is known of the mirror of the registry, and may already be in the status.
-fn mirror<P: ProjectObject>(object: &P, context: &Context) -> Mirror {
-    let object_ref = ObjectRef::mirror_of(&managed_kind::object_ref(object));
-    let was_there = object.reported().is_some_and(|status| status.registry.is_some());
-    match (&object.project().registry, context.mirrors.outcome(&object_ref)) {
-        (Some(_), Some(Outcome::MirrorReport(report))) => Mirror::Known(report),
-        (Some(_), _) => Mirror::Unknown,
-        (None, Some(Outcome::Cleared)) => Mirror::Absent,
-        (None, _) if was_there => Mirror::Unknown,
-        (None, _) => Mirror::Absent,
-    }
-}
-
-/// Emits an Event for a changed mirror.
-fn report_mirror<P: ProjectObject>(
-    context: &Context,
-    object: &P,
-    before: &ConnectProjectStatus,
-    after: &ConnectProjectStatus,
-    mirror: &Mirror,
-) {
-    let Mirror::Known(report) = mirror else { return };
-    let reason = |status: &ConnectProjectStatus| {
-        conditions::reason(&status.conditions, names::REGISTRY_MIRRORED).map(str::to_owned)
-    };
-    if reason(before) == reason(after) {
-        return;
-    }
-    if report.condition.reason == Reason::RegistryCut {
-        // A warning, because something is missing that users may search for, although nothing is wrong.
-        let note = &report.condition.message;
-        context.report(object, EventType::Warning, Reason::RegistryCut.into(), "Mirror", note);
-    } else {
-        context.event(object, "Mirror", &report.condition);
-    }
 }
 
 /// Removes everything in memory about a project that another install manages and no resource of this install names.

@@ -7,7 +7,6 @@ use connect_api::text::is_unsafe;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::controllers::context::mirrors::MirrorReport;
 use crate::controllers::remote::Health;
 use crate::controllers::reporting::bounds;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, whole_seconds};
@@ -15,24 +14,12 @@ use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::crd::connect_project::SCOPES_SIZE;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectProjectStatus, MirrorStatus};
-use crate::names;
+use crate::crd::ConnectProjectStatus;
 
 /// `lastResponseAt` is written again after this time: writing it for each successful read would be wasteful (rule 21).
 const RESPONSE_WORTH_WRITING: Duration = Duration::from_hours(1);
 /// Maximum number of scopes that are kept, and maximum length of each.
 const SCOPES: usize = 256;
-
-/// The known state of the registry mirror.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mirror {
-    /// No mirror is requested, and there are no objects of one.
-    Absent,
-    /// A mirror is requested, but this process does not know its state yet.
-    Unknown,
-    /// A mirror is requested, and this is its state.
-    Known(MirrorReport),
-}
 
 /// The inputs of the status at the end of a reconcile.
 pub struct ProjectFacts {
@@ -54,8 +41,6 @@ pub struct ProjectFacts {
     pub credentials: String,
     /// Location of the copy, if the Secret that the project names is gone and the copy is used.
     pub copied_from: Option<String>,
-    /// The mirror of the registry. Its errors do not affect `Ready`: deployments do not need it.
-    pub mirror: Mirror,
 }
 
 /// Returns the `Ready` condition.
@@ -151,30 +136,6 @@ pub fn summarize(before: &ConnectProjectStatus, facts: &ProjectFacts, now: Times
     }
     status.conditions =
         conditions::conditions(&before.conditions, &ready_condition(facts), Vec::new(), facts.generation, now);
-    match &facts.mirror {
-        Mirror::Absent => status.registry = None,
-        Mirror::Unknown => {
-            status.registry.get_or_insert_default();
-            let mirrored = before.conditions.iter().find(|condition| condition.type_ == names::REGISTRY_MIRRORED);
-            status.conditions.extend(mirrored.cloned());
-        }
-        Mirror::Known(report) => {
-            let kept = status.registry.take().unwrap_or_default();
-            status.registry = Some(
-                report
-                    .size
-                    .map_or(kept, |(found, objects)| MirrorStatus { found: Some(found), objects: Some(objects) }),
-            );
-            let type_ = names::REGISTRY_MIRRORED;
-            status.conditions.push(conditions::about(
-                &before.conditions,
-                type_,
-                &report.condition,
-                facts.generation,
-                now,
-            ));
-        }
-    }
     bounded(status)
 }
 
@@ -207,7 +168,6 @@ mod tests {
             unkept: None,
             credentials: "the keys a and b of Secret c".into(),
             copied_from: None,
-            mirror: Mirror::Absent,
         }
     }
 
@@ -233,33 +193,6 @@ mod tests {
         ] {
             assert_eq!(ready_condition(&facts(health)).reason, reason, "{case}");
         }
-    }
-
-    #[test]
-    fn a_mirror_does_not_affect_ready_and_a_restart_changes_nothing() {
-        let with = |mirror| ProjectFacts { mirror, ..facts(Ok(Health::Good { last_poll: Timestamp::UNIX_EPOCH })) };
-        let known =
-            |reason, size| Mirror::Known(MirrorReport { condition: ConditionUpdate::new(reason, "a message"), size });
-        let status_of = |status: &ConnectProjectStatus, type_| {
-            status.conditions.iter().find(|it| it.type_ == type_).map(|it| (it.status.clone(), it.reason.clone()))
-        };
-        let summarize = |before: &ConnectProjectStatus, mirror| summarize(before, &with(mirror), Timestamp::UNIX_EPOCH);
-        let word = |status: &str, reason: &str| Some((status.to_owned(), reason.to_owned()));
-
-        let none = summarize(&ConnectProjectStatus::default(), Mirror::Absent);
-        assert_eq!((status_of(&none, names::REGISTRY_MIRRORED), &none.registry), (None, &None));
-        let new = summarize(&none, Mirror::Unknown);
-        assert_eq!(status_of(&new, names::REGISTRY_MIRRORED), None);
-        assert_eq!(new.registry, Some(MirrorStatus::default()), "announced before there is any object");
-        let mirrored = summarize(&new, known(Reason::Mirrored, Some((7, 7))));
-        assert_eq!(status_of(&mirrored, names::REGISTRY_MIRRORED), word("True", "Mirrored"));
-        assert_eq!(summarize(&mirrored, Mirror::Unknown), mirrored, "after a restart");
-        let refused = summarize(&mirrored, known(Reason::PermissionMissing, None));
-        assert_eq!(status_of(&refused, names::REGISTRY_MIRRORED), word("False", "PermissionMissing"));
-        assert_eq!(status_of(&refused, names::READY), word("True", "Available"));
-        assert_eq!(status_of(&refused, names::STALLED), None);
-        assert_eq!(refused.registry, mirrored.registry, "the objects still exist");
-        assert_eq!(summarize(&refused, Mirror::Absent), none);
     }
 
     #[test]

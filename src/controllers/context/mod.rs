@@ -8,7 +8,6 @@ pub mod copies;
 pub mod event_recorder;
 pub mod foreign_installs;
 pub mod local_cache;
-pub mod mirrors;
 pub mod own_writes;
 
 use std::collections::BTreeSet;
@@ -26,7 +25,6 @@ use self::copies::Copies;
 use self::event_recorder::{EventRecorder, NewEvent};
 use self::foreign_installs::ForeignInstalls;
 use self::local_cache::LocalCaches;
-use self::mirrors::Mirrors;
 use self::own_writes::OwnWrites;
 use crate::controllers::clients::action_factory::ActionFactory;
 use crate::controllers::key_ownership::KeyOwnership;
@@ -94,8 +92,6 @@ pub struct Context {
     pub staged_caches: LocalCaches<ConnectorStaged>,
     /// The last result of each `ConnectorStaged`.
     pub staged: ObjectMap<StagedConnector>,
-    /// What is kept of each mirror of the registry.
-    pub mirrors: Mirrors,
     /// The objects of other installs.
     pub foreign_installs: ForeignInstalls,
     /// When each resource is reconciled again.
@@ -156,7 +152,6 @@ impl Context {
         let kept = kept.into_iter().chain([
             self.references.object_refs(),
             self.remotes.object_refs(),
-            self.mirrors.object_refs(),
             self.own_writes.object_refs(),
         ]);
         let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);

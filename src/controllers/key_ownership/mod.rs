@@ -144,7 +144,7 @@ impl KeyOwnership {
                 index.allowed.remove(object_ref);
                 index.place_users(object_ref, None)
             }
-            Kind::Check | Kind::Mirror => BTreeSet::new(),
+            Kind::Check => BTreeSet::new(),
         });
     }
 
@@ -198,7 +198,7 @@ impl KeyOwnership {
             Kind::Project | Kind::ClusterProject => {
                 index.projects.keys().filter(|object_ref| object_ref.kind == kind).cloned().collect()
             }
-            Kind::Check | Kind::Mirror => Vec::new(),
+            Kind::Check => Vec::new(),
         }
     }
 

@@ -50,7 +50,7 @@ pub trait ManagedKind: Object {
         None
     }
 
-    /// Returns spec and status of a project, whose mirror is reconciled from the same object; `None` for every other kind.
+    /// Returns spec and status of a project; `None` for every other kind.
     fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
         None
     }
@@ -63,12 +63,6 @@ pub trait Stored: Resource<DynamicType = ()> {
 
     /// Returns a hash of what users can change of it.
     fn user_changes(&self) -> u64;
-
-    /// Returns the reference to what is reconciled from this object as `kind`: itself, or its mirror.
-    fn reference_as(&self, kind: Kind) -> ObjectRef {
-        let (namespace, name) = (self.meta().namespace.as_deref(), self.meta().name.as_deref());
-        ObjectRef::new(kind, namespace.unwrap_or_default(), name.unwrap_or_default())
-    }
 }
 
 impl<K: ManagedKind> Stored for K {
@@ -97,7 +91,7 @@ macro_rules! managed_kind {
             fn reported_state(&self) -> Option<ReportedState> {
                 let Some(status) = &self.status else { return Some(ReportedState::default()) };
                 let started_at: fn(&<Self as HasStatus>::Status) -> Option<Timestamp> = $started_at;
-                Some(ReportedState::of(&status.conditions, names::READY, started_at(status)))
+                Some(ReportedState::of(&status.conditions, started_at(status)))
             }
 
             fn has_begun(&self) -> bool {

@@ -20,8 +20,7 @@ pub trait ProjectObject: ManagedKind {
     /// Returns the API for objects of `namespace`, which is empty for a cluster-scoped kind.
     fn api(client: Client, namespace: &str) -> Api<Self>;
 
-    /// Returns the namespace of what belongs to it: the Secret with its credentials, and the objects of its mirror.
-    /// `operator`: the namespace of the operator.
+    /// Returns the namespace of the Secret with its credentials. `operator`: the namespace of the operator.
     fn own_namespace(&self, operator: &str) -> String;
 }
 

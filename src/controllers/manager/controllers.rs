@@ -9,24 +9,21 @@ use futures::future::{self, BoxFuture};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::NamespaceResourceScope;
-use kube::core::error_boundary::InvalidObject;
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher;
 use kube::{Api, Resource};
-use serde::Serialize;
-use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::dispatch::Route;
 use super::event_handlers;
 use super::invalid_objects;
-use super::reconciled::{self, MirrorOf, Reconciled};
+use super::reconciled::{self, Reconciled};
 use super::resync::{self, resync};
 use super::scope::Scope;
 use super::watches::{self, Watched};
 use crate::controllers::context::Context;
-use crate::controllers::kinds::managed_kind::{ManagedKind, Object, Stored as _};
-use crate::controllers::kinds::project_object::ProjectObject;
+use crate::controllers::kinds::managed_kind::{Object, Stored as _};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::guarded::Guarded;
 use crate::controllers::objects::packed::Packed;
@@ -47,9 +44,8 @@ impl Scope {
         let controllers = [
             self.controller::<ConnectorDeployment>(self.api(), route),
             self.controller::<ConnectorStaged>(self.api(), route),
-            self.project_controllers::<ConnectProject>(self.api(), route),
+            self.controller::<ConnectProject>(self.api(), route),
             self.controller::<ActionCheck>(self.api(), route),
-            self.mirrored(),
             self.sources::<Secret>(Named::Secret, secrets_of_interest()),
             self.sources::<ConfigMap>(Named::ConfigMap, watches::config()),
         ];
@@ -59,43 +55,23 @@ impl Scope {
     /// Runs the controllers of shared projects, and the watch of the namespaces that may use them.
     pub(super) fn run_cluster_scoped(&self, route: &mut Route) -> impl Future<Output = ()> + Send + use<> {
         let api = Api::all(self.context.client.clone());
-        let controllers = [self.project_controllers::<ClusterConnectProject>(api, route), self.namespaces()];
+        let controllers = [self.controller::<ClusterConnectProject>(api, route), self.namespaces()];
         future::join_all(controllers).map(|_| ())
     }
 
-    /// Watches what shared projects have in the operator's own namespace: their credentials, and the objects of their mirrors.
+    /// Watches the credentials of shared projects, which are in the operator's own namespace.
     pub(super) fn run_own_namespace(&self) -> BoxFuture<'static, ()> {
-        let secrets = self.sources::<Secret>(Named::Secret, secrets_of_interest());
-        future::join(secrets, self.mirrored()).map(|_| ()).boxed()
+        self.sources::<Secret>(Named::Secret, secrets_of_interest())
     }
 
-    /// Runs the controller of one kind, and the watch of its objects, until it is stopped.
+    /// Runs the controller of one kind and the watch of its objects until it is stopped, and reports the objects that cannot be
+    /// read.
     fn controller<K>(&self, api: Api<Guarded<K>>, route: &mut Route) -> BoxFuture<'static, ()>
     where
-        K: Reconciled<Object = K> + ManagedKind + Serialize,
+        K: Reconciled,
     {
         let Watched { stream, store, unreadable } = self.objects::<K>(api);
         let runs = self.reconciles::<K>(stream, store, route);
-        self.with_reports::<K>(runs, unreadable)
-    }
-
-    /// Runs the controller of one kind of project and that of the mirrors, on one watch.
-    fn project_controllers<P>(&self, api: Api<Guarded<P>>, route: &mut Route) -> BoxFuture<'static, ()>
-    where
-        P: Reconciled<Object = P> + ProjectObject + Serialize,
-    {
-        let Watched { stream, store, unreadable } = self.objects::<P>(api);
-        let mirrors = self.reconciles::<MirrorOf<P>>(futures::stream::pending().boxed(), store.clone(), route);
-        let runs = future::join(mirrors, self.reconciles::<P>(stream, store, route)).map(|_| ());
-        self.with_reports::<P>(runs.boxed(), unreadable)
-    }
-
-    /// Runs controllers, and reports the objects that cannot be read beside them.
-    fn with_reports<K: ManagedKind>(
-        &self,
-        runs: BoxFuture<'static, ()>,
-        unreadable: Receiver<InvalidObject>,
-    ) -> BoxFuture<'static, ()> {
         let reports = invalid_objects::report::<K>(unreadable, Arc::clone(&self.context));
         // The reports end with the watch, which may end before the last reconcile.
         let reports = reports.then(|()| future::pending::<()>());
@@ -103,26 +79,26 @@ impl Scope {
     }
 
     /// Reconciles what is enqueued, until it is stopped. `watch` has to be polled; it fills the store.
-    fn reconciles<R: Reconciled>(
+    fn reconciles<K: Reconciled>(
         &self,
-        watch: BoxStream<'static, watcher::Result<Packed<R::Object>>>,
-        store: Store<Packed<R::Object>>,
+        watch: BoxStream<'static, watcher::Result<Packed<K>>>,
+        store: Store<Packed<K>>,
         route: &mut Route,
     ) -> BoxFuture<'static, ()> {
         let (sender, events) = mpsc::unbounded_channel();
-        route.insert(R::KIND, sender);
+        route.insert(K::KIND, sender);
         let unlisted = self.stopped_before_the_first_list(store.clone());
-        let seed = self.jitter_seed.wrapping_add(R::KIND as u64);
-        let resync = resync(R::KIND, store.clone(), Arc::clone(&self.context), seed);
+        let seed = self.jitter_seed.wrapping_add(K::KIND as u64);
+        let resync = resync(K::KIND, store.clone(), Arc::clone(&self.context), seed);
         let runs = Controller::for_stream(watch, store)
             .reconcile_on(receive(events))
             .graceful_shutdown_on(self.stopped())
             .run(
-                |object, context| observed::<R>(object, context).map(Ok::<_, Infallible>),
+                |object, context| observed::<K>(object, context).map(Ok::<_, Infallible>),
                 |_, never, _| match *never {},
                 Arc::clone(&self.context),
             )
-            .for_each(self.after_runs(R::KIND));
+            .for_each(self.after_runs(K::KIND));
         let runs = future::select(runs.boxed(), unlisted.boxed());
         future::select(runs, resync.boxed()).map(|_| ()).boxed()
     }
@@ -192,25 +168,25 @@ impl Scope {
 /// Reconciles an object, with metrics and a trace id. The object is recorded before anything else happens, so that a
 /// change from here on leads to the next reconcile: the controller calls this in the poll that takes the copy from the store,
 /// and polls the watch, which fills the store, in the same task.
-fn observed<R: Reconciled>(
-    packed: Arc<Packed<R::Object>>,
+fn observed<K: Reconciled>(
+    packed: Arc<Packed<K>>,
     context: Arc<Context>,
-) -> impl Future<Output = Action> + Send + use<R> {
-    resync::note(&context, R::KIND, &*packed);
+) -> impl Future<Output = Action> + Send + use<K> {
+    resync::note(&context, &*packed);
     let tracker = Arc::clone(&context.tracker);
-    let object_ref = packed.reference_as(R::KIND);
+    let object_ref = packed.reference();
     let began = tracker.begin(&object_ref);
-    async move { began.run(unpacked::<R>(packed, object_ref, context)).await }
+    async move { began.run(unpacked::<K>(packed, object_ref, context)).await }
 }
 
 /// Reconciles a packed object.
-async fn unpacked<R: Reconciled>(
-    packed: Arc<Packed<R::Object>>,
+async fn unpacked<K: Reconciled>(
+    packed: Arc<Packed<K>>,
     object_ref: ObjectRef,
     context: Arc<Context>,
 ) -> (Action, ReconcileOutcome) {
     match packed.unpack() {
-        Ok(object) => reconciled::catch_panic::<R>(Arc::new(object), object_ref, context).await,
+        Ok(object) => reconciled::catch_panic::<K>(Arc::new(object), object_ref, context).await,
         Err(error) => {
             tracing::error!(%error, "a stored object cannot be read, which is a bug");
             (Action::await_change(), ReconcileOutcome::Panicked)

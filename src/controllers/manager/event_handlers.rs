@@ -3,13 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use kube::api::ObjectMeta;
 use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
 
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
-use crate::controllers::connector;
 use crate::controllers::context::Context;
 use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, created, object_ref};
@@ -36,7 +34,6 @@ pub fn forget(context: &Context, object_ref: &ObjectRef) {
             action_check::gone(context, object_ref);
             context.enqueue_users(Named::Check, &object_ref.namespace, &object_ref.name);
         }
-        Kind::Mirror => connector::gone(context, object_ref),
     }
 }
 
@@ -46,11 +43,9 @@ pub fn deleted(context: &Context, object_ref: &ObjectRef) {
     if object_ref.kind == Kind::ClusterProject {
         context.permissions.forget(object_ref);
     }
-    for object_ref in object_ref.clone().with_mirror() {
-        forget(context, &object_ref);
-        // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
-        context.enqueue(object_ref);
-    }
+    forget(context, object_ref);
+    // A reconcile that is under way may remember it again; the one enqueued here finds nothing, and forgets it.
+    context.enqueue(object_ref.clone());
 }
 
 /// Handles an event of a Secret or ConfigMap: forgets its content, and enqueues the resources that name it.
@@ -108,58 +103,6 @@ fn permitted(context: &Context, changes: Changes) {
     }
 }
 
-/// The watch of Connector objects. Nothing of them is kept between lists.
-pub struct MirroredObjects {
-    namespace: Option<String>,
-    /// Namespaces and names of the objects that the list in progress has shown.
-    listed: BTreeSet<(String, String)>,
-}
-
-impl MirroredObjects {
-    /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
-    #[must_use]
-    pub fn new(namespace: Option<String>) -> Self {
-        Self { namespace, listed: BTreeSet::new() }
-    }
-
-    /// Handles an object that was written or removed, by this operator or by others, or that a complete list lacks.
-    /// Enqueues its mirror if the mirror does not know of the change.
-    pub fn note<K: Resource>(&mut self, context: &Context, event: &watcher::Event<K>) {
-        match event {
-            watcher::Event::Init => self.listed.clear(),
-            watcher::Event::InitApply(object) => {
-                let name = object.meta().name.clone().unwrap_or_default();
-                self.listed.insert((object.namespace().unwrap_or_default(), name));
-                mirrored(context, object.meta(), false);
-            }
-            watcher::Event::InitDone => {
-                let listed = std::mem::take(&mut self.listed);
-                let operator = context.copies.namespace();
-                for mirror in context.mirrors.relisted(self.namespace.as_deref(), operator, &listed) {
-                    context.enqueue(mirror);
-                }
-            }
-            watcher::Event::Apply(object) => mirrored(context, object.meta(), false),
-            watcher::Event::Delete(object) => mirrored(context, object.meta(), true),
-        }
-    }
-}
-
-fn mirrored(context: &Context, meta: &ObjectMeta, gone: bool) {
-    let (Some(name), Some(project)) = (&meta.name, connector::project_of(meta)) else { return };
-    let namespace = meta.namespace.as_deref().unwrap_or_default();
-    let project = ObjectRef::of_project(namespace, &project);
-    // The mirror of a cluster-scoped project has objects in the operator's namespace only.
-    if project.kind.is_cluster_scoped() && namespace != context.copies.namespace() {
-        return;
-    }
-    let mirror = ObjectRef::mirror_of(&project);
-    let version = connector::version(meta.resource_version.as_deref());
-    if context.mirrors.event(&mirror, name, version, gone) {
-        context.enqueue(mirror);
-    }
-}
-
 /// The objects of one watch. Detects objects that were deleted while no watch was open, and objects that return: an
 /// object whose labels move it to another install and back looks the same as when it was last observed.
 pub struct KnownObjects {
@@ -214,8 +157,7 @@ impl KnownObjects {
                     self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
                 };
                 self.here.retain(|object_ref| listed.contains(object_ref));
-                let later = self.later.drain(..).flat_map(ObjectRef::with_mirror);
-                later.for_each(|object_ref| context.enqueue(object_ref));
+                self.later.drain(..).for_each(|object_ref| context.enqueue(object_ref));
                 settle::<K>(context);
                 let gone = known.filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it));
                 return gone.collect::<BTreeSet<_>>().into_iter().collect();
@@ -268,11 +210,7 @@ impl KnownObjects {
         if K::KIND.is_project() {
             let users = context.references.users_of_project(&object_ref);
             users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
-            let selected = context.foreign_installs.selects(object.labels());
-            let project = object.as_project().filter(|_| selected);
-            let mirror = project.and_then(|(spec, status)| connector::reported_state(spec, status));
-            context.tracker.inventory.seen(&ObjectRef::mirror_of(&object_ref), mirror);
-            if selected {
+            if context.foreign_installs.selects(object.labels()) {
                 context.project_quota.saw(&object_ref, created(object));
             }
         }
@@ -281,7 +219,7 @@ impl KnownObjects {
             if self.listed.is_some() {
                 self.later.push(object_ref);
             } else {
-                object_ref.with_mirror().for_each(|object_ref| context.enqueue(object_ref));
+                context.enqueue(object_ref);
             }
         }
     }

@@ -39,7 +39,6 @@ use crate::controllers::context::content_cache::{self, ContentCache};
 use crate::controllers::context::copies::Copies;
 use crate::controllers::context::event_recorder::EventRecorder;
 use crate::controllers::context::foreign_installs::ForeignInstalls;
-use crate::controllers::context::mirrors::Mirrors;
 use crate::controllers::context::own_writes::OwnWrites;
 use crate::controllers::driver;
 use crate::controllers::key_ownership::KeyOwnership;
@@ -139,7 +138,6 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         deployment_caches: ObjectMap::default(),
         staged_caches: ObjectMap::default(),
         staged: ObjectMap::default(),
-        mirrors: Mirrors::default(),
         foreign_installs: ForeignInstalls::new(options.install.as_ref(), options.scope.clone()),
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
         given: ObjectMap::default(),

@@ -4,7 +4,6 @@
 //! `event_handlers.rs`, and a line in `controllers.rs`, which watches it.
 
 use std::future::Future;
-use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -14,11 +13,9 @@ use serde::Serialize;
 
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
-use crate::controllers::connector;
 use crate::controllers::context::Context;
 use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
-use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::queue::backoff;
 use crate::controllers::reconcile::panics;
@@ -38,30 +35,23 @@ pub(super) fn slots(kind: Kind) -> usize {
         Kind::Project | Kind::ClusterProject => 32,
         // Makers have few staged connectors. Each check waits for a frontend, and keeps its answer in memory for a moment.
         Kind::Staged | Kind::Check => 16,
-        // Each reads its registry page by page, and keeps a few megabytes in memory meanwhile.
-        Kind::Mirror => 2,
     }
 }
 
 /// How a kind is reconciled.
-pub(super) trait Reconciled: Send + Sync + 'static {
-    /// The object from which it is reconciled, which the store of a watch has.
-    type Object: ManagedKind + Serialize;
-    /// The kind. Several kinds may be reconciled from one object.
-    const KIND: Kind;
-
+pub(super) trait Reconciled: ManagedKind + Serialize {
     /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
     fn reconcile(
-        object: Arc<Self::Object>,
+        object: Arc<Self>,
         context: Arc<Context>,
     ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
 
-    /// Reports that a reconcile of the object panicked, in its status unless the kind has another place for it.
+    /// Reports in its status that a reconcile of the object panicked.
     ///
     /// # Errors
     /// Those of the API server.
     fn report_panic(
-        object: &Self::Object,
+        object: &Self,
         context: &Context,
         condition: &ConditionUpdate,
     ) -> impl Future<Output = Result<(), kube::Error>> + Send {
@@ -73,9 +63,6 @@ pub(super) trait Reconciled: Send + Sync + 'static {
 macro_rules! reconciled {
     ($($kind:ident by $module:ident $(, and $panicked:path)?;)*) => {
         $(impl Reconciled for $kind {
-            type Object = Self;
-            const KIND: Kind = <Self as ManagedKind>::KIND;
-
             fn reconcile(
                 object: Arc<Self>,
                 context: Arc<Context>,
@@ -103,28 +90,9 @@ reconciled!(
     ActionCheck by action_check;
 );
 
-/// The mirror of the registry of a project: a separate kind for the queue, so that a mirror that reads thousands of
-/// connectors never delays a reconcile of the project.
-pub(super) struct MirrorOf<P>(PhantomData<fn() -> P>);
-
-impl<P: ProjectObject + Serialize> Reconciled for MirrorOf<P> {
-    type Object = P;
-    const KIND: Kind = Kind::Mirror;
-
-    fn reconcile(object: Arc<P>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send {
-        connector::reconcile(object, context)
-    }
-
-    /// Its project reports it.
-    async fn report_panic(object: &P, context: &Context, condition: &ConditionUpdate) -> Result<(), kube::Error> {
-        connector::stopped(context, &ObjectRef::mirror_of(&object_ref(object)), condition.clone());
-        Ok(())
-    }
-}
-
 /// Reconciles an object and catches a panic.
 pub(super) async fn catch_panic<R: Reconciled>(
-    object: Arc<R::Object>,
+    object: Arc<R>,
     object_ref: ObjectRef,
     context: Arc<Context>,
 ) -> (Action, ReconcileOutcome) {

@@ -21,20 +21,20 @@ pub const INTERVAL: Duration = Duration::from_mins(5);
 /// Maximum number of resources that a warning names.
 const NAMED: usize = 5;
 
-/// Records that a reconcile of this kind begins with this object: as a hash that changes when users change it, and whether it
-/// is older than our last write.
-pub fn note<K: Stored>(context: &Context, kind: Kind, object: &K) {
-    let object_ref = object.reference_as(kind);
+/// Records that a reconcile begins with this object: as a hash that changes when users change it, and whether it is older than
+/// our last write.
+pub fn note<K: Stored>(context: &Context, object: &K) {
+    let object_ref = object.reference();
     context.given.insert(&object_ref, object.user_changes());
     context.own_writes.given(&object_ref, object);
 }
 
-/// Returns what differs from what its last reconcile as `kind` was given, or had no reconcile, in order.
+/// Returns what differs from what its last reconcile was given, or had no reconcile, in order.
 #[must_use]
-pub fn outdated<K: Stored>(given: &ObjectMap<u64>, kind: Kind, objects: &[Arc<K>]) -> Vec<ObjectRef> {
+pub fn outdated<K: Stored>(given: &ObjectMap<u64>, objects: &[Arc<K>]) -> Vec<ObjectRef> {
     let mut outdated: Vec<_> = given.with(|given| {
         let outdated = |object: &Arc<K>| {
-            let object_ref = object.reference_as(kind);
+            let object_ref = object.reference();
             (given.get(&object_ref) != Some(&object.user_changes())).then_some(object_ref)
         };
         objects.iter().filter_map(outdated).collect()
@@ -53,7 +53,7 @@ pub async fn resync<K: Object + Stored>(kind: Kind, store: Store<K>, context: Ar
 }
 
 fn compare<K: Stored>(kind: Kind, objects: &[Arc<K>], context: &Context) {
-    let outdated = outdated(&context.given, kind, objects);
+    let outdated = outdated(&context.given, objects);
     let missed = context.tracker.not_waiting(&outdated);
     if !missed.is_empty() {
         let resources: Vec<_> = missed.iter().take(NAMED).map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! The watches: objects of the managed kinds, the objects of mirrors, and the metadata of Secrets and ConfigMaps.
+//! The watches: objects of the managed kinds, and the metadata of Secrets and ConfigMaps.
 //!
 //! A watch enqueues what it shows by name, through the same channel as everything else. Nothing is awaited between the
 //! API server and the store: one object must not delay any other.
@@ -16,7 +16,7 @@ use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::changes::Changes;
-use super::event_handlers::{self, KnownObjects, MirroredObjects};
+use super::event_handlers::{self, KnownObjects};
 use super::invalid_objects::{self, only_readable};
 use super::scope::Scope;
 use crate::controllers::kinds::managed_kind::{ManagedKind, Object, Stored as _};
@@ -27,7 +27,6 @@ use crate::controllers::references::Named;
 use crate::controllers::references::sources::Sources;
 use crate::controllers::reporting::refusal;
 use crate::controllers::tracking::initial_lists::{List, PAGE, SourceList};
-use crate::crd::Connector;
 use crate::error_text::with_causes;
 
 /// An event of the watch of one kind.
@@ -125,11 +124,9 @@ impl Scope {
                     }
                     for object_ref in changes.note(&event) {
                         context.changed(&object_ref);
-                        for object_ref in object_ref.with_mirror() {
-                            // Count it as delivered from here on, so that the resync does not report it as missed.
-                            context.tracker.event(&object_ref);
-                            context.enqueue(object_ref);
-                        }
+                        // Count it as delivered from here on, so that the resync does not report it as missed.
+                        context.tracker.event(&object_ref);
+                        context.enqueue(object_ref);
                     }
                 }
                 Err(error) => {
@@ -140,35 +137,6 @@ impl Scope {
             }
             future::ready(None)
         }
-    }
-
-    /// Enqueues the mirror whose object somebody else changed. Nothing of the objects is kept.
-    pub(super) fn mirrored(&self) -> BoxFuture<'static, ()> {
-        let context = self.context.clone();
-        let mut mirrored_objects = MirroredObjects::new(self.namespace.clone());
-        let mut refused = false;
-        watcher(self.api::<PartialObjectMeta<Connector>>(), config())
-            .default_backoff()
-            .take_until(self.stopped())
-            .for_each(move |event| {
-                match event {
-                    Ok(event) => {
-                        refused = false;
-                        mirrored_objects.note(&context, &event);
-                    }
-                    Err(error) => {
-                        context.tracker.watch_interrupted(Kind::Mirror.as_str());
-                        // An install that mirrors nothing may lack the right for a long time.
-                        let was_refused = refused;
-                        refused = matches!(&error, watcher::Error::InitialListFailed(error) if refusal::cannot_be_seen(error));
-                        if !(refused && was_refused) {
-                            tracing::warn!(error = with_causes(&error), "the watch of Connector objects was interrupted and is retried");
-                        }
-                    }
-                }
-                future::ready(())
-            })
-            .boxed()
     }
 
     /// Follows the labels of namespaces, on which permissions to use a `ClusterConnectProject` depend.

@@ -56,7 +56,9 @@ impl<K: DeserializeOwned> Packed<K> {
 
 impl<K: ManagedKind> Stored for Packed<K> {
     fn reference(&self) -> ObjectRef {
-        self.reference_as(K::KIND)
+        let Self { metadata, .. } = self;
+        let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+        ObjectRef::new(K::KIND, namespace.unwrap_or_default(), name.unwrap_or_default())
     }
 
     fn user_changes(&self) -> u64 {
@@ -156,7 +158,7 @@ mod tests {
         };
         let shop = Some("shop");
         let ready = json!({"type": "Ready", "status": "True", "reason": "Deployed", "message": "\u{1f6d2} \"", "lastTransitionTime": "2026-11-25T10:00:00Z"});
-        let project = json!({"projectKey": "demo", "region": "europe-west1.gcp", "credentialsSecretRef": {"name": "c"}, "registry": {}});
+        let project = json!({"projectKey": "demo", "region": "europe-west1.gcp", "credentialsSecretRef": {"name": "c"}, "frontend": {"url": "https://shop.example.com"}});
         let status = json!({"observedGeneration": 3, "conditions": [ready], "controller": "a/b"});
         check::<ConnectProject>(&object(shop, project.clone(), status.clone()));
         let mut shared = project;

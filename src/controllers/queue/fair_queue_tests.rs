@@ -28,13 +28,13 @@ fn then(queue: &mut FairQueue, steps: &str) -> String {
 #[test]
 fn an_object_without_a_namespace_shares_slots_with_no_other() {
     let mut queue = FairQueue::new(2);
-    let mirrors = ["shop", "yard"].map(|name| ObjectRef::mirror_of(&ObjectRef::cluster_project(name)));
-    for mirror in mirrors.clone() {
-        queue.push(mirror);
+    let projects = ["shop", "yard"].map(ObjectRef::cluster_project);
+    for project in projects.clone() {
+        queue.push(project);
     }
     assert_eq!(begin(&mut queue), "shop yard");
-    for mirror in mirrors {
-        queue.done(mirror);
+    for project in projects {
+        queue.done(project);
     }
     assert!(queue.held.is_empty(), "nothing is kept");
 }

@@ -12,7 +12,7 @@ use kube::api::Api;
 use crate::controllers::context::Context;
 use crate::controllers::context::foreign_installs::Left;
 use crate::controllers::kinds::managed_kind::ManagedKind;
-use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::leader::{LeaseName, Scope};
@@ -26,8 +26,7 @@ const READ_AGAIN: Duration = Duration::from_secs(3);
 /// Returns whether an object is left to another install, and reports that once in an Event and in the log.
 pub(in crate::controllers) fn is_left<K: ManagedKind>(context: &Context, object_ref: &ObjectRef, object: &K) -> bool {
     let Some(Left { install, message }) = context.foreign_installs.left_to(object_ref, object) else { return false };
-    // Of a project and its mirror, only the project reports it.
-    if let Some(message) = message.filter(|_| object_ref.kind != Kind::Mirror)
+    if let Some(message) = message
         && context.foreign_installs.is_new(object_ref, &install)
     {
         tracing::warn!(object = %object_ref, kind = ?object_ref.kind, %install, "left alone: {message}");

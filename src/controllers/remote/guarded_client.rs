@@ -8,7 +8,7 @@ use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
     RedeployAction,
 };
-use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi};
+use connect_api::registry::StagedApi;
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
 
@@ -29,7 +29,7 @@ impl Remote {
     /// ([`HeldBack`](connect_api::error::Failure::HeldBack) if it is open, with the time left in `retry_after`) and reports
     /// to it afterwards, so callers need not. Do not keep it for longer than one reconcile.
     #[must_use]
-    pub fn api(self: &Arc<Self>) -> impl ConnectApi + RegistryApi + StagedApi + use<> {
+    pub fn api(self: &Arc<Self>) -> impl ConnectApi + StagedApi + use<> {
         self.guarded_client(Caller::Reconcile)
     }
 
@@ -97,12 +97,6 @@ impl ConnectApi for GuardedClient {
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
         let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
         Box::pin(self.pass(operation, CallScope::Other, || self.client.staged(selector)))
-    }
-}
-
-impl RegistryApi for GuardedClient {
-    fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
-        Box::pin(self.pass("searchConnectors", CallScope::Extra, move || self.client.search(query, page)))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 
 use connect_api::api::DeploymentPaths;
-use connect_api::registry::{RegistryApi, StagedApi};
+use connect_api::registry::StagedApi;
 use connect_api::{CommerceApi, ConnectApi, Rate};
 
 /// What is needed to reach one remote project. `Debug` does not show the secret.
@@ -67,7 +67,7 @@ impl Settings {
 }
 
 /// A client of one remote project, with a token cache and a rate limiter of its own.
-pub trait Connection: ConnectApi + RegistryApi + StagedApi {
+pub trait Connection: ConnectApi + StagedApi {
     /// Sets the maximum number of requests per second; token and connections stay.
     fn set_rate(&self, requests_per_second: Rate);
 

@@ -13,7 +13,7 @@ use connect_api::model::{
     Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Extension, LogPage,
     Paged, RedeployAction, Subscription,
 };
-use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi};
+use connect_api::registry::StagedApi;
 use connect_api::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -91,7 +91,6 @@ pub(super) enum Call {
     Page { offset: u32, limit: u16 },
     Get(String),
     Connector(String),
-    Search,
 }
 
 /// How the service answers.
@@ -228,18 +227,6 @@ impl ConnectApi for Service {
     fn staged<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<ConnectorStaged>> {
         let (Selector::Id(id) | Selector::Key(id)) = selector;
         self.answer(Call::Connector(id.clone()), |_| None)
-    }
-}
-
-impl RegistryApi for Service {
-    fn search<'a>(&'a self, _: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
-        self.answer(Call::Search, move |_| Paged {
-            limit: page.limit.into(),
-            offset: page.offset.into(),
-            count: 0,
-            total: 0,
-            results: Vec::new(),
-        })
     }
 }
 

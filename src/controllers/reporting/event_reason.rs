@@ -34,8 +34,6 @@ macro_rules! event_reasons {
 event_reasons! {
     /// This version of the operator cannot read the object.
     NotUnderstood,
-    /// Another client changed or deleted an object that the operator mirrors.
-    ChangedByHand,
     /// The log of a failed deployment could not be read.
     LogsUnavailable,
     /// Keys of a Secret or ConfigMap were not sent.

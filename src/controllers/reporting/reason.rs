@@ -89,8 +89,6 @@ reasons! {
     Previewable, Ready, "The staged connector matches the spec and may be deployed as a preview.";
     Staged, Ready, "The staged connector matches the spec, which asks neither for a preview nor for publishing.";
     Available, Ready, "The project can be used with these credentials.";
-    Mirrored, Ready, "Every connector of the registry that matches `spec.registry` has a Connector object.";
-    RegistryCut, Ready, "More connectors match `spec.registry` than `maxObjects` allows: the first ones by key are mirrored. Narrow the filter, or raise `maxObjects`.";
     Creating, Progressing, "The deployment is being created.";
     Redeploying, Progressing, "The deployment is being redeployed.";
     Undeploying, Progressing, "The deployment is being undeployed.";
@@ -152,7 +150,6 @@ reasons! {
     DeploymentNotReady, Waiting, "The ConnectorDeployment in `spec.after` does not exist or is not Ready: the operator calls the action once it is.";
     FrontendUnavailable, Waiting, "The frontend cannot be reached, and nothing was sent: the operator retries every minute.";
     CheckFailing, Failing, "The response of the action is not as expected: see the message. The operator calls it again at the interval.";
-    RegistryReadInPart, Failing, "The registry could not be read completely, so no object is removed; what was read is mirrored. The operator reads it again at the interval. If this persists, narrow `spec.registry`.";
     CheckFailed, Stalled, "The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with `connect-operator rerun`, change the spec, or have the deployment in `spec.after` applied again.";
     AnswerLost, Stalled, "The call may have been sent, and the operator ended before it received the response: check the effect of the call, then request a rerun with `connect-operator rerun`, or change the spec, to send it once more.";
     ExpectInvalid, Stalled, "An assertion in `spec.expect` is invalid: the message names it and the cause. Nothing was sent.";

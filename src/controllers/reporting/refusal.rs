@@ -58,7 +58,7 @@ pub fn is_definite(access: Access, status: &Status) -> bool {
 }
 
 /// Returns the condition for a request that was refused with this status.
-pub fn refused(request: &str, status: &Status) -> ConditionUpdate {
+fn refused(request: &str, status: &Status) -> ConditionUpdate {
     tracing::warn!(request, reason = status.message, "the cluster refused");
     ConditionUpdate::new(Reason::KubernetesError, cut(&message(request, status), LONGEST_MESSAGE))
 }

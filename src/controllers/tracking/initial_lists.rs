@@ -106,17 +106,15 @@ impl Lists {
     /// Returns whether the list that contains a resource is complete.
     #[must_use]
     pub fn is_listed(&self, object_ref: &ObjectRef) -> bool {
-        let kind = object_ref.object().kind;
-        let is = |namespace| self.0.get(&List { kind, namespace });
+        let is = |namespace| self.0.get(&List { kind: object_ref.kind, namespace });
         [None, Some(object_ref.namespace.clone())].into_iter().find_map(is) == Some(&ListState::There)
     }
 
     /// Returns whether the list that contains a resource is refused, so that the resource is not reconciled.
     #[must_use]
     pub fn is_unlisted(&self, object_ref: &ObjectRef) -> bool {
-        let kind = object_ref.object().kind;
         self.refused_lists().any(|list| {
-            list.kind == kind && list.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
+            list.kind == object_ref.kind && list.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
         })
     }
 }
@@ -126,10 +124,6 @@ impl Lists {
 #[must_use]
 pub fn initial(scopes: &[Option<String>], shares: bool) -> Vec<List> {
     let of_kind = |kind: Kind| -> Vec<List> {
-        // A mirror is in the list of its project.
-        if kind == Kind::Mirror {
-            return Vec::new();
-        }
         if kind.is_cluster_scoped() {
             return shares.then_some(List { kind, namespace: None }).into_iter().collect();
         }
@@ -169,16 +163,14 @@ mod tests {
         for (shares, expected) in [(false, 0), (true, 1)] {
             let all = initial(&scopes, shares);
             let shared = all.iter().filter(|list| list.kind == Kind::ClusterProject);
-            assert_eq!((shared.count(), all.len()), (expected, 2 * (Kind::ALL.len() - 2) + expected));
+            assert_eq!((shared.count(), all.len()), (expected, 2 * (Kind::ALL.len() - 1) + expected));
             let lists = Lists::awaiting(all);
             assert!(!lists.is_listed(&ObjectRef::cluster_project("demo")));
         }
         let mut lists = Lists::awaiting(initial(&scopes, true));
         assert!(lists.there(&List { kind: Kind::ClusterProject, namespace: None }));
         assert!(lists.is_listed(&ObjectRef::cluster_project("demo")));
-        let mirror = |project| ObjectRef::mirror_of(&project);
-        assert!(lists.is_listed(&mirror(ObjectRef::cluster_project("demo"))), "a mirror is listed with its project");
-        assert!(!lists.is_listed(&mirror(ObjectRef::project("shop", "demo"))));
+        assert!(!lists.is_listed(&ObjectRef::project("shop", "demo")));
     }
 
     #[test]

@@ -21,17 +21,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 /// The state of a resource, as its status reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportedState {
-    /// Reason of the main condition; `None`: none that this version knows, for example before the first reconcile.
+    /// Reason of `Ready`; `None`: none that this version knows, for example before the first reconcile.
     pub reason: Option<Reason>,
     /// Start of the operation in progress.
     pub operation: Option<Timestamp>,
 }
 
 impl ReportedState {
-    /// Returns the state that the condition `type_` reports. `operation`: start of the operation in progress.
+    /// Returns the state that the conditions report. `operation`: start of the operation in progress.
     #[must_use]
-    pub fn of(conditions: &[Condition], type_: &str, operation: Option<Timestamp>) -> Self {
-        Self { reason: conditions::reason(conditions, type_).and_then(Reason::parse), operation }
+    pub fn of(conditions: &[Condition], operation: Option<Timestamp>) -> Self {
+        Self { reason: conditions::ready_reason(conditions).and_then(Reason::parse), operation }
     }
 
     /// Returns the values of the labels `state` and `reason`. A resource without a reason counts as `Progressing`, because
@@ -65,8 +65,7 @@ impl Inventory {
         Self { clock, metrics, state: Mutex::default() }
     }
 
-    /// Records the state of a resource; `None`: it is not counted, such as the mirror of a project without
-    /// `spec.registry`.
+    /// Records the state of a resource; `None`: it is not counted, because it cannot be read.
     pub fn seen(&self, object_ref: &ObjectRef, reported: Option<ReportedState>) {
         let mut state = self.state.lock();
         if state.reported.get(object_ref).copied() != reported {

@@ -54,7 +54,7 @@ async fn nothing_differs(how: &str) {
         assert_eq!(object["metadata"]["generation"], 1, "{}", object["metadata"]["name"]);
         ownership::only_its_own(object);
     }
-    for kind in ["ctp", "cst", "cdep", "acheck", "ccon"] {
+    for kind in ["ctp", "cst", "cdep", "acheck"] {
         for seen in seen_by(&shop.sandbox, kind).await {
             assert_eq!(seen, ("Current".into(), "Healthy".into()), "{kind}");
         }

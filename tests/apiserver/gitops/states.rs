@@ -18,7 +18,7 @@ use connect_operator::crd::{ConnectProjectStatus, ConnectorStagedStatus};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Kinds with conditions. The other one is Connector.
+/// Kinds with a status of their own; a ClusterConnectProject has that of a ConnectProject.
 pub(crate) const KINDS: [&str; 4] = ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck"];
 
 /// Generation of every object here.
@@ -79,12 +79,6 @@ pub(crate) fn all() -> Vec<State> {
             all.push(State { name: format!("{kind} {reason}, deleted"), means: Means::BeingDeleted, object: deleted });
         }
     }
-    let mirrored = json!({"version": 2, "name": "Tax", "certified": true, "private": false});
-    all.push(State {
-        name: "Connector".to_owned(),
-        means: Means::Said(ConditionState::Ready),
-        object: object("Connector", 1, &mirrored),
-    });
     all
 }
 
@@ -156,14 +150,6 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
             ))
         }
         _ => {
-            let mirror = if beside {
-                let condition = ConditionUpdate::new(Reason::RegistryReadInPart, "so it is");
-                connect_project::status::Mirror::Known(
-                    connect_operator::controllers::context::mirrors::MirrorReport::stopped(condition),
-                )
-            } else {
-                connect_project::status::Mirror::Absent
-            };
             let facts = connect_project::status::ProjectFacts {
                 generation: GENERATION,
                 identity: RemoteIdentity { api_url: "https://connect.test".to_owned(), project_key: "demo".to_owned() },
@@ -174,7 +160,6 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 unkept: None,
                 credentials: String::new(),
                 copied_from: None,
-                mirror,
             };
             let status = connect_project::status::summarize(&ConnectProjectStatus::default(), &facts, now);
             let same = conditions(&[], &condition, Vec::new(), GENERATION, now);

@@ -58,7 +58,6 @@ async fn valid_specs_are_accepted() {
         assert_eq!(stored.data["spec"], manifest["spec"], "{case}");
     }
     for (index, (case, spec)) in [
-        ("a filter that is false", json!({"registry": {"private": false}})),
         ("an unknown region", json!({"region": "asia-northeast-1.azure"})),
         ("an address with port and path", json!({"apiUrl": "https://[::1]:8787/connect/api"})),
         ("a slow project", json!({"requestsPerSecond": 1})),

@@ -156,33 +156,20 @@ fn status(kind: &str) -> Value {
             json!({"key": "my-connector", "connectorStatus": "Draft",
                 "operation": operation("Update"), "applied": applied})
         }
-        "ConnectProject" | "ClusterConnectProject" => {
-            conditions.push(condition("RegistryMirrored", "True", "Mirrored"));
-            json!({})
-        }
         "ActionCheck" => {
             conditions.push(condition("Suspended", "False", "NotSuspended"));
             json!({"outcome": "Passed", "checkedAt": "2026-01-02T03:04:05Z"})
         }
-        _ => return registry_entry(),
+        _ => json!({}),
     };
     status["observedGeneration"] = 1.into();
     status["conditions"] = conditions.into();
     status
 }
 
-fn registry_entry() -> Value {
-    json!({"key": "tax", "version": 7, "name": "Tax", "creator": {"email": "dev@example.com"}, "private": false,
-        "repository": {"url": "https://git.example/tax.git", "tag": "1.0.0"}, "certified": true,
-        "summary": {"types": "tax", "regions": "any"}})
-}
-
 /// Creates an object of each kind that is being deleted.
 async fn objects(sandbox: &Sandbox) {
-    let connector = json!({"apiVersion": "connect-operator.io/v1alpha1", "kind": "Connector",
-        "metadata": {"name": "shop-full.tax"}, "spec": {"projectRef": {"name": "shop-full"}, "id": "c-1"}});
-    let one = documents(FULL).into_iter().filter(|it| it["metadata"]["name"] != "shared-by-url");
-    for mut manifest in one.chain([connector]) {
+    for mut manifest in documents(FULL).into_iter().filter(|it| it["metadata"]["name"] != "shared-by-url") {
         if manifest["kind"] == "ClusterConnectProject" {
             // Other tests see it.
             manifest["metadata"]["name"] = json!(sandbox.namespace);
@@ -231,12 +218,9 @@ async fn kube_state_metrics_shows_every_metric_of_the_configuration() {
         r#"kube_connectordeployment_status_ready_time{name="full-by-key",reason="SecretMissing",status="False"} 1.767323045e+09"#,
         r#"kube_connectordeployment_status_operation_start_time{name="full-by-key",operation="Redeploy"} 1.767323045e+09"#,
         r#"kube_connectorstaged_status_applied_time{name="full-staged"} 1.767323046e+09"#,
-        r#"kube_connectproject_status_registry_mirrored{name="shop-full",reason="Mirrored",status="True"} 1"#,
         r#"kube_clusterconnectproject_status_ready{reason="SecretMissing",status="False"} 0"#,
         r#"kube_actioncheck_info{action="addToCart",deployment="full-by-key",name="check-by-names"} 1"#,
         r#"kube_actioncheck_status_outcome{name="check-by-url",outcome="Passed"} 1"#,
-        r#"kube_connector_info{key="tax",name="shop-full.tax"} 1"#,
-        r#"kube_connector_status_version{name="shop-full.tax"} 7"#,
     ] {
         assert!(samples.contains(expected), "{expected} is not in\n{text}");
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cluster::options;
 use super::pace::stepped;
-use super::{until_condition, until_reported_with};
+use super::until_reported_with;
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
 use crate::security::client_of;
@@ -18,14 +18,12 @@ use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 const ACCOUNT: &str = "connect-operator";
 const OUTPUTS: &str = "outputs";
 
-/// Rules that grant everything on the operator's kinds except writing the objects of a mirror, and what every reconcile
-/// needs.
+/// Rules that grant everything on the operator's kinds, and what every reconcile needs.
 fn first_rules() -> Vec<Value> {
     let ours = ["actionchecks", "connectordeployments", "connectorstageds", "connectprojects"];
     let all: Vec<String> = ours.iter().flat_map(|it| [(*it).to_owned(), format!("{it}/status")]).collect();
     vec![
         json!({"apiGroups": [names::GROUP], "resources": all, "verbs": ["get", "list", "watch", "patch", "update"]}),
-        json!({"apiGroups": [names::GROUP], "resources": ["connectors"], "verbs": ["get", "list", "watch"]}),
         json!({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["list", "watch"]}),
         json!({"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}),
     ]
@@ -84,8 +82,7 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     let mut shop = closed().await;
     let mut rules = first_rules();
     let client = account(&shop.sandbox, &rules).await;
-    let mirroring = with_spec(shop.project(), &json!({"registry": {"private": false}}));
-    shop.sandbox.apply(&mirroring).await.unwrap();
+    shop.sandbox.apply(&shop.project()).await.unwrap();
     shop.start_operator_as(client);
 
     let refused = "cannot get resource \"secrets\"";
@@ -95,8 +92,6 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     grant(&shop.sandbox, &rules).await;
     // The copy of the credentials cannot be written, which does not stop the project.
     until_reported_with::<ConnectProject>(&shop, PROJECT, "CredentialsNotKept", &[]).await;
-    let words = ["create Connector shop.", "cannot create resource"];
-    until_condition::<ConnectProject>(&shop, PROJECT, names::REGISTRY_MIRRORED, "KubernetesError", &words).await;
 
     shop.sandbox.apply(&with_outputs(&shop)).await.unwrap();
     let headers = json!([{"name": "X-Token", "secretKeyRef": {"name": SECRET, "key": "token"}}]);

@@ -51,22 +51,11 @@ async fn until_reported_with<K: Object + Resource<Scope = NamespaceResourceScope
     reason: &str,
     words: &[&str],
 ) -> K {
-    until_condition(shop, name, names::READY, reason, words).await
-}
-
-/// Returns an object once this condition has this reason and a message that contains these words.
-async fn until_condition<K: Object + Resource<Scope = NamespaceResourceScope> + Serialize>(
-    shop: &Shop,
-    name: &str,
-    type_: &str,
-    reason: &str,
-    words: &[&str],
-) -> K {
     let says = |object: &K| {
         let object = serde_json::to_value(object).expect("it is JSON");
         object["status"]["conditions"].as_array().into_iter().flatten().any(|condition| {
             let message = condition["message"].as_str().unwrap_or_default();
-            condition["type"] == type_
+            condition["type"] == names::READY
                 && condition["reason"] == reason
                 && words.iter().all(|word| message.contains(word))
         })

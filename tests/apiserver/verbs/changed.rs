@@ -48,8 +48,6 @@ async fn a_redeploy_is_requested_once_and_awaited() {
     let reconciled = super::printed(sandbox, &["reconcile", "tax", "--wait"]).await;
     assert!(reconciled.contains("reconcile requested\n") && reconciled.contains("Deployed: "), "{reconciled}");
     assert_eq!(shop.get().await.status.and_then(|status| status.version), after, "a read sends nothing");
-    let project = super::printed(sandbox, &["reconcile", "project/shop"]).await;
-    assert_eq!(project, "connectproject.connect-operator.io/shop reconcile requested\n");
 
     shop.change(&json!({"spec": level("loud")})).await;
     shop.until_reason("RedeployFailed").await;

@@ -1,17 +1,10 @@
 //! The commands about a `ClusterConnectProject`, and those that call the project through it.
 
-use connect_operator::crd::{ClusterConnectProject, Connector};
-use dev_server::{Fault, FaultAnswer};
-use kube::Api;
-use kube::api::{Patch, PatchParams};
-use kube::runtime::wait;
 use serde_json::json;
 
 use super::{printed, run};
-use crate::cluster::Sandbox;
 use crate::completion::completed;
 use crate::manifests::with_spec;
-use crate::patience::in_time;
 use crate::rules::sharing::{SHARED, closed, label, shared, sharing, until_shared};
 
 #[tokio::test]
@@ -37,8 +30,6 @@ async fn commands_know_shared_projects() {
     assert!(page.contains("through clusterproject/shared"), "{page}");
     let ready = printed(sandbox, &["wait", "cctp/shared"]).await;
     assert!(ready.starts_with("clusterproject/shared: "), "{ready}");
-    let requested = printed(sandbox, &["reconcile", "clusterproject/shared"]).await;
-    assert_eq!(requested, "clusterconnectproject.connect-operator.io/shared reconcile requested\n");
     let all = printed(sandbox, &["status", "clusterprojects", "--all", "--output", "name"]).await;
     let full = |name: &str| format!("clusterconnectproject.connect-operator.io/{name}\n");
     assert_eq!(all, full(SHARED) + &full("unused"));
@@ -73,57 +64,10 @@ async fn commands_know_shared_projects() {
     let candidates =
         completed(sandbox, &["deployments", "list", "--namespace", &sandbox.namespace, "--project", ""]).await;
     assert!(candidates.lines().any(|line| line == "clusterproject/shared"), "{candidates}");
-}
-
-#[tokio::test]
-async fn connectors_of_a_shared_project_are_completed_from_its_mirror() {
-    let (mut shop, own) = closed().await;
-    shop.start_operator();
-    let mirroring = with_spec(shared(&shop, &json!({})), &json!({"registry": {"private": false}}));
-    shop.sandbox.apply(&mirroring).await.unwrap();
-    let api = Api::<Connector>::namespaced(own.client.clone(), &own.namespace);
-    let written = |object: Option<&Connector>| {
-        object.and_then(|object| object.status.as_ref()).is_some_and(|status| status.digest.is_some())
-    };
-    let mirrored = wait::await_condition(api.clone(), "shared.demo-connector--cluster", written);
-    in_time(mirrored).await.expect("it is mirrored").unwrap();
-    shop.stop_operator().await;
-    own.apply(&json!({
-        "apiVersion": "connect-operator.io/v1alpha1", "kind": "Connector", "metadata": {"name": "other.demo-conn"},
-        "spec": {"projectRef": {"kind": "ClusterConnectProject", "name": "other"}, "id": "9"},
-    }))
-    .await
-    .unwrap();
-    let status = json!({"status": {
-        "key": "demo-conn-of-another-project", "version": 1, "name": "Other", "creator": {"email": "dev@example.com"},
-        "repository": {"url": "https://example.com/a.git", "tag": "v1"}, "private": false, "certified": false,
-        "summary": {"types": "tax", "regions": "all"},
-    }});
-    api.patch_status("other.demo-conn", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
-
-    shop.dev.fault(Fault::of("searchConnectors", FaultAnswer::error(503, "General"))).unwrap();
-    let sandbox = &shop.sandbox;
-    let words = ["connectors", "get", "-n", &sandbox.namespace, "--project", "clusterproject/shared"];
-    let named = ["--operator-namespace", own.namespace.as_str()];
-    until_completed(sandbox, &[&words[..], &named, &["demo-conn"]].concat()).await;
-    let projects = Api::<ClusterConnectProject>::all(sandbox.client.clone());
-    let controller = json!({"status": {"controller": format!("{}/operator", own.namespace)}});
-    projects.patch_status(SHARED, &PatchParams::default(), &Patch::Merge(controller)).await.unwrap();
-    until_completed(sandbox, &[&words[..], &["demo-conn"]].concat()).await;
-}
-
-/// Returns once exactly the connector of the mirror is offered: a lookup that takes long ends without candidates.
-async fn until_completed(sandbox: &Sandbox, words: &[&str]) {
-    let offered = async {
-        loop {
-            let candidates = completed(sandbox, words).await;
-            if !candidates.is_empty() {
-                return candidates;
-            }
-        }
-    };
-    let candidates = in_time(offered).await.unwrap_or_else(|_| panic!("{words:?}: nothing is offered"));
-    assert_eq!(candidates.trim_end(), "demo-connector", "{words:?}");
+    let through = ["--project", "clusterproject/shared", "--operator-namespace", own.namespace.as_str()];
+    let words = ["connectors", "get", "--namespace", sandbox.namespace.as_str()];
+    let candidates = completed(sandbox, &[&words[..], &through, &["demo-conn"]].concat()).await;
+    assert_eq!(candidates.trim_end(), "demo-connector", "of the registry");
 }
 
 /// The commands that call the project, with the credentials in the namespace of the operator.

@@ -25,8 +25,7 @@ struct Limits {
     hour: usize,
 }
 
-/// Returns the limits of a class. What has settled is read every 5 minutes, and the registry of a mirror here every
-/// minute; each of these reads of a mirror also reads two objects of the cluster (`named/rates.rs`).
+/// Returns the limits of a class. What has settled is read every 5 minutes.
 fn at_most(cluster: bool, changes: bool) -> Limits {
     match (cluster, changes) {
         (false, true) => Limits { minute: 12, hour: 60 },

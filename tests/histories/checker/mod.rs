@@ -10,7 +10,6 @@ mod call_rate;
 mod checks;
 mod checks_settled;
 mod life;
-pub(crate) mod mirror;
 mod permitted;
 mod projects;
 mod ready;
@@ -61,7 +60,6 @@ pub(crate) struct Checker {
     /// The same for staged connectors.
     pub(crate) staged: staged::StagedRecords,
     checks: checks::Checks,
-    mirrors: mirror::Mirrors,
     /// The difference between the clocks of two operators.
     pub(crate) skew: Duration,
     /// The first violation.
@@ -89,7 +87,6 @@ impl Checker {
         if let Some(key) = cluster.needless().first() {
             self.wrong(format!("rule 21: a write of {key:?} changes nothing"));
         }
-        self.registry_read(std::mem::take(&mut remote.registry.reads));
         let changes = cluster.changes_after(self.checked).to_vec();
         for change in &changes {
             match change.key.kind {
@@ -98,13 +95,7 @@ impl Checker {
                     self.checks.deployment_changed(change, now);
                 }
                 Kind::Check => self.check_changed(change, now),
-                Kind::Connector => self.connector_changed(change, now),
-                Kind::Project => {
-                    self.mirror_wanted(change, now);
-                    if change.deleted && change.operator.is_some() {
-                        self.project_removed(cluster, change);
-                    }
-                }
+                Kind::Project if change.deleted && change.operator.is_some() => self.project_removed(cluster, change),
                 Kind::Staged => self.staged_changed(change, now),
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! The same for checks, mirrors and projects.
+//! The same for checks and projects.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use crate::cluster::{Cluster, Key, Kind};
 use crate::frontend::{Called, Checking, REPLIES};
 use crate::history::{Reading, Shape};
 use crate::interceptor::lock;
-use crate::mirror::Touch;
 use crate::replay::simulate;
 use crate::settled::unsettled;
 use crate::simulation::Simulation;
@@ -20,7 +19,6 @@ use crate::users::{PROJECT_NAME, SHOP};
 const POST: CheckShape =
     CheckShape { method: 1, after: false, host: 0, expect: 0, header: false, suspend: false, extension: 0 };
 const GET: CheckShape = CheckShape { method: 0, ..POST };
-const MIRRORED: &str = "main.avalara-tax";
 
 impl Simulation {
     /// Returns a call that the newest version of a check makes.
@@ -56,22 +54,15 @@ impl Simulation {
     }
 }
 
-fn mirrored(name: &str) -> Key {
-    Key::new(Kind::Connector, SHOP, name)
-}
-
-/// Returns what the checker reports if something is forged this long after the operator was stopped.
-fn reported(pause: Duration, forge: Forge) -> String {
+/// Returns what the checker reports if something is forged after the operator was stopped.
+fn reported(forge: Forge) -> String {
     let (_, reported) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.mirrors = true;
         simulation.start(0, 0);
-        simulation.mirror(1);
         simulation.write(ONE, Shape::default());
         simulation.write_check(&stored(0), POST);
         simulation.write_check(&stored(1), GET);
         simulation.settle(Duration::ZERO, 0).await.expect("it settles");
         simulation.stop(0).await;
-        simulation.pass(pause).await;
         assert_eq!(simulation.verdict(), Ok(()));
         assert_eq!(unsettled(simulation), None);
         forge(simulation);
@@ -142,52 +133,19 @@ fn the_checker_reports_each_thing_that_a_check_must_not_do() {
         ),
     ];
     for (case, forge, wanted) in rows {
-        let reported = reported(Duration::ZERO, forge);
+        let reported = reported(forge);
         assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
     }
 }
 
 #[test]
-fn the_checker_reports_each_thing_that_a_mirror_must_not_do() {
-    let rows: [(&str, Forge, &str); 6] = [
-        (
-            "a removal of an object whose connector is in the registry",
-            |simulation| {
-                let now = simulation.now();
-                simulation.forge_request(|cluster| cluster.delete(&mirrored(MIRRORED), now));
-            },
-            "removed without 2 reads",
-        ),
-        (
-            "a change of an object of somebody else",
-            |simulation| {
-                simulation.touch(0, Touch::Other);
-                let now = simulation.now();
-                simulation.forge_request(|cluster| cluster.delete(&mirrored("other.thing"), now));
-            },
-            "somebody else",
-        ),
-        (
-            "a record that the registry never had",
-            |simulation| {
-                let patch = json!({"status": {"version": 7}});
-                simulation.forge_request(|cluster| cluster.patch(&mirrored(MIRRORED), &patch, true));
-            },
-            "never had this record",
-        ),
-        (
-            "a label of a user that is lost",
-            |simulation| {
-                simulation.touch(0, Touch::Label);
-                let patch = json!({"metadata": {"labels": null}});
-                simulation.forge_request(|cluster| cluster.patch(&mirrored(MIRRORED), &patch, false));
-            },
-            "of a user are lost",
-        ),
+fn the_checker_reports_needless_writes_and_projects_that_go_too_early() {
+    let rows: [(&str, Forge, &str); 2] = [
         (
             "a patch that changes nothing",
             |simulation| {
-                simulation.forge_request(|cluster| cluster.patch(&mirrored(MIRRORED), &json!({}), true));
+                let project = Key::new(Kind::Project, SHOP, PROJECT_NAME);
+                simulation.forge_request(|cluster| cluster.patch(&project, &json!({}), true));
             },
             "changes nothing",
         ),
@@ -207,8 +165,7 @@ fn the_checker_reports_each_thing_that_a_mirror_must_not_do() {
         ),
     ];
     for (case, forge, wanted) in rows {
-        // Longer than a reconcile that began before there was a mirror.
-        let reported = reported(Duration::from_mins(15), forge);
+        let reported = reported(forge);
         assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
     }
 }
@@ -243,36 +200,7 @@ fn the_checker_reports_each_check_that_does_not_settle() {
         ),
     ];
     for (case, forge, wanted) in rows {
-        let reported = reported(Duration::ZERO, forge);
-        assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
-    }
-}
-
-#[test]
-fn the_checker_reports_each_mirror_that_does_not_settle() {
-    let rows: [(&str, Forge, &str); 4] = [
-        ("a connector without an object", |simulation| simulation.registry(3, 1), "expected"),
-        ("an object that a user deleted", |simulation| simulation.touch(0, Touch::Delete), "expected"),
-        (
-            "an object of another owner",
-            |simulation| {
-                let owner = json!({"kind": "ConnectProject", "name": PROJECT_NAME, "uid": "another"});
-                simulation.edit(&mirrored(MIRRORED), &json!({"metadata": {"ownerReferences": [owner]}}));
-            },
-            "has another owner",
-        ),
-        (
-            "a number of objects that is not true",
-            |simulation| {
-                let project = Key::new(Kind::Project, SHOP, PROJECT_NAME);
-                let status = json!({"status": {"registry": {"objects": 9}}});
-                let _ = lock(&simulation.reach.cluster).patch(&project, &status, true);
-            },
-            "the project reports",
-        ),
-    ];
-    for (case, forge, wanted) in rows {
-        let reported = reported(Duration::ZERO, forge);
+        let reported = reported(forge);
         assert!(reported.contains(wanted), "{case}: the checker reports {reported:?}");
     }
 }

@@ -14,23 +14,19 @@ use crate::users::RESOURCES;
 
 /// The documented default of `spec.interval`.
 const INTERVAL: Duration = Duration::from_mins(5);
-/// `interval` of the mirror in histories.
-const MIRRORED: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 
 #[test]
 fn what_has_settled_is_polled_at_its_interval_and_writes_nothing() {
     let (simulation, ()) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-        simulation.mirrors = true;
         simulation.start(0, 0);
-        simulation.mirror(1);
         simulation.write(RESOURCES[0], Shape { outputs: true, latest: true, ..Shape::default() });
         simulation.write(RESOURCES[1], Shape::default());
         simulation.plan(Plan { previewable: true, publish: 1, ..Plan::default() });
         simulation.write_check(&stored(0), CheckShape { method: 1, after: true, ..CheckShape::default() });
         simulation.settle(Duration::ZERO, 0).await.expect("it settles");
         // The annotations with the ids follow at the next poll.
-        simulation.pass(INTERVAL + MIRRORED).await;
+        simulation.pass(INTERVAL).await;
         simulation.settle(Duration::ZERO, 0).await.expect("it stays settled");
         simulation.calls.clear();
         for _ in 0..HOUR.as_secs() / 5 {
@@ -45,9 +41,6 @@ fn what_has_settled_is_polled_at_its_interval_and_writes_nothing() {
         ("list ", INTERVAL),
         ("staged ", INTERVAL),
         ("connector key=demo-connector", INTERVAL),
-        ("search", MIRRORED),
-        ("GET connectprojects/main", MIRRORED),
-        ("GET connectors/", MIRRORED),
     ];
     let calls = || simulation.calls.iter().map(|(name, _)| name);
     for (read, interval) in reads {

@@ -10,13 +10,11 @@ const PAGE: &str = include_str!("../../../docs/security.md");
 const SHARED_PAGE: &str = include_str!("../../../docs/kinds/clusterconnectproject.md");
 
 /// The rights in watched namespaces, each as `group/resource: verbs`.
-const WATCHED: [&str; 14] = [
+const WATCHED: [&str; 12] = [
     "connect-operator.io/actionchecks: get list watch",
     "connect-operator.io/actionchecks/status: patch",
     "connect-operator.io/connectordeployments: get list patch watch",
     "connect-operator.io/connectordeployments/status: patch",
-    "connect-operator.io/connectors: create delete get list patch watch",
-    "connect-operator.io/connectors/status: patch",
     "connect-operator.io/connectorstageds: get list patch watch",
     "connect-operator.io/connectorstageds/status: patch",
     "connect-operator.io/connectprojects: get list patch watch",
@@ -44,12 +42,7 @@ const SHARED: [&str; 5] = [
     "core/namespaces: list watch",
 ];
 const SHARED_EVENTS: [&str; 1] = ["events.k8s.io/events: create patch"];
-const SHARED_OWN: [&str; 4] = [
-    "connect-operator.io/connectors/status: patch",
-    "connect-operator.io/connectors: create delete get list patch watch",
-    "core/secrets: watch",
-    "events.k8s.io/events: create patch",
-];
+const SHARED_OWN: [&str; 1] = ["core/secrets: watch"];
 
 /// The rights in the operator's own namespace.
 const OWN: [&str; 3] = [
@@ -184,7 +177,6 @@ fn users_get_the_kinds_and_never_the_status() {
             assert!(right.ends_with(&format!(": {verbs}")) && !right.contains("/status"), "{right}");
         }
     }
-    assert!(!words(&roles[1]["rules"]).iter().any(|right| right.contains("/connectors:")), "nobody writes Connectors");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use connect_api::model::{
     ConnectorStagedDraft, ConnectorStatus, ConnectorUpdate, ConnectorUpdateAction, IntegrationType, Repository,
 };
 use connect_api::paging;
-use connect_api::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use connect_api::registry::{ConnectorQuery, StagedApi, StagedQuery};
 use futures::TryStreamExt as _;
 use http::header;
 use jiff::Timestamp;

@@ -76,7 +76,7 @@ async fn a_change_that_no_event_enqueued_is_found_within_minutes_and_nothing_els
     for name in ["as-it-was", "edited", "never-ran"] {
         let object = named(name, 1);
         if name != "never-ran" {
-            note(&context, Kind::Deployment, &object);
+            note(&context, &object);
         }
         writer.apply_watcher_event(&Event::Apply(object));
     }
@@ -99,8 +99,8 @@ async fn a_change_that_no_event_enqueued_is_found_within_minutes_and_nothing_els
     assert!(enqueued.is_empty());
 
     // One object was reconciled since, the other one does not exist any more.
-    note(&context, Kind::Deployment, &named("edited", 2));
-    note(&context, Kind::Deployment, &named("never-ran", 1));
+    note(&context, &named("edited", 2));
+    note(&context, &named("never-ran", 1));
     event_handlers::forget(&context, &never_ran);
     writer.apply_watcher_event(&Event::Delete(named("never-ran", 1)));
     for _ in 0..100 {

@@ -34,8 +34,7 @@ fn resources() -> String {
         let more = labels.iter().filter(|label| !["namespace", "name"].contains(&label.as_str()));
         let more: Vec<_> = more.map(|label| format!("`{label}`")).collect();
         let kinds = match kinds.len() {
-            6 => "all".to_owned(),
-            5 if !kinds.iter().any(|kind| kind == "Connector") => "all but Connector".to_owned(),
+            5 => "all".to_owned(),
             _ => kinds.join(", "),
         };
         writeln!(table, "| `{name}` | {kinds} | {metric} | {} | {help} |", more.join(", ")).unwrap();

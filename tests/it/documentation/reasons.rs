@@ -26,20 +26,6 @@ const PROJECT: &[Reason] = &[
     Reason::CredentialsRejected,
 ];
 
-/// Reasons that the condition `RegistryMirrored` of a `ConnectProject` can have.
-pub(crate) const MIRROR: &[Reason] = &[
-    Reason::Mirrored,
-    Reason::RegistryCut,
-    Reason::RegistryReadInPart,
-    Reason::ProjectNotReady,
-    Reason::ServiceUnavailable,
-    Reason::Throttled,
-    Reason::KubernetesError,
-    Reason::RequestRejected,
-    Reason::PermissionMissing,
-    Reason::CredentialsRejected,
-];
-
 /// Reasons that the condition `Verified` of a `ConnectorDeployment` can have.
 const VERIFIED: &[Reason] = &[
     Reason::Verified,
@@ -115,9 +101,6 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::InUse,
     Reason::TooManyProjects,
     Reason::CredentialsNotKept,
-    Reason::Mirrored,
-    Reason::RegistryCut,
-    Reason::RegistryReadInPart,
     Reason::Verified,
     Reason::NotFound,
     Reason::WrongDestination,
@@ -176,7 +159,6 @@ const STATES: [ConditionState; 6] = [
 fn the_page_of_conditions_lists_every_reason_that_the_code_uses() {
     let mut parts = vec![
         ("states", states()),
-        ("RegistryMirrored", beside("RegistryMirrored", MIRROR)),
         ("Verified", beside("Verified", VERIFIED)),
     ];
     // A ClusterConnectProject has the reasons of a ConnectProject.
@@ -298,10 +280,9 @@ fn link(reason: Reason) -> String {
 /// Formats what has a reason that `Ready` never has.
 pub(super) fn place_beside_ready(reason: Reason) -> String {
     if EVENT_ONLY.contains(&reason) {
-        return "Event: all kinds but Connector".to_owned();
+        return "Event: all kinds".to_owned();
     }
-    let condition = if VERIFIED.contains(&reason) { "Verified" } else { "RegistryMirrored" };
-    format!("{}: condition `{condition}`", reason.state().as_str())
+    format!("{}: condition `Verified`", reason.state().as_str())
 }
 
 fn code(word: &str) -> String {

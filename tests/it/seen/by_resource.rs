@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use connect_operator::controllers::reporting::reason::Reason;
 
 use super::queries::alerts_of;
-use crate::documentation::reasons::{MIRROR, looks, of_kinds};
+use crate::documentation::reasons::{looks, of_kinds};
 
 /// A metric in a query, with the labels that it must have.
 struct Selector {
@@ -66,27 +66,22 @@ fn selectors(file: &str, alert: &str) -> Vec<Selector> {
 /// The name and the labels of a metric.
 type Series = (String, BTreeMap<&'static str, &'static str>);
 
-/// Returns the metrics of kube-state-metrics for a resource that reports `reason`: of a mirror, those of either kind of project.
-fn shown(kind: &str, reason: Reason) -> Vec<Vec<Series>> {
+/// Returns the metrics of kube-state-metrics for a resource that reports `reason`.
+fn shown(kind: &str, reason: Reason) -> Vec<Series> {
     let [_, status, beside, _] = looks(reason.state());
     let labels = |status| BTreeMap::from([("status", status), ("reason", reason.as_str())]);
-    if kind == "Connector" {
-        let projects = ["connectproject", "clusterconnectproject"];
-        return projects.map(|it| vec![(format!("kube_{it}_status_registry_mirrored"), labels(status))]).into();
-    }
     let prefix = format!("kube_{}_status", kind.to_lowercase());
     let mut shown = vec![(format!("{prefix}_ready"), labels(status))];
     if !beside.is_empty() {
         shown.push((format!("{prefix}_{}", beside.to_lowercase()), labels("True")));
     }
-    vec![shown]
+    shown
 }
 
 #[test]
 fn both_kinds_of_alerts_fire_for_the_same_reasons() {
-    let of_kinds = of_kinds().into_iter().chain([("Connector", MIRROR.to_vec())]);
     let states: Vec<_> =
-        of_kinds.flat_map(|(kind, reasons)| reasons.into_iter().map(move |reason| (kind, reason))).collect();
+        of_kinds().into_iter().flat_map(|(kind, reasons)| reasons.into_iter().map(move |reason| (kind, reason))).collect();
     for alert in ["ConnectDeploymentStuck", "ConnectResourceStalled", "ConnectProjectFailing"] {
         let by_kind = selectors("alerts.yaml", alert);
         let mut by_resource = selectors("alerts-by-resource.yaml", alert);
@@ -97,12 +92,10 @@ fn both_kinds_of_alerts_fire_for_the_same_reasons() {
             let labels =
                 BTreeMap::from([("kind", *kind), ("state", reason.state().as_str()), ("reason", reason.as_str())]);
             let expected = by_kind.iter().any(|selector| selector.selects("connect_operator_resources", &labels));
-            let shown = shown(kind, *reason);
-            for series in shown {
-                let found = series.iter().any(|(name, labels)| by_resource.iter().any(|it| it.selects(name, labels)));
-                assert_eq!(found, expected, "{alert}: {kind} {reason} {series:?}");
-                fires += usize::from(found);
-            }
+            let series = shown(kind, *reason);
+            let found = series.iter().any(|(name, labels)| by_resource.iter().any(|it| it.selects(name, labels)));
+            assert_eq!(found, expected, "{alert}: {kind} {reason} {series:?}");
+            fires += usize::from(found);
         }
         assert!(fires > 2, "{alert} fires for {fires} of {} states", states.len());
     }

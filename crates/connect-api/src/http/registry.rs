@@ -10,7 +10,7 @@ use super::{answer, json};
 use crate::api::{Answer, ConnectApi, PageRequest, Selector};
 use crate::error::{ApiError, Failure};
 use crate::model::{Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Paged};
-use crate::registry::{ConnectorQuery, RegistryApi, StagedApi, StagedQuery};
+use crate::registry::{ConnectorQuery, StagedApi, StagedQuery};
 use crate::routes;
 
 impl HttpConnect {
@@ -21,13 +21,21 @@ impl HttpConnect {
         path: &str,
         mut query: Vec<(&'static str, String)>,
         request: PageRequest,
-        optional: bool,
     ) -> Result<Paged<T>, ApiError> {
         query.extend([("limit", request.limit.to_string()), ("offset", request.offset.to_string())]);
         let largest_body = self.settings.limits.page_body;
-        let call = Call { query, largest_body, optional, ..self.get(operation, path.to_owned()) };
+        let call = Call { query, largest_body, ..self.get(operation, path.to_owned()) };
         let reply = self.call(&call).await.map_err(|failed| failed.error)?;
         page(&call, &reply, answer::paged(&reply.body))
+    }
+
+    /// `searchConnectors`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted from
+    /// `results` but included in `count`. No controller searches the registry, so it belongs to no trait.
+    ///
+    /// # Errors
+    /// Those of the operations of [`StagedApi`].
+    pub async fn search(&self, query: &ConnectorQuery, page: PageRequest) -> Result<Paged<Connector>, ApiError> {
+        self.listed("searchConnectors", routes::CONNECTOR_SEARCH, query.parameters(), page).await
     }
 
     /// `queryConnectorsStaged`: returns one page, in no guaranteed order. Records that cannot be decoded are omitted
@@ -36,13 +44,7 @@ impl HttpConnect {
     /// # Errors
     /// Those of the operations of [`StagedApi`].
     pub async fn all_staged(&self, query: &StagedQuery, page: PageRequest) -> Result<Paged<ConnectorStaged>, ApiError> {
-        self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page, false).await
-    }
-}
-
-impl RegistryApi for HttpConnect {
-    fn search<'a>(&'a self, query: &'a ConnectorQuery, page: PageRequest) -> Answer<'a, Paged<Connector>> {
-        Box::pin(self.listed("searchConnectors", routes::CONNECTOR_SEARCH, query.parameters(), page, true))
+        self.listed("queryConnectorsStaged", routes::CONNECTORS_STAGED, query.parameters(), page).await
     }
 }
 

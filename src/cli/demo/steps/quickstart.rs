@@ -7,7 +7,7 @@ use super::{Demo, REMOTE_PROJECT, live, settled};
 use crate::cli::commands;
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
-use crate::cli::demo::observed::{CATALOGUE, DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, READING, Shown, WRITING};
+use crate::cli::demo::observed::{DEPLOYMENT, LIVE, ObservedObjects, PREVIEW, READING, Shown, WRITING};
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
@@ -64,18 +64,8 @@ impl Demo<'_> {
         .await
     }
 
-    /// Mirrors the registry, and calls actions of the frontend.
-    pub(in crate::cli::demo) async fn browse_and_check(&self) -> Result<(), Error> {
-        self.step("the registry is mirrored", async {
-            self.apply(&Manifests::read(manifests::REGISTRY, &self.remote.url())?).await?;
-            let mirrored = |seen: &ObservedObjects| {
-                let project = seen.projects.get(CATALOGUE).filter(|project| project.is(names::REGISTRY_MIRRORED))?;
-                project.status.as_ref()?.registry.as_ref()?.objects
-            };
-            let objects = self.until(mirrored).await?;
-            Ok(format!("The registry is mirrored: `kubectl get connectors` shows {objects}"))
-        })
-        .await?;
+    /// Calls actions of the frontend.
+    pub(in crate::cli::demo) async fn check(&self) -> Result<(), Error> {
         self.step("the actions are checked", async {
             self.apply(&Manifests::read(manifests::CHECK, &self.remote.url())?).await?;
             let passed =

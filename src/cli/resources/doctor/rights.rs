@@ -44,7 +44,7 @@ pub(super) const OF_USER: [Need; 4] = [
 
 /// What an operator needs in the namespaces that it watches; without the optional rights to write the ConfigMap of
 /// `spec.outputs`.
-pub(super) const WATCHED: [Need; 7] = [
+pub(super) const WATCHED: [Need; 6] = [
     need(names::GROUP, RECORDS, &["get", "list", "watch", "patch"], Level::Problem, "to reconcile resources"),
     need(names::GROUP, &["actionchecks"], &["get", "list", "watch"], Level::Problem, "to reconcile ActionChecks"),
     need(
@@ -52,7 +52,6 @@ pub(super) const WATCHED: [Need; 7] = [
         &[
             "actionchecks/status",
             "connectordeployments/status",
-            "connectors/status",
             "connectorstageds/status",
             "connectprojects/status",
         ],
@@ -60,7 +59,6 @@ pub(super) const WATCHED: [Need; 7] = [
         Level::Problem,
         "to persist operations and to report",
     ),
-    MIRROR,
     need("", &["secrets", "configmaps"], &["get", "list", "watch"], Level::Problem, "to read credentials and values"),
     need("events.k8s.io", &["events"], &["create", "patch"], Level::Warning, "to report Events"),
     need("", &["namespaces"], &["get"], Level::Warning, "to detect a namespace that is being deleted"),
@@ -108,27 +106,13 @@ pub(super) const SHARED: [Need; 4] = [
 ];
 
 /// What it needs in its own namespace.
-pub(super) const SHARED_OWN: [Need; 4] = [
-    need(
-        "",
-        &["secrets"],
-        &["watch"],
-        Level::Problem,
-        "to notice changes of the credentials of ClusterConnectProjects",
-    ),
-    MIRROR,
-    need(names::GROUP, &["connectors/status"], &["patch"], Level::Warning, "for spec.registry of a project"),
-    need("events.k8s.io", &["events"], &["create", "patch"], Level::Warning, "to report Events of Connectors"),
-];
-
-/// What it needs where it mirrors a registry.
-const MIRROR: Need = need(
-    names::GROUP,
-    &["connectors"],
-    &["get", "list", "watch", "create", "patch", "delete"],
-    Level::Warning,
-    "for spec.registry of a project",
-);
+pub(super) const SHARED_OWN: [Need; 1] = [need(
+    "",
+    &["secrets"],
+    &["watch"],
+    Level::Problem,
+    "to notice changes of the credentials of ClusterConnectProjects",
+)];
 
 /// What it needs in the namespace of the Events about objects without one.
 pub(super) const SHARED_EVENTS: [Need; 1] = [need(

@@ -28,9 +28,7 @@ pub(crate) async fn measure(
     let mut report = Report::begin("projects", &settings);
     let client = cluster.client()?;
     install(&client).await?;
-    let most = projects.to_string();
-    let limits = ["--max-projects-per-namespace", &most, "--max-projects", &most];
-    let operator = Operator::start(cluster, binary, &[&WATCHED[..], &limits].concat())?;
+    let operator = Operator::start(cluster, binary, &WATCHED)?;
     apply(&client, 0).await?;
     until_reported(&client, 1).await?;
     tokio::time::sleep(Duration::from_secs(10)).await;

@@ -35,8 +35,7 @@ pub(crate) async fn measure(
     let client = cluster.client()?;
     install(&client).await?;
     let dev = DevServer::start(remote(tenants), Clock::system()).await?;
-    let most = tenants.to_string();
-    let operator = Operator::start(cluster, binary, &["--max-projects", &most])?;
+    let operator = Operator::start(cluster, binary, &[])?;
     let url = dev.url();
 
     report.phase("until_ready");

@@ -15,7 +15,6 @@ use connect_operator::controllers::clients::served_crds;
 use connect_operator::controllers::manager;
 use connect_operator::controllers::objects::digest_key;
 use connect_operator::controllers::objects::secret::Policy;
-use connect_operator::controllers::project_access::project_quota::ProjectLimits;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
@@ -71,7 +70,6 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
             .expect("no selector"),
         install: None,
         concurrency: 16,
-        project_limits: ProjectLimits::DEFAULT,
         clock,
         operator_namespace: own.to_owned(),
         secrets: Policy::default(),

@@ -13,7 +13,6 @@ use connect_operator::controllers::clients::action_factory::{ActionFactory, Http
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::manager;
 use connect_operator::controllers::objects::secret;
-use connect_operator::controllers::project_access::project_quota::ProjectLimits;
 use connect_operator::controllers::remote::ConnectFactory;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
@@ -53,8 +52,6 @@ pub(crate) struct Shop {
     pub(crate) cluster_projects: bool,
     /// Value of `run --concurrency`, from its next start.
     pub(crate) concurrency: usize,
-    /// How many projects it may use, from its next start.
-    pub(crate) project_limits: ProjectLimits,
     /// The namespace of the operator's copies of credentials; all tests share it.
     pub(crate) operator_namespace: String,
     /// Which Secrets the operator may use, from its next start.
@@ -118,7 +115,6 @@ impl Shop {
             everywhere: false,
             cluster_projects: false,
             concurrency: 16,
-            project_limits: ProjectLimits::DEFAULT,
             operator_namespace,
             secrets: secret::Policy::default(),
             limits: Limits::default(),
@@ -171,7 +167,6 @@ impl Shop {
             scope: Scope::new(&namespaces, "").expect("no selector").with_cluster_projects(self.cluster_projects),
             install: None,
             concurrency: self.concurrency,
-            project_limits: self.project_limits,
             clock,
             operator_namespace: self.operator_namespace.clone(),
             secrets: self.secrets.clone(),

@@ -19,7 +19,6 @@ use connect_operator::controllers::manager::resync;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::objects::secret;
-use connect_operator::controllers::project_access::project_quota::ProjectLimits;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::leader::Scope;
@@ -121,7 +120,6 @@ impl Operator {
             scope: Scope::default().with_cluster_projects(own.shares),
             install: None,
             concurrency: 16,
-            project_limits: ProjectLimits::DEFAULT,
             clock: own.clock.clone(),
             operator_namespace: HOME.to_owned(),
             secrets: secret::Policy::default(),

@@ -28,7 +28,6 @@ use self::steps::Demo;
 use super::cluster::Connection;
 use super::dev_server::{CommonArgs, Error as DevServerArgumentError};
 use super::run::{self, RunError};
-use crate::controllers::project_access::project_quota::ProjectLimits;
 use crate::names;
 use crate::telemetry::{self, LogFormat};
 
@@ -296,8 +295,6 @@ fn operator(place: &DemoCluster) -> run::Args {
         health_listen: None,
         watch_namespaces: place.watched(),
         concurrency: 16,
-        max_projects_per_namespace: ProjectLimits::DEFAULT.per_namespace,
-        max_projects: ProjectLimits::DEFAULT.total,
         allowed_api_hosts: vec!["http://127.0.0.1:*".to_owned()],
         allowed_action_hosts: vec!["http://127.0.0.1:*".to_owned()],
         default_deletion_policy: None,

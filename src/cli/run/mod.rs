@@ -29,7 +29,6 @@ use crate::controllers::clients::kube_client;
 use crate::controllers::manager;
 use crate::controllers::objects::digest_key;
 use crate::controllers::objects::secret;
-use crate::controllers::project_access::project_quota::ProjectLimits;
 use crate::controllers::reconcile::panics;
 use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::crd::DeletionPolicy;
@@ -87,14 +86,6 @@ pub(in crate::cli) struct Args {
     /// and the metadata of namespaces.
     #[arg(long, env = "CLUSTER_PROJECTS")]
     pub cluster_projects: bool,
-
-    /// Maximum number of ConnectProjects per namespace that this install works with; the oldest come first.
-    #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.per_namespace, env = "MAX_PROJECTS_PER_NAMESPACE", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub max_projects_per_namespace: u32,
-
-    /// Maximum number of ConnectProjects and ClusterConnectProjects in all namespaces that this install works with; the oldest come first.
-    #[arg(long, value_name = "NUMBER", default_value_t = ProjectLimits::DEFAULT.total, env = "MAX_PROJECTS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub max_projects: u32,
 
     /// Allowed hosts for the Connect API, its authorization server and the HTTP API, separated by commas:
     /// *.example.com or connect.*.example.com (HTTPS on port 443, public addresses), host or host:port (HTTPS, any
@@ -294,7 +285,6 @@ pub(in crate::cli) async fn run_with(
         scope,
         install,
         concurrency: usize::from(args.concurrency),
-        project_limits: ProjectLimits { per_namespace: args.max_projects_per_namespace, total: args.max_projects },
         clock,
         operator_namespace: namespace.clone(),
         default_deletion_policy: args.default_deletion_policy,

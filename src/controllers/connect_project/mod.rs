@@ -24,10 +24,9 @@ use kube::runtime::controller::Action;
 use self::observe::Credentials;
 use self::status::{ProjectFacts, Users};
 use crate::controllers::context::{Context, Project};
-use crate::controllers::kinds::managed_kind::{self, created, has_finalizer};
+use crate::controllers::kinds::managed_kind::{self, has_finalizer};
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::{Kind, ObjectRef};
-use crate::controllers::project_access::project_quota::Admission;
 use crate::controllers::reconcile;
 use crate::controllers::reconcile::foreign_leases;
 use crate::controllers::reconcile::unwritten::Unwritten;
@@ -101,10 +100,6 @@ async fn reconcile_project<P: ProjectObject>(
     let secret = object.project().credentials_secret_ref.name.clone();
     let namespace = object.own_namespace(context.copies.namespace());
     context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
-    let admission = context.project_quota.admission(object_ref, created(&*object));
-    if admission == Admission::Unknown {
-        return Ok(ReconcileOutcome::Reported(None));
-    }
     // The finalizer comes first: from here on, resources may use the project.
     let object = if going || has_finalizer(&*object) {
         object
@@ -116,14 +111,8 @@ async fn reconcile_project<P: ProjectObject>(
             }
         }
     };
-    let access = if let Some(condition) = context.project_quota.condition(admission) {
-        context.remotes.release(object_ref);
-        context.tracker.inventory.unused(object_ref);
-        Access { remote: Err(condition), unkept: None, gone: false }
-    } else {
-        context.tracker.inventory.used(object_ref);
-        access(&*object, context, object_ref).await?
-    };
+    context.tracker.inventory.used(object_ref);
+    let access = access(&*object, context, object_ref).await?;
     publish(&*object, context, object_ref, &access.remote);
     let again = [
         matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
@@ -341,7 +330,6 @@ fn forget(context: &Context, object_ref: &ObjectRef) {
     context.remotes.release(object_ref);
     context.projects.forget(object_ref);
     context.own_writes.forget(object_ref);
-    context.project_quota.forget(object_ref);
     context.references.forget(object_ref);
     context.tracker.inventory.unused(object_ref);
 }

@@ -32,7 +32,6 @@ use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::secret;
 use crate::controllers::project_access::namespace_permissions::NamespacePermissions;
-use crate::controllers::project_access::project_quota::ProjectQuota;
 use crate::controllers::queue::requeue_timers::RequeueTimers;
 use crate::controllers::references::{Named, References};
 use crate::controllers::remote::{Login, Remote, Remotes};
@@ -78,8 +77,6 @@ pub struct Context {
     pub keys: KeyOwnership,
     /// Which namespaces may use which `ClusterConnectProject`.
     pub permissions: NamespacePermissions,
-    /// Which projects may be used.
-    pub project_quota: ProjectQuota,
     /// The last result of each project.
     pub projects: ObjectMap<Project>,
     /// The writes of each object that the cache may not show yet.
@@ -159,14 +156,9 @@ impl Context {
             [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject]
                 .map(|kind| self.keys.object_refs(kind)),
         );
-        kept.chain([
-            self.tracker.object_refs(),
-            self.given.object_refs(),
-            self.panics.object_refs(),
-            self.project_quota.object_refs(),
-        ])
-        .flatten()
-        .collect()
+        kept.chain([self.tracker.object_refs(), self.given.object_refs(), self.panics.object_refs()])
+            .flatten()
+            .collect()
     }
 
     /// Publishes an Event about a condition, and logs it.

@@ -202,6 +202,12 @@ impl KeyOwnership {
         }
     }
 
+    /// Returns whether a watch has shown this project, and not its deletion.
+    #[must_use]
+    pub fn has_project(&self, project: &ObjectRef) -> bool {
+        self.index.lock().projects.contains_key(project)
+    }
+
     /// Returns the claim status of a resource at the start of its reconcile, and withdraws what an earlier reconcile
     /// announced with [`KeyOwnership::begin`] and did not write.
     #[must_use]

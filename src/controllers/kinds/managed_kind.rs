@@ -173,12 +173,6 @@ pub fn with_finalizer<K: ManagedKind>(object: &K) -> Vec<String> {
     object.finalizers().iter().cloned().chain([K::KIND.finalizer().to_owned()]).collect()
 }
 
-/// Returns when the API server created the object; every object that it returns has this time.
-#[must_use]
-pub fn created<K: Resource>(object: &K) -> Timestamp {
-    object.meta().creation_timestamp.as_ref().map_or(Timestamp::MAX, |at| at.0)
-}
-
 /// Returns the reference to an object.
 pub fn object_ref<K: ManagedKind>(object: &K) -> ObjectRef {
     ObjectRef::new(K::KIND, object.meta().namespace.as_deref().unwrap_or_default(), &object.name_any())

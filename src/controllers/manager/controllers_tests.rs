@@ -15,7 +15,6 @@ use crate::controllers::clients::action_factory::HttpActionFactory;
 use crate::controllers::clients::connect_factory::HttpFactory;
 use crate::controllers::manager::{Options, context};
 use crate::controllers::objects::compressed::Compressor;
-use crate::controllers::project_access::project_quota::ProjectLimits;
 use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
 use crate::leader::Scope as Works;
@@ -37,7 +36,6 @@ fn options(written: &ConnectorDeployment, requests: &Arc<Mutex<Vec<Method>>>) ->
         scope: Works::default(),
         install: None,
         concurrency: 1,
-        project_limits: ProjectLimits::DEFAULT,
         operator_namespace: "operator".to_owned(),
         default_deletion_policy: None,
         digest_key: DigestKey::new([7; 32]),

@@ -10,7 +10,7 @@ use crate::controllers::action_check;
 use crate::controllers::connect_project;
 use crate::controllers::context::Context;
 use crate::controllers::driver;
-use crate::controllers::kinds::managed_kind::{ManagedKind, created, object_ref};
+use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::project_access::namespace_permissions::Changes;
 use crate::controllers::references::Named;
@@ -158,7 +158,6 @@ impl KnownObjects {
                 };
                 self.here.retain(|object_ref| listed.contains(object_ref));
                 self.later.drain(..).for_each(|object_ref| context.enqueue(object_ref));
-                settle::<K>(context);
                 let gone = known.filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it));
                 return gone.collect::<BTreeSet<_>>().into_iter().collect();
             }
@@ -168,7 +167,6 @@ impl KnownObjects {
             }
             watcher::Event::Apply(object) => {
                 self.seen(context, object);
-                settle::<K>(context);
             }
         }
         Vec::new()
@@ -182,9 +180,6 @@ impl KnownObjects {
             self.first = First::Refused;
             if wants_keys::<K>() {
                 context.keys.refused();
-            }
-            if K::KIND.is_project() {
-                context.project_quota.listed();
             }
         }
     }
@@ -210,9 +205,6 @@ impl KnownObjects {
         if K::KIND.is_project() {
             let users = context.references.users_of_project(&object_ref);
             users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
-            if context.foreign_installs.selects(object.labels()) {
-                context.project_quota.saw(&object_ref, created(object));
-            }
         }
         let comes = context.foreign_installs.is_shard() && self.here.insert(object_ref.clone());
         if context.foreign_installs.relabelled(&object_ref, object.labels()) || comes {
@@ -229,15 +221,6 @@ impl KnownObjects {
 fn listed<K: ManagedKind>(context: &Context) {
     if wants_keys::<K>() {
         context.keys.listed();
-    }
-    if K::KIND.is_project() {
-        context.project_quota.listed();
-    }
-}
-
-fn settle<K: ManagedKind>(context: &Context) {
-    if K::KIND.is_project() {
-        context.project_quota.settle();
     }
 }
 

@@ -46,7 +46,6 @@ use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::project_access::namespace_permissions::NamespacePermissions;
-use crate::controllers::project_access::project_quota::{ProjectLimits, ProjectQuota};
 use crate::controllers::queue::requeue_timers::RequeueTimers;
 use crate::controllers::reconcile::foreign_leases;
 use crate::controllers::references::References;
@@ -73,8 +72,6 @@ pub struct Options {
     pub install: Option<LeaseName>,
     /// Maximum number of concurrent reconciles that use the same remote project.
     pub concurrency: usize,
-    /// Maximum numbers of `ConnectProject`s.
-    pub project_limits: ProjectLimits,
     /// Clock of all timers.
     pub clock: Clock,
     /// Namespace for the operator's own objects, the copies of credentials (rule 24), and for the credentials of
@@ -129,7 +126,6 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
             Some(options.digest_key.clone()),
         ),
         permissions: NamespacePermissions::new(shares),
-        project_quota: ProjectQuota::new(options.project_limits, scopes + usize::from(shares), enqueue.clone()),
         projects: ObjectMap::default(),
         own_writes: OwnWrites::default(),
         contents: ContentCache::default(),

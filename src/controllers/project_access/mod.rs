@@ -1,4 +1,3 @@
 //! Which projects may be used, and from which namespaces. Pure.
 
 pub mod namespace_permissions;
-pub mod project_quota;

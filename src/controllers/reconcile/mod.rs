@@ -108,7 +108,7 @@ pub async fn project(
         return Ok(project);
     }
     // At a start, every resource comes here before its project is reconciled.
-    if context.project_quota.has(object_ref) {
+    if context.keys.has_project(object_ref) {
         return Err(None);
     }
     let (client, name) = (context.client.clone(), &object_ref.name);

@@ -13,7 +13,6 @@ use connect_operator::controllers::clients::action_factory::HttpActionFactory;
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
 use connect_operator::controllers::manager;
 use connect_operator::controllers::objects::secret;
-use connect_operator::controllers::project_access::project_quota::ProjectLimits;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
@@ -82,7 +81,6 @@ impl Install {
             scope,
             install: lease.map(|_| name.clone()),
             concurrency: 16,
-            project_limits: ProjectLimits::DEFAULT,
             clock,
             operator_namespace: home.namespace.clone(),
             secrets: secret::Policy::default(),

@@ -1,4 +1,4 @@
-//! Each ConnectProject costs a client and a poller, so there is a limit for each namespace and one for all.
+//! Each ConnectProject costs a client and a poller.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -8,12 +8,10 @@ use connect_api::hosts::AllowedHosts;
 use connect_api::http::{Authorities, Limits};
 use connect_api::{ClientContext, CommerceApi};
 use connect_operator::controllers::clients::connect_factory::HttpFactory;
-use connect_operator::controllers::project_access::project_quota::ProjectLimits;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
 use connect_operator::controllers::reporting::conditions::{is_true, ready_message, ready_reason};
 use connect_operator::crd::ConnectProject;
 use dev_server::{Catalogue, Options};
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DeleteParams;
 use kube::runtime::wait;
@@ -54,13 +52,12 @@ fn clients(made: &Made) -> (Vec<String>, Vec<String>) {
 }
 
 /// A shop with credentials for several project keys, and the record of the clients that its operator makes.
-async fn shop(limits: ProjectLimits) -> (Shop, Made) {
-    let scopes: Vec<_> = ["aa", "bb", "cc", "dd"].map(|key| format!("manage_project:{key}")).into();
+async fn shop() -> (Shop, Made) {
+    let scopes: Vec<_> = ["aa", "bb", "cc"].map(|key| format!("manage_project:{key}")).into();
     let client = json!({"clients": [{"id": "many", "secret": "dev-secret", "scopes": scopes}]});
     let catalogue = Catalogue::built_in().and(Catalogue::parse(&client.to_string()).unwrap());
     let mut shop = Shop::without_operator(Options { catalogue, ..Options::default() }, Clock::system()).await;
     shop.put_secret(CREDENTIALS, &[("clientId", "many"), ("clientSecret", "dev-secret")]).await;
-    shop.project_limits = limits;
     let made = count_clients(&mut shop);
     (shop, made)
 }
@@ -84,18 +81,6 @@ fn project(shop: &Shop, key: &str) -> Value {
     manifest["metadata"]["name"] = json!(key);
     manifest["spec"]["projectKey"] = json!(key);
     manifest
-}
-
-/// Creates a project whose creation timestamp is later than `before`; these timestamps are whole seconds. Returns it.
-async fn make(shop: &Shop, key: &str, before: Timestamp) -> Timestamp {
-    loop {
-        let made = shop.sandbox.apply(&project(shop, key)).await.unwrap();
-        let created = made.metadata.creation_timestamp.unwrap().0;
-        if created > before {
-            return created;
-        }
-        delete(shop, key).await;
-    }
 }
 
 async fn delete(shop: &Shop, key: &str) {
@@ -131,76 +116,8 @@ async fn until_held(made: &Made, keys: &[&str]) {
 }
 
 #[tokio::test]
-async fn rule_28_the_oldest_projects_of_a_namespace_are_used_and_a_newer_one_continues_when_one_is_deleted() {
-    let (mut shop, made) = shop(ProjectLimits { per_namespace: 2, total: 1_000 }).await;
-    // Created while no operator runs, so that the order of the first list does not matter.
-    let mut newest = Timestamp::MIN;
-    for key in ["cc", "bb", "aa"] {
-        newest = make(&shop, key, newest).await;
-    }
-    shop.start_operator();
-    let message = until_reason(&shop, "aa", "TooManyProjects").await;
-    assert!(message.contains("2 oldest ConnectProjects of a namespace"), "{message}");
-    until_reason(&shop, "bb", "Available").await;
-    until_reason(&shop, "cc", "Available").await;
-    // Newer than all others, with a name that sorts before theirs.
-    make(&shop, "dd", newest).await;
-    until_reason(&shop, "dd", "TooManyProjects").await;
-    assert_eq!(clients(&made).0, ["bb", "cc"], "no client was made for the others, and so no call");
-    let page = shop.tracker.as_ref().unwrap().metrics().encode();
-    let aged =
-        page.lines().filter(|line| line.starts_with("connect_operator_project_") && line.contains("project=\"aa\""));
-    assert_eq!(aged.collect::<Vec<_>>(), Vec::<&str>::new(), "no series for a project that is not worked with");
-
-    // Another process selects the same projects.
-    shop.stop_operator().await;
-    let made = count_clients(&mut shop);
-    shop.start_operator();
-    for key in ["aa", "dd"] {
-        shop.sandbox.change(&project(&shop, key), &json!({"spec": {"requestsPerSecond": 7}})).await.unwrap();
-        until_reason(&shop, key, "TooManyProjects").await;
-    }
-    until_held(&made, &["bb", "cc"]).await;
-
-    delete(&shop, "bb").await;
-    until_reason(&shop, "aa", "Available").await;
-    assert_eq!(clients(&made).0, ["aa", "bb", "cc"], "a deleted project makes room for another one");
-
-    // A lower limit removes the newest.
-    shop.stop_operator().await;
-    shop.project_limits.per_namespace = 1;
-    let made = count_clients(&mut shop);
-    shop.start_operator();
-    until_reason(&shop, "aa", "TooManyProjects").await;
-    until_held(&made, &["cc"]).await;
-    assert_eq!(clients(&made).0, ["cc"]);
-}
-
-#[tokio::test]
-async fn rule_28_all_namespaces_together_have_a_limit_too() {
-    let (mut shop, made) = shop(ProjectLimits { per_namespace: 2, total: 2 }).await;
-    let aa = make(&shop, "aa", Timestamp::MIN).await;
-    let bb = make(&shop, "bb", aa).await;
-    let other = shop.sandbox.another().await;
-    shop.also_watched = vec![other.namespace.clone()];
-    shop.start_operator();
-    until_reason(&shop, "aa", "Available").await;
-    let mine = std::mem::replace(&mut shop.sandbox, other);
-    shop.put_secret(CREDENTIALS, &[("clientId", "many"), ("clientSecret", "dev-secret")]).await;
-    make(&shop, "cc", bb).await;
-    let message = until_reason(&shop, "cc", "TooManyProjects").await;
-    assert!(message.contains("2 oldest projects of all namespaces"), "{message}");
-    assert!(!message.contains(&mine.namespace), "other namespaces are not named: {message}");
-    let other = std::mem::replace(&mut shop.sandbox, mine);
-    delete(&shop, "aa").await;
-    shop.sandbox = other;
-    until_reason(&shop, "cc", "Available").await;
-    until_held(&made, &["bb", "cc"]).await;
-}
-
-#[tokio::test]
 async fn a_deleted_project_releases_its_client() {
-    let (mut shop, made) = shop(ProjectLimits::DEFAULT).await;
+    let (mut shop, made) = shop().await;
     shop.start_operator();
     for key in ["aa", "bb", "cc"] {
         shop.sandbox.apply(&project(&shop, key)).await.unwrap();

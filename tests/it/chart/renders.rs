@@ -65,8 +65,6 @@ fn each_option_of_the_operator_becomes_its_argument() {
         ("allowedActionHosts={a.example}", "--allowed-action-hosts=a.example"),
         ("defaultDeletionPolicy=Orphan", "--default-deletion-policy=Orphan"),
         ("concurrency=4", "--concurrency=4"),
-        ("maxProjectsPerNamespace=5", "--max-projects-per-namespace=5"),
-        ("maxProjects=100000", "--max-projects=100000"),
         ("logFormat=text", "--log-format=text"),
         ("replicaCount=1", "--log-filter-file=/etc/connect-operator/log/filter"),
         ("tracing.otlp.endpoint=http://a.example:4318", "--otlp-endpoint=http://a.example:4318"),

@@ -62,7 +62,6 @@ fn wrong_and_unknown_values_are_refused_by_name() {
             "one of '', 'Delete', 'Orphan'",
         ),
         ("no concurrency", "concurrency=0", "concurrency", "minimum: got 0, want 1"),
-        ("no project", "maxProjects=0", "maxProjects", "minimum: got 0, want 1"),
         ("an unknown form", "logFormat=xml", "logFormat", "one of 'json', 'text'"),
         ("a collector without scheme", "tracing.otlp.endpoint=a:4318", "otlp/endpoint", "does not match pattern"),
         ("a Secret without name", "digestKeySecret=", "digestKeySecret", "minLength: got 0, want 1"),

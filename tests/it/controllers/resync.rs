@@ -14,7 +14,6 @@ use connect_operator::controllers::manager::event_handlers;
 use connect_operator::controllers::manager::resync::{INTERVAL, note, resync};
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind, ObjectRef};
-use connect_operator::controllers::project_access::project_quota::ProjectLimits;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::ConnectorDeployment;
@@ -41,7 +40,6 @@ pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedRe
         scope,
         install: None,
         concurrency: 1,
-        project_limits: ProjectLimits::DEFAULT,
         clock: clock.clone(),
         operator_namespace: "operator".to_owned(),
         default_deletion_policy: None,

@@ -19,7 +19,6 @@ const PROJECT: &[Reason] = &[
     Reason::KubernetesError,
     Reason::ServiceUnavailable,
     Reason::Throttled,
-    Reason::TooManyProjects,
     Reason::ConfigurationInvalid,
     Reason::PermissionMissing,
     Reason::ProjectNotFound,
@@ -99,7 +98,6 @@ const STAGED: &[Reason] = &[
 const NO_DEPLOYMENT: &[Reason] = &[
     Reason::Available,
     Reason::InUse,
-    Reason::TooManyProjects,
     Reason::CredentialsNotKept,
     Reason::Verified,
     Reason::NotFound,

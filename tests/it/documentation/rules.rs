@@ -7,8 +7,9 @@ const PAGE: &str = include_str!("../../../docs/rules.md");
 
 #[test]
 fn every_rule_that_is_named_is_on_the_page_and_every_rule_has_a_test() {
-    let listed: BTreeSet<u32> = PAGE.lines().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect();
-    assert_eq!(listed, (1..=29).collect(), "rules on the page");
+    let numbers: Vec<u32> = PAGE.lines().filter_map(|line| line.split_once(". ")?.0.parse().ok()).collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "rules on the page: {numbers:?}");
+    let listed: BTreeSet<u32> = numbers.into_iter().collect();
     let (mut commented, mut tested) = (BTreeSet::new(), BTreeSet::new());
     for folder in ["src", "crates", "tests"] {
         read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut commented, &mut tested);

@@ -43,12 +43,6 @@ pub const DEFAULT_ACTION_HOSTS: &str = "*.frontastic.live,*.frontastic.io,*.fron
 
 /// Default name of the Lease of an install. The replica that holds it leads.
 pub const LEASE: &str = "connect-operator";
-/// Annotation of that Lease: the namespaces that its install watches, separated by commas; empty or absent: all.
-pub const WATCH_NAMESPACES: &str = "connect-operator.io/watch-namespaces";
-/// Annotation of that Lease: the label selector of the resources that its install reconciles; empty or absent: all.
-pub const SELECTOR: &str = "connect-operator.io/selector";
-/// Annotation of a Lease: whether its install works with `ClusterConnectProject`s.
-pub const CLUSTER_PROJECTS: &str = "connect-operator.io/cluster-projects";
 
 /// Condition: the deployment is live with the desired state.
 pub const READY: &str = "Ready";
@@ -70,17 +64,8 @@ pub const VERIFIED: &str = "Verified";
 /// Condition: `spec.suspend` is set.
 pub const SUSPENDED: &str = "Suspended";
 /// Types of the conditions that the operator writes. It keeps every other condition, which belongs to another writer.
-pub const CONDITIONS: &[&str] = &[
-    READY,
-    RECONCILING,
-    STALLED,
-    DRIFTED,
-    UPDATE_AVAILABLE,
-    VALUES_RETAINED,
-    SECRETS_UNVERIFIED,
-    VERIFIED,
-    SUSPENDED,
-];
+pub const CONDITIONS: &[&str] =
+    &[READY, RECONCILING, STALLED, DRIFTED, UPDATE_AVAILABLE, VALUES_RETAINED, SECRETS_UNVERIFIED, VERIFIED, SUSPENDED];
 
 /// Default name of the Secret in the operator's namespace with the key of the digests.
 pub const DIGEST_KEY_SECRET: &str = "connect-operator-digest-key";

@@ -19,8 +19,8 @@ pub(super) const CLUSTER_PROJECTS: &str = "--cluster-projects";
 /// Where the credentials of shared projects are.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct OperatorNamespace {
-    /// Namespace of the operator, which has the credentials of a ClusterConnectProject. Default: that of the operator that
-    /// manages it.
+    /// Namespace of the operator, which has the credentials of a ClusterConnectProject. Default: that of the only operator
+    /// with --cluster-projects.
     #[arg(long, value_name = "NAMESPACE", env = "OPERATOR_NAMESPACE", help_heading = PROJECT_OPTIONS, add = ArgValueCandidates::new(completion::namespaces))]
     operator_namespace: Option<String>,
 }
@@ -32,19 +32,14 @@ impl OperatorNamespace {
     }
 }
 
-/// Returns the namespace of the operator that has the credentials of a `ClusterConnectProject`: the given one, that of
-/// the Lease which the status of the project names, or that of the only operator with shared projects.
+/// Returns the namespace of the operator that has the credentials of a `ClusterConnectProject`: the given one, or that of
+/// the only operator with shared projects.
 ///
 /// # Errors
 /// If it is not known, with what the user can do.
-pub(super) async fn namespace_of_shared(
-    client: &Client,
-    given: Option<&str>,
-    controller: Option<&str>,
-) -> Result<String, String> {
-    let named = controller.and_then(|name| name.parse().ok()).map(|lease: LeaseName| lease.namespace);
-    if let Some(namespace) = given.map(ToOwned::to_owned).or(named) {
-        return Ok(namespace);
+pub(super) async fn namespace_of_shared(client: &Client, given: Option<&str>) -> Result<String, String> {
+    if let Some(namespace) = given {
+        return Ok(namespace.to_owned());
     }
     // A user who may not list them can name the namespace.
     let operators = list(client, None).await.unwrap_or_default();

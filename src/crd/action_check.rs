@@ -192,11 +192,6 @@ pub struct ActionCheckStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// Install of the operator that manages this resource: namespace and name of its Lease. Absent without leader
-    /// election.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 512))]
-    pub controller: Option<String>,
     /// HTTP status of the last response. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
@@ -224,7 +219,6 @@ impl Default for ActionCheckStatus {
         Self {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
-            controller: None,
             http_status: None,
             duration_ms: None,
             checked_at: None,

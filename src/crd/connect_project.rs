@@ -184,11 +184,6 @@ pub struct ConnectProjectStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// Install of the operator that manages this resource: namespace and name of its Lease. Absent without leader
-    /// election.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 512))]
-    pub controller: Option<String>,
     /// Identity of the remote project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteIdentity>,
@@ -209,7 +204,6 @@ impl Default for ConnectProjectStatus {
         Self {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
-            controller: None,
             remote: None,
             scopes: Vec::new(),
             last_response_at: None,
@@ -225,7 +219,8 @@ mod tests {
 
     #[test]
     fn absent_fields_have_the_documented_default() {
-        let manifest = json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"}});
+        let manifest =
+            json!({"projectKey": "demo", "region": "us-east-2.aws", "credentialsSecretRef": {"name": "shop"}});
         let spec: ConnectProjectSpec = serde_json::from_value(manifest.clone()).expect("it is a spec");
         assert_eq!(spec.effective_api_url(), "https://connect.us-east-2.aws.commercetools.com");
         assert_eq!(spec.effective_auth_url(), "https://auth.us-east-2.aws.commercetools.com");

@@ -53,11 +53,6 @@ pub struct ConnectorDeploymentStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// Install of the operator that manages this resource: namespace and name of its Lease. Absent without leader
-    /// election.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 512))]
-    pub controller: Option<String>,
     /// Status of the remote deployment, as the API reports it: Draft, Queued, Deploying, Deployed, Failed, Undeploying
     /// or UndeployFailed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +120,6 @@ impl Default for ConnectorDeploymentStatus {
         Self {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
-            controller: None,
             deployment_status: None,
             id: None,
             key: None,

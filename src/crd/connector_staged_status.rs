@@ -35,11 +35,6 @@ pub struct ConnectorStagedStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// Install of the operator that manages this resource: namespace and name of its Lease. Absent without leader
-    /// election.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 512))]
-    pub controller: Option<String>,
     /// Id of the staged connector.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -125,7 +120,6 @@ impl Default for ConnectorStagedStatus {
         Self {
             observed_generation: UNSEEN,
             conditions: Vec::new(),
-            controller: None,
             id: None,
             key: None,
             version: None,

@@ -36,9 +36,7 @@ pub use cluster_connect_project::{
     AllowedNamespaces, ClusterConnectProject, ClusterConnectProjectSpec, LabelOperator, LabelRequirement,
     NamespaceSelector,
 };
-pub use connect_project::{
-    ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths,
-};
+pub use connect_project::{ConnectProject, ConnectProjectSpec, ConnectProjectStatus, CredentialsRef, DeploymentPaths};
 pub use connector_configuration::{
     ApplicationConfiguration, ApplicationUrl, ConfigMapSource, ConfigurationValues, RetryPolicy, RetryStrategy,
     SecretSource, SecuredValue, SecuredValueSource, StandardValue, StandardValueSource,

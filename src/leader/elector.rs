@@ -18,7 +18,8 @@ use tokio::task::JoinSet;
 
 use super::election::{self, Candidate, Step};
 use super::lock::Lock;
-use super::{LeadershipState, LeaseName, Scope, Timing};
+use super::scope::Labels;
+use super::{LeadershipState, LeaseName, Timing};
 use crate::error_text::with_causes;
 
 /// Why this process stopped leading. The process must end, since another may lead.
@@ -59,13 +60,13 @@ pub struct Election {
 }
 
 impl Election {
-    /// Starts to campaign for the Lease of an install that works on `scope`. `fence` permits calls while this process
+    /// Starts to campaign for the Lease of an install, which gets these labels. `fence` permits calls while this process
     /// leads; `identity` is unique to this process. Needs a tokio runtime.
     #[must_use]
     pub fn start(
         client: Client,
         lease: &LeaseName,
-        scope: &Scope,
+        labels: Labels,
         identity: String,
         timing: Timing,
         clock: &Clock,
@@ -74,7 +75,7 @@ impl Election {
         let state = LeadershipState::candidate(clock.clone(), fence.clone());
         let (end, ended) = watch::channel(false);
         let elector = Elector {
-            lock: Lock::new(client, lease, scope),
+            lock: Lock::new(client, lease, labels),
             lease: lease.clone(),
             candidate: Candidate::new(identity, timing.lease),
             timing,

@@ -1,13 +1,11 @@
 //! The Lease as an object of the cluster: reads it, and writes it with the version that was read. Decides nothing.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, Error};
 
 use super::LeaseName;
-use super::scope::{Labels, Scope};
+use super::scope::Labels;
 use crate::names;
 
 /// The Lease of an install.
@@ -16,14 +14,12 @@ pub(super) struct Lock {
     api: Api<Lease>,
     name: String,
     labels: Labels,
-    /// What the holder writes into the Lease about the scope of the install.
-    annotations: BTreeMap<String, String>,
 }
 
 impl Lock {
-    pub(super) fn new(client: Client, name: &LeaseName, scope: &Scope) -> Self {
+    pub(super) fn new(client: Client, name: &LeaseName, labels: Labels) -> Self {
         let api = Api::namespaced(client, &name.namespace);
-        Self { api, name: name.name.clone(), labels: scope.labels(), annotations: scope.annotations() }
+        Self { api, name: name.name.clone(), labels }
     }
 
     /// Reads the Lease; `None` if it does not exist.
@@ -39,12 +35,8 @@ impl Lock {
     /// # Errors
     /// Errors of the API server; 409 if another process created it first.
     pub(super) async fn create(&self, spec: LeaseSpec) -> Result<Lease, Error> {
-        let metadata = ObjectMeta {
-            name: Some(self.name.clone()),
-            labels: Some(self.labels.clone()),
-            annotations: Some(self.annotations.clone()),
-            ..ObjectMeta::default()
-        };
+        let metadata =
+            ObjectMeta { name: Some(self.name.clone()), labels: Some(self.labels.clone()), ..ObjectMeta::default() };
         self.api.create(&parameters(), &Lease { metadata, spec: Some(spec) }).await
     }
 
@@ -55,7 +47,6 @@ impl Lock {
     pub(super) async fn replace(&self, read: &Lease, spec: LeaseSpec) -> Result<Lease, Error> {
         let mut lease = Lease { spec: Some(spec), ..read.clone() };
         lease.metadata.labels.get_or_insert_default().extend(self.labels.clone());
-        lease.metadata.annotations.get_or_insert_default().extend(self.annotations.clone());
         self.api.replace(&self.name, &parameters(), &lease).await
     }
 }

@@ -1,18 +1,15 @@
 //! Which process does the work: of the replicas of one install, the holder of its Lease leads; of several installs,
-//! each works on the objects within its namespaces and its selector, and leaves alone what another live install has
-//! claimed.
+//! each works on the objects within its namespaces and its selector.
 //!
 //! Knows nothing of the work itself, and no kind but the Lease. [`election`] is pure: whether to write the Lease, from
 //! what was observed of it and when. [`elector`] is the loop around it, [`state`] what other modules read of it.
-//! [`scope`] and [`selector`] define what an install works on, [`other_installs`] what is known of other installs. [`fenced`]
-//! keeps a former leader from writing to the cluster, as `fence.rs` of `crates/connect-api` keeps it from writing to
-//! the remote.
+//! [`scope`] and [`selector`] define what an install works on. [`fenced`] keeps a former leader from writing to the
+//! cluster, as `fence.rs` of `crates/connect-api` keeps it from writing to the remote.
 
 pub mod election;
 pub mod elector;
 pub mod fenced;
 mod lock;
-pub mod other_installs;
 pub mod scope;
 pub mod selector;
 pub mod state;

@@ -1,5 +1,4 @@
-//! The scope of an install: its namespaces and labels, from its flags, and as its Lease announces it to other installs; and
-//! the labels of what it creates. Pure.
+//! The scope of an install: its namespaces and labels, from its flags; and the labels of what it creates. Pure.
 
 use std::collections::BTreeMap;
 
@@ -88,34 +87,10 @@ impl Scope {
         self.selector.matches(labels)
     }
 
-    /// Whether an object is in this scope. `namespace`: empty for one that is cluster-scoped.
+    /// Whether other installs may work on objects in the same namespaces.
     #[must_use]
-    pub fn works_on(&self, namespace: &str, labels: &Labels) -> bool {
-        if namespace.is_empty() {
-            return self.cluster_projects && self.selects(labels);
-        }
-        (self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)) && self.selects(labels)
-    }
-
-    /// The annotations with which its Lease announces the scope to other installs.
-    #[must_use]
-    pub fn annotations(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([
-            (names::WATCH_NAMESPACES.to_owned(), self.namespaces.join(",")),
-            (names::SELECTOR.to_owned(), self.selector.to_string()),
-            (names::CLUSTER_PROJECTS.to_owned(), self.cluster_projects.to_string()),
-        ])
-    }
-
-    /// Reads the scope from the annotations of another Lease. What is absent or cannot be parsed means everything, so
-    /// that this install rather leaves too much alone.
-    #[must_use]
-    pub fn of_annotations(annotations: &BTreeMap<String, String>) -> Self {
-        let text = |name: &str| annotations.get(name).map(String::as_str).unwrap_or_default();
-        let namespaces: Vec<_> = text(names::WATCH_NAMESPACES).split(',').map(str::to_owned).collect();
-        let scope =
-            Self::new(&namespaces, text(names::SELECTOR)).or_else(|_| Self::new(&namespaces, "")).unwrap_or_default();
-        scope.with_cluster_projects(text(names::CLUSTER_PROJECTS) != "false")
+    pub fn is_shard(&self) -> bool {
+        !self.selector.selects_all()
     }
 }
 
@@ -129,26 +104,20 @@ mod tests {
     }
 
     #[test]
-    fn an_install_works_on_its_namespaces_and_labels_and_its_lease_announces_them() {
-        let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
-        for (case, namespaces, selector, namespace, has, expected) in [
-            ("everything", "", "", "a", "", true),
-            ("its namespace", "a,b", "", "b", "", true),
-            ("another", "a,b", "", "c", "", false),
-            ("its label", "", "team=tax", "a", "team=tax,tier=1", true),
-            ("another label", "", "team=tax", "a", "team=cart", false),
-            ("no label", "", "team=tax", "a", "", false),
-            ("no label, for the rest", "", "team notin (cart, tax)", "a", "", true),
-            ("not for the rest", "", "team notin (cart, tax)", "a", "team=tax", false),
-            ("both", "a", "team in (tax),!legacy", "a", "team=tax", true),
-            ("the label alone", "a", "team in (tax),!legacy", "b", "team=tax", false),
-            ("excluded", "a", "team in (tax),!legacy", "a", "team=tax,legacy=", false),
+    fn an_install_works_on_objects_with_its_labels() {
+        for (case, selector, has, expected) in [
+            ("everything", "", "", true),
+            ("its label", "team=tax", "team=tax,tier=1", true),
+            ("another label", "team=tax", "team=cart", false),
+            ("no label", "team=tax", "", false),
+            ("no label, for the rest", "team notin (cart, tax)", "", true),
+            ("not for the rest", "team notin (cart, tax)", "team=tax", false),
+            ("several", "team in (tax),!legacy", "team=tax", true),
+            ("excluded", "team in (tax),!legacy", "team=tax,legacy=", false),
         ] {
-            let scope = Scope::new(&names(namespaces), selector).expect("a selector");
-            assert_eq!(scope.works_on(namespace, &labels(has)), expected, "{case}");
-            let read = Scope::of_annotations(&scope.annotations());
-            assert_eq!(read.works_on(namespace, &labels(has)), expected, "{case}, read back from its Lease");
-            assert_eq!(read.annotations(), scope.annotations(), "{case}");
+            let scope = Scope::new(&[], selector).expect("a selector");
+            assert_eq!(scope.selects(&labels(has)), expected, "{case}");
+            assert_eq!(scope.is_shard(), !selector.is_empty(), "{case}");
         }
     }
 
@@ -172,35 +141,5 @@ mod tests {
             assert_eq!(scope.labels(), labels(&format!("{own},{expected}")), "{case}");
         }
         assert_eq!(Scope::default().labels(), labels(own));
-    }
-
-    #[test]
-    fn an_object_without_a_namespace_is_in_the_scope_of_installs_with_shared_projects() {
-        let names = ["a".to_owned()];
-        for (case, shares, selector, has, expected) in [
-            ("with shared projects", true, "", "", true),
-            ("without", false, "", "", false),
-            ("with its label", true, "team=tax", "team=tax", true),
-            ("with another label", true, "team=tax", "team=cart", false),
-        ] {
-            let scope = Scope::new(&names, selector).expect("a selector").with_cluster_projects(shares);
-            assert_eq!(scope.works_on("", &labels(has)), expected, "{case}");
-            assert_eq!(
-                Scope::of_annotations(&scope.annotations()).works_on("", &labels(has)),
-                expected,
-                "{case}, by its Lease"
-            );
-        }
-    }
-
-    #[test]
-    fn a_lease_whose_annotations_cannot_be_parsed_means_everything() {
-        assert!(Scope::of_annotations(&BTreeMap::new()).works_on("a", &Labels::new()));
-        let strange = BTreeMap::from([
-            (names::WATCH_NAMESPACES.to_owned(), "a".to_owned()),
-            (names::SELECTOR.to_owned(), "((".to_owned()),
-        ]);
-        assert!(Scope::of_annotations(&strange).works_on("a", &Labels::new()));
-        assert!(!Scope::of_annotations(&strange).works_on("b", &Labels::new()));
     }
 }

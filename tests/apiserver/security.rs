@@ -68,7 +68,6 @@ pub(crate) fn operator(client: Client, own: &str, digest_key: DigestKey, namespa
         client,
         scope: Scope::new(&namespaces.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), "")
             .expect("no selector"),
-        install: None,
         concurrency: 16,
         clock,
         operator_namespace: own.to_owned(),
@@ -139,8 +138,8 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
     let key = digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap();
     digest_key::load_or_create(&client, &own.namespace, names::DIGEST_KEY_SECRET, &labels).await.unwrap();
     let (clock, lease) = (Clock::system(), format!("{}/connect-operator", own.namespace).parse().unwrap());
-    let (scope, fence) = (Scope::default(), Fence::closed(clock.clone()));
-    let mut election = Election::start(client.clone(), &lease, &scope, "me".into(), Timing::default(), &clock, &fence);
+    let fence = Fence::closed(clock.clone());
+    let mut election = Election::start(client.clone(), &lease, labels, "me".into(), Timing::default(), &clock, &fence);
     election.won().await.expect("it leads");
     let _operator = operator(client, &own.namespace, key, watched);
 

@@ -165,7 +165,6 @@ impl Shop {
         let options = manager::Options {
             client: unreliable::as_slow_as_asked_for(client),
             scope: Scope::new(&namespaces, "").expect("no selector").with_cluster_projects(self.cluster_projects),
-            install: None,
             concurrency: self.concurrency,
             clock,
             operator_namespace: self.operator_namespace.clone(),

@@ -118,7 +118,6 @@ impl Operator {
         let options = Options {
             client: service.client(),
             scope: Scope::default().with_cluster_projects(own.shares),
-            install: None,
             concurrency: 16,
             clock: own.clock.clone(),
             operator_namespace: HOME.to_owned(),

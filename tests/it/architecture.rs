@@ -113,7 +113,6 @@ const PURE: &[&str] = &[
     "controllers/remote/concurrency_limiter",
     "controllers/remote/view",
     "leader/election",
-    "leader/other_installs",
     "leader/scope",
     "leader/selector",
     "connect-api/action",

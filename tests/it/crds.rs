@@ -66,13 +66,7 @@ fn the_stream_of_all_crds_reads_back_as_the_crds() {
     let kinds: Vec<_> = documents.iter().map(|document| document["spec"]["names"]["kind"].as_str().unwrap()).collect();
     assert_eq!(
         kinds,
-        [
-            "ConnectProject",
-            "ConnectorDeployment",
-            "ConnectorStaged",
-            "ActionCheck",
-            "ClusterConnectProject"
-        ]
+        ["ConnectProject", "ConnectorDeployment", "ConnectorStaged", "ActionCheck", "ClusterConnectProject"]
     );
     for (document, crd) in documents.into_iter().zip(crd::all()) {
         let read: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition =

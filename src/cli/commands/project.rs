@@ -214,10 +214,8 @@ async fn of_resource(
             settings::<ConnectProject>(client, namespace, &reference.name, async |_| Ok(namespace.to_owned())).await
         }
         ProjectKind::ClusterConnectProject => {
-            let of_operator = async |project: &ClusterConnectProject| {
-                let controller = project.status.as_ref().and_then(|status| status.controller.as_deref());
-                installs::namespace_of_shared(client, operator.given(), controller).await
-            };
+            let of_operator =
+                async |_: &ClusterConnectProject| installs::namespace_of_shared(client, operator.given()).await;
             settings(client, "", &reference.name, of_operator).await
         }
     };

@@ -252,17 +252,6 @@ impl Resource {
         observed.filter(|observed| *observed != UNSEEN)
     }
 
-    /// Returns the install that manages the object: namespace and name of its Lease.
-    pub(super) fn controller(&self) -> Option<&str> {
-        match self {
-            Self::Project(object) => object.status.as_ref()?.controller.as_deref(),
-            Self::Staged(object) => object.status.as_ref()?.controller.as_deref(),
-            Self::Deployment(object) => object.status.as_ref()?.controller.as_deref(),
-            Self::Check(object) => object.status.as_ref()?.controller.as_deref(),
-            Self::ClusterProject(object) => object.status.as_ref()?.controller.as_deref(),
-        }
-    }
-
     pub(super) fn suspend(&self) -> bool {
         match self {
             Self::Project(_) | Self::ClusterProject(_) => false,

@@ -87,8 +87,7 @@ fn requests(resource: &Resource, lines: &mut Lines) {
     ];
     let pending = all.into_iter().filter_map(|(what, annotation)| {
         let requested = resource.annotation(annotation)?;
-        (resource.handled(annotation) != Some(requested))
-            .then(|| format!("{what} ({requested}), not handled yet"))
+        (resource.handled(annotation) != Some(requested)).then(|| format!("{what} ({requested}), not handled yet"))
     });
     lines.list("Requested", pending);
 }

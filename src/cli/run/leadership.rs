@@ -5,7 +5,8 @@ use connect_api::Fence;
 use kube::Client;
 use uuid::Uuid;
 
-use crate::leader::{Election, LeadershipState, LeaseName, Lost, Scope, Timing};
+use crate::leader::scope::Labels;
+use crate::leader::{Election, LeadershipState, LeaseName, Lost, Timing};
 
 /// The leadership of this process, with an election if leader election is on.
 pub(super) struct Leadership {
@@ -18,11 +19,12 @@ impl Leadership {
     pub(super) fn seek(
         client: &Client,
         install: Option<&LeaseName>,
-        scope: &Scope,
+        labels: &Labels,
         clock: &Clock,
         fence: &Fence,
     ) -> Self {
-        let start = |lease| Election::start(client.clone(), lease, scope, identity(), Timing::default(), clock, fence);
+        let start =
+            |lease| Election::start(client.clone(), lease, labels.clone(), identity(), Timing::default(), clock, fence);
         let election = install.map(start);
         let state = election.as_ref().map_or_else(|| LeadershipState::alone(clock.clone()), Election::state);
         Self { election, state }

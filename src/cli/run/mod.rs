@@ -225,6 +225,7 @@ pub(in crate::cli) async fn run_with(
     let scope = Scope::of(&args.watch_namespaces, args.selector.clone())
         .with_cluster_projects(args.cluster_projects)
         .with_labels(args.common_labels.clone(), &name);
+    let labels = scope.labels();
     let clock = Clock::system();
     let metrics = Metrics::new(clock.now());
     let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
@@ -246,7 +247,7 @@ pub(in crate::cli) async fn run_with(
         () = ready => {}
         () = &mut shutdown => return Ok(()),
     }
-    let mut leadership = Leadership::seek(&client, install.as_ref(), &scope, &clock, &fence);
+    let mut leadership = Leadership::seek(&client, install.as_ref(), &labels, &clock, &fence);
     health.set_election(leadership.state());
     health.set_stage(Stage::StandsBy);
     tokio::select! {
@@ -259,7 +260,6 @@ pub(in crate::cli) async fn run_with(
     // From here on the fence blocks writes that a former leader must not send. Without an election there is no fence.
     let client = if args.leader_elect { fenced::client(client, fence) } else { client };
     health.set_stage(Stage::AwaitsDigestKey);
-    let labels = scope.labels();
     let key = tokio::select! {
         biased;
         lost = leadership.lost() => return Err(lost.into()),
@@ -283,7 +283,6 @@ pub(in crate::cli) async fn run_with(
     let options = manager::Options {
         client,
         scope,
-        install,
         concurrency: usize::from(args.concurrency),
         clock,
         operator_namespace: namespace.clone(),

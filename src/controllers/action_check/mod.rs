@@ -22,10 +22,8 @@ use kube::runtime::controller::Action;
 use self::act::Prepared;
 use self::decide::{DesiredCall, Step};
 pub(super) use self::observe::spec_digest;
-use crate::controllers::context::Context;
-use crate::controllers::context::foreign_installs::FOREIGN_AGAIN;
+use crate::controllers::context::{Context, OTHER_SHARD_AGAIN};
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::reconcile::foreign_leases;
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, AFTER_CONFLICT};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate};
@@ -54,7 +52,8 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
         Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
         Err(error) => return reconcile::requeue_after_error(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
     };
-    if foreign_leases::is_left(&context, &object_ref, &*object) {
+    // Its labels have moved it to another install, which the watch will show.
+    if !context.scope.selects(object.labels()) {
         gone(&context, &object_ref);
         return (Action::await_change(), ReconcileOutcome::Gone);
     }
@@ -67,7 +66,7 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
     };
     match next {
         Ok((again, ended)) => {
-            context.requeue_timers.set(&object_ref, [again, run.foreign()].into_iter().flatten().min());
+            context.requeue_timers.set(&object_ref, [again, run.other_shard()].into_iter().flatten().min());
             (Action::await_change(), ended)
         }
         Err(error) => {
@@ -140,13 +139,8 @@ impl Reconciler<'_> {
     }
 
     /// Returns when to read a deployment again that another install may manage.
-    fn foreign(&self) -> Option<Duration> {
-        (self.object.spec.after.is_some() && self.context.foreign_installs.is_shard()).then_some(FOREIGN_AGAIN)
-    }
-
-    /// Returns the status with the name of this install.
-    fn claimed(&self, status: ActionCheckStatus) -> ActionCheckStatus {
-        ActionCheckStatus { controller: self.context.foreign_installs.mine(), ..status }
+    fn other_shard(&self) -> Option<Duration> {
+        (self.object.spec.after.is_some() && self.context.scope.is_shard()).then_some(OTHER_SHARD_AGAIN)
     }
 
     /// Returns everything that a call needs, or why there can be none.
@@ -193,7 +187,7 @@ impl Reconciler<'_> {
         let started = self.context.clock.now();
         let before = self.object.status.clone().unwrap_or_default();
         let trace_id = trace::current().unwrap_or_else(trace::Id::random);
-        let sent = self.claimed(status::about_to_send(&before, &wanted.cause, trace_id, started));
+        let sent = status::about_to_send(&before, &wanted.cause, trace_id, started);
         let object = if wanted.writes {
             let condition = status::ready_condition(&sent, true);
             let written = self.write_intent(&before, &sent).await;
@@ -275,7 +269,7 @@ impl Reconciler<'_> {
         let before = self.object.status.clone().unwrap_or_default();
         let generation = self.object.metadata.generation.unwrap_or_default();
         let about = (generation, self.object.spec.suspend);
-        let after = self.claimed(status::with_condition(&before, condition, about, self.context.clock.now()));
+        let after = status::with_condition(&before, condition, about, self.context.clock.now());
         let written = self.context.own_writes.write_status(&self.api, &*self.object, &before, &after).await;
         if let Some(written) = written.inspect_err(|error| self.unwritten.note(STATUS, condition, error))? {
             self.event(&before, &written, condition);

@@ -115,10 +115,10 @@ fn fingerprint(data: &Data) -> [u8; 32] {
 async fn write<P: ProjectObject>(context: &Context, object: &P, data: Data) -> Result<(), kube::Error> {
     let (api, name) = (api(context), name(object));
     let Some(found) = read_by_name(context, &name).await? else {
-        let made = api.create(&post_params(), &made(name, object, data, &context.labels)).await;
+        let made = api.create(&post_params(), &made(name, object, data, &context.scope.labels())).await;
         return made.map(|_| ()).map_err(secret::without_content);
     };
-    let Some(patch) = changed(&found, &data, &context.labels) else { return Ok(()) };
+    let Some(patch) = changed(&found, &data, &context.scope.labels()) else { return Ok(()) };
     api.patch(&name, &patch_params(), &Patch::Merge(patch)).await.map(|_| ()).map_err(secret::without_content)
 }
 

@@ -5,7 +5,7 @@
 //! project when that changes. The result is kept for the deployments that name the project, which are enqueued in turn.
 //! A project that is being deleted stays, and stays usable, until nothing names it (rule 24; `copy.rs`).
 //!
-//! If several installs share a namespace, one of them manages a project: it writes its status.
+//! If several installs share a namespace, the one that selects a project manages it: it writes its status.
 //! Every other install reads the project, and keeps its finalizer, if one of its own resources names it. Whichever
 //! install finds that no resource of any install names the project removes the finalizer.
 
@@ -18,6 +18,7 @@ pub use observe::{CREDENTIALS_FIELD, settings, with_credentials};
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::ResourceExt as _;
 use kube::api::Api;
 use kube::runtime::controller::Action;
 
@@ -28,7 +29,6 @@ use crate::controllers::kinds::managed_kind::{self, has_finalizer};
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::reconcile;
-use crate::controllers::reconcile::foreign_leases;
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::references::Named;
 use crate::controllers::remote::{Remote, Settings};
@@ -83,7 +83,7 @@ async fn reconcile_project<P: ProjectObject>(
     unwritten: &Unwritten,
 ) -> Result<ReconcileOutcome, kube::Error> {
     let api = P::api(context.client.clone(), &object_ref.namespace);
-    let manages = foreign_leases::is_managed(context, object_ref, &*object);
+    let manages = context.scope.selects(object.labels());
     let going = reconcile::is_deleting(&*object);
     let users = if going {
         match remove_finalizer_when_unused(&api, &*object, context, object_ref).await? {
@@ -141,7 +141,7 @@ async fn report_kubernetes_error<P: ProjectObject>(
     request: &str,
     error: kube::Error,
 ) -> Result<ReconcileOutcome, kube::Error> {
-    if !foreign_leases::is_managed(context, object_ref, object) {
+    if !context.scope.selects(object.labels()) {
         return Err(error);
     }
     let condition = refusal::condition(refusal::Access::Write, request, error)?;
@@ -306,8 +306,7 @@ async fn patch_status<P: ProjectObject>(
         .reported()
         .cloned()
         .unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
-    let mut after = status::summarize(&before, &facts, context.clock.now());
-    after.controller = context.foreign_installs.mine();
+    let after = status::summarize(&before, &facts, context.clock.now());
     let condition = status::ready_condition(&facts);
     let written = context.own_writes.write_status(api, object, &before, &after).await;
     let written = written.inspect_err(|error| unwritten.note(STATUS, &condition, error))?;

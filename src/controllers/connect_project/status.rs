@@ -12,9 +12,9 @@ use crate::controllers::reporting::bounds;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, whole_seconds};
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
+use crate::crd::ConnectProjectStatus;
 use crate::crd::connect_project::SCOPES_SIZE;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::ConnectProjectStatus;
 
 /// `lastResponseAt` is written again after this time: writing it for each successful read would be wasteful (rule 21).
 const RESPONSE_WORTH_WRITING: Duration = Duration::from_hours(1);

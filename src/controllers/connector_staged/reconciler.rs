@@ -13,7 +13,7 @@ use super::decide::{self, CallKind, Cause, Input, Intent, Outcome, Response, Ste
 use super::persisted::{ObservedConnector, OperationType, PersistedState};
 use super::status::{self, StagedFacts};
 use super::{desired, intent, observe, proof, status_conversion};
-use crate::controllers::context::foreign_installs::FOREIGN_AGAIN;
+use crate::controllers::context::OTHER_SHARD_AGAIN;
 use crate::controllers::context::local_cache::LocalCaches;
 use crate::controllers::context::{Context, Project, StagedConnector};
 use crate::controllers::driver::{
@@ -192,9 +192,9 @@ impl RemoteKind for ConnectorStaged {
         let _ = reconciler.annotate(&decision.persisted).await?;
         Self::note_written(reconciler, observed, &decision.persisted);
         let mut interval = reconciler.object.interval();
-        if decision.outcome == Outcome::AwaitingProof && reconciler.context.foreign_installs.is_shard() {
+        if decision.outcome == Outcome::AwaitingProof && reconciler.context.scope.is_shard() {
             // Another install may reconcile the objects that it waits for, and does not enqueue this resource.
-            interval = interval.min(FOREIGN_AGAIN);
+            interval = interval.min(OTHER_SHARD_AGAIN);
         }
         let again = decision.again.map_or(interval, |again| again.max(SHORTEST_PAUSE).min(interval));
         Ok(Next::Again(Some(again)))

@@ -6,7 +6,6 @@ pub mod accepted_call;
 pub mod content_cache;
 pub mod copies;
 pub mod event_recorder;
-pub mod foreign_installs;
 pub mod local_cache;
 pub mod own_writes;
 
@@ -23,7 +22,6 @@ use tokio::sync::mpsc::UnboundedSender;
 use self::content_cache::ContentCache;
 use self::copies::Copies;
 use self::event_recorder::{EventRecorder, NewEvent};
-use self::foreign_installs::ForeignInstalls;
 use self::local_cache::LocalCaches;
 use self::own_writes::OwnWrites;
 use crate::controllers::clients::action_factory::ActionFactory;
@@ -42,7 +40,10 @@ use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
-use crate::leader::scope::Labels;
+use crate::leader::Scope;
+
+/// Requeue delay of a resource that depends on one of another shard, whose changes enqueue nothing here.
+pub const OTHER_SHARD_AGAIN: Duration = Duration::from_secs(30);
 
 /// Pause in which resources that begin or cease to name a project are gathered.
 const COUNTED_WITHIN: Duration = Duration::from_secs(2);
@@ -63,8 +64,8 @@ pub struct Context {
     pub default_deletion_policy: Option<DeletionPolicy>,
     /// Which Secrets resources may name.
     pub secrets: secret::Policy,
-    /// Labels of every object that the operator creates.
-    pub labels: Labels,
+    /// Which objects this install works on, and the labels of what it creates.
+    pub scope: Scope,
     /// Key of the digests.
     pub digest_key: DigestKey,
     /// Which resources name which Secret, ConfigMap, project or deployment.
@@ -89,8 +90,6 @@ pub struct Context {
     pub staged_caches: LocalCaches<ConnectorStaged>,
     /// The last result of each `ConnectorStaged`.
     pub staged: ObjectMap<StagedConnector>,
-    /// The objects of other installs.
-    pub foreign_installs: ForeignInstalls,
     /// When each resource is reconciled again.
     pub requeue_timers: Arc<RequeueTimers>,
     /// A hash of the object that the last reconcile of each resource was given (`manager/resync.rs`).

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clock::between;
 use futures::{StreamExt as _, future, stream};
+use kube::ResourceExt as _;
 use kube::api::Api;
 
 use crate::controllers::context::Context;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::reconcile::{Next, foreign_leases, is_ours};
+use crate::controllers::reconcile::{Next, is_ours};
 use crate::controllers::remote::Remote;
 use crate::controllers::reporting::conditions;
 use crate::controllers::reporting::refusal;
@@ -83,7 +84,7 @@ async fn write_at_the_end<K: RemoteKind>(context: &Context, object_ref: &ObjectR
         }
         return Ok(());
     };
-    if !foreign_leases::is_managed(context, object_ref, &object) {
+    if !context.scope.selects(object.labels()) {
         return Ok(());
     }
     let cache = local_cache::<K>(context, object_ref, object.meta().uid.as_deref().unwrap_or_default());

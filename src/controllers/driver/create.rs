@@ -53,8 +53,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         remote: RemoteIdentity,
         operation: K::Operation,
     ) -> Result<(), kube::Error> {
-        let controller = self.context.foreign_installs.mine();
-        let pending = PendingCreate::new(self.object.meta(), controller, remote, operation);
+        let pending = PendingCreate::new(self.object.meta(), remote, operation);
         let text = pending.written(&self.context.digest_key).map_err(kube::Error::SerdeError)?;
         let finalizers = with_finalizer(&*self.object);
         let metadata = json!({ "finalizers": finalizers, "annotations": { names::PENDING_CREATE: text } });
@@ -97,7 +96,7 @@ mod tests {
     fn pending(uid: &str) -> PendingCreate<String> {
         let meta = ObjectMeta { uid: Some(uid.to_owned()), ..ObjectMeta::default() };
         let remote = RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() };
-        PendingCreate::new(&meta, None, remote, "Create".into())
+        PendingCreate::new(&meta, remote, "Create".into())
     }
 
     #[test]

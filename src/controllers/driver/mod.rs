@@ -52,7 +52,6 @@ use crate::controllers::kinds::managed_kind::object_ref;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::queue::backoff::Asked;
-use crate::controllers::reconcile::foreign_leases;
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, Next, is_ours};
 use crate::controllers::references::Named;
@@ -84,10 +83,8 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     let (mut reason, mut pause) = (None, reconcile::AFTER_CLUSTER_ERROR);
     let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
     let outcome = match context.own_writes.current(&api, cached).await {
-        // Another install works on it. That install's end enqueues it.
-        Ok(Some(object)) if is_ours(&*object) && foreign_leases::is_left(&context, &object_ref, &*object) => {
-            Ok(Next::Gone)
-        }
+        // Its labels have moved it to another install, which the watch will show.
+        Ok(Some(object)) if !context.scope.selects(object.labels()) => Ok(Next::Gone),
         Ok(Some(object)) if is_ours(&*object) => {
             let mut reconciler = Reconciler::new(&context, &object_ref, object, cache);
             // Boxed to keep the futures around a reconcile small.

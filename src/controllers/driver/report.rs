@@ -249,7 +249,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         Ok(())
     }
 
-    /// Writes the status if it differs from `before`, the stored one, with the install that works on the object, and an Event
+    /// Writes the status if it differs from `before`, the stored one, with an Event
     /// for each new reason that the condition reports by one.
     ///
     /// # Errors
@@ -258,10 +258,9 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     async fn write_status(
         &mut self,
         before: &K::Status,
-        mut after: K::Status,
+        after: K::Status,
         condition: &ConditionUpdate,
     ) -> Result<(), kube::Error> {
-        K::set_controller(&mut after, self.context.foreign_installs.mine());
         let written = self.context.own_writes.write_status(&self.api, &*self.object, before, &after).await?;
         let Some(stored) = written else { return Ok(()) };
         let is_pruned = stored.status().and_then(K::operation) != K::operation(&after);

@@ -1,6 +1,5 @@
 //! The kinds that are watched: what the operator records of an object, and what every object has. Pure.
 
-use std::borrow::Cow;
 use std::fmt::Debug;
 
 use jiff::Timestamp;
@@ -41,9 +40,6 @@ pub trait ManagedKind: Object {
 
     /// Returns whether the status records an operation or a remote record, which only the finalizer protects.
     fn has_begun(&self) -> bool;
-
-    /// Returns the install that works on the object, if one has claimed it (rule 26).
-    fn controller(&self) -> Option<Cow<'_, str>>;
 
     /// Returns the namespaces whose resources may use a cluster-scoped project (rule 29); `None` for every other kind.
     fn allowed_namespaces(&self) -> Option<AllowedNamespaces> {
@@ -102,11 +98,6 @@ macro_rules! managed_kind {
                     || pending_create::is_own(&self.metadata)
             }
 
-            fn controller(&self) -> Option<Cow<'_, str>> {
-                let stored = self.status.as_ref().and_then(|status| status.controller.as_deref());
-                stored.map(Cow::Borrowed).or_else(|| pending_create::controller(&self.metadata))
-            }
-
             $($($further)*)?
         }
     };
@@ -157,6 +148,8 @@ pub fn user_changes<K: ManagedKind>(object: &K) -> u64 {
     let is_reported = object.as_project().is_some_and(|(_, status)| status.is_some());
     let needs_it = object.has_begun() || object.annotations().contains_key(names::REMOTE_ID) || is_reported;
     (needs_it && !has_finalizer(object)).hash(&mut hasher);
+    // Every install watches all projects; its labels say which one manages a project.
+    object.as_project().map(|_| object.labels()).hash(&mut hasher);
     for name in [names::REDEPLOY_REQUESTED_AT, names::RECONCILE_REQUESTED_AT, names::RERUN_REQUESTED_AT] {
         meta.annotations.as_ref().and_then(|annotations| annotations.get(name)).hash(&mut hasher);
     }

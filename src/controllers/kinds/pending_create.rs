@@ -21,9 +21,6 @@ use crate::names;
 pub struct PendingCreate<O> {
     /// Uid of the object: a copy or a restored backup of the object has not begun anything.
     uid: String,
-    /// The install that sends the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub controller: Option<String>,
     /// Where it creates the record.
     pub remote: RemoteIdentity,
     /// The operation, as a status has it.
@@ -32,13 +29,8 @@ pub struct PendingCreate<O> {
 
 impl<O> PendingCreate<O> {
     /// Begins a create for the object with this metadata.
-    pub(in crate::controllers) fn new(
-        meta: &ObjectMeta,
-        controller: Option<String>,
-        remote: RemoteIdentity,
-        operation: O,
-    ) -> Self {
-        Self { uid: meta.uid.clone().unwrap_or_default(), controller, remote, operation }
+    pub(in crate::controllers) fn new(meta: &ObjectMeta, remote: RemoteIdentity, operation: O) -> Self {
+        Self { uid: meta.uid.clone().unwrap_or_default(), remote, operation }
     }
 }
 
@@ -78,8 +70,6 @@ pub fn is_signed(meta: &ObjectMeta, key: &DigestKey) -> bool {
 struct Begun<'a> {
     #[serde(borrow)]
     uid: Cow<'a, str>,
-    #[serde(borrow)]
-    controller: Option<Cow<'a, str>>,
     #[serde(rename = "operation")]
     _operation: IgnoredAny,
 }
@@ -87,18 +77,8 @@ struct Begun<'a> {
 /// Whether the annotation of this object is its own.
 #[must_use]
 pub fn is_own(meta: &ObjectMeta) -> bool {
-    begun(meta).is_some()
-}
-
-/// Returns the install that wrote the annotation of this object.
-#[must_use]
-pub fn controller(meta: &ObjectMeta) -> Option<Cow<'_, str>> {
-    begun(meta)?.controller
-}
-
-fn begun(meta: &ObjectMeta) -> Option<Begun<'_>> {
-    let begun: Begun<'_> = serde_json::from_str(annotation(meta)?.1).ok()?;
-    (meta.uid.as_deref() == Some(&*begun.uid)).then_some(begun)
+    let begun = annotation(meta).and_then(|(_, text)| serde_json::from_str::<Begun<'_>>(text).ok());
+    begun.is_some_and(|begun| meta.uid.as_deref() == Some(&*begun.uid))
 }
 
 #[cfg(test)]
@@ -121,7 +101,6 @@ mod tests {
         });
         PendingCreate {
             uid: uid.into(),
-            controller: Some("shop/connect-operator".into()),
             remote: RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() },
             operation: serde_json::from_value(operation).expect("an operation"),
         }
@@ -162,14 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn rule_26_the_annotation_names_its_install_whoever_signed_it() {
-        let own = pending("1").written(&key(1)).expect("JSON");
-        let metadata = object(Some(&own), &Value::Null).metadata;
-        assert!(is_own(&metadata));
-        assert_eq!(controller(&metadata).as_deref(), Some("shop/connect-operator"));
-        let metadata = object(Some(&pending("2").written(&key(1)).expect("JSON")), &Value::Null).metadata;
-        assert!(!is_own(&metadata), "another object");
-        assert_eq!(controller(&metadata), None);
+    fn an_annotation_is_of_its_object_whoever_signed_it() {
+        for (case, uid, expected) in [("its own", "1", true), ("of another object", "2", false)] {
+            let written = pending(uid).written(&key(1)).expect("JSON");
+            assert_eq!(is_own(&object(Some(&written), &Value::Null).metadata), expected, "{case}");
+        }
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub trait RemoteObject:
     fn operation(status: &Self::Status) -> Option<&Self::Operation>;
     /// Id of the record in a status.
     fn record_id(status: &Self::Status) -> Option<&str>;
-    /// Sets operation, remote and install of a create in a status.
+    /// Sets operation and remote of a create in a status.
     fn set_begun(status: &mut Self::Status, create: &PendingCreate<Self::Operation>);
     /// When the call of an operation was about to be sent.
     fn started_at(operation: &Self::Operation) -> Timestamp;
@@ -64,8 +64,6 @@ pub trait RemoteObject:
     fn conditions_mut(status: &mut Self::Status) -> &mut Vec<Condition>;
     /// The last reconcile request that was served.
     fn handled_reconcile_request(status: &Self::Status) -> Option<&String>;
-    /// Sets the install that works on the resource.
-    fn set_controller(status: &mut Self::Status, controller: Option<String>);
 
     /// The project that the resource names.
     fn project(&self) -> &ProjectRef;
@@ -113,7 +111,6 @@ macro_rules! status_fields {
         fn set_begun(status: &mut $status, create: &PendingCreate<$operation>) {
             status.operation = Some(create.operation.clone());
             status.remote = Some(create.remote.clone());
-            status.controller.clone_from(&create.controller);
         }
 
         fn started_at(operation: &$operation) -> Timestamp {
@@ -130,10 +127,6 @@ macro_rules! status_fields {
 
         fn handled_reconcile_request(status: &$status) -> Option<&String> {
             status.handled_reconcile_request.as_ref()
-        }
-
-        fn set_controller(status: &mut $status, controller: Option<String>) {
-            status.controller = controller;
         }
 
         fn project(&self) -> &ProjectRef {

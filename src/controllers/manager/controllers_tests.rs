@@ -34,7 +34,6 @@ fn options(written: &ConnectorDeployment, requests: &Arc<Mutex<Vec<Method>>>) ->
     Options {
         client: Client::new(recorded, "default"),
         scope: Works::default(),
-        install: None,
         concurrency: 1,
         operator_namespace: "operator".to_owned(),
         default_deletion_policy: None,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kube::runtime::watcher;
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
@@ -19,7 +19,6 @@ use crate::crd::{ConnectorDeployment, ConnectorStaged};
 
 /// Forgets everything about a resource that no longer exists.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
-    context.foreign_installs.forget(object_ref);
     context.tracker.gone(object_ref);
     context.given.forget(object_ref);
     context.panics.forget(object_ref);
@@ -103,17 +102,10 @@ fn permitted(context: &Context, changes: Changes) {
     }
 }
 
-/// The objects of one watch. Detects objects that were deleted while no watch was open, and objects that return: an
-/// object whose labels move it to another install and back looks the same as when it was last observed.
+/// The objects of one watch. Detects objects that were deleted while no watch was open.
 pub struct KnownObjects {
     namespace: Option<String>,
     listed: Option<BTreeSet<ObjectRef>>,
-    /// The objects that this install selects now, if it is a shard; otherwise an object that was observed once stays in
-    /// it.
-    here: BTreeSet<ObjectRef>,
-    /// Objects to enqueue once the list in progress is complete: until then the store that reconciles read from shows
-    /// nothing of it.
-    later: Vec<ObjectRef>,
     first: First,
 }
 
@@ -129,7 +121,7 @@ impl KnownObjects {
     /// Creates the state before the first event. `namespace`: the only one that is watched; `None`: all namespaces.
     #[must_use]
     pub fn new(namespace: Option<String>) -> Self {
-        Self { namespace, listed: None, here: BTreeSet::new(), later: Vec::new(), first: First::Awaited }
+        Self { namespace, listed: None, first: First::Awaited }
     }
 
     /// Processes an event; returns the objects that it shows to be deleted. Records the claim of an object before any
@@ -138,7 +130,7 @@ impl KnownObjects {
         match event {
             watcher::Event::Init => self.listed = Some(BTreeSet::new()),
             watcher::Event::InitApply(object) => {
-                self.seen(context, object);
+                seen(context, object);
                 if let Some(listed) = &mut self.listed {
                     listed.insert(object_ref(object));
                 }
@@ -156,17 +148,14 @@ impl KnownObjects {
                 let here = |object_ref: &ObjectRef| {
                     self.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
                 };
-                self.here.retain(|object_ref| listed.contains(object_ref));
-                self.later.drain(..).for_each(|object_ref| context.enqueue(object_ref));
                 let gone = known.filter(|it| it.kind == K::KIND && here(it) && !listed.contains(it));
                 return gone.collect::<BTreeSet<_>>().into_iter().collect();
             }
             watcher::Event::Delete(object) => {
-                self.here.remove(&object_ref(object));
                 return vec![object_ref(object)];
             }
             watcher::Event::Apply(object) => {
-                self.seen(context, object);
+                seen(context, object);
             }
         }
         Vec::new()
@@ -183,37 +172,29 @@ impl KnownObjects {
             }
         }
     }
+}
 
-    /// Records an object. Enqueues the checks that come after it or take their frontend from it, and the staged
-    /// connectors that wait for it. These depend on its status (what it has applied, which check passed) or on a
-    /// project's frontend, which no other resource uses, so nothing else is enqueued.
-    fn seen<K: ManagedKind>(&mut self, context: &Context, object: &K) {
-        context.keys.saw(object);
-        let object_ref = object_ref(object);
-        if let Some(allowed) = object.allowed_namespaces() {
-            permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
-        }
-        context.tracker.inventory.seen(&object_ref, object.reported_state());
-        let named = match K::KIND {
-            Kind::Deployment => Some(Named::Deployment),
-            Kind::Check => Some(Named::Check),
-            _ => None,
-        };
-        if let Some(named) = named {
-            context.enqueue_users(named, &object_ref.namespace, &object_ref.name);
-        }
-        if K::KIND.is_project() {
-            let users = context.references.users_of_project(&object_ref);
-            users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
-        }
-        let comes = context.foreign_installs.is_shard() && self.here.insert(object_ref.clone());
-        if context.foreign_installs.relabelled(&object_ref, object.labels()) || comes {
-            if self.listed.is_some() {
-                self.later.push(object_ref);
-            } else {
-                context.enqueue(object_ref);
-            }
-        }
+/// Records an object. Enqueues the checks that come after it or take their frontend from it, and the staged
+/// connectors that wait for it. These depend on its status (what it has applied, which check passed) or on a
+/// project's frontend, which no other resource uses, so nothing else is enqueued.
+fn seen<K: ManagedKind>(context: &Context, object: &K) {
+    context.keys.saw(object);
+    let object_ref = object_ref(object);
+    if let Some(allowed) = object.allowed_namespaces() {
+        permitted(context, context.permissions.saw_project(&object_ref.name, &allowed));
+    }
+    context.tracker.inventory.seen(&object_ref, object.reported_state());
+    let named = match K::KIND {
+        Kind::Deployment => Some(Named::Deployment),
+        Kind::Check => Some(Named::Check),
+        _ => None,
+    };
+    if let Some(named) = named {
+        context.enqueue_users(named, &object_ref.namespace, &object_ref.name);
+    }
+    if K::KIND.is_project() {
+        let users = context.references.users_of_project(&object_ref);
+        users.into_iter().filter(is_check).for_each(|check| context.enqueue(check));
     }
 }
 

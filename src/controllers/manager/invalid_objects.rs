@@ -4,7 +4,6 @@
 //! alone, which is reported in the log and in an Event; its claim to a key stays. Next: `manager/watches.rs`, whose watches use
 //! this.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt, future};
@@ -55,10 +54,6 @@ where
 
     fn has_begun(&self) -> bool {
         self.0.as_ref().is_ok_and(ManagedKind::has_begun)
-    }
-
-    fn controller(&self) -> Option<Cow<'_, str>> {
-        self.0.as_ref().ok()?.controller()
     }
 
     /// A project that cannot be deserialized keeps the permissions that it had.

@@ -38,7 +38,6 @@ use crate::controllers::context::Context;
 use crate::controllers::context::content_cache::{self, ContentCache};
 use crate::controllers::context::copies::Copies;
 use crate::controllers::context::event_recorder::EventRecorder;
-use crate::controllers::context::foreign_installs::ForeignInstalls;
 use crate::controllers::context::own_writes::OwnWrites;
 use crate::controllers::driver;
 use crate::controllers::key_ownership::KeyOwnership;
@@ -47,14 +46,13 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
 use crate::controllers::project_access::namespace_permissions::NamespacePermissions;
 use crate::controllers::queue::requeue_timers::RequeueTimers;
-use crate::controllers::reconcile::foreign_leases;
 use crate::controllers::references::References;
 use crate::controllers::remote::{ConnectFactory, Remotes};
 use crate::controllers::tracking::initial_lists;
 use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
 use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
-use crate::leader::{LeaseName, Scope as Works};
+use crate::leader::Scope as Works;
 
 /// Time limit for reconciles in progress at shutdown. A call takes 30 s at most (`connect_api::http`), and its result
 /// is written after it.
@@ -68,8 +66,6 @@ pub struct Options {
     pub client: Client,
     /// Namespaces and labels that this install selects, and whether it works with `ClusterConnectProject`s.
     pub scope: Works,
-    /// Lease of this install, with which it claims objects; `None`: it claims nothing.
-    pub install: Option<LeaseName>,
     /// Maximum number of concurrent reconciles that use the same remote project.
     pub concurrency: usize,
     /// Clock of all timers.
@@ -115,7 +111,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         recorder: EventRecorder::default(),
         default_deletion_policy: options.default_deletion_policy,
         secrets: options.secrets.clone(),
-        labels: options.scope.labels(),
+        scope: options.scope.clone(),
         digest_key: options.digest_key.clone(),
         references: References::default(),
         // Each scope has a list of deployments, one of staged connectors and one of projects.
@@ -134,7 +130,6 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         deployment_caches: ObjectMap::default(),
         staged_caches: ObjectMap::default(),
         staged: ObjectMap::default(),
-        foreign_installs: ForeignInstalls::new(options.install.as_ref(), options.scope.clone()),
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
         given: ObjectMap::default(),
         panics: ObjectMap::default(),
@@ -154,7 +149,6 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let context = context(&options, scopes.len(), &enqueue);
     let clock = options.clock.clone();
     let (requeue_timers, tracker) = (Arc::clone(&context.requeue_timers), Arc::clone(&context.tracker));
-    let foreign_installs = foreign_leases::follow(Arc::clone(&context));
     let shares = options.scope.has_cluster_projects();
     tracker.start(initial_lists::initial(&scopes, shares));
     let sweep = copy::sweep(Arc::clone(&context), scopes.iter().flatten().cloned().collect());
@@ -201,7 +195,6 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
         () = sweep => {}
         () = wipe => {}
         () = &mut events => {}
-        () = foreign_installs => {}
         () = shutdown => {}
     }
     // There is no receiver if all controllers have ended.

@@ -41,10 +41,7 @@ pub(super) fn slots(kind: Kind) -> usize {
 /// How a kind is reconciled.
 pub(super) trait Reconciled: ManagedKind + Serialize {
     /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
-    fn reconcile(
-        object: Arc<Self>,
-        context: Arc<Context>,
-    ) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
+    fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
 
     /// Reports in its status that a reconcile of the object panicked.
     ///

@@ -159,7 +159,7 @@ mod tests {
         let shop = Some("shop");
         let ready = json!({"type": "Ready", "status": "True", "reason": "Deployed", "message": "\u{1f6d2} \"", "lastTransitionTime": "2026-11-25T10:00:00Z"});
         let project = json!({"projectKey": "demo", "region": "europe-west1.gcp", "credentialsSecretRef": {"name": "c"}, "frontend": {"url": "https://shop.example.com"}});
-        let status = json!({"observedGeneration": 3, "conditions": [ready], "controller": "a/b"});
+        let status = json!({"observedGeneration": 3, "conditions": [ready]});
         check::<ConnectProject>(&object(shop, project.clone(), status.clone()));
         let mut shared = project;
         shared["allowedNamespaces"] = json!({"names": ["shop"]});

@@ -3,7 +3,6 @@
 //!
 //! Next: `context/own_writes.rs`, which sends the patches, and the folder of each kind, which decides.
 
-pub mod foreign_leases;
 pub mod panics;
 pub mod unwritten;
 

@@ -93,11 +93,7 @@ pub(in crate::controllers) async fn report<K: ManagedKind>(
     };
     // The reconcile may have written the object before it panicked, so its own copy may be outdated.
     let Some(found) = api.get_opt(&object_ref.name).await? else { return Ok(()) };
-    let status = &found.data["status"];
-    let others = status["controller"]
-        .as_str()
-        .is_some_and(|install| context.foreign_installs.mine().as_deref() != Some(install));
-    if others || !context.foreign_installs.selects(found.labels()) || found.meta().uid != object.meta().uid {
+    if !context.scope.selects(found.labels()) || found.meta().uid != object.meta().uid {
         return Ok(());
     }
     let Some(patch) = patch(&found, condition, context.clock.now()) else { return Ok(()) };

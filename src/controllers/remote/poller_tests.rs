@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use clock::{between, later};
-use connect_api::error::Failure;
 use connect_api::ErrorCode;
+use connect_api::error::Failure;
 use futures::FutureExt;
 
 use super::*;

@@ -114,7 +114,8 @@ impl Lists {
     #[must_use]
     pub fn is_unlisted(&self, object_ref: &ObjectRef) -> bool {
         self.refused_lists().any(|list| {
-            list.kind == object_ref.kind && list.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
+            list.kind == object_ref.kind
+                && list.namespace.as_ref().is_none_or(|namespace| *namespace == object_ref.namespace)
         })
     }
 }

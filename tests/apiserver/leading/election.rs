@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use clock::Clock;
 use connect_api::Fence;
+use connect_operator::leader::scope::Labels;
 use connect_operator::leader::{Election, LeadershipState, LeaseName, Lost, Scope, Timing, fenced};
 use connect_operator::names;
 use http::{Request, Response};
@@ -111,6 +112,10 @@ impl Stage {
     }
 }
 
+fn labels() -> Labels {
+    Scope::default().labels()
+}
+
 impl Replica {
     fn start(stage: &Stage, identity: &str) -> Self {
         let (clock, ticking) = stage.fast();
@@ -119,9 +124,9 @@ impl Replica {
 
     fn with(sandbox: &Sandbox, client: Client, identity: &str, clock: Clock, ticking: JoinHandle<()>) -> Self {
         let lease = LeaseName { namespace: sandbox.namespace.clone(), name: LEASE.to_owned() };
-        let scope = Scope::new(&["shop".to_owned()], "team=tax").expect("a selector");
         let fence = Fence::closed(clock.clone());
-        let election = Election::start(client, &lease, &scope, identity.to_owned(), Timing::default(), &clock, &fence);
+        let election =
+            Election::start(client, &lease, labels(), identity.to_owned(), Timing::default(), &clock, &fence);
         let state = election.state();
         Self { election: Some(election), state, fence, clock, ticking }
     }
@@ -176,7 +181,7 @@ async fn until(sandbox: &Sandbox, what: &str, is: impl Fn(&Lease) -> bool) -> Le
 }
 
 #[tokio::test]
-async fn one_of_many_replicas_leads_and_records_the_scope_of_its_install() {
+async fn one_of_many_replicas_leads_and_labels_the_lease() {
     let stage = Stage::new().await;
     let replicas: Vec<_> = (0..4).map(|number| Replica::start(&stage, &format!("replica-{number}"))).collect();
     let lease = until(&stage, "one replica leads", |lease| lease.spec.is_some()).await;
@@ -190,8 +195,7 @@ async fn one_of_many_replicas_leads_and_records_the_scope_of_its_install() {
     let leading: Vec<_> = replicas.iter().filter(|replica| replica.state.leads()).collect();
     assert_eq!(leading.len(), 1);
     assert_eq!(replicas.iter().filter(|replica| replica.fence.holds()).count(), 1);
-    assert_eq!(lease.annotations()[names::WATCH_NAMESPACES], "shop");
-    assert_eq!(lease.annotations()[names::SELECTOR], "team=tax");
+    assert_eq!(lease.labels(), &labels());
     let spec = spec(&stage).await;
     assert_eq!((spec.lease_duration_seconds, spec.lease_transitions), (Some(15), Some(0)));
 }
@@ -249,9 +253,10 @@ async fn a_replica_that_never_led_releases_nothing() {
 async fn changes_of_the_lease_beside_the_record_do_not_end_the_lead() {
     let stage = Stage::new().await;
     let mut replica = Replica::leads(&stage, "first").await;
-    let note = Patch::Merge(json!({"metadata": {"annotations": {"note": "mine", names::SELECTOR: "changed"}}}));
+    let note =
+        Patch::Merge(json!({"metadata": {"annotations": {"note": "mine"}, "labels": {names::MANAGED_BY: "changed"}}}));
     leases(&stage).patch(LEASE, &PatchParams::default(), &note).await.unwrap();
-    let put_right = |lease: &Lease| lease.annotations()[names::SELECTOR] == "team=tax";
+    let put_right = |lease: &Lease| *lease.labels() == labels();
     let lease = until(&stage, "the leader renews it despite the change", put_right).await;
     assert_eq!(lease.annotations()["note"], "mine");
     leases(&stage).delete(LEASE, &DeleteParams::default()).await.unwrap();

@@ -1,11 +1,9 @@
-//! Several installs in one namespace: each reconciles its share, leaves objects that another install has claimed, and
-//! takes over objects whose install has ended.
+//! Several installs in one namespace: each reconciles the share that its selector selects.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::Fence;
 use connect_api::client_context::ClientContext;
 use connect_api::hosts::AllowedHosts;
 use connect_api::http::{Authorities, Limits};
@@ -16,13 +14,13 @@ use connect_operator::controllers::objects::secret;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::crd::{ConnectProject, ConnectorDeployment};
-use connect_operator::leader::{Election, LeaseName, Scope, Timing};
+use connect_operator::leader::Scope;
 use connect_operator::metrics::Metrics;
+use connect_operator::names;
 use dev_server::Options;
-use k8s_openapi::api::coordination::v1::Lease;
+use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::runtime::{conditions, wait};
-use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -31,40 +29,17 @@ use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
 
-/// An install of the operator: its controllers, and its leading replica.
-pub(crate) struct Install {
-    name: LeaseName,
-    election: Option<Election>,
+/// The controllers of an install of the operator.
+struct Install {
     end: oneshot::Sender<()>,
     ended: JoinHandle<()>,
 }
 
-/// Times that are long enough not to lose a Lease on a slow machine.
-const PATIENT: Timing =
-    Timing { lease: Duration::from_hours(2), renew_deadline: Duration::from_hours(1), retry: Duration::from_secs(2) };
-
 impl Install {
-    /// Starts an install that holds the Lease of this name in the namespace `home`, and reconciles what the selector
-    /// selects.
-    pub(crate) async fn start(shop: &Shop, home: &Sandbox, lease: &str, selector: &str) -> Self {
-        Self::start_as(shop, home, Some((lease, PATIENT)), selector).await
-    }
-
-    /// Starts an install with other times, or without a Lease.
-    async fn start_as(shop: &Shop, home: &Sandbox, lease: Option<(&str, Timing)>, selector: &str) -> Self {
-        let (client, timing) = (home.client.clone(), lease.map(|(_, timing)| timing));
-        let lease = lease.map(|(name, _)| name);
+    /// Starts an install whose own objects are in the namespace `home`, and that reconciles what the selector selects.
+    fn start(shop: &Shop, home: &Sandbox, selector: &str) -> Self {
         let clock = Clock::system();
         let scope = Scope::new(std::slice::from_ref(&shop.sandbox.namespace), selector).expect("a selector");
-        let scope = scope.with_cluster_projects(shop.cluster_projects);
-        let name = LeaseName { namespace: home.namespace.clone(), name: lease.unwrap_or("none").to_owned() };
-        let mut election = timing.map(|timing| {
-            let fence = Fence::closed(clock.clone());
-            Election::start(home.client.clone(), &name, &scope, name.to_string(), timing, &clock, &fence)
-        });
-        if let Some(election) = &mut election {
-            in_time(election.won()).await.expect("it leads in time").expect("it leads");
-        }
         let allowed_hosts = AllowedHosts::parse(["http://127.0.0.1:*"]).expect("a host");
         let metrics = Metrics::new(clock.now());
         let tracker = ReconcileTracker::new(clock.clone(), Arc::clone(&metrics));
@@ -77,9 +52,8 @@ impl Install {
         let factory =
             HttpFactory { allowed_hosts, around, limits: Limits::default(), authorities: Authorities::default() };
         let options = manager::Options {
-            client,
+            client: home.client.clone(),
             scope,
-            install: lease.map(|_| name.clone()),
             concurrency: 16,
             clock,
             operator_namespace: home.namespace.clone(),
@@ -95,23 +69,13 @@ impl Install {
         let ended = tokio::spawn(manager::run(options, async {
             let _ = asked.await;
         }));
-        Self { name, election, end, ended }
+        Self { end, ended }
     }
 
     /// As on SIGTERM.
-    pub(crate) async fn end(self) {
+    async fn end(self) {
         let _ = self.end.send(());
         in_time(self.ended).await.expect("it ends in time").expect("it ends without an error");
-        if let Some(election) = self.election {
-            election.give_up().await;
-        }
-    }
-
-    /// Ends without a shutdown; its Lease stays as it is.
-    async fn die(self) {
-        self.ended.abort();
-        drop(self.election);
-        let _ = self.ended.await;
     }
 }
 
@@ -132,6 +96,11 @@ fn team(name: &str) -> Value {
     json!({"team": name})
 }
 
+/// Whether no install reports on the project.
+fn has_no_report(project: &ConnectProject) -> bool {
+    project.status.as_ref().is_none_or(|status| status.conditions.is_empty())
+}
+
 /// A deployment with this name and team.
 fn deployment(shop: &Shop, name: &str, team: &str) -> Value {
     let mut manifest = shop.deployment();
@@ -139,24 +108,24 @@ fn deployment(shop: &Shop, name: &str, team: &str) -> Value {
     manifest
 }
 
-fn controller(object: &ConnectorDeployment) -> Option<&str> {
-    object.status.as_ref()?.controller.as_deref()
-}
-
-/// Returns once this deployment is live and claimed by this install.
-async fn until_live(shop: &Shop, name: &str, install: Option<&LeaseName>) -> ConnectorDeployment {
-    let install = install.map(ToString::to_string);
-    shop.until_object::<ConnectorDeployment>(name, "live and claimed by the install", |object| {
-        let ready =
-            object.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Deployed");
-        ready && controller(object) == install.as_deref()
+/// Returns once this deployment is live.
+async fn until_live(shop: &Shop, name: &str) -> ConnectorDeployment {
+    shop.until_object::<ConnectorDeployment>(name, "live", |object| {
+        object.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.reason == "Deployed")
     })
     .await
 }
 
-async fn relabel(shop: &Shop, name: &str, team: &str) {
-    let labels = Patch::Merge(json!({"metadata": {"labels": {"team": team}}}));
-    shop.api::<ConnectorDeployment>().patch(name, &PatchParams::default(), &labels).await.unwrap();
+/// Changes the label, and asks the operator to read the remote; returns once an install did.
+async fn move_to(shop: &Shop, team: &str) {
+    let request = format!("moved to {team}");
+    let metadata = json!({"labels": {"team": team}, "annotations": {names::RECONCILE_REQUESTED_AT: request}});
+    let change = Patch::Merge(json!({ "metadata": metadata }));
+    shop.api::<ConnectorDeployment>().patch(NAME, &PatchParams::default(), &change).await.unwrap();
+    shop.until("reconciled", |object| {
+        object.status.as_ref().and_then(|status| status.handled_reconcile_request.as_ref()) == Some(&request)
+    })
+    .await;
 }
 
 /// Changes the Secret; returns once this many more deployments were redeployed.
@@ -179,22 +148,23 @@ fn changes(shop: &Shop) -> (u64, u64, u64) {
 #[tokio::test]
 async fn each_shard_works_on_its_share_of_one_project() {
     let (shop, home) = shop(team("tax")).await;
-    let tax = Install::start(&shop, &home, "tax", "team=tax").await;
-    let cart = Install::start(&shop, &home, "cart", "team=cart").await;
+    let cart = Install::start(&shop, &home, "team=cart");
     for name in ["tax", "cart"] {
         shop.sandbox.apply(&deployment(&shop, name, name)).await.unwrap();
     }
-    until_live(&shop, "tax", Some(&tax.name)).await;
-    until_live(&shop, "cart", Some(&cart.name)).await;
+    until_live(&shop, "cart").await;
+    let other = shop.api::<ConnectorDeployment>().get("tax").await.unwrap();
+    assert!(other.finalizers().is_empty(), "it is of another shard");
+    let project = shop.api::<ConnectProject>().get(PROJECT).await.unwrap();
+    assert!(has_no_report(&project), "another shard reports on it");
+    let tax = Install::start(&shop, &home, "team=tax");
+    until_live(&shop, "tax").await;
+    let reports = |project: &ConnectProject| project.status.as_ref().is_some_and(|it| it.deployments == Some(1));
+    shop.until_project("one install manages the project, and counts its own deployments", reports).await;
     assert_eq!(changes(&shop), (2, 0, 0));
-    let speaks = tax.name.to_string();
-    shop.until_project("one install reconciles the project", |project| {
-        project.status.as_ref().is_some_and(|status| status.controller.as_ref() == Some(&speaks))
-    })
-    .await;
     rotate(&shop, "second-token-of-the-shop", 2).await;
-    until_live(&shop, "tax", Some(&tax.name)).await;
-    until_live(&shop, "cart", Some(&cart.name)).await;
+    until_live(&shop, "tax").await;
+    until_live(&shop, "cart").await;
     assert_eq!(changes(&shop), (2, 2, 0));
     tax.end().await;
     cart.end().await;
@@ -203,105 +173,54 @@ async fn each_shard_works_on_its_share_of_one_project() {
 #[tokio::test]
 async fn rule_26_labels_move_a_live_deployment_to_another_shard_and_back() {
     let (shop, home) = shop(team("tax")).await;
-    let tax = Install::start(&shop, &home, "tax", "team=tax").await;
-    let rest = Install::start(&shop, &home, "rest", "team!=tax").await;
+    let tax = Install::start(&shop, &home, "team=tax");
+    let rest = Install::start(&shop, &home, "team!=tax");
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
-    until_live(&shop, NAME, Some(&tax.name)).await;
-    for (team, install) in [("cart", &rest), ("tax", &tax), ("cart", &rest)] {
-        relabel(&shop, NAME, team).await;
-        until_live(&shop, NAME, Some(&install.name)).await;
+    until_live(&shop, NAME).await;
+    for team in ["cart", "tax", "cart"] {
+        move_to(&shop, team).await;
+        until_live(&shop, NAME).await;
     }
     assert_eq!(changes(&shop), (1, 0, 0), "changed labels send nothing");
+    tax.end().await;
     rotate(&shop, "second-token-of-the-shop", 1).await;
-    until_live(&shop, NAME, Some(&rest.name)).await;
+    until_live(&shop, NAME).await;
     assert_eq!(changes(&shop), (1, 1, 0), "a change is deployed once");
     shop.delete().await;
     shop.until_gone().await;
     assert_eq!(changes(&shop), (1, 1, 1));
-    tax.end().await;
     rest.end().await;
 }
 
 #[tokio::test]
-async fn rule_26_an_object_of_a_live_install_is_not_reconciled_which_is_reported_once() {
-    let (shop, home) = shop(team("tax")).await;
-    let first = Install::start(&shop, &home, "first", "").await;
+async fn a_label_moves_a_project_to_a_shard() {
+    let (shop, home) = shop(team("nobody")).await;
+    let tax = Install::start(&shop, &home, "team=tax");
     shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
-    until_live(&shop, NAME, Some(&first.name)).await;
-    shop.until_project("available", |project| {
-        project.status.as_ref().is_some_and(|status| status.deployments == Some(1))
-    })
-    .await;
-    let before = shop.get().await.resource_version();
-    let second = Install::start(&shop, &home, "second", "team=tax").await;
-    let other = Install::start_as(&shop, &home, None, "").await;
-    let both = async {
-        // One for the deployment and one for the project, by each install that leaves them.
-        while shop.events("ManagedElsewhere").await.len() < 2 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    in_time(both).await.expect("the Events are written in time");
-    for note in shop.events("ManagedElsewhere").await {
-        assert!(note.contains(&first.name.to_string()) && note.contains("--selector"), "{note}");
-    }
-    rotate(&shop, "second-token-of-the-shop", 1).await;
-    let live = until_live(&shop, NAME, Some(&first.name)).await;
-    assert_ne!(live.resource_version(), before);
-    assert_eq!(changes(&shop), (1, 1, 0));
-    second.end().await;
-    other.end().await;
-    until_live(&shop, NAME, Some(&first.name)).await;
-    first.end().await;
-}
-
-#[tokio::test]
-async fn rule_26_objects_of_an_ended_install_are_taken_over_and_nothing_is_sent() {
-    let (shop, home) = shop(team("tax")).await;
-    let first = Install::start(&shop, &home, "first", "").await;
-    shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
-    until_live(&shop, NAME, Some(&first.name)).await;
-    let second = Install::start(&shop, &home, "second", "").await;
-    first.end().await;
-    until_live(&shop, NAME, Some(&second.name)).await;
-    // A killed install keeps its claim until its Lease has expired, or is deleted.
-    let third = Install::start_as(&shop, &home, None, "").await;
-    second.die().await;
-    let leases = Api::<Lease>::namespaced(home.client.clone(), &home.namespace);
-    leases.delete("second", &DeleteParams::default()).await.unwrap();
-    let live = until_live(&shop, NAME, None).await;
-    assert_eq!(controller(&live), None, "an install without a Lease claims nothing");
-    assert_eq!(changes(&shop), (1, 0, 0));
-    third.end().await;
-}
-
-#[tokio::test]
-async fn an_expired_lease_is_noticed_without_an_event() {
-    let (shop, home) = shop(team("tax")).await;
-    let first = Install::start_as(&shop, &home, Some(("first", Timing::default())), "").await;
-    shop.sandbox.apply(&deployment(&shop, NAME, "tax")).await.unwrap();
-    until_live(&shop, NAME, Some(&first.name)).await;
-    first.die().await;
-    let second = Install::start(&shop, &home, "second", "").await;
-    until_live(&shop, NAME, Some(&second.name)).await;
-    assert_eq!(changes(&shop), (1, 0, 0));
-    second.end().await;
+    until_live(&shop, NAME).await;
+    let projects = shop.api::<ConnectProject>();
+    assert!(has_no_report(&projects.get(PROJECT).await.unwrap()), "no install manages it");
+    let change = Patch::Merge(json!({"metadata": {"labels": team("tax")}}));
+    projects.patch(PROJECT, &PatchParams::default(), &change).await.unwrap();
+    let reports = |project: &ConnectProject| project.status.as_ref().is_some_and(|it| it.deployments == Some(1));
+    shop.until_project("managed", reports).await;
+    tax.end().await;
 }
 
 #[tokio::test]
 async fn rule_24_a_project_stays_while_a_deployment_of_another_shard_names_it() {
     let (shop, home) = shop(team("nobody")).await;
-    let tax = Install::start(&shop, &home, "tax", "team=tax").await;
-    let cart = Install::start(&shop, &home, "cart", "team=cart").await;
+    let tax = Install::start(&shop, &home, "team=tax");
+    let cart = Install::start(&shop, &home, "team=cart");
     for name in ["tax", "cart"] {
         shop.sandbox.apply(&deployment(&shop, name, name)).await.unwrap();
     }
-    until_live(&shop, "tax", Some(&tax.name)).await;
-    until_live(&shop, "cart", Some(&cart.name)).await;
+    until_live(&shop, "tax").await;
+    until_live(&shop, "cart").await;
     let projects = shop.api::<ConnectProject>();
     let project = projects.get(PROJECT).await.unwrap();
     assert!(!project.finalizers().is_empty(), "it has a finalizer although no install reconciles it");
-    assert!(project.status.as_ref().is_none_or(|status| status.controller.is_none()));
+    assert!(has_no_report(&project));
     projects.delete(PROJECT, &DeleteParams::default()).await.unwrap();
     let deployments = shop.api::<ConnectorDeployment>();
     for (name, left) in [("tax", true), ("cart", false)] {

@@ -21,7 +21,11 @@ async fn an_unknown_name_suggests_what_exists() {
         ("without events", &["events", "txa"], "; did you mean tax?"),
         ("one of two, and nothing is changed", &["suspend", "tax", "txa"], "; did you mean tax?"),
         ("a type that cannot be suspended", &["suspend", "project/shop"], "does not work on a ConnectProject"),
-        ("a type that is not reconciled on request", &["reconcile", "project/shop"], "does not work on a ConnectProject"),
+        (
+            "a type that is not reconciled on request",
+            &["reconcile", "project/shop"],
+            "does not work on a ConnectProject",
+        ),
         ("nothing", &["redeploy"], "name a resource, such as deployment/NAME"),
         ("a name everywhere", &["status", "tax", "-A"], "cannot be read by its name in all namespaces"),
         ("no such context", &["status", "tax", "--context", "nowhere"], "the cluster cannot be reached"),

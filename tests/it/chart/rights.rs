@@ -107,19 +107,17 @@ fn the_rights_are_these_and_no_others() {
     let own = at("connect-operator", &OWN);
     let secrets_only = at("connect-operator", &OWN[2..]);
     let discovery = at("everywhere", &DISCOVERY);
-    let leases: BTreeSet<_> =
-        discovery.iter().cloned().chain(at("everywhere", &["coordination.k8s.io/leases: get"])).collect();
     for (case, set, expected) in [
-        ("all namespaces", "replicaCount=2", vec![at("everywhere", &WATCHED), leases.clone(), own.clone()]),
+        ("all namespaces", "replicaCount=2", vec![at("everywhere", &WATCHED), discovery.clone(), own.clone()]),
         (
             "all, without election",
             "replicaCount=1,leaderElection.enabled=false",
-            vec![at("everywhere", &WATCHED), discovery, secrets_only],
+            vec![at("everywhere", &WATCHED), discovery.clone(), secrets_only],
         ),
         (
             "with outputs",
             "outputs.enabled=true",
-            vec![at("everywhere", &WATCHED), at("everywhere", &OUTPUTS), leases.clone(), own.clone()],
+            vec![at("everywhere", &WATCHED), at("everywhere", &OUTPUTS), discovery.clone(), own.clone()],
         ),
         (
             "outputs in one namespace",

@@ -38,7 +38,6 @@ pub(super) fn context(clock: &Clock, scope: Scope) -> (Arc<Context>, UnboundedRe
     let options = Options {
         client: Client::new(asked, "default"),
         scope,
-        install: None,
         concurrency: 1,
         clock: clock.clone(),
         operator_namespace: "operator".to_owned(),

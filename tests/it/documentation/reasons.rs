@@ -126,15 +126,11 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::HostNotAllowed,
 ];
 
-/// Reasons that only an Event has: the status of the object belongs to another install.
-const EVENT_ONLY: &[Reason] = &[Reason::ManagedElsewhere];
-
 /// Returns each kind that users write, with its possible reasons.
 pub(crate) fn of_kinds() -> [(&'static str, Vec<Reason>); 5] {
     let given = given();
     let deployment = Reason::ALL.iter().filter(|reason| given.contains(reason.as_str())).copied();
-    let none = |reason: &Reason| NO_DEPLOYMENT.contains(reason) || EVENT_ONLY.contains(reason);
-    let deployment = deployment.filter(|reason| !none(reason)).collect();
+    let deployment = deployment.filter(|reason| !NO_DEPLOYMENT.contains(reason)).collect();
     [
         ("ConnectProject", PROJECT.to_vec()),
         ("ClusterConnectProject", PROJECT.to_vec()),
@@ -155,10 +151,7 @@ const STATES: [ConditionState; 6] = [
 
 #[test]
 fn the_page_of_conditions_lists_every_reason_that_the_code_uses() {
-    let mut parts = vec![
-        ("states", states()),
-        ("Verified", beside("Verified", VERIFIED)),
-    ];
+    let mut parts = vec![("states", states()), ("Verified", beside("Verified", VERIFIED))];
     // A ClusterConnectProject has the reasons of a ConnectProject.
     let kinds = of_kinds().into_iter().filter(|(kind, _)| *kind != "ClusterConnectProject");
     parts.extend(kinds.map(|(kind, reasons)| (kind, table(&reasons))));
@@ -277,9 +270,6 @@ fn link(reason: Reason) -> String {
 
 /// Formats what has a reason that `Ready` never has.
 pub(super) fn place_beside_ready(reason: Reason) -> String {
-    if EVENT_ONLY.contains(&reason) {
-        return "Event: all kinds".to_owned();
-    }
     format!("{}: condition `Verified`", reason.state().as_str())
 }
 

@@ -80,8 +80,10 @@ fn shown(kind: &str, reason: Reason) -> Vec<Series> {
 
 #[test]
 fn both_kinds_of_alerts_fire_for_the_same_reasons() {
-    let states: Vec<_> =
-        of_kinds().into_iter().flat_map(|(kind, reasons)| reasons.into_iter().map(move |reason| (kind, reason))).collect();
+    let states: Vec<_> = of_kinds()
+        .into_iter()
+        .flat_map(|(kind, reasons)| reasons.into_iter().map(move |reason| (kind, reason)))
+        .collect();
     for alert in ["ConnectDeploymentStuck", "ConnectResourceStalled", "ConnectProjectFailing"] {
         let by_kind = selectors("alerts.yaml", alert);
         let mut by_resource = selectors("alerts-by-resource.yaml", alert);

@@ -257,13 +257,12 @@ impl ProjectedCluster {
         project: &Project,
     ) -> Result<Result<Option<Secret>, ConditionUpdate>, kube::Error> {
         let name = &project.spec().credentials_secret_ref.name;
-        let Project::Shared(shared) = project else {
+        let Project::Shared(_) = project else {
             let found = self.secret(&object_ref.namespace, name).await?;
             return Ok(found.map_err(|condition| problem::of_project(object_ref, &condition)));
         };
-        let controller = shared.status.as_ref().and_then(|status| status.controller.as_deref());
         let given = self.operator_namespace.as_deref();
-        let namespace = match installs::namespace_of_shared(&self.client, given, controller).await {
+        let namespace = match installs::namespace_of_shared(&self.client, given).await {
             Ok(namespace) => namespace,
             Err(_) if self.local => return Ok(Ok(None)),
             Err(why) => return Ok(Err(ConditionUpdate::new(Reason::ProjectNotReady, why))),

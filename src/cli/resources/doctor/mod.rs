@@ -217,7 +217,7 @@ async fn resources(client: &Client, namespace: Option<&str>) -> Result<(Vec<Reso
     Ok((resources, findings))
 }
 
-/// Checks the operators, the Leases of these and of those that the resources name, and their rights.
+/// Checks the operators, their Leases and their rights.
 async fn operators_of(
     client: &Client,
     namespace: Option<&str>,
@@ -226,10 +226,8 @@ async fn operators_of(
     now: Timestamp,
 ) -> Result<Vec<Finding>, Failed> {
     let mut findings: Vec<Finding> = operators.iter().map(install::deployment).collect();
-    let mut leases: BTreeSet<LeaseName> =
-        resources.iter().filter_map(|resource| resource.controller()?.parse().ok()).collect();
     let installs: Vec<Install<'_>> = operators.iter().filter_map(Install::of).collect();
-    leases.extend(installs.iter().filter_map(Install::lease));
+    let leases: BTreeSet<LeaseName> = installs.iter().filter_map(Install::lease).collect();
     for name in leases {
         let found = Api::<Lease>::namespaced(client.clone(), &name.namespace).get_opt(&name.name).await;
         let found = found.map(|found| vec![install::lease(&name, found.as_ref(), now)]);

@@ -49,12 +49,7 @@ pub(super) const WATCHED: [Need; 6] = [
     need(names::GROUP, &["actionchecks"], &["get", "list", "watch"], Level::Problem, "to reconcile ActionChecks"),
     need(
         names::GROUP,
-        &[
-            "actionchecks/status",
-            "connectordeployments/status",
-            "connectorstageds/status",
-            "connectprojects/status",
-        ],
+        &["actionchecks/status", "connectordeployments/status", "connectorstageds/status", "connectprojects/status"],
         &["patch"],
         Level::Problem,
         "to persist operations and to report",

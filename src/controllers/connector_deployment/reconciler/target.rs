@@ -52,7 +52,7 @@ impl Deployment<'_> {
         let found =
             found.map_err(|error| Unready::Report(reconcile::unreadable(&format!("ConnectorStaged {name}"), error)))?;
         match found {
-            Some(found) if !self.context.foreign_installs.selects(found.labels()) => {
+            Some(found) if !self.context.scope.selects(found.labels()) => {
                 let message = format!(
                     "ConnectorStaged {name} has labels that this install of the operator does not select: give it \
                      those of this deployment"

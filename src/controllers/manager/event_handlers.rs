@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use kube::runtime::watcher;
 use kube::Resource;
+use kube::runtime::watcher;
 
 use crate::controllers::action_check;
 use crate::controllers::connect_project;

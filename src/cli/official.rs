@@ -10,13 +10,19 @@ use super::resources::program;
 type Replaced = (&'static str, &'static str, &'static str);
 
 /// What is done with manifests. `{program}` is this program.
-const REPLACED: [Replaced; 10] = [
+const REPLACED: [Replaced; 11] = [
     ("deployments", "create", "apply a ConnectorDeployment; `{program} scaffold CONNECTOR` prints one"),
     (
         "deployments",
         "redeploy",
         "change a value and apply; for unchanged values, use `{program} redeploy NAME`; for another version of the \
          connector, set `connector.version` or `updatePolicy: Latest`; `skipScripts: true` skips its scripts",
+    ),
+    (
+        "deployments",
+        "logs",
+        "`status.report` has the report of the service; logs come through Platform Insights, for deployments that were \
+         created or redeployed after forwarding was switched on",
     ),
     ("deployments", "delete", "`kubectl delete cdep NAME`"),
     ("staged", "create", "apply a ConnectorStaged"),

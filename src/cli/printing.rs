@@ -7,15 +7,6 @@ use std::io::{self, Write};
 
 use connect_api::text::clean;
 
-/// Whether standard output is still read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reader {
-    /// It may still be read.
-    There,
-    /// The pipe is closed.
-    Gone,
-}
-
 /// Writes a line to standard error. If nobody reads it, that is no error: what was done is done.
 macro_rules! tell {
     ($($words:tt)*) => {{
@@ -25,26 +16,20 @@ macro_rules! tell {
 }
 pub(super) use tell;
 
-/// Writes to standard output and returns whether it is still read, for a command that continues.
-pub(super) fn offer(text: &str) -> io::Result<Reader> {
-    offer_to(io::stdout().lock(), &clean(text))
-}
-
 /// Writes lines with colours, which the caller cleaned before it coloured them.
 pub(super) fn print_coloured(text: &str) -> io::Result<()> {
-    offer_to(io::stdout().lock(), text).map(|_| ())
+    print_to(io::stdout().lock(), text)
 }
 
 /// Writes to standard output. A closed pipe is not an error.
 pub(super) fn print(text: &str) -> io::Result<()> {
-    offer(text).map(|_| ())
+    print_to(io::stdout().lock(), &clean(text))
 }
 
-fn offer_to(mut output: impl Write, text: &str) -> io::Result<Reader> {
+fn print_to(mut output: impl Write, text: &str) -> io::Result<()> {
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Ok(()) => Ok(Reader::There),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }
 
@@ -99,8 +84,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error_and_a_closed_pipe_is_not() {
-        assert_eq!(offer_to(Vec::new(), "text").ok(), Some(Reader::There));
-        assert_eq!(offer_to(Fails(io::ErrorKind::BrokenPipe), "text").ok(), Some(Reader::Gone));
-        assert!(offer_to(Fails(io::ErrorKind::StorageFull), "text").is_err());
+        assert!(print_to(Vec::new(), "text").is_ok());
+        assert!(print_to(Fails(io::ErrorKind::BrokenPipe), "text").is_ok());
+        assert!(print_to(Fails(io::ErrorKind::StorageFull), "text").is_err());
     }
 }

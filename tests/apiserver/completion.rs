@@ -32,7 +32,6 @@ async fn names_of_the_cluster_are_completed() {
         ("a resource", vec!["tree", "-n", &namespace, "project/"], format!("project/{PROJECT}")),
         ("a resource that can be suspended", vec!["suspend", "-n", &namespace, "dep"], "deployment/tax".to_owned()),
         ("a resource to wait for", vec!["wait", "-n", &namespace, "project/"], format!("project/{PROJECT}")),
-        ("a resource with a log", vec!["logs", "-n", &namespace, "t"], "tax".to_owned()),
         (
             "a connector to scaffold",
             vec!["scaffold", "--project", PROJECT, "--namespace", &namespace, "demo"],

@@ -175,7 +175,6 @@ async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
         " tree",
         " status tax",
         " wait my-live",
-        " logs tax",
         "get cst",
         "get acheck",
         "patch secret",
@@ -193,7 +192,6 @@ async fn the_demo_stays_up_and_the_commands_that_it_prints_work() {
         "└─ ConnectorDeployment/tax",
         "Nothing to do.",
         ": Deployed: ",
-        " service ",
         "1.1.0   Published   Granted   True",
         "addToCart",
     ] {

@@ -3,7 +3,7 @@
 use std::process::{Output, Stdio};
 
 use clock::Clock;
-use connect_api::model::{DeploymentDraft, LogSeverity};
+use connect_api::model::DeploymentDraft;
 use dev_server::Options;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -107,7 +107,7 @@ async fn words_of_the_official_client_work_too() {
         (&["deployment", "list"][..], &["deployments", "list"][..]),
         (&["deployment", "describe", "shop_tax"], &["deployments", "get", "shop_tax"]),
         (&["deployment", "describe", "--key", "shop_tax"], &["deployments", "get", "shop_tax"]),
-        (&["deployment", "logs", "--key=shop_tax"], &["deployments", "logs", "shop_tax"]),
+        (&["deployment", "describe", "--key=shop_tax"], &["deployments", "get", "shop_tax"]),
         (&["connector", "get", "demo-connector"], &["connectors", "get", "demo-connector"]),
         (&["connector", "describe", "demo-connector"], &["connectors", "get", "demo-connector"]),
         (&["connectorstaged", "list"], &["staged", "list"]),
@@ -145,7 +145,7 @@ async fn a_command_of_the_official_client_that_is_none_here_names_the_equivalent
     let dev = dev_server().await;
     let mut replaced = 0;
     for ([parent, verb], row) in official_commands() {
-        if ["list", "describe", "logs"].contains(&verb.as_str()) {
+        if ["list", "describe"].contains(&verb.as_str()) {
             continue;
         }
         let output = program(&dev, &[&parent, &verb, "--key", "tax", "-x", "more"]).output().await.unwrap();
@@ -234,55 +234,6 @@ async fn what_exists_is_exported_as_manifests_without_secured_values() {
 }
 
 #[tokio::test]
-async fn logs_are_printed_and_followed_each_entry_once() {
-    let dev = dev_server().await;
-    let id = deploy(&dev, "shop_tax");
-    let write = |text: &str| {
-        let now = dev.now();
-        dev.world().write_log(&id, "service", &LogSeverity::Info, text, now).unwrap();
-    };
-    write("the first line");
-    let logs = printed(&dev, &["deployments", "logs", "shop_tax"]).await;
-    assert_eq!(logs.matches("the first line").count(), 1, "{logs}");
-
-    let arguments = ["deployments", "logs", "shop_tax", "--follow", "--application", "service", "--since", "1h"];
-    let mut following = program(&dev, &arguments).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
-    let mut seen = Vec::new();
-    for (line, next) in [("the first line", Some("the second line")), ("the second line", None)] {
-        let found = async {
-            loop {
-                let read = lines.next_line().await.unwrap().expect("the output continues");
-                seen.push(read.clone());
-                if read.contains(line) {
-                    break;
-                }
-            }
-        };
-        in_time(found).await.expect("the line is printed");
-        if let Some(next) = next {
-            write(next);
-        }
-    }
-    assert_eq!(seen.iter().filter(|line| line.contains("the first line")).count(), 1, "{seen:?}");
-    following.kill().await.unwrap();
-}
-
-#[tokio::test]
-async fn a_followed_log_ends_quietly_when_its_reader_closes() {
-    let dev = dev_server().await;
-    let id = deploy(&dev, "shop_tax");
-    let now = dev.now();
-    dev.world().write_log(&id, "service", &LogSeverity::Info, "a line", now).unwrap();
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let mut following = program(&dev, &["deployments", "logs", "shop_tax", "--follow"]);
-    let ended = following.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output();
-    let output = in_time(ended).await.expect("the process ends").unwrap();
-    assert_eq!((output.status.code(), texts(&output).1.as_str()), (Some(0), ""));
-}
-
-#[tokio::test]
 async fn an_action_is_called_once_and_its_answer_printed() {
     let dev = dev_server().await;
     let folder = tempfile::tempdir().unwrap();
@@ -353,18 +304,11 @@ async fn errors_name_the_remedy_and_exit_with_1() {
         ("a misspelt staged connector", &["staged", "get", "demo-stagde"], ("CTP_REGION", ""), "mean demo-staged?"),
         ("one to export", &["staged", "export", "demo-stagde"], ("CTP_REGION", ""), "did you mean demo-staged?"),
         ("a misspelt deployment", &["deployments", "get", "shop_txa"], ("CTP_REGION", ""), "did you mean shop_tax?"),
-        ("no log", &["deployments", "logs", "nope"], ("CTP_REGION", ""), "no deployment with the key nope"),
         (
             "the name of a resource",
             &["deployments", "get", "tax"],
             ("CTP_REGION", ""),
             "no deployment with the key tax in this project; did you mean shop_tax?",
-        ),
-        (
-            "the log of the name of a resource",
-            &["deployments", "logs", "tax"],
-            ("CTP_REGION", ""),
-            "did you mean shop_tax?",
         ),
         (
             "no project",

@@ -1,4 +1,4 @@
-//! `deployments`: shows the deployments of a project and their logs.
+//! `deployments`: shows the deployments of a project.
 
 use std::sync::Arc;
 
@@ -10,10 +10,9 @@ use connect_api::{ConnectApi, paging};
 use crate::cli::completion;
 use crate::cli::resources::{Output, RecordType};
 
-use super::logs::{Entries, follow};
 use super::output::{Section, list, or_dash, print_records};
 use super::project::Project;
-use super::{Failed, Get, RecordName, absent, export, read};
+use super::{Failed, Get, absent, export, read};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -34,14 +33,6 @@ Examples:
   # The record of the API, by the id of the deployment
   connect-operator deployments get --id 3d9a2f4e-7c51-4b8e-9a6d-1f0c5e8b2a47 \\
     --project shop --output json";
-
-const LOGS_EXAMPLES: &str = "\
-Examples:
-  # The log of a deployment that no ConnectorDeployment manages; for others, see `connect-operator logs`
-  connect-operator deployments logs shop_tax --project shop
-
-  # New entries of one application as they arrive
-  connect-operator deployments logs shop_tax --application service --follow --project shop";
 
 /// Describes the argument that names a deployment.
 fn named(name: Arg) -> Arg {
@@ -66,9 +57,6 @@ enum Command {
     /// Show one deployment: its status, its report and its URLs.
     #[command(after_long_help = GET_EXAMPLES, mut_arg("name", named))]
     Get(Get),
-    /// Print the log of one deployment. The service removes it after 2027-01-31; Platform Insights replaces it.
-    #[command(after_long_help = LOGS_EXAMPLES, mut_arg("name", named))]
-    Logs(Logs),
     Export(export::Export),
 }
 
@@ -85,19 +73,7 @@ struct List {
     output: Output,
 }
 
-#[derive(Clone, Debug, clap::Args)]
-struct Logs {
-    #[command(flatten)]
-    name: RecordName,
-
-    #[command(flatten)]
-    entries: Entries,
-
-    #[command(flatten)]
-    project: Project,
-}
-
-/// Prints the requested deployments, logs or manifests.
+/// Prints the requested deployments or manifests.
 ///
 /// # Errors
 /// If the deployment does not exist, or the API cannot be called.
@@ -118,11 +94,6 @@ pub(in crate::cli) async fn run(arguments: Deployments) -> Result<(), Failed> {
             print_records(get.output, &deployment, || {
                 vec![table(std::iter::once(&deployment)), findings(&deployment), applications(&deployment)]
             })?;
-        }
-        Command::Logs(logs) => {
-            let (selector, project) = logs.name.find(logs.project, RecordType::Deployment).await?;
-            let client = project.client().await?;
-            follow(&client, &selector, &logs.entries, &project.options()).await?;
         }
         Command::Export(export) => export::run(export).await?,
     }

@@ -9,7 +9,6 @@ mod connectors;
 mod deployments;
 mod export;
 mod export_staged;
-mod logs;
 mod manifests;
 mod output;
 mod project;
@@ -23,13 +22,11 @@ pub(super) use adopt::{Adopt, run as adopt};
 pub(super) use connectors::search;
 pub(super) use connectors::{Connectors, run as connectors};
 pub(super) use deployments::{Deployments, run as deployments};
-pub(super) use logs::{Logs, run as logs};
 pub(super) use scaffold::{Scaffold, run as scaffold};
 pub(super) use staged::{Staged, run as staged};
 
 use std::cell::Cell;
 
-use connect_api::api::LOGS_END;
 use connect_api::http::HttpConnect;
 use connect_api::registry::{ConnectorQuery, StagedQuery};
 use connect_api::scopes::Right;
@@ -62,9 +59,6 @@ pub(super) enum Failed {
     /// The API returned an error, or did not respond.
     #[error("{}{}", .0, scopes(.0))]
     Api(#[from] ApiError),
-    /// The log cannot be read; the service may not serve logs any more.
-    #[error("{0}; {LOGS_END}")]
-    Log(String),
     /// The requested object does not exist.
     #[error("there is no {what} with the {} in this project; {}", name(.selector), hint(.meant, .list))]
     Absent {

@@ -158,13 +158,21 @@ impl Project {
 
     /// Returns the given options, with which a command that a message suggests calls the same project.
     pub(super) fn options(&self) -> String {
-        options(self.reference.as_ref(), &self.place, (&self.operator, &self.reach))
+        self.options_with(&self.place)
     }
 
     /// The same, for a command that works in `namespace` whatever the context is by then.
     pub(super) fn options_in(&self, namespace: String) -> String {
-        let place = ClusterOptions { namespace: Some(namespace), ..self.place.clone() };
-        options(self.reference.as_ref(), &place, (&self.operator, &self.reach))
+        self.options_with(&ClusterOptions { namespace: Some(namespace), ..self.place.clone() })
+    }
+
+    fn options_with(&self, place: &ClusterOptions) -> String {
+        let word = self.reference.as_ref().map(|reference| match reference.kind {
+            ProjectKind::ConnectProject => reference.name.clone(),
+            ProjectKind::ClusterConnectProject => format!("clusterproject/{}", reference.name),
+        });
+        let operator = option("operator-namespace", self.operator.given());
+        option("project", word) + &place.options() + &operator + &self.reach.options()
     }
 
     async fn of_cluster(&self, reference: &ProjectRef) -> Result<Settings, ProjectError> {
@@ -172,30 +180,6 @@ impl Project {
         let (client, namespace) = self.place.client().await.map_err(failed)?;
         of_resource(&client, &namespace, reference, &self.operator).await
     }
-}
-
-/// Returns the options that select a project, as a user types them, each after a blank.
-pub(super) fn options(
-    reference: Option<&ProjectRef>,
-    place: &ClusterOptions,
-    (operator, reach): (&OperatorNamespace, &Reach),
-) -> String {
-    let word = reference.map(|reference| match reference.kind {
-        ProjectKind::ConnectProject => reference.name.clone(),
-        ProjectKind::ClusterConnectProject => format!("clusterproject/{}", reference.name),
-    });
-    let operator = option("operator-namespace", operator.given());
-    option("project", word) + &place.options() + &operator + &reach.options()
-}
-
-/// Returns the client of a project that a resource of `namespace` names; sends nothing to it yet.
-pub(super) async fn client_of_resource(
-    client: &Client,
-    namespace: &str,
-    reference: &ProjectRef,
-    (operator, reach): (&OperatorNamespace, &Reach),
-) -> Result<HttpConnect, ProjectError> {
-    self::client(&of_resource(client, namespace, reference, operator).await?, &[], reach)
 }
 
 fn cannot_use(reference: &ProjectRef, why: String) -> ProjectError {

@@ -29,9 +29,8 @@ pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, varia
     let words: Vec<_> = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
     let program = program();
     let cluster = place.options();
-    let verbs =
-        ["tree".to_owned(), format!("status {DEPLOYMENT}"), format!("wait {LIVE}"), format!("logs {DEPLOYMENT}")]
-            .map(|verb| format!("{program}{cluster} {verb}"));
+    let verbs = ["tree".to_owned(), format!("status {DEPLOYMENT}"), format!("wait {LIVE}")]
+        .map(|verb| format!("{program}{cluster} {verb}"));
     for (what, lines) in [
         ("Query the remote project", {
             let export = format!("export {}", words.join(" "));
@@ -41,7 +40,7 @@ pub(super) fn print(place: &DemoCluster, display: &Display, console: &str, varia
         ("List the staged connectors and the action checks", {
             ["cst", "acheck"].map(|kind| format!("{kubectl} get {kind}")).to_vec()
         }),
-        ("Show what the operator reports, wait for it, and read the log", verbs.to_vec()),
+        ("Show what the operator reports, and wait for it", verbs.to_vec()),
         ("Change the Secret: one redeploy", vec![change_secret]),
         (
             "Break a value: Failed, with the cause in the report of the status",

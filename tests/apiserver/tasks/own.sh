@@ -6,5 +6,4 @@ connect-operator plan -f tax.yaml | grep '^+ ConnectorDeployment .*/tax: is crea
 kubectl apply -f tax.yaml
 connect-operator wait tax --timeout "$PATIENCE" | grep '^deployment/tax: Deployed'
 connect-operator status tax | grep 'Running: *demo-connector version 1'
-connect-operator logs tax | grep ' service '
 connect-operator doctor --operator-namespace "$NAMESPACE" | grep '^ok       ConnectorDeployment: 1 of 1 are Ready'

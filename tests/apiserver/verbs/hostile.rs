@@ -118,7 +118,6 @@ async fn no_command_prints_what_a_terminal_obeys() {
         (&["deployments", "export", &key], true, none),
         (&["scaffold", "evil"], true, data),
         (&["adopt", &key], true, none),
-        (&["logs", NAME], false, text),
         (&["status", NAME], false, text),
         (&["status", NAME, "-o", "yaml"], false, text),
         (&["status"], false, none),

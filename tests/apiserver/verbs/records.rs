@@ -17,7 +17,6 @@ async fn a_resource_names_its_record_and_its_project() {
     for (of_resource, of_key) in [
         (&["deployments", "get", "deployment/tax"][..], &["deployments", "get", &key][..]),
         (&["deployments", "get", "cdep/tax", "-o", "json"], &["deployments", "get", &key, "-o", "json"]),
-        (&["deployments", "logs", "deployment/tax"], &["deployments", "logs", &key]),
         (&["deployments", "export", "deployment/tax"], &["deployments", "export", &key]),
         (&["connectors", "get", "deployment/tax"], &["connectors", "get", "demo-connector"]),
         (&["staged", "get", "staged/demo-staged"], &["staged", "get", "demo-staged"]),
@@ -32,7 +31,7 @@ async fn a_resource_names_its_record_and_its_project() {
     sandbox.apply(&other).await.unwrap();
     for (case, arguments, expected) in [
         ("misspelt", &["deployments", "get", "deployment/txa"][..], "does not exist in the namespace"),
-        ("misspelt", &["deployments", "logs", "deployment/txa"], "; did you mean tax?"),
+        ("misspelt", &["deployments", "export", "deployment/txa"], "; did you mean tax?"),
         ("another type", &["deployments", "get", "staged/demo-staged"], "does not work on a ConnectorStaged"),
         ("another type", &["staged", "export", "deployment/tax"], "does not work on a ConnectorDeployment"),
         (

@@ -47,11 +47,6 @@ async fn an_unknown_name_suggests_what_exists() {
             "cannot be read by its name in all namespaces",
         ),
         (
-            "a command of one namespace",
-            &["-A", "logs", "tax"],
-            "`logs` does not use --all-namespaces: name one with --namespace",
-        ),
-        (
             "a command of a project",
             &["deployments", "list", "-A"],
             "`deployments` does not use --all-namespaces: name one with --namespace",

@@ -1,4 +1,4 @@
-//! `scaffold` and `logs`: the remote through the credentials of a resource's project.
+//! `scaffold`: the remote through the credentials of a project.
 
 use test_support::commands::with_input;
 use tokio::process::Command;
@@ -6,7 +6,7 @@ use tokio::process::Command;
 use super::doctor::operator;
 use super::{ended, printed, run};
 use crate::patience::in_time;
-use crate::shop::{CREDENTIALS, Shop};
+use crate::shop::Shop;
 
 /// Runs `plan` with this text as its standard input.
 async fn plan(shop: &Shop, manifests: &str) -> (Option<i32>, String, String) {
@@ -51,28 +51,4 @@ async fn what_is_scaffolded_is_accepted_by_plan_and_deployed() {
 
     let (code, _, stderr) = run(&shop.sandbox, &["scaffold", "nope", "--project", "shop"]).await;
     assert!(code == Some(1) && stderr.contains("there is no connector with the key nope"), "{stderr}");
-}
-
-#[tokio::test]
-async fn a_log_is_found_by_its_resource() {
-    let shop = Shop::live().await;
-    let log = printed(&shop.sandbox, &["logs", "deployment/tax"]).await;
-    assert!(log.lines().count() > 0 && log.contains(" service "), "{log}");
-    assert!(!log.contains("first-token"), "{log}");
-    let of_key = ["deployments", "logs", &format!("{}_tax", shop.sandbox.namespace), "--project", "shop"];
-    assert_eq!(printed(&shop.sandbox, &of_key).await, log, "the same by its key");
-    let one = printed(&shop.sandbox, &["logs", "tax", "--application", "service", "--since", "1h"]).await;
-    assert_eq!(one, log);
-    for (case, arguments, expected) in [
-        ("a name that does not exist", &["logs", "txa"][..], "deployment/txa does not exist"),
-        ("another type", &["logs", "staged/kit"], "does not work on a ConnectorStaged"),
-        ("an application that does not exist", &["logs", "tax", "--application", "nope"], "nope"),
-    ] {
-        let (code, stdout, stderr) = run(&shop.sandbox, arguments).await;
-        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{case}: {stderr}");
-        assert!(stderr.contains(expected), "{case}: {stderr}");
-    }
-    shop.put_secret(CREDENTIALS, &[("clientSecret", "")]).await;
-    let (code, _, stderr) = run(&shop.sandbox, &["logs", "tax"]).await;
-    assert!(code == Some(1) && stderr.contains("lacks the key clientSecret"), "{stderr}");
 }

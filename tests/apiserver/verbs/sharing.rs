@@ -84,7 +84,6 @@ async fn calls(shop: &crate::shop::Shop, operator: &str) {
         let shown = printed(&shop.sandbox, &[command, &through].concat()).await;
         assert!(shown.contains(expected), "{command:?}: {shown}");
     }
-    printed(&shop.sandbox, &["logs", "tax", "--operator-namespace", operator]).await;
     for (project, expected) in [
         ("clusterproject/nope", "ClusterConnectProject nope: it does not exist\n"),
         ("shared", "ConnectProject shared: it does not exist in the namespace"),

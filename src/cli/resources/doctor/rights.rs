@@ -39,7 +39,7 @@ pub(super) const OF_USER: [Need; 4] = [
     need(names::GROUP, KINDS, &["get", "list", "watch"], Level::Problem, "to show resources and to wait for them"),
     need(names::GROUP, KINDS, &["create", "patch", "delete"], Level::Warning, "to apply, change and delete resources"),
     need("events.k8s.io", &["events"], &["list"], Level::Warning, "for `events`"),
-    need("", &["secrets"], &["get"], Level::Warning, "for `plan`, `logs`, and commands with --project"),
+    need("", &["secrets"], &["get"], Level::Warning, "for `plan` and commands with --project"),
 ];
 
 /// What an operator needs in the namespaces that it watches; without the optional rights to write the ConfigMap of

@@ -135,7 +135,6 @@ impl Inputs {
             deletion_policy: DeletionPolicy::Delete,
             record: ObservedRecord::Present(&self.record),
             texts: Texts::Masked(&self.masker),
-            lines: None,
             handled_reconcile: None,
             verified: None,
         };

@@ -136,12 +136,6 @@ pub struct ConnectorDeploymentSpec {
     /// Destination for the URLs and topics of the deployment, for use by other workloads. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
-    /// Number of log lines to copy into the status after a failure: the last 0 to 20 of severity ERROR and above. Logs
-    /// may contain sensitive data. The service offers no logs after 2027-01-31; then no lines appear, and nothing else
-    /// changes. Default: 0.
-    #[serde(default, skip_serializing_if = "is_default")]
-    #[schemars(range(min = 0, max = 20))]
-    pub failure_log_lines: u32,
 }
 
 impl ConnectorDeploymentSpec {

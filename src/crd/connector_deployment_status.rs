@@ -22,14 +22,8 @@ pub const FIRST_INPUTS: usize = 4;
 pub const APPLICATIONS_SIZE: usize = 12 * 1024;
 /// Maximum size of a report as JSON, in bytes.
 pub const REPORT_SIZE: usize = 8 * 1024;
-/// Maximum size of `lastLogLines` as JSON, in bytes.
-pub const LOG_SIZE: usize = 11 * 1024;
 /// Maximum number of entries of `report`.
 pub const REPORT_ENTRIES: usize = 20;
-/// Maximum number of lines of `lastLogLines`.
-pub const LOG_LINES: usize = 20;
-/// Maximum length of a line of `lastLogLines`, in characters.
-pub const LOG_LINE_LENGTH: usize = 512;
 
 /// Maximum number of entries of a list of values: those of 64 applications, and the global ones.
 pub const VALUE_PLACES: usize = 65;
@@ -99,12 +93,6 @@ pub struct ConnectorDeploymentStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = REPORT_ENTRIES), extend("x-kubernetes-list-type" = "atomic"))]
     pub report: Vec<ReportEntry>,
-    /// Last log lines of severity ERROR and above after a failure, if spec.failureLogLines asks for them; 20 at most,
-    /// and as many as fit into 11 KiB.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = LOG_LINES), inner(length(max = LOG_LINE_LENGTH)))]
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
-    pub last_log_lines: Vec<String>,
     /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -133,7 +121,6 @@ impl Default for ConnectorDeploymentStatus {
             applied: None,
             operation: None,
             report: Vec::new(),
-            last_log_lines: Vec::new(),
             handled_reconcile_request: None,
             handled_redeploy_request: None,
         }

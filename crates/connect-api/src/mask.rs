@@ -7,7 +7,7 @@
 //!
 //! **Cost.** Users write the values, and a connector writes the texts, so both are bounded: a text is omitted if there
 //! are more than [`LARGEST_VALUES`] of values, or if their automata need more than [`MOST_MEMORY`]; of a text, only the
-//! first [`LONGEST_SEARCHED`] are searched. Parts of the same kind do not overlap, and base64 is searched in three
+//! first 64 KiB are searched. Parts of the same kind do not overlap, and base64 is searched in three
 //! alignments, so that all patterns together have less than 20 times the bytes of the values. Escaped forms need no
 //! patterns: the text is decoded in at most twelve ways, and each decoded form is searched once. The automata exist only
 //! while texts are masked, because many maskers can exist at once.
@@ -36,7 +36,7 @@ pub const LEFT_OUT: &str = "(text left out: it may contain a secured value)";
 /// Maximum length of a masked text, in bytes.
 pub const LONGEST_TEXT: usize = 1024;
 /// Maximum length of a text that is searched, in bytes; the rest is dropped.
-pub const LONGEST_SEARCHED: usize = 64 << 10;
+const LONGEST_SEARCHED: usize = 64 << 10;
 /// Maximum size of all values of a masker, in bytes. With larger ones every text is omitted.
 pub const LARGEST_VALUES: usize = 64 << 10;
 /// Maximum memory for the automata of a masker, in bytes, as [`automaton::memory`] estimates it: enough for 30 KB of

@@ -1,6 +1,6 @@
 //! Texts of others, in a form that is safe to show: this is the one place that decides which characters that is about.
 //!
-//! A connector's author, a log line or a report may contain characters that a terminal obeys (colours, the cursor, the
+//! A connector's author or a report may contain characters that a terminal obeys (colours, the cursor, the
 //! clipboard), that change the order in which a line is read, or that nobody sees. [`clean`] and [`one_line`] replace
 //! each by U+FFFD, `�`, so that a reader sees that something was there; [`escaped`] keeps the value of JSON. The masker,
 //! every message, status and Event, and every output of the command line call one of them. Pure.

@@ -35,7 +35,6 @@ pub(super) fn page(resource: &Resource, view: &View<'_>) -> String {
         Resource::Deployment(object) => {
             if let Some(status) = &object.status {
                 lines.list("Last report", findings(&status.report));
-                lines.list("Last log lines", &status.last_log_lines);
             }
         }
         Resource::Staged(object) => {

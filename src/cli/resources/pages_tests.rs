@@ -26,7 +26,6 @@ fn a_deployment_has_a_page() {
     failed["conditions"] = conditions(("False", "RedeployFailed", "Stalled"));
     failed["report"] =
         json!([{"type": "Error", "title": "Build", "message": "no\u{1b}[2Jway", "application": "service"}]);
-    failed["lastLogLines"] = json!(["one", "two"]);
     for (case, change, expected) in [
         (
             "not observed",
@@ -66,21 +65,19 @@ Next step:      Nothing to do.
             "\
 ConnectorDeployment shop/tax
 
-Ready:            False (RedeployFailed) for 2m
-Message:          because
-Outdated:         this status describes generation 3; the spec has generation 4
-Running:          demo-connector version 2 (tag v1.2.0)
-Wanted:           demo-connector, always the latest version, through project/shop
-Remote:           shop_tax (id d-1) version 5 in project my-shop, region europe-west1.gcp: Deployed
-Last applied:     generation 3: Deployed, 30m ago
-Applications:     service https://service.example.com
-                  job * * * * *
-Requested:        redeploy (today), not handled yet
-Last report:      Error in service: Build: no�[2Jway
-Last log lines:   one
-                  two
-Next step:        The last redeploy failed. The code that was deployed before keeps serving, so this is no outage: read status.report, change the value that it names, or request a redeploy.
-                  p redeploy deployment/tax --namespace shop
+Ready:          False (RedeployFailed) for 2m
+Message:        because
+Outdated:       this status describes generation 3; the spec has generation 4
+Running:        demo-connector version 2 (tag v1.2.0)
+Wanted:         demo-connector, always the latest version, through project/shop
+Remote:         shop_tax (id d-1) version 5 in project my-shop, region europe-west1.gcp: Deployed
+Last applied:   generation 3: Deployed, 30m ago
+Applications:   service https://service.example.com
+                job * * * * *
+Requested:      redeploy (today), not handled yet
+Last report:    Error in service: Build: no�[2Jway
+Next step:      The last redeploy failed. The code that was deployed before keeps serving, so this is no outage: read status.report, change the value that it names, or request a redeploy.
+                p redeploy deployment/tax --namespace shop
 ",
         ),
         (

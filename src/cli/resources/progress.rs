@@ -102,14 +102,13 @@ fn progress(resource: &Resource, change: Change, value: &str) -> Progress {
     Progress::Failed(format!("{text}{report}"))
 }
 
-/// Returns the report that a reason is about, and the last log lines, one per line.
+/// Returns the report that a reason is about, an entry per line.
 fn report(resource: &Resource, reason: Reason) -> String {
     let lines: Vec<String> = match resource {
         Resource::Deployment(object) if reason.is_failed() || reason == Reason::WarningsReported => {
             let status = object.status.as_ref();
             let report = status.map(|status| status.report.as_slice()).unwrap_or_default();
-            let log = status.iter().flat_map(|status| &status.last_log_lines).map(|line| format!("log: {line}"));
-            findings(report).chain(log).collect()
+            findings(report).collect()
         }
         Resource::Staged(object) => {
             let status = object.status.as_ref();
@@ -209,7 +208,7 @@ mod tests {
         let reports =
             |title: &str| json!([{"type": "Error", "title": title, "message": "not so", "application": "service"}]);
         let with = |generation: i64, main| {
-            let more = json!({"observedGeneration": generation, "lastLogLines": ["why"], "report": reports("No")});
+            let more = json!({"observedGeneration": generation, "report": reports("No")});
             status(main, &more)
         };
         let (ready, stalled) = (("True", "Deployed", ""), ("False", "DeploymentFailed", "Stalled"));
@@ -238,12 +237,12 @@ mod tests {
             (
                 "a user has to act",
                 deployment(&with(3, stalled)),
-                Progress::Failed("DeploymentFailed: because\n  Error in service: No: not so\n  log: why".into()),
+                Progress::Failed("DeploymentFailed: because\n  Error in service: No: not so".into()),
             ),
             (
                 "the report is about warnings",
                 deployment(&with(3, ("False", "WarningsReported", "Stalled"))),
-                Progress::Failed("WarningsReported: because\n  Error in service: No: not so\n  log: why".into()),
+                Progress::Failed("WarningsReported: because\n  Error in service: No: not so".into()),
             ),
             (
                 "the report is that of an earlier operation",

@@ -1,9 +1,8 @@
 //! Controller of `ConnectorDeployment`: what the shared [`driver`](crate::controllers::driver) does not know about
 //! deployments.
 //!
-//! `observe` reads the remote and Secrets, `act` changes the remote, `logs` reads the log of a deployment that failed,
-//! `outputs` writes a ConfigMap; `reconciler/` connects them to the driver; all others are pure. `decide/` is the operation
-//! table of `docs/rules.md`.
+//! `observe` reads the remote and Secrets, `act` changes the remote, `outputs` writes a ConfigMap; `reconciler/` connects
+//! them to the driver; all others are pure. `decide/` is the operation table of `docs/rules.md`.
 
 pub mod act;
 pub mod application_urls;
@@ -13,7 +12,6 @@ pub mod decide;
 pub mod declared;
 pub mod desired;
 pub mod intent;
-pub(super) mod logs;
 mod missing;
 pub mod observe;
 mod outputs;

@@ -16,7 +16,6 @@ use std::time::Duration;
 use clock::Clock;
 use kube::runtime::events::EventType;
 use kube::{Client, Resource};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::content_cache::ContentCache;
@@ -72,8 +71,6 @@ pub struct Context {
     pub references: References,
     /// The Secrets and ConfigMaps that were just read.
     pub contents: ContentCache,
-    /// Permits to read the log of a deployment that failed.
-    pub log_readers: Semaphore,
     /// Which resources claim which key in which remote project.
     pub keys: KeyOwnership,
     /// Which namespaces may use which `ClusterConnectProject`.

@@ -25,7 +25,6 @@ use clock::Clock;
 use futures::future::BoxFuture;
 use futures::{FutureExt, future};
 use kube::Client;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 
@@ -33,7 +32,6 @@ use self::dispatch::{Route, dispatch};
 use self::scope::Scope;
 use crate::controllers::clients::action_factory::ActionFactory;
 use crate::controllers::connect_project::copy;
-use crate::controllers::connector_deployment::logs;
 use crate::controllers::context::Context;
 use crate::controllers::context::content_cache::{self, ContentCache};
 use crate::controllers::context::copies::Copies;
@@ -125,7 +123,6 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         projects: ObjectMap::default(),
         own_writes: OwnWrites::default(),
         contents: ContentCache::default(),
-        log_readers: Semaphore::new(logs::AT_ONCE),
         copies: Copies::new(options.operator_namespace.clone()),
         deployment_caches: ObjectMap::default(),
         staged_caches: ObjectMap::default(),

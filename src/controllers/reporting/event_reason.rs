@@ -34,8 +34,6 @@ macro_rules! event_reasons {
 event_reasons! {
     /// This version of the operator cannot read the object.
     NotUnderstood,
-    /// The log of a failed deployment could not be read.
-    LogsUnavailable,
     /// Keys of a Secret or ConfigMap were not sent.
     KeysNotDeclared,
     /// The value of a key of a Secret or ConfigMap has invisible characters at an end, which are sent with it.

@@ -122,7 +122,6 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 deletion_policy: DeletionPolicy::Delete,
                 record: ObservedRecord::NotRead,
                 texts: connector_deployment::status::Texts::Masked(&masker),
-                lines: None,
                 handled_reconcile: None,
                 verified: beside.then(|| ConditionUpdate::new(Reason::NotFound, "Extension tax does not exist")),
             };

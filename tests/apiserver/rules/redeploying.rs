@@ -286,7 +286,7 @@ async fn rule_10_a_change_of_no_value_sends_nothing_and_writes_nothing() {
 
 #[tokio::test]
 async fn rule_10_a_restart_writes_nothing_whatever_the_condition_is() {
-    let failing = json!({"connector": {"key": "demo-failing"}, "configurations": [{"applicationName": "service"}], "failureLogLines": 5});
+    let failing = json!({"connector": {"key": "demo-failing"}, "configurations": [{"applicationName": "service"}]});
     let warning = json!({"connector": {"key": "demo-warning"}, "configurations": [{"applicationName": "service"}]});
     for (reason, change) in [
         ("DeploymentFailed", failing),

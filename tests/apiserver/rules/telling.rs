@@ -1,19 +1,16 @@
-//! What the operator reports to users and other workloads beside the conditions: outputs, log lines, Events, columns.
+//! What the operator reports to users and other workloads beside the conditions: outputs, Events, columns.
 
 use std::time::Duration;
 
-use connect_api::model::LogSeverity;
-use connect_operator::crd::ConnectProject;
 use connect_operator::names;
-use dev_server::{Options, Variant};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, message, ready, status};
+use super::{DEPLOYING, Leaping, condition, is, level, message, ready, status};
 use crate::patience::timeout_option;
-use crate::shop::{PROJECT, SECRET};
+use crate::shop::SECRET;
 
 fn outputs() -> Value {
     json!({"outputs": {"configMap": {"name": "tax-outputs"}}})
@@ -93,89 +90,6 @@ async fn rule_19_a_foreign_output_config_map_is_not_overwritten_and_reported() {
     shop.clock.step(Duration::from_secs(1));
     shop.until_reason("Deployed").await;
     assert_eq!(shop.sent(), [1, 0, 0]);
-}
-
-#[tokio::test]
-async fn the_last_error_lines_are_in_the_status_after_a_failure_without_secrets() {
-    let shop = Leaping::open().await;
-    let mut change = level("loud");
-    change["failureLogLines"] = json!(2);
-    shop.apply_deployment(&change).await;
-    let running = shop.until("accepted", is_accepted).await;
-    let id = status(&running).id.expect("an id");
-    for (severity, text) in [
-        (LogSeverity::Error, "the first line"),
-        (LogSeverity::Info, "all is well"),
-        (LogSeverity::Error, "the second line"),
-        (LogSeverity::Critical, "token first-token-of-the-shop refused"),
-    ] {
-        shop.clock.step(Duration::from_millis(100));
-        shop.dev.world().write_log(&id, "service", &severity, text, shop.dev.now()).unwrap();
-    }
-    shop.finish("DeploymentFailed").await;
-    let failed = shop.until("the lines", |object| !status(object).last_log_lines.is_empty()).await;
-    let lines = status(&failed).last_log_lines;
-    assert_eq!(lines.len(), 2, "{lines:?}");
-    assert!(
-        lines.iter().all(|line| !line.contains("all is well") && !line.contains("first-token-of-the-shop")),
-        "{lines:?}"
-    );
-    let logs = shop.calls("getDeploymentLogsById");
-    shop.pass(Duration::from_mins(10)).await;
-    assert_eq!(shop.calls("getDeploymentLogsById"), logs, "fetched once");
-
-    shop.change(&json!({"spec": level("debug")})).await;
-    let live = shop.redeployed("Deployed").await;
-    assert!(status(&live).last_log_lines.is_empty());
-}
-
-#[tokio::test]
-async fn no_lines_are_shown_while_an_earlier_deployment_may_log_a_former_secret() {
-    let shop = Leaping::open().await;
-    let mut change = level("info");
-    change["failureLogLines"] = json!(2);
-    shop.apply_deployment(&change).await;
-    let id = status(&shop.finish("Deployed").await).id.expect("an id");
-    shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    shop.change(&json!({"spec": level("loud")})).await;
-    shop.until_reason("Redeploying").await;
-    shop.clock.step(GATHER);
-    shop.until("accepted", is_accepted).await;
-    let text = "refused first-token-of-the-shop";
-    shop.dev.world().write_log(&id, "service", &LogSeverity::Error, text, shop.dev.now()).unwrap();
-    shop.finish("RedeployFailed").await;
-    let later = shop.pass(Duration::from_mins(1)).await;
-    assert!(!format!("{later:?}").contains("first-token-of-the-shop"), "{later:?}");
-    assert_eq!((status(&later).last_log_lines, shop.calls("getDeploymentLogsById")), (Vec::new(), 0));
-}
-
-#[tokio::test]
-async fn missing_logs_delay_nothing_and_are_reported_once() {
-    for answer in ["400", "404", "410", "500"] {
-        let mut variant = Variant::default();
-        variant.set(&format!("logs={answer}")).unwrap();
-        let shop = Leaping::with(Options { variant, ..Options::default() }).await;
-        let mut change = level("loud");
-        change["failureLogLines"] = json!(2);
-        shop.apply_deployment(&change).await;
-        let failed = shop.finish("DeploymentFailed").await;
-        assert!(status(&failed).last_log_lines.is_empty(), "{answer}");
-        shop.until_event("LogsUnavailable").await;
-        assert_eq!(shop.calls("getDeploymentLogsById"), 1, "{answer}: no second request");
-        shop.pass(Duration::from_mins(10)).await;
-        assert_eq!(shop.calls("getDeploymentLogsById"), 1, "{answer}");
-        let notes = shop.events("LogsUnavailable").await;
-        assert!(notes.len() == 1 && notes[0].contains("Platform Insights"), "{answer}: {notes:?}");
-        let project = shop.api::<ConnectProject>().get(PROJECT).await.unwrap();
-        let conditions = project.status.unwrap().conditions;
-        assert!(
-            conditions.iter().any(|it| it.type_ == "Ready" && it.reason == "Available"),
-            "{answer}: {conditions:?}"
-        );
-        shop.change(&json!({"spec": level("debug")})).await;
-        shop.redeployed("Deployed").await;
-        assert_eq!(shop.sent(), [1, 1, 0], "{answer}");
-    }
 }
 
 #[tokio::test]

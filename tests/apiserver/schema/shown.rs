@@ -82,7 +82,6 @@ fn full_status() -> Value {
             "redeployRequest": "now", "startedAt": "2026-01-02T03:04:05Z"},
         "report": [{"type": "Warning", "title": "t", "message": "m", "application": "service",
             "createdAt": "2026-01-02T03:04:05Z"}],
-        "lastLogLines": ["a line"],
         "handledReconcileRequest": "r",
         "handledRedeployRequest": "d",
     })
@@ -97,8 +96,6 @@ async fn a_status_that_is_too_large_is_refused() {
     for (case, status, words) in [
         ("report", json!({"report": vec![entry(String::new()); 21]}), "must have at most 20 items"),
         ("report's message", json!({"report": [entry("x".repeat(1025))]}), "may not be more than 1024"),
-        ("lines", json!({"lastLogLines": vec!["x"; 21]}), "must have at most 20 items"),
-        ("line", json!({"lastLogLines": ["x".repeat(513)]}), "may not be more than 512"),
     ] {
         let refusal = sandbox.set_status(&manifest, &status).await.err();
         let refusal = refusal.unwrap_or_else(|| panic!("{case}: accepted"));

@@ -1,5 +1,5 @@
 //! A remote and a frontend whose responses are as large as the operator accepts: every deployment fails with a report of
-//! thousands of findings and a log of many megabytes.
+//! thousands of findings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,8 +22,6 @@ pub(super) const APPLICATIONS: usize = 50;
 pub(super) const VALUES: usize = 100;
 /// Findings of each report, of which the operator keeps the first thousand.
 const FINDINGS: usize = 5_000;
-/// Size of a page of a log, a little below the limit of the client, in bytes.
-const LOG_PAGE: usize = (8 << 20) - 1024;
 /// Size of an answer of its frontend, as large as the operator evaluates, in bytes.
 const ANSWER: usize = LARGEST_ANSWER;
 
@@ -40,7 +38,6 @@ struct Shared {
     asked: watch::Sender<BTreeMap<&'static str, usize>>,
     connector: String,
     report: String,
-    log: String,
     answer: String,
 }
 
@@ -53,7 +50,6 @@ impl HostileRemote {
             asked: watch::Sender::default(),
             connector: connector(),
             report: format!(r"[{}{{}}]", r#"{"type":"Error","title":"no","message":"no"},{},"#.repeat(FINDINGS / 2)),
-            log: filled(r#"{"next":"again","data":[{"severity":"ERROR","details":["#, "[[]]", "]}]}", LOG_PAGE),
             answer: filled(r#"{"cartId":["#, r#"{"a":{"a":{"a":0}}}"#, "]}", ANSWER),
         });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
@@ -118,7 +114,6 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Re
         (&Method::GET, ["connectors", _]) => ("connector", shared.connector.clone()),
         (&Method::GET, ["demo", "deployments"]) => ("list", shared.list()),
         (&Method::POST, ["demo", "deployments"]) => ("create", shared.create(&body)),
-        (&Method::GET, ["demo", "deployments", _, "logs"]) => ("log", shared.log.clone()),
         (&Method::GET, ["demo", "deployments", selector]) => match shared.find(selector) {
             Some(record) => ("read", record),
             None => return refusal(),

@@ -131,7 +131,7 @@ fn deployment(shop: &Shop, number: usize, wide: bool) -> Value {
                 "standardConfiguration": (0..values).map(value).collect::<Vec<_>>()})
         })
         .collect();
-    let spec = json!({"configurations": applications, "failureLogLines": 20,
+    let spec = json!({"configurations": applications,
         "globalConfiguration": {"securedConfigurationFrom": [{"secretRef": {"name": "large"}}]}});
     let mut manifest = with_spec(shop.deployment(), &spec);
     // Room for the annotation that the operator writes before a create: it has a digest of each value.

@@ -1,10 +1,9 @@
-//! A connector whose author, logs and reports want to control the terminal of whoever looks: no command prints any such
+//! A connector whose author and reports want to control the terminal of whoever looks: no command prints any such
 //! character, no status and no Event has one, and JSON and YAML keep the value.
 
 use std::time::Duration;
 
 use clock::Clock;
-use connect_api::model::LogSeverity;
 use connect_api::text::{escaped, is_unsafe};
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use dev_server::{Catalogue, Options, PlannedOutcome};
@@ -43,7 +42,7 @@ fn catalogue() -> Catalogue {
     Catalogue::built_in().and(Catalogue::parse(&escaped(&connectors.to_string())).expect("a catalogue"))
 }
 
-/// A shop with a deployment of that connector, whose redeploy failed with such a report and log.
+/// A shop with a deployment of that connector, whose redeploy failed with such a report.
 async fn shop() -> Shop {
     let options = Options { catalogue: catalogue(), deploy_duration: Duration::from_millis(200), ..Options::default() };
     let shop = Shop::with(options, Clock::system()).await;
@@ -53,7 +52,6 @@ async fn shop() -> Shop {
     let id = shop.until_reason("Deployed").await.status.and_then(|status| status.id).unwrap();
     {
         let (mut world, now) = (shop.dev.world(), shop.dev.now());
-        world.write_log(&id, "service", &LogSeverity::Error, HOSTILE, now).unwrap();
         world.plan_outcome(&id, PlannedOutcome::failure("service", HOSTILE, HOSTILE), now).unwrap();
     }
     shop.sandbox.apply(&deployment(&shop, "b")).await.unwrap();
@@ -67,7 +65,7 @@ async fn shop() -> Shop {
 fn deployment(shop: &Shop, level: &str) -> Value {
     with_spec(
         shop.deployment(),
-        &json!({"connector": {"key": "evil"}, "failureLogLines": 20, "configurations": [{
+        &json!({"connector": {"key": "evil"}, "configurations": [{
             "applicationName": "service", "standardConfiguration": [{"key": "LOG_LEVEL", "value": level}],
             "securedConfiguration": [{"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}],
         }]}),
@@ -156,7 +154,6 @@ async fn no_status_and_no_event_has_what_a_terminal_obeys() {
     let all = ListParams::default();
     let mut objects = Vec::new();
     for deployment in shop.api::<ConnectorDeployment>().list(&all).await.unwrap().items {
-        assert_eq!(deployment.status.as_ref().unwrap().last_log_lines.len(), 1);
         objects.push(json!(deployment.status));
     }
     let shown = texts(&objects[0]).join(" ");

@@ -15,7 +15,7 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::controllers::values::tags::{Item, Tags};
-use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, LOG_LINES, REPORT_ENTRIES};
+use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, REPORT_ENTRIES};
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
 use connect_operator::names;
@@ -51,7 +51,6 @@ fn facts(persisted: &PersistedState) -> DeploymentFacts<'_> {
         deletion_policy: DeletionPolicy::Delete,
         record: ObservedRecord::NotRead,
         texts: Texts::Unchanged,
-        lines: None,
         handled_reconcile: None,
         verified: None,
     }
@@ -387,31 +386,6 @@ fn rule_3_the_project_of_a_deployment_is_fixed_once_an_own_deployment_may_exist(
         let facts = DeploymentFacts { wanted: Some(wanted("other")), ..facts(&persisted) };
         let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH);
         assert_eq!(status.remote.unwrap().project_key, expected, "{case}");
-    }
-}
-
-#[test]
-fn log_lines_stay_as_long_as_the_failure_and_are_bounded() {
-    let (persisted, record) = (PersistedState::default(), record("Failed", &json!([])));
-    let failed = || ConditionUpdate::new(Reason::DeploymentFailed, "no");
-    let lines = (0..50).map(|number| format!("{number} {}", "z".repeat(2_000))).collect();
-    let first = after(&DeploymentFacts {
-        condition: failed(),
-        lines: Some(lines),
-        record: ObservedRecord::Present(&record),
-        ..facts(&persisted)
-    });
-    assert_eq!(first.last_log_lines.len(), LOG_LINES);
-    assert!(first.last_log_lines.iter().all(|line| line.len() <= 512));
-    for (case, condition, seen, stay) in [
-        ("still failed", failed(), ObservedRecord::Present(&record), true),
-        ("not observed", ConditionUpdate::new(Reason::ServiceUnavailable, ""), ObservedRecord::NotRead, true),
-        ("another try", ConditionUpdate::new(Reason::Redeploying, ""), ObservedRecord::Present(&record), false),
-        ("gone", ConditionUpdate::new(Reason::RemoteDisappeared, ""), ObservedRecord::Absent, false),
-    ] {
-        let status =
-            summarize(&first, &DeploymentFacts { condition, record: seen, ..facts(&persisted) }, Timestamp::UNIX_EPOCH);
-        assert_eq!(!status.last_log_lines.is_empty(), stay, "{case}");
     }
 }
 

@@ -4,28 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clock::{between, later};
-use connect_api::ConnectApi;
-use kube::runtime::events::EventType;
 
 use super::super::act::{self, Done};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
-use super::super::logs::{self, Log, LogQuery};
 use super::super::persisted::{OperationState, OperationType, Phase};
 use super::super::registered::needs_declarations;
-use super::super::status::{Comparison, Texts};
+use super::super::status::Comparison;
 use super::super::{applications, observe, outputs, verification};
 use crate::controllers::context::local_cache::UnreportedChange;
 use crate::controllers::driver::{ANNOTATED_AFTER, ObservedRecord, PersistedOperation};
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::{PollRate, Remote};
-use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
-use super::{Deployment, Details, Inputs};
+use super::{Deployment, Inputs};
 
 /// Pause before the observation that follows a lost response to a redeploy (contract section 8.4). A busy remote proves
 /// that the call arrived, and it may be idle again soon; the effect of a create or an undeploy stays visible. The
@@ -69,8 +64,6 @@ impl Deployment<'_> {
         let inputs = &*inputs;
         let record = inputs.record();
         let before = self.status();
-        let log = logs::wanted(&self.object, &before, record, &decision.outcome, self.context.clock.now())
-            .filter(|_| !logs::may_have_former_values(&self.persisted()));
         let comparison = self.comparison(inputs, decision);
         let mut condition = self.ready_condition(inputs, decision);
         if matches!(decision.outcome, Outcome::Settled { .. } | Outcome::NotApplied { .. })
@@ -85,9 +78,7 @@ impl Deployment<'_> {
         let verified = inputs.verified.as_ref();
         condition = verification::ready(condition, self.object.spec.ready_when, findings, verified);
         let reason = condition.reason;
-        // The lines of an earlier failure do not belong to this one, so they are removed until the new ones are read.
-        let details = Details { lines: log.as_ref().map(|_| Vec::new()), comparison: comparison.clone() };
-        self.patch_status(inputs, &decision.persisted, condition.clone(), ObservedRecord::of(record), details).await?;
+        self.patch_status(inputs, &decision.persisted, condition, ObservedRecord::of(record), comparison).await?;
         self.note_settled(&before, inputs, decision, reason);
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
@@ -99,10 +90,6 @@ impl Deployment<'_> {
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };
         let again = self.cache.kubernetes_error_backoff.again(refused, again);
-        if let Some(log) = &log {
-            let api = remote.api();
-            Box::pin(self.show_log(&api, inputs, decision, log, (condition, comparison))).await?;
-        }
         Ok(Next::Again(again))
     }
 
@@ -237,31 +224,5 @@ impl Deployment<'_> {
             }
             (None, None) => Duration::from_secs(5),
         }
-    }
-
-    /// Reads the log of a failed deployment after the failure was written, and writes its lines. An error is reported once,
-    /// and changes nothing else. The masker has the values that are desired now, so nothing is read if other values were
-    /// sent.
-    pub(super) async fn show_log(
-        &mut self,
-        api: &dyn ConnectApi,
-        inputs: &Inputs,
-        decision: &Decision,
-        wanted: &LogQuery,
-        (condition, comparison): (ConditionUpdate, Comparison),
-    ) -> Result<(), kube::Error> {
-        let Texts::Masked(masker) = self.texts(inputs, &decision.persisted) else { return Ok(()) };
-        let Log { lines, outage } =
-            logs::read(&self.context.log_readers, api, &self.context.clock, wanted, masker).await;
-        if !lines.is_empty() {
-            let record = ObservedRecord::of(inputs.record());
-            let details = Details { lines: Some(lines), comparison };
-            // It is read once, so an edit of the resource meanwhile must not lose it.
-            self.patch_response(inputs, &decision.persisted, &condition, record, details).await?;
-        }
-        if let Some(outage) = outage {
-            self.context.report(&*self.object, EventType::Normal, EventReason::LogsUnavailable, "ReadLog", &outage);
-        }
-        Ok(())
     }
 }

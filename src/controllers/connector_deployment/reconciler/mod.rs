@@ -2,7 +2,7 @@
 //!
 //! - `target`: which connector is deployed;
 //! - `inputs`: what a decision needs; `registered`: what prevents a decision from being carried out;
-//! - `execute`: no-ops, calls and what follows them, also the log of a failed deployment;
+//! - `execute`: no-ops, calls and what follows them;
 //! - `report`, `verify`: the content of the status.
 
 mod execute;
@@ -71,20 +71,6 @@ impl Inputs {
     }
 }
 
-/// What a status has beside conditions, persisted state and record.
-#[derive(Clone, Debug)]
-pub struct Details {
-    /// The last lines of the log, if they were read.
-    lines: Option<Vec<String>>,
-    comparison: Comparison,
-}
-
-impl Default for Details {
-    fn default() -> Self {
-        Self { lines: None, comparison: Comparison::None }
-    }
-}
-
 impl RemoteKind for ConnectorDeployment {
     type Persisted = PersistedState;
     type CallKind = CallKind;
@@ -94,7 +80,7 @@ impl RemoteKind for ConnectorDeployment {
     type Identity = DesiredIdentity;
     type Target = Option<Target>;
     type Observed = Inputs;
-    type Details = Details;
+    type Details = Comparison;
 
     fn read_status(status: &ConnectorDeploymentStatus) -> PersistedState {
         status_conversion::persisted(status)

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::super::decide::{CallKind, Decision, Outcome, Step};
 use super::super::intent::{self, Target};
 use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
+use super::super::status::Comparison;
 use crate::controllers::driver::ObservedRecord;
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::{PollRate, RegistryAnswer, RegistryEntry, Remote};
@@ -20,7 +21,7 @@ use crate::controllers::reporting::reason::Reason;
 use crate::crd::ManagementPolicy;
 use crate::crd::connector_deployment_status::OperationType;
 
-use super::{Deployment, Details, Inputs};
+use super::{Deployment, Inputs};
 
 /// Pause before a staged connector is read again whose entry is older than the version that its own controller has
 /// observed.
@@ -210,7 +211,7 @@ impl Deployment<'_> {
         let persisted = self.persisted();
         let reason = condition.reason;
         let record = ObservedRecord::of(inputs.record());
-        self.patch_status(inputs, &persisted, condition, record, Details::default()).await?;
+        self.patch_status(inputs, &persisted, condition, record, Comparison::None).await?;
         self.context.tracker.settled(self.object_ref, reason);
         let again = decision.again.unwrap_or_else(|| self.object.spec.effective_interval());
         if let Some(id) = &persisted.id {

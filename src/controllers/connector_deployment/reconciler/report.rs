@@ -124,7 +124,7 @@ impl Deployment<'_> {
             generation: self.generation(),
             persisted: status.persisted,
             condition: status.condition.clone(),
-            comparison: status.details.comparison,
+            comparison: status.details,
             secured: payload.is_none_or(|wanted| wanted.secured),
             suspended: spec.suspend,
             newer: inputs.map_or(Newer::Unknown, |inputs| self.newer(inputs, status.record)),
@@ -132,7 +132,6 @@ impl Deployment<'_> {
             deletion_policy: spec.deletion_policy_of(self.context.default_deletion_policy),
             record: status.record,
             texts: inputs.map_or(Texts::Unchanged, |inputs| self.texts(inputs, status.persisted)),
-            lines: status.details.lines,
             handled_reconcile: status.handled_reconcile_request,
             verified: self.verified(inputs.and_then(|inputs| inputs.verified.as_ref()), status.persisted),
         };

@@ -20,8 +20,7 @@ use crate::controllers::reporting::remedy;
 use crate::controllers::reporting::service_report;
 use crate::controllers::values::tags::{Item, listed};
 use crate::crd::connector_deployment_status::{
-    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, LOG_LINE_LENGTH, LOG_LINES,
-    LOG_SIZE, REPORT_SIZE, VALUES_SIZE,
+    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, REPORT_SIZE, VALUES_SIZE,
 };
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
@@ -54,8 +53,6 @@ pub struct DeploymentFacts<'a> {
     pub record: ObservedRecord<'a, Deployment>,
     /// How texts of the service may be shown.
     pub texts: Texts<'a>,
-    /// The last lines of the log, if this reconcile read them.
-    pub lines: Option<Vec<String>>,
     /// The reconcile request that this reconcile served.
     pub handled_reconcile: Option<String>,
     /// The condition `Verified`; `None`: the spec verifies nothing.
@@ -108,9 +105,10 @@ pub enum Newer {
 }
 
 /// How the visible values of the remote deployment compare with those that were applied (rule 16).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Comparison {
     /// They were not compared in this reconcile: nothing was read, or an operation runs.
+    #[default]
     None,
     /// `drift.policy: Ignore`.
     Ignored,
@@ -162,11 +160,6 @@ pub fn summarize(
         ObservedRecord::Absent => hide(&mut status),
         ObservedRecord::NotRead => {}
     }
-    if let Some(lines) = &facts.lines {
-        status.last_log_lines = lines.iter().take(LOG_LINES).map(|line| cut(line, LOG_LINE_LENGTH)).collect();
-    } else if !facts.condition.reason.is_failed() && !matches!(facts.record, ObservedRecord::NotRead) {
-        status.last_log_lines.clear();
-    }
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
@@ -192,7 +185,6 @@ pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStat
     }
     bounds::keep(&mut status.applications, APPLICATIONS_SIZE);
     bounds::keep(&mut status.report, REPORT_SIZE);
-    bounds::keep(&mut status.last_log_lines, LOG_SIZE);
     status
 }
 

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use clock::Clock;
-use connect_api::api::{Answer, LogRequest, PageRequest};
+use connect_api::api::{Answer, PageRequest};
 use connect_api::error::Failure as Failed;
 use connect_api::model::{
     ApplicationConfiguration, ConfigurationValue, Connector, ConnectorStaged, ConnectorUpdateAction, Deployment,
-    DeploymentDraft, GlobalConfiguration, LogPage, Paged, RedeployAction, RetryPolicy,
+    DeploymentDraft, GlobalConfiguration, Paged, RedeployAction, RetryPolicy,
 };
 use connect_api::{ApiError, CommerceApi, ConnectApi, Rate, Selector};
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::remote::{ConnectFactory, Connection, Settings};
-use dev_server::{ListQuery, LogQuery, Refusal, World};
+use dev_server::{ListQuery, Refusal, World};
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 
@@ -252,13 +252,6 @@ impl ConnectApi for Line {
         let effect = move |world: &mut World, now| world.undeploy(PROJECT, &selector, now);
         let done = self.change("deleteDeploymentById", name, send_before, asked, effect, |made| made.id.clone());
         Box::pin(async move { found(done.await) })
-    }
-
-    fn logs<'a>(&'a self, selector: &'a Selector, _: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
-        let selector = selector.clone();
-        self.ask("getDeploymentLogsById", format!("logs {}", selector.segment()), None, move |remote, now| {
-            present(remote.world.logs(PROJECT, &selector, &LogQuery::default(), now))
-        })
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {

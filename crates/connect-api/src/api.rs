@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::ApiError;
-use super::model::{Connector, ConnectorStaged, Deployment, DeploymentDraft, LogPage, Paged, RedeployAction};
+use super::model::{Connector, ConnectorStaged, Deployment, DeploymentDraft, Paged, RedeployAction};
 
 /// Identifies one resource by id or by key (contract section 5).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,23 +51,6 @@ pub struct PageRequest {
     pub offset: u32,
 }
 
-/// When the Connect API stops serving logs, and what replaces them (contract section 3), as the end of a message.
-pub const LOGS_END: &str = "the Connect API serves no logs after 2027-01-31: Platform Insights does, for \
-                            deployments that were created or redeployed after forwarding was switched on";
-
-/// Selects entries of a log (contract section 3).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogRequest {
-    /// The `next` token of the previous page.
-    pub page_token: Option<String>,
-    /// Restricts the entries to one application; required on AWS.
-    pub application_name: Option<String>,
-    /// Start of the period, at most 30 days ago.
-    pub start: Option<Timestamp>,
-    /// End of the period.
-    pub end: Option<Timestamp>,
-}
-
 /// The future result of an API call.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, ApiError>>;
 
@@ -101,9 +84,6 @@ pub trait ConnectApi: Send + Sync {
     /// `deleteDeploymentById`, `deleteDeploymentByKey`: starts an asynchronous removal that may fail (contract section
     /// 5.2).
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>>;
-
-    /// `getDeploymentLogsById`, `getDeploymentLogsByKey`: returns one page.
-    fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>>;
 
     /// `getConnectorById`, `getConnectorByKey`.
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>>;

@@ -43,12 +43,6 @@ pub fn deployment(project: Option<&str>, selector: &Selector) -> String {
     format!("{}/{}", deployments(project), selector.segment())
 }
 
-/// Returns the path of a deployment's logs.
-#[must_use]
-pub fn logs(project: &str, selector: &Selector) -> String {
-    format!("{}/logs", deployment(Some(project), selector))
-}
-
 /// Returns the path of a published connector.
 #[must_use]
 pub fn connector(selector: &Selector) -> String {
@@ -175,7 +169,6 @@ mod tests {
             (deployments(None), "/deployments"),
             (deployment(Some("demo"), &Selector::Key("tax-eu".into())), "/demo/deployments/key=tax-eu"),
             (deployment(None, &Selector::Key("a_b".into())), "/deployments/key=a_b"),
-            (logs("demo", &Selector::Id("1".into())), "/demo/deployments/1/logs"),
             (extension("demo", &Selector::Key("tax-cart".into())), "/demo/extensions/key=tax-cart"),
             (subscription("demo", &Selector::Key("a/b".into())), "/demo/subscriptions/key=a%2Fb"),
             (connector(&Selector::Key("demo-connector".into())), "/connectors/key=demo-connector"),

@@ -13,7 +13,7 @@ pub const MANAGE_CONNECTORS: &str = "manage_connectors";
 pub const VIEW_CONNECTORS: &str = "view_connectors";
 /// Creates, redeploys and deletes deployments; includes [`VIEW_CONNECTORS_DEPLOYMENTS`].
 pub const MANAGE_CONNECTORS_DEPLOYMENTS: &str = "manage_connectors_deployments";
-/// Reads deployments and their logs.
+/// Reads deployments.
 pub const VIEW_CONNECTORS_DEPLOYMENTS: &str = "view_connectors_deployments";
 /// Allows a deployment to generate an API client. No other scope includes it.
 pub const MANAGE_API_CLIENTS: &str = "manage_api_clients";
@@ -48,7 +48,7 @@ pub enum Right {
     ViewConnectors,
     /// Create, update and delete staged connectors.
     ManageConnectors,
-    /// Read and list deployments, read their logs.
+    /// Read and list deployments.
     ViewDeployments,
     /// Create, update and delete deployments.
     ManageDeployments,
@@ -92,7 +92,7 @@ impl Right {
         match self {
             Self::ViewConnectors => "to read connectors",
             Self::ManageConnectors => "to create, update and delete staged connectors",
-            Self::ViewDeployments => "to read deployments and their logs",
+            Self::ViewDeployments => "to read deployments",
             Self::ManageDeployments => "to create, redeploy and delete deployments",
             Self::GenerateApiClients => "to deploy a connector whose API client is generated",
             Self::ReadExtensions => "to read Extensions",

@@ -21,12 +21,13 @@ use super::answers::json_answer;
 use super::build::PlannedOutcome;
 use super::connector::ConnectorDefinition;
 use super::faults::Fault;
+use super::logs::{LogSeverity, LogType};
 use super::refusal::Refusal;
 use super::resources::{Creation, ScriptResourceType};
 use super::state::Shared;
 use super::variant::{Variant, parse_duration};
 use connect_api::ErrorCode;
-use connect_api::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, LogSeverity, LogType, RedeployAction};
+use connect_api::model::{DeclaredApplication, DeclaredGlobal, DeploymentStatus, RedeployAction};
 
 type Answer = Result<Response, Refusal>;
 
@@ -194,7 +195,7 @@ async fn act(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: By
             Act::CreateResources { creation } => world.create_resources(&id, creation, now),
             Act::WriteLog { application_name, severity, text, kind } => {
                 let kind = kind.unwrap_or(LogType::ApplicationText);
-                world.write_log_of(&id, &application_name, kind, &severity, &text, now)
+                world.write_log(&id, &application_name, kind, &severity, &text, now)
             }
         }
     };

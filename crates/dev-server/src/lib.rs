@@ -56,7 +56,6 @@ pub use connector::{AllowedValues, Builds, ConnectorDefinition, Scripts};
 pub use faults::{Fault, FaultAnswer, FaultEffect, FaultFile};
 pub use history::{Happened, Moment};
 pub use list::ListQuery;
-pub use logs::{LOG_PAGE, LogQuery};
 pub use options::{DEPLOY_DURATION, Options, TOKEN_LIFETIME};
 pub use refusal::Refusal;
 pub use resources::{Creation, Resource, ScriptResource, ScriptResourceType};

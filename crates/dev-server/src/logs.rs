@@ -5,20 +5,78 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 
 use super::build::in_milliseconds;
 use super::refusal::{Refusal, cut};
-use connect_api::ErrorCode;
-use connect_api::model::{ApplicationType, LogEntry, LogPage, LogSeverity, LogType};
+use connect_api::model::ApplicationType;
+use connect_api::{ErrorCode, open_enum};
 
 /// Number of entries in one page.
-pub const LOG_PAGE: usize = 20;
+const LOG_PAGE: usize = 20;
 /// Maximum number of entries of one deployment; beyond it, the oldest are dropped.
 const KEPT: usize = 1_000;
 /// Maximum age of `startDate` in days (contract section 3).
 const LONGEST_SPAN_DAYS: i64 = 30;
+
+open_enum! {
+    /// Severity of a log entry.
+    LogSeverity {
+        /// No severity was given.
+        Default = "DEFAULT",
+        /// For debugging.
+        Debug = "DEBUG",
+        /// Routine information.
+        Info = "INFO",
+        /// Normal but significant.
+        Notice = "NOTICE",
+        /// Might cause problems.
+        Warning = "WARNING",
+        /// Likely causes problems.
+        Error = "ERROR",
+        /// Causes severe problems.
+        Critical = "CRITICAL",
+        /// A person must act immediately.
+        Alert = "ALERT",
+        /// The system is unusable.
+        Emergency = "EMERGENCY",
+    }
+}
+
+open_enum! {
+    /// Origin and format of a log entry.
+    #[derive(Default)]
+    LogType {
+        /// A served request.
+        HttpRequest = "HTTP_REQUEST",
+        /// A line of text.
+        #[default]
+        ApplicationText = "APPLICATION_TEXT",
+        /// A JSON object.
+        ApplicationJson = "APPLICATION_JSON",
+    }
+}
+
+/// An entry of a log (contract section 4.5).
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LogEntry {
+    #[serde(rename = "type")]
+    pub(super) kind: LogType,
+    deployment_id: String,
+    application_name: String,
+    severity: LogSeverity,
+    timestamp: String,
+    pub(super) details: Value,
+}
+
+/// A page of a log (contract section 4.5).
+#[derive(Debug, Serialize)]
+pub(super) struct LogPage {
+    pub(super) data: Vec<LogEntry>,
+    /// Token of the next page; empty on the last one.
+    pub(super) next: String,
+}
 
 /// The log of one deployment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -34,25 +92,21 @@ struct Line {
     application: String,
     severity: LogSeverity,
     text: String,
-    #[serde(default = "application_text")]
+    #[serde(default)]
     kind: LogType,
-}
-
-fn application_text() -> LogType {
-    LogType::ApplicationText
 }
 
 /// Query parameters of the logs.
 #[derive(Clone, Debug, Default)]
-pub struct LogQuery {
+pub(super) struct LogQuery {
     /// `next` of the previous page.
-    pub page_token: Option<String>,
+    pub(super) page_token: Option<String>,
     /// Keeps only entries of this application.
-    pub application_name: Option<String>,
+    pub(super) application_name: Option<String>,
     /// Earliest time, in RFC 3339.
-    pub start_date: Option<String>,
+    pub(super) start_date: Option<String>,
     /// Latest time, in RFC 3339.
-    pub end_date: Option<String>,
+    pub(super) end_date: Option<String>,
 }
 
 impl LogBook {
@@ -120,7 +174,7 @@ impl LogBook {
         let mut found = lines.iter().filter(|line| line.0 >= first).filter(matches);
         let data: Vec<_> = found.by_ref().take(LOG_PAGE).map(|(_, line)| line.show(deployment)).collect();
         let next = found.next().map_or(String::new(), |(index, _)| format!("p{index:08x}"));
-        Ok(LogPage { data, next: Some(next) })
+        Ok(LogPage { data, next })
     }
 
     fn position(&self, token: &str) -> Result<usize, Refusal> {
@@ -150,7 +204,7 @@ impl Line {
             application_name: self.application.clone(),
             severity: self.severity.clone(),
             timestamp: in_milliseconds(self.at),
-            details: to_raw_value(&details).expect("a JSON value can be written"),
+            details,
         }
     }
 }

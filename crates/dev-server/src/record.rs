@@ -13,14 +13,14 @@ use super::addresses::AddressParts;
 use super::build::{self, PlannedOutcome};
 use super::connector::{ConnectorDefinition, Scripts};
 use super::ids::Ids;
-use super::logs::LogBook;
+use super::logs::{LogBook, LogSeverity};
 use super::resources::Creation;
 use super::values::{ValueSet, Values};
 use super::variant::{BuildIds, FirstStatus, LeftOutApplications, NewDetails, Shown, ValuesShow, Variant, Versions};
 use clock::later;
 use connect_api::model::{
     ApplicationDeployment, Build, DeclaredApplication, Deployment, DeploymentApiClient, DeploymentDetails,
-    DeploymentStatus, DeploymentType, EntryType, GlobalConfiguration, LogSeverity, Report, ReportEntry,
+    DeploymentStatus, DeploymentType, EntryType, GlobalConfiguration, Report, ReportEntry,
 };
 
 /// Maximum number of revisions of one deployment; a rollback to older ones is not possible.

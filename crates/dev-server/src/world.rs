@@ -39,7 +39,7 @@ use super::history::{Happened, History};
 use super::ids::Ids;
 use super::input::Update;
 use super::list::{self, ListQuery};
-use super::logs::{LogBook, LogQuery};
+use super::logs::{LogBook, LogPage, LogQuery};
 use super::record::{Advanced, Record, Stale};
 use super::refusal::Refusal;
 use super::resources::Resources;
@@ -47,9 +47,7 @@ use super::staged::{Rules, StagedBook};
 use super::values::{FingerprintKey, Values};
 use super::variant::{DeleteBusy, ValuesShow, Variant};
 use clock::later;
-use connect_api::model::{
-    Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, LogPage, Paged, RedeployAction,
-};
+use connect_api::model::{Deployment, DeploymentDraft, DeploymentStatus, DeploymentType, Paged, RedeployAction};
 use connect_api::scopes::Right;
 use connect_api::{ErrorCode, Selector};
 
@@ -409,7 +407,7 @@ impl World {
     /// `ResourceNotFound`, `DeploymentApplicationDoesNotExist`, `DeploymentLogInvalidDate`,
     /// `DeploymentLogInvalidPageToken`, `DeploymentLogMissingApplicationName`; the refusal that `logs` of the variant
     /// chooses.
-    pub fn logs(
+    pub(crate) fn logs(
         &mut self,
         project: &str,
         selector: &Selector,

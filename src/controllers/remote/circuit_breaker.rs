@@ -46,8 +46,6 @@ pub(super) enum CallScope {
     /// The registry, which is optional: a failure concerns the caller alone, whatever it is. If the service throttles
     /// or refuses all calls, the next call of another scope shows it.
     Extra,
-    /// Logs, whose endpoints the service removes after 2027-01-31: no answer is evidence about other endpoints.
-    Logs,
 }
 
 /// Permission to make one call.
@@ -135,8 +133,7 @@ impl CircuitBreaker {
     /// Records a successful answer.
     pub(super) fn succeeded(&mut self, permit: Permit) {
         // What is optional may work although the rest does not.
-        let optional = matches!(permit.scope, CallScope::Extra | CallScope::Logs);
-        if permit.client != self.client || (optional && self.outage.is_some()) {
+        if permit.client != self.client || (permit.scope == CallScope::Extra && self.outage.is_some()) {
             return;
         }
         // Any other success shows that the service is up. The other outages end only with a call that was sent after they
@@ -235,9 +232,8 @@ fn effect(error: &ApiError, scope: CallScope) -> CallEffect {
     let effect_on_remote = effect_on_remote(error, scope);
     let lonely = match scope {
         // The client itself pauses, whatever it is asked for.
-        CallScope::Extra | CallScope::Logs if error.is_held_back() => false,
+        CallScope::Extra if error.is_held_back() => false,
         CallScope::Extra => effect_on_remote != CallEffect::Answered,
-        CallScope::Logs => true,
         CallScope::List | CallScope::Read | CallScope::Other => false,
     };
     if lonely { CallEffect::Nothing } else { effect_on_remote }
@@ -270,12 +266,10 @@ fn effect_on_remote(error: &ApiError, scope: CallScope) -> CallEffect {
             CallEffect::Outage(OutageKind::PermissionMissing)
         }
         (Reaction::Retry, _) | (_, CallScope::Read | CallScope::List) => unavailable,
-        (Reaction::Verify, CallScope::Other | CallScope::Extra | CallScope::Logs) if status >= 500 || status == 408 => {
-            unavailable
-        }
+        (Reaction::Verify, CallScope::Other | CallScope::Extra) if status >= 500 || status == 408 => unavailable,
         (
             Reaction::Verify | Reaction::Refetch | Reaction::Wait | Reaction::Gone | Reaction::Fix,
-            CallScope::Other | CallScope::Extra | CallScope::Logs,
+            CallScope::Other | CallScope::Extra,
         ) => CallEffect::Answered,
     }
 }

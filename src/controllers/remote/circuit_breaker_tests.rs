@@ -23,7 +23,7 @@ fn until(circuit_breaker: &CircuitBreaker) -> Timestamp {
 
 #[test]
 fn an_error_concerns_the_remote_or_the_caller() {
-    use CallScope::{Extra, List, Logs, Other, Read};
+    use CallScope::{Extra, List, Other, Read};
     use OutageKind::{CredentialsRejected, PermissionMissing, ProjectNotFound, Throttled, Unavailable};
     let outage = CallEffect::Outage;
     for (case, error, scope, expected) in [
@@ -78,13 +78,6 @@ fn an_error_concerns_the_remote_or_the_caller() {
         ("the registry throttles", answered(429, None), Extra, CallEffect::Nothing),
         ("the registry asks for a pause", retry_after(answered(503, None), 5_000), Extra, CallEffect::Nothing),
         ("the token is refused there, too", answered(401, None), Extra, CallEffect::Nothing),
-        ("no logs any more", answered(404, Some(ErrorCode::ResourceNotFound)), Logs, CallEffect::Nothing),
-        ("no logs, 404 of a gateway", answered(404, None), Logs, CallEffect::Nothing),
-        ("logs are gone", answered(410, None), Logs, CallEffect::Nothing),
-        ("logs fail", answered(500, Some(ErrorCode::General)), Logs, CallEffect::Nothing),
-        ("no logs with this token", answered(401, None), Logs, CallEffect::Nothing),
-        ("logs do not come", failure(Failure::NoAnswer), Logs, CallEffect::Nothing),
-        ("logs are throttled", answered(429, None), Logs, CallEffect::Nothing),
         ("held back by the client", retry_after(failure(Failure::HeldBack), 5_000), Read, outage(Throttled)),
         ("the registry, too", retry_after(failure(Failure::HeldBack), 5_000), Extra, outage(Throttled)),
     ] {
@@ -340,11 +333,9 @@ fn health_reports_lasting_outages() {
 
 #[test]
 fn what_is_optional_does_not_end_an_outage_of_the_rest() {
-    for scope in [CallScope::Extra, CallScope::Logs] {
-        let mut circuit_breaker = CircuitBreaker::default();
-        let optional = circuit_breaker.admit(START, Caller::Poller, scope, 0).expect("it is closed");
-        fail(&mut circuit_breaker, &broken(), START);
-        circuit_breaker.succeeded(optional);
-        assert!(circuit_breaker.outage().is_some(), "{scope:?}");
-    }
+    let mut circuit_breaker = CircuitBreaker::default();
+    let optional = circuit_breaker.admit(START, Caller::Poller, CallScope::Extra, 0).expect("it is closed");
+    fail(&mut circuit_breaker, &broken(), START);
+    circuit_breaker.succeeded(optional);
+    assert!(circuit_breaker.outage().is_some());
 }

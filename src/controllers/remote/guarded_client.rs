@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use connect_api::api::{Answer, LogRequest, PageRequest};
+use connect_api::api::{Answer, PageRequest};
 use connect_api::model::{
-    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, LogPage, Paged,
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Paged,
     RedeployAction,
 };
 use connect_api::registry::StagedApi;
@@ -82,11 +82,6 @@ impl ConnectApi for GuardedClient {
     fn undeploy<'a>(&'a self, selector: &'a Selector, send_before: Timestamp) -> Answer<'a, Option<Deployment>> {
         let operation = selector.operation("deleteDeploymentById", "deleteDeploymentByKey");
         Box::pin(self.pass(operation, CallScope::Other, move || self.client.undeploy(selector, send_before)))
-    }
-
-    fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
-        let operation = selector.operation("getDeploymentLogsById", "getDeploymentLogsByKey");
-        Box::pin(self.pass(operation, CallScope::Logs, || self.client.logs(selector, request)))
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {

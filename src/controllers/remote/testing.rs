@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clock::{Clock, between, later};
 use connect_api::api::DeploymentPaths;
-use connect_api::api::{Answer, LogRequest, PageRequest};
+use connect_api::api::{Answer, PageRequest};
 use connect_api::commerce::{ResourceKind, ResourceName};
 use connect_api::error::Failure;
 use connect_api::model::{
-    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Extension, LogPage,
-    Paged, RedeployAction, Subscription,
+    Connector, ConnectorStaged, ConnectorStagedDraft, ConnectorUpdate, Deployment, DeploymentDraft, Extension, Paged,
+    RedeployAction, Subscription,
 };
 use connect_api::registry::StagedApi;
 use connect_api::{ApiError, CommerceApi, ConnectApi, ErrorCode, Rate, Selector};
@@ -211,10 +211,6 @@ impl ConnectApi for Service {
 
     fn undeploy<'a>(&'a self, _: &'a Selector, _: Timestamp) -> Answer<'a, Option<Deployment>> {
         unreachable!("no test here undeploys")
-    }
-
-    fn logs<'a>(&'a self, _: &'a Selector, _: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
-        unreachable!("no test here reads logs")
     }
 
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {

@@ -1,7 +1,7 @@
 //! What each operation sends, and how it interprets a success.
 
 use connect_api::api::DeploymentPaths;
-use connect_api::api::{ConnectApi, LogRequest, PageRequest, Selector};
+use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::error::Failure;
 use connect_api::model::{DeploymentStatus, RedeployAction};
 use serde_json::{Value, json};
@@ -19,12 +19,6 @@ fn key() -> Selector {
 /// Sends every operation once, in a fixed order.
 async fn send_all(api: &dyn ConnectApi) {
     let redeploy = RedeployAction::default();
-    let request = LogRequest {
-        page_token: Some("a b&".to_owned()),
-        application_name: Some("service".to_owned()),
-        start: Some("2026-01-01T00:00:00Z".parse().expect("a time")),
-        end: None,
-    };
     let _ = api.deployments(PageRequest { limit: 100, offset: 200 }).await;
     let _ = api.deployment(&id()).await;
     let _ = api.deployment(&key()).await;
@@ -33,8 +27,6 @@ async fn send_all(api: &dyn ConnectApi) {
     let _ = api.redeploy(&key(), 3, &redeploy, no_hurry()).await;
     let _ = api.undeploy(&id(), no_hurry()).await;
     let _ = api.undeploy(&key(), no_hurry()).await;
-    let _ = api.logs(&id(), &request).await;
-    let _ = api.logs(&key(), &LogRequest::default()).await;
     let _ = api.connector(&id()).await;
     let _ = api.connector(&key()).await;
 }
@@ -62,8 +54,6 @@ async fn each_operation_is_one_request_to_the_path_of_the_contract() {
                 update_by_key,
                 "DELETE /demo/deployments/42",
                 "DELETE /demo/deployments/key=tax",
-                "GET /demo/deployments/42/logs?pageToken=a+b%26&applicationName=service&startDate=2026-01-01T00%3A00%3A00.000Z",
-                "GET /demo/deployments/key=tax/logs",
                 "GET /connectors/42",
                 "GET /connectors/key=tax",
             ]
@@ -166,19 +156,6 @@ async fn records_that_cannot_be_read_are_left_out_of_a_page_and_counted() {
     let ids: Vec<_> = page.results.iter().map(|deployment| deployment.id.as_str()).collect();
     assert_eq!((ids, page.count), (vec!["1", "odd"], 5));
     assert_eq!(page.results[1].status, DeploymentStatus::Other("Resting".to_owned()));
-}
-
-#[tokio::test]
-async fn log_entries_are_read_as_leniently() {
-    let remote = Remote::start(|_| {
-        json_answer(
-            200,
-            &json!({"data": [{"details": "line", "severity": "NEW"}, 7, {"details": {"a": 1}}], "next": null}),
-        )
-    })
-    .await;
-    let page = remote.client().logs(&id(), &LogRequest::default()).await.expect("an answer").expect("logs");
-    assert_eq!((page.data.len(), page.next), (2, None));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Answers with an error status.
 
-use connect_api::api::{ConnectApi, LogRequest, PageRequest, Selector};
+use connect_api::api::{ConnectApi, PageRequest, Selector};
 use connect_api::error::{ErrorCode, Failure};
 use connect_api::model::RedeployAction;
 
@@ -65,7 +65,6 @@ async fn only_the_services_own_404_means_absent_and_only_where_a_resource_is_nam
             api.deployment(&id()).await.map(|found| found.is_none()),
             api.redeploy(&id(), 1, &redeploy, no_hurry()).await.map(|found| found.is_none()),
             api.undeploy(&id(), no_hurry()).await.map(|found| found.is_none()),
-            api.logs(&id(), &LogRequest::default()).await.map(|found| found.is_none()),
             api.connector(&id()).await.map(|found| found.is_none()),
         ];
         for outcome in outcomes {

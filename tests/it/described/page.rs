@@ -45,12 +45,13 @@ fn routes_and_described_paths_are_the_same() {
             // Without the project there is only the path by key.
             vec![routes::deployment(project, &id), routes::deployment(project, &key), routes::deployment(None, &key)],
         ),
-        ("logs", vec![routes::logs("projectKey", &id), routes::logs("projectKey", &key)]),
         ("extension", vec![routes::extension("projectKey", &key)]),
         ("subscription", vec![routes::subscription("projectKey", &key)]),
         ("action", vec![action(Preset::SERVICE, "action_name"), action(Preset::FRONTASTIC, "action")]),
     ];
     let described = description().document["paths"].as_object().expect("the document has paths").keys();
+    // The project's client reads no logs.
+    let described = described.filter(|path| !path.ends_with("/logs"));
     let described: BTreeSet<_> = described.map(|path| path.replace(['{', '}'], "")).collect();
     let ours: BTreeSet<_> = made.iter().flat_map(|(_, paths)| paths.clone()).collect();
     assert_eq!(ours, described);

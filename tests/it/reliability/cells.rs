@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use clock::{Clock, between};
-use connect_api::api::{ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
+use connect_api::api::{ConnectApi, DeploymentPaths, PageRequest, Selector};
 use connect_api::model::DeploymentStatus;
 use connect_api::{ApiError, http::HttpConnect};
 use connect_operator::controllers::connector_deployment::act;
@@ -33,7 +33,6 @@ pub(super) enum Operation {
     CreateUnscoped,
     Redeploy,
     Undeploy,
-    Logs,
     ConnectorById,
     ConnectorByKey,
     StagedById,
@@ -45,7 +44,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::List,
         Self::ById,
         Self::ByKey,
@@ -53,7 +52,6 @@ impl Operation {
         Self::CreateUnscoped,
         Self::Redeploy,
         Self::Undeploy,
-        Self::Logs,
         Self::ConnectorById,
         Self::ConnectorByKey,
         Self::StagedById,
@@ -72,7 +70,6 @@ impl Operation {
             Self::CreateUnscoped => "createDeploymentUnscoped",
             Self::Redeploy => "updateDeploymentById",
             Self::Undeploy => "deleteDeploymentById",
-            Self::Logs => "getDeploymentLogsById",
             Self::ConnectorById => "getConnectorById",
             Self::ConnectorByKey => "getConnectorByKey",
             Self::StagedById => "getConnectorStagedById",
@@ -83,8 +80,8 @@ impl Operation {
 
     /// Whether the operator continues without it.
     pub(super) fn is_aside(self) -> bool {
-        use Operation::{ConnectorById, ConnectorByKey, Logs, StagedById, StagedByKey};
-        matches!(self, Logs | ConnectorById | ConnectorByKey | StagedById | StagedByKey)
+        use Operation::{ConnectorById, ConnectorByKey, StagedById, StagedByKey};
+        matches!(self, ConnectorById | ConnectorByKey | StagedById | StagedByKey)
     }
 
     pub(super) fn needs_token(self) -> bool {
@@ -154,7 +151,6 @@ pub(super) async fn cell(operation: Operation, fault: &Fault) -> Cell {
         | Operation::ById
         | Operation::ByKey
         | Operation::TokenToLook
-        | Operation::Logs
         | Operation::ConnectorById
         | Operation::ConnectorByKey
         | Operation::StagedById
@@ -202,10 +198,6 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
         Operation::List => api.deployments(PageRequest { limit: 100, offset: 0 }).map(|page| page.map(|_| true)).await,
         Operation::ById | Operation::TokenToLook => found(api.deployment(&id).await),
         Operation::ByKey => found(api.deployment(&key).await),
-        Operation::Logs => {
-            let request = LogRequest { application_name: Some("service".into()), ..LogRequest::default() };
-            found(api.logs(&id, &request).await)
-        }
         Operation::ConnectorById => found(api.connector(&Selector::Id(connector.id)).await),
         Operation::ConnectorByKey => found(api.connector(&Selector::Key("demo-connector".into())).await),
         Operation::StagedById => found(api.staged(&Selector::Id(staged.id)).await),
@@ -217,7 +209,7 @@ async fn read(operation: Operation, clock: Clock, fault: &Fault) -> Cell {
     let (knows, reason) = match answer {
         Ok(true) => (Knows::Worked, None),
         Ok(false) => (Knows::Absent, None),
-        // Missing information of the registry or of a log is no error.
+        // Missing information of the registry is no error.
         Err(_) if operation.is_aside() => (Knows::Nothing, None),
         Err(error) => (Knows::Nothing, Some(problem::condition(&error, "demo").reason)),
     };

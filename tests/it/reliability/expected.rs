@@ -45,7 +45,7 @@ pub(super) fn expected(operation: Operation, fault: &Fault) -> Cell {
     let says = if operation.needs_token() { fault.token } else { fault.says };
     match operation {
         Operation::List | Operation::ById | Operation::ByKey | Operation::TokenToLook => look(operation, says),
-        Operation::Logs | Operation::ConnectorById | Operation::ConnectorByKey => Cell { closed: None, ..aside(says) },
+        Operation::ConnectorById | Operation::ConnectorByKey => Cell { closed: None, ..aside(says) },
         Operation::StagedById | Operation::StagedByKey => aside(says),
         Operation::Create | Operation::CreateUnscoped => change(operation, Reason::Creating, says),
         Operation::Redeploy => change(operation, Reason::Redeploying, says),

@@ -15,7 +15,7 @@ const TABLES: [(&str, &[Operation]); 7] = [
     ("redeploy", &[Operation::Redeploy]),
     ("undeploy", &[Operation::Undeploy]),
     ("token", &[Operation::TokenToChange]),
-    ("aside", &[Operation::Logs, Operation::ConnectorById, Operation::ConnectorByKey]),
+    ("aside", &[Operation::ConnectorById, Operation::ConnectorByKey]),
     ("staged", &[Operation::StagedById, Operation::StagedByKey]),
 ];
 

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use crate::ErrorCode;
 use crate::lenient::{nullable, usable};
 use crate::mask::Masker;
-use crate::model::{Deployment, LogEntry, LogPage, Paged};
+use crate::model::{Deployment, Paged};
 use crate::routes::LARGEST_PAGE;
 
 /// Header with the id of a response; requests carry the operator's id in the same header.
@@ -28,8 +28,6 @@ pub const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 pub const LONGEST_WORD: usize = 128;
 /// Maximum number of errors that are read from one response.
 const MOST_ERRORS: usize = 20;
-/// Maximum number of entries that are read from one page of a log; its size is unspecified (contract section 3).
-const MOST_ENTRIES: usize = 5_000;
 /// Maximum number of omitted records that are named.
 const MOST_IDS: usize = 5;
 
@@ -210,48 +208,28 @@ pub fn deployments(body: &[u8]) -> Result<(Paged<Arc<Deployment>>, LeftOut), ser
 /// # Errors
 /// Fails if the body is not a page.
 pub fn paged<T: DeserializeOwned>(body: &[u8]) -> Result<(Paged<T>, LeftOut), serde_json::Error> {
-    let RawPage { limit, offset, total, results } =
-        serde_json::from_slice::<RawPage<Records<T, { LARGEST_PAGE as usize }>>>(body)?;
+    let RawPage { limit, offset, total, results } = serde_json::from_slice::<RawPage<T>>(body)?;
     let Records { read: results, left_out } = results;
     let count = i64::try_from(results.len() + left_out.count).unwrap_or(i64::MAX);
     Ok((Paged { limit, offset, count, total, results }, left_out))
 }
 
-/// Decodes a page of a log, and counts the omitted entries: those that cannot be decoded, and those beyond the first
-/// 5,000.
-///
-/// # Errors
-/// Fails if the body is not a page.
-pub fn log_page(body: &[u8]) -> Result<(LogPage, LeftOut), serde_json::Error> {
-    let RawLogPage { data, next } = serde_json::from_slice(body)?;
-    let Records { read: data, left_out } = data.unwrap_or_default();
-    Ok((LogPage { data, next }, left_out))
-}
-
 /// A [`Paged`] whose records are decoded one by one.
 #[derive(Deserialize)]
-struct RawPage<R> {
+#[serde(bound = "T: DeserializeOwned")]
+struct RawPage<T> {
     #[serde(default, deserialize_with = "nullable")]
     limit: i64,
     #[serde(default, deserialize_with = "nullable")]
     offset: i64,
     #[serde(default, deserialize_with = "nullable")]
     total: i64,
-    results: R,
+    results: Records<T>,
 }
 
-/// A [`LogPage`] whose entries are decoded one by one.
-#[derive(Deserialize)]
-struct RawLogPage {
-    #[serde(default)]
-    data: Option<Records<LogEntry, MOST_ENTRIES>>,
-    #[serde(default)]
-    next: Option<String>,
-}
-
-/// The first `MOST` records of a list that can be decoded. The others take no memory: an empty record is a few bytes of a
-/// body and hundreds in memory.
-struct Records<T, const MOST: usize> {
+/// The first [`LARGEST_PAGE`] records of a list that can be decoded. The others take no memory: an empty record is a few
+/// bytes of a body and hundreds in memory.
+struct Records<T> {
     read: Vec<T>,
     left_out: LeftOut,
 }
@@ -293,19 +271,13 @@ fn id(record: &RawValue) -> Option<String> {
     id.filter(is_id).or(key.filter(is_id))
 }
 
-impl<T, const MOST: usize> Default for Records<T, MOST> {
-    fn default() -> Self {
-        Self { read: Vec::new(), left_out: LeftOut::default() }
-    }
-}
-
-impl<'de, T: DeserializeOwned, const MOST: usize> Deserialize<'de> for Records<T, MOST> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Records<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Self::default())
+        deserializer.deserialize_seq(Self { read: Vec::new(), left_out: LeftOut::default() })
     }
 }
 
-impl<'de, T: DeserializeOwned, const MOST: usize> Visitor<'de> for Records<T, MOST> {
+impl<'de, T: DeserializeOwned> Visitor<'de> for Records<T> {
     type Value = Self;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -314,7 +286,7 @@ impl<'de, T: DeserializeOwned, const MOST: usize> Visitor<'de> for Records<T, MO
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut records: A) -> Result<Self, A::Error> {
         while let Some(record) = records.next_element::<&RawValue>()? {
-            let fits = self.read.len() < MOST;
+            let fits = self.read.len() < usize::from(LARGEST_PAGE);
             match fits.then(|| serde_json::from_str(record.get()).ok()).flatten() {
                 Some(read) => self.read.push(read),
                 None => self.left_out.add(record, fits),

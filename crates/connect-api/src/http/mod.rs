@@ -34,10 +34,10 @@ pub use trust::Authorities;
 use self::call::{Call, page};
 use self::token::Tokens;
 use self::wire::Wire;
-use super::api::{Answer, ConnectApi, DeploymentPaths, LogRequest, PageRequest, Selector};
+use super::api::{Answer, ConnectApi, DeploymentPaths, PageRequest, Selector};
 use super::error::Failure;
 use super::model::{
-    Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, LogPage, Paged,
+    Connector, ConnectorStaged, Deployment, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, Paged,
     RedeployAction,
 };
 use super::routes;
@@ -181,21 +181,6 @@ impl ConnectApi for HttpConnect {
         })
     }
 
-    fn logs<'a>(&'a self, selector: &'a Selector, request: &'a LogRequest) -> Answer<'a, Option<LogPage>> {
-        Box::pin(async move {
-            let operation = selector.operation("getDeploymentLogsById", "getDeploymentLogsByKey");
-            let mut call = self.get(operation, routes::logs(&self.settings.project_key, selector));
-            call.query = log_query(request);
-            call.optional = true;
-            let reply = match self.call(&call).await {
-                Ok(reply) => reply,
-                Err(failed) if failed.absent => return Ok(None),
-                Err(failed) => return Err(failed.error),
-            };
-            page(&call, &reply, answer::log_page(&reply.body)).map(Some)
-        })
-    }
-
     fn connector<'a>(&'a self, selector: &'a Selector) -> Answer<'a, Option<Connector>> {
         let operation = selector.operation("getConnectorById", "getConnectorByKey");
         Box::pin(self.maybe(Call { optional: true, ..self.get(operation, routes::connector(selector)) }))
@@ -205,19 +190,6 @@ impl ConnectApi for HttpConnect {
         let operation = selector.operation("getConnectorStagedById", "getConnectorStagedByKey");
         Box::pin(self.maybe(self.get(operation, routes::connector_staged(selector))))
     }
-}
-
-fn log_query(request: &LogRequest) -> Vec<(&'static str, String)> {
-    [
-        ("pageToken", request.page_token.clone()),
-        ("applicationName", request.application_name.clone()),
-        // UTC with milliseconds, as the official client sends them.
-        ("startDate", request.start.map(|start| format!("{start:.3}"))),
-        ("endDate", request.end.map(|end| format!("{end:.3}"))),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name, value?)))
-    .collect()
 }
 
 fn json(body: &impl serde::Serialize) -> Vec<u8> {

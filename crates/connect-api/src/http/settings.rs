@@ -55,7 +55,7 @@ pub struct Limits {
     pub silence: Duration,
     /// Maximum body of a page of a list: 32 MiB.
     pub page_body: usize,
-    /// Maximum body of any other success, also of a page of a log: 8 MiB.
+    /// Maximum body of any other success: 8 MiB.
     pub body: usize,
     /// Maximum body of an error or a token response: 256 KiB.
     pub small_body: usize,

@@ -24,14 +24,13 @@ pub use deployment::{
 };
 pub use draft::{ConnectorReference, DeploymentDraft, DeploymentUpdate, DeploymentUpdateAction, RedeployAction};
 pub use failure::{ErrorObject, ErrorResponse};
-pub use page::{LogEntry, LogPage, Paged};
+pub use page::Paged;
 pub use report::{Report, ReportEntry};
 pub use staged::{CertificationInfo, CertificationInfoComment, ConnectorStaged, ConnectorStagedDraft};
 pub use staged_update::{ConnectorUpdate, ConnectorUpdateAction, RepositoryChange};
 pub use values::{ApplicationConfiguration, ConfigurationValue, GlobalConfiguration, RetryPolicy, SecuredValue};
 pub use words::{
     ApplicationType, ConnectorStatus, DeploymentStatus, DeploymentType, EntryType, IntegrationType, IsPreviewable,
-    LogSeverity, LogType,
 };
 
 /// The regions (contract section 1). Others may be added.

@@ -1,4 +1,4 @@
-//! Enums of the contract (sections 4.1, 4.5 and 7), which keep words that the contract does not list.
+//! Enums of the contract (sections 4.1 and 7), which keep words that the contract does not list.
 
 use crate::open_enum;
 
@@ -147,45 +147,5 @@ open_enum! {
         MerchantCenterCustomView = "merchant-center-custom-view",
         /// Static files.
         Assets = "assets",
-    }
-}
-
-open_enum! {
-    /// Severity of a log entry.
-    #[derive(Default)]
-    LogSeverity {
-        /// No severity was given.
-        #[default]
-        Default = "DEFAULT",
-        /// For debugging.
-        Debug = "DEBUG",
-        /// Routine information.
-        Info = "INFO",
-        /// Normal but significant.
-        Notice = "NOTICE",
-        /// Might cause problems.
-        Warning = "WARNING",
-        /// Likely causes problems.
-        Error = "ERROR",
-        /// Causes severe problems.
-        Critical = "CRITICAL",
-        /// A person must act immediately.
-        Alert = "ALERT",
-        /// The system is unusable.
-        Emergency = "EMERGENCY",
-    }
-}
-
-open_enum! {
-    /// Origin and format of a log entry.
-    #[derive(Default)]
-    LogType {
-        /// A served request.
-        HttpRequest = "HTTP_REQUEST",
-        /// A line of text.
-        #[default]
-        ApplicationText = "APPLICATION_TEXT",
-        /// A JSON object.
-        ApplicationJson = "APPLICATION_JSON",
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::life_tests::{Stage, draft, read_draft};
 use super::*;
+use crate::logs::{LogSeverity, LogType};
 use connect_api::model::{ApplicationConfiguration, DeclaredGlobal, GlobalConfiguration, StandardKey};
 
 /// Returns a draft of a connector whose single application has no variables.
@@ -330,16 +331,16 @@ fn logs_are_paged_and_invalid_queries_have_codes() {
         let text = format!("line {number}");
         stage
             .world
-            .write_log(&id, "service", &connect_api::model::LogSeverity::Info, &text, stage.now)
+            .write_log(&id, "service", LogType::ApplicationText, &LogSeverity::Info, &text, stage.now)
             .expect("it exists");
     }
     let by_id = Selector::Id(id);
     let mut query = LogQuery::default();
     let first = stage.world.logs("demo", &by_id, &query, stage.now).expect("the query is valid");
-    query.page_token.clone_from(&first.next);
+    query.page_token = Some(first.next);
     let second = stage.world.logs("demo", &by_id, &query, stage.now).expect("the token is valid");
-    assert_eq!((first.data.len(), second.data.len(), second.next.as_deref()), (20, 14, Some("")));
-    assert_eq!(second.data[13].text(), "line 29");
+    assert_eq!((first.data.len(), second.data.len(), second.next.as_str()), (20, 14, ""));
+    assert_eq!(second.data[13].details["message"], "line 29");
     let kinds: Vec<_> = first.data.iter().take(4).map(|entry| entry.kind.as_str()).collect();
     assert_eq!(kinds, ["APPLICATION_TEXT", "APPLICATION_TEXT", "APPLICATION_JSON", "HTTP_REQUEST"]);
     for (choice, status) in [("400", 400), ("404", 404), ("410", 410), ("500", 500)] {

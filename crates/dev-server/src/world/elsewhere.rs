@@ -8,9 +8,10 @@ use super::World;
 use crate::build::PlannedOutcome;
 use crate::connector::ConnectorDefinition;
 use crate::history::{Happened, Moment};
+use crate::logs::{LogSeverity, LogType};
 use crate::record::{Record, Revision};
 use crate::refusal::Refusal;
-use connect_api::model::{Deployment, DeploymentStatus, LogSeverity, LogType, RedeployAction};
+use connect_api::model::{Deployment, DeploymentStatus, RedeployAction};
 use connect_api::{ErrorCode, Selector};
 
 impl World {
@@ -122,27 +123,12 @@ impl World {
         Ok(())
     }
 
-    /// Adds a text line to the log of an application.
-    ///
-    /// # Errors
-    /// `ResourceNotFound`.
-    pub fn write_log(
-        &mut self,
-        id: &str,
-        application: &str,
-        severity: &LogSeverity,
-        text: &str,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        self.write_log_of(id, application, LogType::ApplicationText, severity, text, now)
-    }
-
     /// Adds a line of any type to the log of an application. `text` is a text, the message of a JSON object, or the
     /// path of a request, depending on `kind`.
     ///
     /// # Errors
     /// `ResourceNotFound`.
-    pub fn write_log_of(
+    pub(crate) fn write_log(
         &mut self,
         id: &str,
         application: &str,

@@ -5,10 +5,11 @@ use serde::Serialize;
 
 use super::World;
 use crate::connector::newest;
+use crate::logs::LogEntry;
 use crate::record::Record;
 use crate::staged::StagedRecord;
 use connect_api::model::{
-    CertificationInfoComment, ConnectorStatus, DeploymentStatus, DeploymentType, IsPreviewable, LogEntry, ReportEntry,
+    CertificationInfoComment, ConnectorStatus, DeploymentStatus, DeploymentType, IsPreviewable, ReportEntry,
 };
 
 /// Maximum number of objects of each kind. A dev server can have thousands, and the console reads this every second.

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use reqwest::{Body, Client, Request, Response};
 use tracing::Instrument as _;
 
+use super::build_error::BuildError;
 use super::connection::{self, Sent};
-use super::settings::BuildError;
 use super::span;
 use super::trust::Authorities;
 use super::wire::NOT_PERMITTED;

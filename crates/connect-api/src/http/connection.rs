@@ -10,7 +10,7 @@ use http::HeaderValue;
 use http::header::ACCEPT;
 use reqwest::{Client, ClientBuilder, redirect};
 
-use super::settings::BuildError;
+use super::build_error::BuildError;
 use super::trust::Authorities;
 use crate::hosts::Endpoint;
 use crate::mask::Masker;

@@ -8,6 +8,7 @@
 
 mod action;
 pub mod answer;
+mod build_error;
 mod call;
 mod commerce;
 mod connection;
@@ -27,8 +28,9 @@ use secrecy::ExposeSecret;
 
 pub use action::{ActionClient, ActionLimits, ActionSettings};
 pub use answer::ASSUMED_LIFE;
+pub use build_error::BuildError;
 pub use connection::collector_client;
-pub use settings::{BuildError, Credentials, Limits, Settings};
+pub use settings::{Credentials, Limits, Settings};
 pub use trust::Authorities;
 
 use self::call::{Call, page};

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme, crypto};
 use rustls_platform_verifier::Verifier;
 
-use super::settings::BuildError;
+use super::build_error::BuildError;
 
 /// Number of TLS sessions that a client caches: 8 for each of the two hosts that it calls.
 const SESSIONS: usize = 16;

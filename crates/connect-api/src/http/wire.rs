@@ -12,9 +12,10 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::answer::{self, CORRELATION_ID};
+use super::build_error::BuildError;
 use super::connection::{self, Sent};
 use super::pace::Pace;
-use super::settings::{BuildError, Limits, Settings};
+use super::settings::{Limits, Settings};
 use super::span;
 use super::trust::Authorities;
 use crate::client_context::ClientContext;

@@ -17,7 +17,8 @@ use crate::security::{a_whole_lifecycle, client_of, quick};
 use crate::shop::Shop;
 
 /// Granted rights that these tests do not use, each with the reason.
-const UNSEEN: [(&str, &str); 8] = [
+const UNSEEN: [(&str, &str); 9] = [
+    ("connect-operator.io/connectprojects get", "only while the watch has not shown the operator's last write"),
     ("connect-operator.io/connectordeployments get", "only while the watch has not shown the operator's last write"),
     ("connect-operator.io/connectorstageds get", "only while the watch has not shown the operator's last write"),
     ("connect-operator.io/actionchecks get", "only when a response could not be written at once"),

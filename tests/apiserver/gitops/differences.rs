@@ -7,7 +7,7 @@ use super::{dev_server_of, ownership, seen_by};
 use crate::patience::timeout_option;
 use crate::written::Shell;
 
-const EXAMPLES: [&str; 4] = ["quickstart.yaml", "check.yaml", "registry.yaml", "staged.yaml"];
+const EXAMPLES: [&str; 3] = ["quickstart.yaml", "check.yaml", "staged.yaml"];
 /// Deploys what another example publishes.
 const PUBLISHED: &str = "pinned.yaml";
 
@@ -49,7 +49,7 @@ async fn nothing_differs(how: &str) {
     let written = shell.run("all", "kubectl get ctp,cst,cdep,acheck -o json --show-managed-fields", 0).await;
     let written: Value = serde_json::from_str(&written).unwrap();
     let objects = written["items"].as_array().unwrap();
-    assert_eq!(objects.len(), 8);
+    assert_eq!(objects.len(), 7);
     for object in objects {
         assert_eq!(object["metadata"]["generation"], 1, "{}", object["metadata"]["name"]);
         ownership::only_its_own(object);

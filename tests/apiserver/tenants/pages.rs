@@ -45,15 +45,8 @@ async fn all_watched_kinds_are_listed_in_small_pages() {
     let mut shop = Shop::without_operator(Options::default(), Clock::system()).await;
     let (asked, client) = noting(&shop.sandbox.client);
     shop.start_operator_as(client);
-    let watched = [
-        "actionchecks",
-        "configmaps",
-        "connectordeployments",
-        "connectors",
-        "connectorstageds",
-        "connectprojects",
-        "secrets",
-    ];
+    let watched =
+        ["actionchecks", "configmaps", "connectordeployments", "connectorstageds", "connectprojects", "secrets"];
     let expected: BTreeMap<_, _> = watched.map(|kind| (kind.to_owned(), Some(PAGE))).into();
     let all = async {
         while !watched.iter().all(|kind| asked.lock().unwrap().contains_key(*kind)) {

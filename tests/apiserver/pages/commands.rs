@@ -269,7 +269,7 @@ async fn wrong_commands_are_detected() {
         "kubectl get cdeps",
         "kubectl get cdep --al",
         "kubectl gett cdep",
-        "kubectl wait connectors/tax --fro=condition=Ready",
+        "kubectl wait cdep/tax --fro=condition=Ready",
         "helm install connect-operator chart --namspace x",
         "helm instal connect-operator chart",
         "terraform apply",

@@ -94,7 +94,7 @@ async fn require_labels(home: &Sandbox, shop: &Sandbox) {
                 "namespaceSelector": {"matchExpressions": [
                     {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}]},
                 "resourceRules": [{"apiGroups": ["", "coordination.k8s.io", names::GROUP], "apiVersions": ["*"],
-                    "operations": ["CREATE", "UPDATE"], "resources": ["secrets", "configmaps", "leases", "connectors"]}],
+                    "operations": ["CREATE", "UPDATE"], "resources": ["secrets", "configmaps", "leases"]}],
             },
             "validations": [{"expression": "has(object.metadata.labels) && 'team' in object.metadata.labels",
                 "message": "everything needs the label team"}],

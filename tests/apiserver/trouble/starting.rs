@@ -93,7 +93,7 @@ async fn require_labels(home: &Sandbox, shop: &Sandbox) {
             "matchConstraints": {
                 "namespaceSelector": {"matchExpressions": [
                     {"key": "kubernetes.io/metadata.name", "operator": "In", "values": namespaces}]},
-                "resourceRules": [{"apiGroups": ["", "coordination.k8s.io", names::GROUP], "apiVersions": ["*"],
+                "resourceRules": [{"apiGroups": ["", "coordination.k8s.io"], "apiVersions": ["*"],
                     "operations": ["CREATE", "UPDATE"], "resources": ["secrets", "configmaps", "leases"]}],
             },
             "validations": [{"expression": "has(object.metadata.labels) && 'team' in object.metadata.labels",

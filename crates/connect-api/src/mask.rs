@@ -79,7 +79,7 @@ impl Search {
     fn new(values: &[SecretString]) -> Option<Self> {
         let (mut parts, mut left_out) = (Parts::default(), BTreeSet::new());
         for value in values.iter().map(ExposeSecret::expose_secret) {
-            let trimmed = trimmed(value);
+            let trimmed = seen(value);
             if trimmed.is_empty() {
                 continue;
             }
@@ -174,6 +174,15 @@ impl Search {
         }
         masked.push_str(&text[shown_to..]);
         masked
+    }
+}
+
+/// Returns what people see of a value, which is what others may repeat: without the invisible characters at its ends, unless it
+/// consists of them.
+fn seen(value: &str) -> &str {
+    match trimmed(value) {
+        "" => value.trim(),
+        seen => seen,
     }
 }
 

@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::SHORTEST_REPLACED;
 use super::reading::Reading;
-use crate::text::trimmed;
+use super::{SHORTEST_REPLACED, seen};
 
 /// Minimum length of a line; shorter lines cannot be distinguished from ordinary words.
 const SHORTEST_LINE: usize = 3;
@@ -126,7 +125,7 @@ pub(super) struct Parts {
 impl Parts {
     /// Adds a value as a whole and its secret parts.
     pub(super) fn add(&mut self, value: &str) {
-        self.whole(trimmed(value), 0);
+        self.whole(seen(value), 0);
     }
 
     /// Adds a text that is long enough and secret as a whole. `depth` is the number of JSON documents around it.

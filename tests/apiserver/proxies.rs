@@ -93,53 +93,36 @@ async fn socks(client: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> (String, S
     ("SOCKS".to_owned(), target, vec![5, 0, 0, 1, 127, 0, 0, 1, 0, 0])
 }
 
-/// How the API server is named, through which proxy it is reached, and whether it is.
-struct Case {
-    name: &'static str,
-    host: &'static str,
-    /// `proxy-url` of the kubeconfig, with `HTTP` and `HTTPS` for the addresses of the proxy.
-    proxy_url: &'static str,
-    /// Variables of the environment, likewise.
-    variables: &'static [(&'static str, &'static str)],
-    /// What the proxy is asked for, with `PORT`; empty: nothing.
-    asked: &'static str,
-    reached: bool,
-}
+/// The name of the case; the host of the API server; the `proxy-url` of the kubeconfig and the variables of the environment, with
+/// `HTTP` and `HTTPS` for the addresses of the proxy; what the proxy is asked for, with `PORT`, or nothing; and whether the API
+/// server is reached.
+type Case = (&'static str, &'static str, &'static str, Variables, &'static str, bool);
 
-const fn case(
-    name: &'static str,
-    host: &'static str,
-    proxy_url: &'static str,
-    variables: &'static [(&'static str, &'static str)],
-    asked: &'static str,
-    reached: bool,
-) -> Case {
-    Case { name, host, proxy_url, variables, asked, reached }
-}
+type Variables = &'static [(&'static str, &'static str)];
 
 const THERE: &str = "CONNECT kubernetes.test:PORT";
 
 #[rustfmt::skip]
 const CASES: [Case; 19] = [
-    case("no proxy", "127.0.0.1", "", &[], "", true),
-    case("no proxy, a name without address", NAME, "", &[], "", false),
-    case("HTTPS_PROXY", NAME, "", &[("HTTPS_PROXY", "http://HTTP")], THERE, true),
-    case("lower case", NAME, "", &[("https_proxy", "http://HTTP")], THERE, true),
-    case("without scheme", NAME, "", &[("HTTPS_PROXY", "HTTP")], THERE, true),
-    case("with a user", NAME, "", &[("HTTPS_PROXY", "http://user:p%40ss@HTTP")], "CONNECT as user kubernetes.test:PORT", true),
-    case("by TLS", NAME, "", &[("HTTPS_PROXY", "https://HTTPS")], THERE, true),
-    case("SOCKS", NAME, "", &[("HTTPS_PROXY", "socks5://HTTP")], "SOCKS kubernetes.test:PORT", true),
-    case("ALL_PROXY", NAME, "", &[("ALL_PROXY", "http://HTTP")], THERE, true),
-    case("for http:// only", "127.0.0.1", "", &[("HTTP_PROXY", "http://HTTP")], "", true),
-    case("empty", "127.0.0.1", "", &[("HTTPS_PROXY", "")], "", true),
-    case("this machine", "127.0.0.1", "", &[("HTTPS_PROXY", "http://HTTP")], "", true),
-    case("NO_PROXY with the name", NAME, "", &[("HTTPS_PROXY", "http://HTTP"), ("NO_PROXY", "a.example, kubernetes.test")], "", false),
-    case("NO_PROXY with the domain", NAME, "", &[("HTTPS_PROXY", "http://HTTP"), ("NO_PROXY", ".test")], "", false),
-    case("no_proxy with everything", NAME, "", &[("HTTPS_PROXY", "http://HTTP"), ("no_proxy", "*")], "", false),
-    case("NO_PROXY with the address of the proxy", NAME, "", &[("HTTPS_PROXY", "http://HTTP"), ("NO_PROXY", "127.0.0.0/8")], THERE, true),
-    case("proxy-url", NAME, "http://HTTP", &[], THERE, true),
-    case("proxy-url, whatever the environment says", NAME, "socks5://HTTP", &[("HTTPS_PROXY", "http://127.0.0.1:1"), ("NO_PROXY", "*")], "SOCKS kubernetes.test:PORT", true),
-    case("proxy-url of an unknown kind", NAME, "ftp://HTTP", &[], "", false),
+    ("no proxy", "127.0.0.1", "", &[], "", true),
+    ("no proxy, a name without address", NAME, "", &[], "", false),
+    ("HTTPS_PROXY", NAME, "", &[("HTTPS_PROXY", "http://HTTP")], THERE, true),
+    ("lower case", NAME, "", &[("https_proxy", "http://HTTP")], THERE, true),
+    ("without scheme", NAME, "", &[("HTTPS_PROXY", "HTTP")], THERE, true),
+    ("with a user", NAME, "", &[("HTTPS_PROXY", "http://user:p%40ss@HTTP")], "CONNECT as user kubernetes.test:PORT", true),
+    ("by TLS", NAME, "", &[("HTTPS_PROXY", "https://HTTPS")], THERE, true),
+    ("SOCKS", NAME, "", &[("HTTPS_PROXY", "socks5://HTTP")], "SOCKS kubernetes.test:PORT", true),
+    ("ALL_PROXY", NAME, "", &[("ALL_PROXY", "http://HTTP")], THERE, true),
+    ("for http:// only", "127.0.0.1", "", &[("HTTP_PROXY", "http://HTTP")], "", true),
+    ("empty", "127.0.0.1", "", &[("HTTPS_PROXY", "")], "", true),
+    ("this machine", "127.0.0.1", "", &[("HTTPS_PROXY", "http://HTTP")], "", true),
+    ("NO_PROXY with the name", NAME, "", &[("HTTPS_PROXY", "http://HTTP"), ("NO_PROXY", "a.example, kubernetes.test")], "", false),
+    ("NO_PROXY with the domain", NAME, "", &[("HTTPS_PROXY", "http://HTTP"), ("NO_PROXY", ".test")], "", false),
+    ("no_proxy with everything", NAME, "", &[("HTTPS_PROXY", "http://HTTP"), ("no_proxy", "*")], "", false),
+    ("NO_PROXY with the address of the proxy", NAME, "", &[("HTTPS_PROXY", "http://HTTP"), ("NO_PROXY", "127.0.0.0/8")], THERE, true),
+    ("proxy-url", NAME, "http://HTTP", &[], THERE, true),
+    ("proxy-url, whatever the environment says", NAME, "socks5://HTTP", &[("HTTPS_PROXY", "http://127.0.0.1:1"), ("NO_PROXY", "*")], "SOCKS kubernetes.test:PORT", true),
+    ("proxy-url of an unknown kind", NAME, "ftp://HTTP", &[], "", false),
 ];
 
 /// Writes a kubeconfig for the API server under this name.
@@ -165,7 +148,7 @@ async fn the_api_server_is_reached_through_the_proxy_that_kubectl_would_use() {
     let sandbox = Sandbox::new().await;
     let proxy = Proxy::start().await;
     let folder = TempDir::new().unwrap();
-    for Case { name, host, proxy_url, variables, asked, reached } in CASES {
+    for (name, host, proxy_url, variables, asked, reached) in CASES {
         let filled = |text: &str| text.replace("HTTPS", &proxy.https).replace("HTTP", &proxy.http);
         let (path, port) = kubeconfig(&folder, &sandbox, host, &filled(proxy_url));
         let run = Command::new(env!("CARGO_BIN_EXE_connect-operator"))

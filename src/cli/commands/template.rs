@@ -4,10 +4,9 @@
 
 use connect_api::model::{ApplicationType, Connector, DeclaredApplication, DeclaredGlobal, SecuredKey, StandardKey};
 use connect_api::scopes::MANAGE_API_CLIENTS;
-use connect_api::text::one_line;
 
 use super::export::key_of_secret;
-use crate::cli::text::quoted;
+use crate::cli::text::{plain, quoted};
 use crate::crd::{ProjectKind, ProjectRef};
 use crate::names;
 
@@ -17,12 +16,12 @@ const REQUIRED: &str = "# required";
 /// Returns the Secret with the credentials that a project names, for a user to fill in.
 pub(super) fn credentials(name: &str) -> String {
     let mut text = Text::default();
-    text.comment(0, "The API client of the project");
+    text.plain(0, "The API client of the project");
     text.secret_of(name, true);
     for key in [names::CLIENT_ID, names::CLIENT_SECRET] {
         text.entry(1, true, &format!("{key}: \"\""));
     }
-    text.comment(1, &format!("{}: \"\"", names::SCOPES));
+    text.plain(1, &format!("{}: \"\"", names::SCOPES));
     text.line(0, "---");
     text.0
 }
@@ -47,13 +46,13 @@ pub(super) fn manifests(connector: &Connector, project: &ProjectRef, name: &str)
     let (member, value) = connector.key.as_ref().map_or(("id", &connector.id), |key| ("key", key));
     text.line(1, &format!("connector: {{{member}: {}}}", scalar(value)));
     if connector.configurations.is_none() {
-        text.comment(1, "The registry does not report the applications of this connector.");
+        text.plain(1, "The registry does not report the applications of this connector.");
     }
     text.line(1, if applications.is_empty() { "configurations: []" } else { "configurations:" });
     for application in applications {
         let kind = &application.application_type;
         let key = scalar(&application.application_name);
-        text.line(1, &format!("- applicationName: {key} # type {}", comment(kind.as_str())));
+        text.line(1, &format!("- applicationName: {key} # type {}", plain(kind.as_str())));
         if *kind == ApplicationType::Job {
             text.line(2, "# schedule: \"0 3 * * *\" # default: that of the connector");
         }
@@ -92,25 +91,25 @@ impl Text {
     }
 
     /// Adds a text of others as comments.
-    fn comment(&mut self, level: usize, text: &str) {
-        for line in text.lines().map(comment).filter(|line| !line.is_empty()) {
+    fn plain(&mut self, level: usize, text: &str) {
+        for line in text.lines().map(plain).filter(|line| !line.is_empty()) {
             self.line(level, &format!("# {line}"));
         }
     }
 
     fn about(&mut self, connector: &Connector) {
         let key = connector.key.as_deref().unwrap_or(&connector.id);
-        self.comment(0, &format!("{} ({key}, version {})", connector.name, connector.version));
-        self.comment(0, connector.description.as_deref().unwrap_or_default());
+        self.plain(0, &format!("{} ({key}, version {})", connector.name, connector.version));
+        self.plain(0, connector.description.as_deref().unwrap_or_default());
         if let Some(url) = &connector.documentation_url {
-            self.comment(0, &format!("Documentation: {url}"));
+            self.plain(0, &format!("Documentation: {url}"));
         }
         if !connector.supported_regions.is_empty() {
-            self.comment(0, &format!("Regions: {}", connector.supported_regions.join(", ")));
+            self.plain(0, &format!("Regions: {}", connector.supported_regions.join(", ")));
         }
         if connector.api_client.is_some() {
             let needs = format!("Deploying it generates an API client: the project's own needs {MANAGE_API_CLIENTS}.");
-            self.comment(0, &needs);
+            self.plain(0, &needs);
         }
     }
 
@@ -126,7 +125,7 @@ impl Text {
         }
         self.secret_of(name, keys.iter().any(|(_, key)| key.required));
         for ((prefix, key), required) in required_first(&keys, |(_, key)| key.required) {
-            self.comment(1, &key.description);
+            self.plain(1, &key.description);
             let entry = scalar(&key_of_secret(&format!("{prefix}{}", key.key)));
             self.entry(1, required, &format!("{entry}: \"\""));
         }
@@ -151,7 +150,7 @@ impl Text {
     fn values(&mut self, level: usize, name: &str, prefix: &str, standard: &[StandardKey], secured: &[SecuredKey]) {
         self.header(level, "standardConfiguration:", standard, is_required);
         for (key, required) in required_first(standard, is_required) {
-            self.comment(level, &key.description);
+            self.plain(level, &key.description);
             let out = if required { "" } else { "# " };
             self.line(level, &format!("{out}- key: {}", scalar(&key.key)));
             let default = key.default.as_deref().unwrap_or_default();
@@ -176,11 +175,6 @@ impl Text {
             self.line(level, &format!("# {name}"));
         }
     }
-}
-
-/// Returns a text that stays within a comment.
-fn comment(text: &str) -> String {
-    one_line(text.trim())
 }
 
 /// Words that a YAML parser (1.1 or 1.2) does not read as a text.

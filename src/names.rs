@@ -29,8 +29,6 @@ pub const KUBECTL_PLUGIN: &str = "kubectl-connect";
 pub const FINALIZER: &str = "connect-operator.io/undeploy";
 /// Annotation with the id of the remote deployment, so that the operator finds it again after a restore from backup.
 pub const REMOTE_ID: &str = "connect-operator.io/remote-id";
-/// Annotation with the operation of a first create, until the status has it.
-pub const PENDING_CREATE: &str = "connect-operator.io/pending-create";
 /// Annotation that users set: any new value redeploys once.
 pub const REDEPLOY_REQUESTED_AT: &str = "connect-operator.io/redeploy-requested-at";
 /// Annotation that users set: any new value makes the operator read the remote now.

@@ -15,15 +15,14 @@ use connect_operator::controllers::kinds::managed_kind::{ManagedKind, object_ref
 use connect_operator::controllers::manager::changes::Changes;
 use connect_operator::controllers::manager::event_handlers::{self, KnownObjects};
 use connect_operator::controllers::object_ref::ObjectRef;
-use connect_operator::controllers::objects::compressed::Compressor;
 use connect_operator::controllers::objects::guarded::Guarded;
-use connect_operator::controllers::objects::packed::Packed;
+use connect_operator::controllers::objects::seen::Seen;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::references::sources::Sources;
 use kube::Resource;
 use kube::runtime::watcher::Event;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Kind};
@@ -33,8 +32,7 @@ pub(crate) struct Informer<K> {
     kind: Kind,
     known_objects: KnownObjects,
     changes: Changes,
-    compressor: Compressor,
-    store: BTreeMap<ObjectRef, Arc<Packed<K>>>,
+    store: BTreeMap<ObjectRef, Arc<Seen<K>>>,
     /// A list that is arriving.
     listing: Option<Listing<K>>,
     /// Whether a list was complete once.
@@ -50,27 +48,26 @@ pub(crate) struct Informer<K> {
 struct Listing<K> {
     /// Objects still to come.
     rest: VecDeque<K>,
-    arrived: BTreeMap<ObjectRef, Arc<Packed<K>>>,
+    arrived: BTreeMap<ObjectRef, Arc<Seen<K>>>,
 }
 
 impl<K> Informer<K>
 where
-    K: ManagedKind + Clone + Serialize + DeserializeOwned,
+    K: ManagedKind + Clone + DeserializeOwned,
 {
     pub(crate) fn new(kind: Kind) -> Self {
         let (known_objects, changes) = (KnownObjects::new(None), Changes::default());
-        let (compressor, store) = (Compressor::default(), BTreeMap::new());
         let (listing, ready, whole) = (None, false, false);
-        Self { kind, known_objects, changes, compressor, store, listing, ready, cursor: 0, whole, cut: true }
+        Self { kind, known_objects, changes, store: BTreeMap::new(), listing, ready, cursor: 0, whole, cut: true }
     }
 
-    /// Returns the object as a reconcile gets it from the store.
-    pub(crate) fn get(&self, object_ref: &ObjectRef) -> Option<Arc<K>> {
-        self.store.get(object_ref).map(|packed| Arc::new(packed.unpack().expect("it was packed")))
+    /// Returns what the store has of an object.
+    pub(crate) fn get(&self, object_ref: &ObjectRef) -> Option<Arc<Seen<K>>> {
+        self.store.get(object_ref).cloned()
     }
 
     /// Returns all objects of the store.
-    pub(crate) fn state(&self) -> Vec<Arc<Packed<K>>> {
+    pub(crate) fn state(&self) -> Vec<Arc<Seen<K>>> {
         self.store.values().cloned().collect()
     }
 
@@ -119,8 +116,7 @@ where
             self.store.remove(&object_ref);
             self.note(context, &Event::Delete(object))
         } else {
-            let packed = self.packed(&object);
-            self.store.insert(object_ref, packed);
+            self.store.insert(object_ref, Arc::new(Seen::of(&object)));
             self.note(context, &Event::Apply(object))
         }
     }
@@ -133,7 +129,7 @@ where
             return self.note(context, &Event::InitDone);
         };
         let enqueued = self.note(context, &Event::InitApply(object.clone()));
-        listing.arrived.insert(object_ref(&object), self.packed(&object));
+        listing.arrived.insert(object_ref(&object), Arc::new(Seen::of(&object)));
         self.listing = Some(listing);
         enqueued
     }
@@ -142,20 +138,11 @@ where
         for object_ref in self.known_objects.note(context, event) {
             event_handlers::deleted(context, &object_ref);
         }
-        let mut changed = self.changes.note(event);
+        let changed = self.changes.note(event);
         for object_ref in &changed {
             context.changed(object_ref);
         }
-        if let Event::Apply(object) = event
-            && context.own_writes.shown(object)
-        {
-            changed.push(object_ref(object));
-        }
         changed
-    }
-
-    fn packed(&mut self, object: &K) -> Arc<Packed<K>> {
-        Arc::new(Packed::of(object, &mut self.compressor).expect("it has a form as JSON"))
     }
 }
 

@@ -16,7 +16,6 @@ mod informer;
 mod interceptor;
 mod named;
 mod operator;
-mod pending;
 mod relists;
 mod remote;
 mod replay;

@@ -9,16 +9,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clock::{Clock, later};
-use connect_operator::controllers::action_check;
-use connect_operator::controllers::connect_project;
 use connect_operator::controllers::connect_project::copy;
 use connect_operator::controllers::context::Context;
-use connect_operator::controllers::driver;
 use connect_operator::controllers::manager::event_handlers;
+use connect_operator::controllers::manager::reconciled::{self, Reconciled};
 use connect_operator::controllers::manager::resync;
 use connect_operator::controllers::manager::{self, Options};
 use connect_operator::controllers::object_ref::{Kind as ObjectKind, ObjectRef};
 use connect_operator::controllers::objects::secret;
+use connect_operator::controllers::objects::seen::Seen;
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
 use connect_operator::leader::Scope;
@@ -33,6 +32,7 @@ use tokio::task::JoinHandle;
 use crate::allocations::Allocations;
 use crate::cluster::Cluster;
 use crate::frontend::{ActionLine, CHECKING, Checking, Frontend};
+use crate::informer::Informer;
 use crate::interceptor::{Interceptor, lock};
 use crate::remote::{CALLER, DENIED, Line, Remote};
 use crate::service::Service;
@@ -234,42 +234,33 @@ impl Operator {
         self.timers.remove(&object_ref);
         let context = Arc::clone(&self.context);
         let denied = self.watches.denies(&lock(&self.reach.cluster), &object_ref.namespace);
+        let watches = &self.watches;
         let task = match object_ref.kind {
-            ObjectKind::Deployment => self.watches.deployments.get(&object_ref).map(|object| {
-                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context, &*object);
-                let reconcile = DENIED.scope(denied, driver::reconcile(object, context).map(|(action, _)| action));
+            ObjectKind::Deployment => begun(&watches.deployments, &object_ref, &context).map(|(seen, reconcile)| {
+                let caller = (object_ref.clone(), seen.uid().unwrap_or_default());
+                let reconcile = DENIED.scope(denied, reconcile);
                 tokio::spawn(CALLER.scope(caller, Arc::clone(&self.allocations).count(reconcile)))
             }),
-            ObjectKind::Staged => self.watches.staged.get(&object_ref).map(|object| {
-                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context, &*object);
-                tokio::spawn(CALLER.scope(caller, driver::reconcile(object, context).map(|(action, _)| action)))
+            ObjectKind::Staged => begun(&watches.staged, &object_ref, &context).map(|(seen, reconcile)| {
+                tokio::spawn(CALLER.scope((object_ref.clone(), seen.uid().unwrap_or_default()), reconcile))
             }),
-            ObjectKind::Project => self.watches.projects.get(&object_ref).map(|object| {
-                let caller = (object_ref.clone(), object.uid().unwrap_or_default());
-                resync::note(&context, &*object);
-                tokio::spawn(
-                    CALLER.scope(caller, connect_project::reconcile(object, context).map(|(action, _)| action)),
-                )
+            ObjectKind::Project => begun(&watches.projects, &object_ref, &context).map(|(seen, reconcile)| {
+                tokio::spawn(CALLER.scope((object_ref.clone(), seen.uid().unwrap_or_default()), reconcile))
             }),
-            ObjectKind::Check => self.watches.checks.get(&object_ref).map(|object| {
-                let version = object.resource_version().and_then(|version| version.parse().ok());
+            ObjectKind::Check => begun(&watches.checks, &object_ref, &context).map(|(seen, reconcile)| {
+                let version = seen.resource_version().and_then(|version| version.parse().ok());
                 let checking = Checking {
                     namespace: object_ref.namespace.clone(),
-                    uid: object.uid().unwrap_or_default(),
+                    uid: seen.uid().unwrap_or_default(),
                     version: version.expect("a stored object has a version"),
                     wrote: false,
                     began: self.reach.clock.now(),
                 };
-                resync::note(&context, &*object);
-                let reconcile = action_check::reconcile(object, context).map(|(action, _)| action);
                 tokio::spawn(CHECKING.scope(RefCell::new(checking), reconcile))
             }),
-            ObjectKind::ClusterProject => self.watches.shared.get(&object_ref).map(|object| {
-                resync::note(&context, &*object);
-                tokio::spawn(connect_project::reconcile(object, context).map(|(action, _)| action))
-            }),
+            ObjectKind::ClusterProject => {
+                begun(&watches.shared, &object_ref, &context).map(|(_, reconcile)| tokio::spawn(reconcile))
+            }
         };
         match task {
             Some(task) => {
@@ -314,6 +305,18 @@ impl Drop for Operator {
             running.task.abort();
         }
     }
+}
+
+/// Begins to reconcile an object that a watch has shown, as the manager does.
+fn begun<K: Reconciled>(
+    watch: &Informer<K>,
+    object_ref: &ObjectRef,
+    context: &Arc<Context>,
+) -> Option<(Arc<Seen<K>>, impl Future<Output = Action> + Send + use<K>)> {
+    let seen = watch.get(object_ref)?;
+    resync::note(context, &*seen);
+    let reconcile = reconciled::fresh::<K>(object_ref.clone(), Arc::clone(context)).map(|(action, _)| action);
+    Some((seen, reconcile))
 }
 
 /// Returns after which time an action requeues.

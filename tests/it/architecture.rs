@@ -100,7 +100,6 @@ const PURE: &[&str] = &[
     "controllers/project_access/namespace_permissions",
     "controllers/reporting/problem",
     "controllers/reporting/reason",
-    "controllers/kinds/pending_create",
     "controllers/kinds/remote_object",
     "controllers/connector_deployment/remote_object",
     "controllers/connector_staged/remote_object",

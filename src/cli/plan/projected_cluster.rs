@@ -144,7 +144,7 @@ pub(super) async fn projected_cluster(
         invalid: Vec::new(),
         notes: Vec::new(),
         unchecked: BTreeMap::new(),
-        keys: KeyOwnership::new(0, enqueue, None),
+        keys: KeyOwnership::new(0, enqueue),
     };
     for document in documents {
         let Some(kind) = kind(document) else {

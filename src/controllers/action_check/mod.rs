@@ -24,6 +24,7 @@ use self::decide::{DesiredCall, Step};
 pub(super) use self::observe::spec_digest;
 use crate::controllers::context::{Context, OTHER_SHARD_AGAIN};
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::objects::patch;
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, AFTER_CONFLICT};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate};
@@ -43,15 +44,9 @@ const WRITES: u32 = 10;
 
 /// Reconciles one check; returns the next action and the outcome. Never fails: errors are reported in the status, or
 /// retried.
-pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = ObjectRef::check(&cached.namespace().unwrap_or_default(), &cached.name_any());
+pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = ObjectRef::check(&object.namespace().unwrap_or_default(), &object.name_any());
     let api = Api::<ActionCheck>::namespaced(context.client.clone(), &object_ref.namespace);
-    let object = match context.own_writes.current(&api, cached).await {
-        Ok(Some(object)) => object,
-        // The watch will show that it is gone.
-        Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
-        Err(error) => return reconcile::requeue_after_error(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
-    };
     // Its labels have moved it to another install, which the watch will show.
     if !context.scope.selects(object.labels()) {
         gone(&context, &object_ref);
@@ -80,7 +75,6 @@ pub async fn reconcile(cached: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
 /// Removes everything in memory about a deleted check.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
-    context.own_writes.forget(object_ref);
     context.references.forget(object_ref);
 }
 
@@ -200,7 +194,7 @@ impl Reconciler<'_> {
         let written = if wanted.writes {
             self.write_answer(object, &sent, &after).await
         } else {
-            self.context.own_writes.write_status(&self.api, &*object, &before, &after).await
+            patch::write_status(&self.api, &*object, &before, &after).await
         };
         let condition = status::ready_condition(&after, wanted.writes);
         if let Some(written) = written.inspect_err(|error| self.unwritten.note(STATUS, &condition, error))? {
@@ -219,7 +213,7 @@ impl Reconciler<'_> {
         before: &ActionCheckStatus,
         sent: &ActionCheckStatus,
     ) -> Result<Arc<ActionCheck>, kube::Error> {
-        let written = self.context.own_writes.write_status(&self.api, &*self.object, before, sent).await;
+        let written = patch::write_status(&self.api, &*self.object, before, sent).await;
         let stored = if let Ok(written) = &written {
             // It was written on the version that was read, so it is this one.
             written.clone().filter(|stored| is_recorded(stored, sent))
@@ -245,7 +239,7 @@ impl Reconciler<'_> {
         for attempt in 1.. {
             let before = object.status.clone().unwrap_or_default();
             let after = status::beside(&before, answered);
-            match self.context.own_writes.write_status(&self.api, &*object, &before, &after).await {
+            match patch::write_status(&self.api, &*object, &before, &after).await {
                 Err(error) if attempt < WRITES => {
                     tracing::debug!(object = %self.object_ref, %error, "writing the answer again");
                     self.context.clock.sleep(AFTER_CONFLICT.saturating_mul(attempt)).await;
@@ -270,7 +264,7 @@ impl Reconciler<'_> {
         let generation = self.object.metadata.generation.unwrap_or_default();
         let about = (generation, self.object.spec.suspend);
         let after = status::with_condition(&before, condition, about, self.context.clock.now());
-        let written = self.context.own_writes.write_status(&self.api, &*self.object, &before, &after).await;
+        let written = patch::write_status(&self.api, &*self.object, &before, &after).await;
         if let Some(written) = written.inspect_err(|error| self.unwritten.note(STATUS, condition, error))? {
             self.event(&before, &written, condition);
         }

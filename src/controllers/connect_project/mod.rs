@@ -28,6 +28,7 @@ use crate::controllers::context::{Context, Project};
 use crate::controllers::kinds::managed_kind::{self, has_finalizer};
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::{Kind, ObjectRef};
+use crate::controllers::objects::patch;
 use crate::controllers::reconcile;
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::references::Named;
@@ -49,17 +50,10 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// Reconciles one project; returns the next action and the outcome. Never fails: errors are reported in the status, or
 /// retried.
-pub async fn reconcile<P: ProjectObject>(cached: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = managed_kind::object_ref(&*cached);
+pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = managed_kind::object_ref(&*object);
     // Before the users are counted: one that comes during the reconcile sets it again.
     context.requeue_timers.set(&object_ref, None);
-    let api = P::api(context.client.clone(), &object_ref.namespace);
-    let object = match context.own_writes.current(&api, cached).await {
-        Ok(Some(object)) => object,
-        // The watch will show that it is gone.
-        Ok(None) => return (Action::await_change(), ReconcileOutcome::Gone),
-        Err(error) => return reconcile::requeue_after_error(&context, &object_ref, &error, AFTER_CLUSTER_ERROR),
-    };
     let unwritten = Unwritten::default();
     // Boxed to keep the futures around it small.
     let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref, &unwritten)).await {
@@ -104,7 +98,7 @@ async fn reconcile_project<P: ProjectObject>(
     let object = if going || has_finalizer(&*object) {
         object
     } else {
-        match reconcile::add_finalizer(context, &api, &*object).await {
+        match reconcile::add_finalizer(&api, &*object).await {
             Ok(held) => Arc::new(held),
             Err(error) => {
                 return report_kubernetes_error(&*object, context, object_ref, unwritten, FINALIZERS, error).await;
@@ -198,7 +192,7 @@ async fn remove_finalizer_when_unused<P: ProjectObject>(
         return Ok(Use::Listed(listed));
     }
     copy::remove(context, object_ref, object).await?;
-    reconcile::remove_finalizer(context, api, object).await?;
+    reconcile::remove_finalizer(api, object).await?;
     gone(context, object_ref);
     Ok(Use::None)
 }
@@ -308,7 +302,7 @@ async fn patch_status<P: ProjectObject>(
         .unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
     let after = status::summarize(&before, &facts, context.clock.now());
     let condition = status::ready_condition(&facts);
-    let written = context.own_writes.write_status(api, object, &before, &after).await;
+    let written = patch::write_status(api, object, &before, &after).await;
     let written = written.inspect_err(|error| unwritten.note(STATUS, &condition, error))?;
     let Some(written) = written else { return Ok(condition.reason) };
     if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
@@ -328,7 +322,6 @@ fn forget(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
     context.remotes.release(object_ref);
     context.projects.forget(object_ref);
-    context.own_writes.forget(object_ref);
     context.references.forget(object_ref);
     context.tracker.inventory.unused(object_ref);
 }

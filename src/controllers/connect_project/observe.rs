@@ -13,7 +13,6 @@ use super::status::Users;
 use crate::controllers::clients::served_crds;
 use crate::controllers::context::Context;
 use crate::controllers::kinds::managed_kind;
-use crate::controllers::kinds::pending_create;
 use crate::controllers::kinds::project_object::ProjectObject;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
@@ -125,8 +124,7 @@ where
         let reference = ProjectRef::deserialize(&user.data["spec"]["projectRef"]);
         let names_it = reference.map_or(true, |reference| ObjectRef::of_project(&namespace, &reference) == project);
         let status = &user.data["status"];
-        let begun = || pending_create::is_signed(&user.metadata, &context.digest_key);
-        let holds = !(status["id"].is_null() && status["operation"].is_null()) || begun();
+        let holds = !(status["id"].is_null() && status["operation"].is_null());
         names_it && (holds || !context.permissions.denies(&project, &namespace))
     };
     let mut users = 0;

@@ -3,6 +3,7 @@
 //! Decides nothing. `decide::apply_response` concludes what a response means.
 
 use clock::later;
+use connect_api::api::PageRequest;
 use connect_api::error::ErrorCode;
 use connect_api::model::{
     ApplicationConfiguration, ConfigurationValue, Deployment, DeploymentDraft, GlobalConfiguration, RedeployAction,
@@ -64,13 +65,31 @@ pub async fn send(
             api.redeploy(&Selector::Id(id.clone()), *version, &action, send_before).await
         }
         CallKind::Undeploy { id } | CallKind::Recreate { id } => {
-            api.undeploy(&Selector::Id(id.clone()), send_before).await
+            return undeploy(api, &Selector::Id(id.clone()), send_before).await;
         }
     };
     match answer {
         Ok(Some(record)) => accepted(record),
         Ok(None) => Done::without_record(Response::NotFound, None),
         Err(error) => Done::failed(error, false),
+    }
+}
+
+/// Sends a DELETE. Once it is accepted, the record is read at once: often it is gone already.
+async fn undeploy(api: &dyn ConnectApi, selector: &Selector, send_before: Timestamp) -> Done {
+    let record = match api.undeploy(selector, send_before).await {
+        Ok(Some(record)) => record,
+        // Only a project that answers proves that the deployment is gone (rule 5).
+        Ok(None) => match api.deployments(PageRequest { limit: 1, offset: 0 }).await {
+            Ok(_) => return Done::without_record(Response::NotFound, None),
+            Err(error) => return Done::without_record(Response::Retryable, Some(error)),
+        },
+        Err(error) => return Done::failed(error, false),
+    };
+    match api.deployment(selector).await {
+        Ok(None) => Done::without_record(Response::NotFound, None),
+        Ok(Some(record)) => accepted(record),
+        Err(_) => accepted(record),
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clock::later;
+use connect_api::api::PageRequest;
 use connect_api::model::{DeclaredApplication, DeclaredGlobal, Deployment, DeploymentStatus};
 use connect_api::{ApiError, ConnectApi, Selector};
 use jiff::Timestamp;
@@ -133,6 +134,9 @@ pub async fn read_remote(
     let Some(id) = persisted.id.as_ref().filter(|_| !create) else {
         let at = context.clock.now();
         let record = api.deployment(&selector).await?.map(Arc::new);
+        if record.is_none() && create {
+            prove_project(api).await?;
+        }
         return Ok(Some(RecordRead { at, record, key_held_by: None }));
     };
     let Some(polled_record) = remote.polled_record(object_ref, id, newer_than(context.clock.now(), persisted, cache))
@@ -145,8 +149,17 @@ pub async fn read_remote(
         // Rule 3: whoever has the key now explains why the id is gone. After an undeploy by this resource nothing needs
         // explaining.
         read.key_held_by = api.deployment(&selector).await?.map(|other| other.id).filter(|other| other != id);
+        if read.key_held_by.is_none() {
+            prove_project(api).await?;
+        }
     }
     Ok(Some(read))
+}
+
+/// Rule 5: a 404 counts only while the project answers something that shows that it is there. A project that was removed, and
+/// a gateway on its way that has lost it, answer 404 to everything.
+async fn prove_project(api: &dyn ConnectApi) -> Result<(), ApiError> {
+    api.deployments(PageRequest { limit: 1, offset: 0 }).await.map(|_| ())
 }
 
 /// Returns how new a polled record has to be: one from before the last write (rule 5), or one that was used before, is

@@ -9,7 +9,6 @@ use super::cache::Cache;
 use super::decide::TransientState;
 use super::intent;
 use super::persisted::OperationType;
-use crate::controllers::kinds::pending_create::PendingCreate;
 use crate::controllers::kinds::remote_object::{ClaimRequest, RemoteObject, status_fields};
 use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation};
 use crate::crd::{ConnectorDeployment, ManagementPolicy, ProjectRef};
@@ -22,18 +21,13 @@ impl RemoteObject for ConnectorDeployment {
 
     fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
-        let pending = self.pending_create();
-        let operation = status.and_then(|status| status.operation.as_ref());
-        let operation = operation.or(pending.as_ref().map(|pending| &pending.operation));
-        let begun = operation.map(|operation| operation.operation_type);
-        let remote = status.and_then(|status| status.remote.as_ref());
+        let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
         ClaimRequest {
             project: self.spec.project_ref.clone(),
             key: intent::key(self),
-            remote: pending.as_ref().map(|pending| &pending.remote).or(remote).cloned(),
+            remote: status.and_then(|status| status.remote.clone()),
             id: status.and_then(|status| status.id.clone()),
             operation: begun.is_some(),
-            is_pending: pending.is_some(),
             // A resource that only observes claims nothing. But a create that it began earlier may still arrive, and
             // could be mistaken for a deployment of the resource that gets the key in the meantime.
             claims: self.spec.management_policy == ManagementPolicy::Full || begun == Some(OperationType::Create),

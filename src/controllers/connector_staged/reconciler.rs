@@ -30,7 +30,7 @@ use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::problem;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy, StagedOperationType};
+use crate::crd::{ConnectorStaged, ConnectorStagedStatus, DeletionPolicy};
 
 /// Shortest pause between two observations that find nothing to send: each is a call.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(3);
@@ -92,14 +92,6 @@ impl RemoteKind for ConnectorStaged {
 
     fn deletes(call: &CallKind) -> bool {
         matches!(call, CallKind::Delete { .. })
-    }
-
-    fn may_report_later(_: &CallKind) -> bool {
-        false
-    }
-
-    fn takes_down(operation: &Self::Operation) -> bool {
-        operation.operation_type == StagedOperationType::Delete
     }
 
     fn is_refused(transient: &TransientState) -> bool {

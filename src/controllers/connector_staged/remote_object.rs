@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::decide::TransientState;
-use crate::controllers::kinds::pending_create::PendingCreate;
 use crate::controllers::kinds::remote_object::{ClaimRequest, RemoteObject, status_fields};
 use crate::crd::{ConnectorStaged, ConnectorStagedStatus, ProjectRef, StagedOperation};
 
@@ -18,15 +17,12 @@ impl RemoteObject for ConnectorStaged {
 
     fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
-        let pending = self.pending_create();
-        let remote = status.and_then(|status| status.remote.as_ref());
         ClaimRequest {
             project: self.spec.project_ref.clone(),
             key: self.spec.key.clone(),
-            remote: pending.as_ref().map(|pending| &pending.remote).or(remote).cloned(),
+            remote: status.and_then(|status| status.remote.clone()),
             id: status.and_then(|status| status.id.clone()),
-            operation: pending.is_some() || status.is_some_and(|status| status.operation.is_some()),
-            is_pending: pending.is_some(),
+            operation: status.is_some_and(|status| status.operation.is_some()),
             claims: true,
         }
     }

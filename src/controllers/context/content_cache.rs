@@ -4,14 +4,13 @@
 //! A content is used for [`LIFETIME`] at most, and only until a watch shows a change of its object. A read that a change
 //! overtook is not kept: the reconcile that the change enqueued would use it. Watches of different kinds lag differently,
 //! so a resource that was changed uses only what was read after its change arrived: a user who changes a Secret first, and
-//! then the resource, may expect the new value. Resources that are applied one after the other wait for a moment, so that one
-//! read serves several of them.
+//! then the resource, may expect the new value.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use clock::{Clock, between, later};
+use clock::{Clock, later};
 use jiff::Timestamp;
 use kube::runtime::watcher::Event;
 use kube::{Resource, ResourceExt};
@@ -19,17 +18,13 @@ use secrecy::SecretSlice;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::references::{Named, Reference};
+use crate::controllers::references::Named;
 use crate::crd::Source;
 use crate::mutex::Mutex;
 
 /// Time for which a content is used; it is wiped within as much again. The watch of its object may lag, but hardly by
 /// more.
 pub const LIFETIME: Duration = Duration::from_secs(2);
-/// Time between two reads of an object for resources that were changed one after the other.
-const PACE: Duration = Duration::from_millis(500);
-/// How far reads may be ahead of that pace, so that a few resources do not wait: ten come at once.
-const AHEAD: Duration = Duration::from_millis(4500);
 /// Maximum number of contents. Each has 1 MiB at most (Kubernetes: Secret, ConfigMap).
 const MAX_COUNT: usize = 32;
 
@@ -69,8 +64,6 @@ struct Entry {
     until: Timestamp,
     /// [`State::sequence`] when its read began.
     began: u64,
-    /// [`PACE`] after each read, as long as they come faster.
-    paced: Timestamp,
 }
 
 /// A read that has begun.
@@ -100,28 +93,6 @@ impl ContentCache {
             let changed = state.changed.get(resource).copied().unwrap_or_default();
             let entry = state.entries.get(key).filter(|entry| now < entry.until && entry.began >= changed)?;
             Some(entry.content.clone())
-        })
-    }
-
-    /// Returns how long `resource` waits, [`PACE`] at most, before it reads one of the objects that it names. What was read
-    /// before its change may not be used, but the next read serves all resources that were changed before it.
-    pub fn wait(
-        &self,
-        resource: &ObjectRef,
-        named: impl FnOnce() -> BTreeSet<Reference>,
-        now: Timestamp,
-    ) -> Option<Duration> {
-        let unpaced = later(now, AHEAD);
-        self.with(|state| {
-            if state.entries.values().all(|entry| entry.paced <= unpaced) {
-                return None;
-            }
-            let changed = state.changed.get(resource).copied().unwrap_or_default();
-            let left = |(kind, name): Reference| {
-                let entry = state.entries.get(&(kind, resource.namespace.clone(), name))?;
-                (entry.began < changed && entry.paced > unpaced).then(|| between(unpaced, entry.paced))
-            };
-            named().into_iter().filter_map(left).max()
         })
     }
 
@@ -175,10 +146,7 @@ impl ContentCache {
             state.entries.retain(|_, entry| now < entry.until);
             let room = state.entries.len() < MAX_COUNT || state.entries.contains_key(&key);
             if changes == state.changes && began >= state.oldest && room {
-                let paced = state.entries.get(&key).map_or(now, |former| former.paced.max(now));
-                // Reconciles that waited for one read may all read after it: that lets no other wait longer.
-                let (until, paced) = (later(now, LIFETIME), later(paced.min(later(now, AHEAD)), PACE));
-                state.entries.insert(key, Entry { content: content.clone(), until, began, paced });
+                state.entries.insert(key, Entry { content: content.clone(), until: later(now, LIFETIME), began });
             }
         });
     }
@@ -334,33 +302,6 @@ mod tests {
         assert!(cache.with(|state| state.changed.is_empty()), "nothing older is kept");
         cache.keep(late, &content(), soon);
         assert_eq!(cache.with(|state| state.entries.len()), 0);
-    }
-
-    #[test]
-    fn resources_that_are_changed_one_after_the_other_share_reads() {
-        let cache = ContentCache::default();
-        let other = ObjectRef::deployment("shop", "tax-us");
-        let wait = |name: &str, user: &ObjectRef, at| cache.wait(user, || [(Named::Secret, name.into())].into(), at);
-        for read in 1..=10 {
-            cache.resource_changed(&resource());
-            assert_eq!(wait("tax", &resource(), NOW), None, "read {read}");
-            cache.keep(begin(&cache, "tax").expect_err("read before the change"), &content(), NOW);
-        }
-        assert_eq!(wait("tax", &resource(), NOW), None, "what was read may be used");
-        cache.resource_changed(&resource());
-        assert_eq!(wait("tax", &resource(), NOW), Some(PACE));
-        assert_eq!(wait("tax", &other, NOW), None, "was not changed");
-        assert_eq!(wait("oms", &resource(), NOW), None, "another object");
-        assert_eq!(wait("tax", &resource(), later(NOW, PACE / 2)), Some(PACE / 2));
-        assert_eq!(wait("tax", &resource(), later(NOW, PACE)), None);
-        for _ in 0..20 {
-            cache.resource_changed(&resource());
-            cache.keep(begin(&cache, "tax").expect_err("read before the change"), &content(), NOW);
-        }
-        cache.resource_changed(&resource());
-        assert_eq!(wait("tax", &resource(), NOW), Some(PACE), "however many have read at once");
-        cache.note(Named::Secret, &Event::Apply(event("tax")));
-        assert_eq!(wait("tax", &resource(), NOW), None, "the object was changed");
     }
 
     #[test]

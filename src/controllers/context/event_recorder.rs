@@ -1,5 +1,4 @@
-//! Publishes Events (`events.k8s.io/v1`) beside the reconciles, one after the other: while the API server is busy with what
-//! reconciles write, that comes first.
+//! Publishes Events (`events.k8s.io/v1`) beside the reconciles, one after the other.
 //!
 //! An Event that repeats the one before, with the same object, reason and note, is counted in its series. Events are for
 //! users only: one that cannot be written, or for which there is no room, is only logged.
@@ -10,19 +9,18 @@ use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
 use std::time::Duration;
 
-use clock::{Clock, later};
+use clock::Clock;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::events::EventType;
 use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use super::own_writes::OwnWrites;
 use crate::controllers::reporting::conditions::cut;
 use crate::names;
 
@@ -36,8 +34,6 @@ const LONGEST_INSTANCE: usize = 128;
 const WAITING: usize = 10_000;
 /// Time after its last Event at which a series ends. The API server keeps an Event for an hour unless told otherwise.
 const CONTINUES_WITHIN: Duration = Duration::from_mins(6);
-/// How long an Event waits for the end of other writes at most.
-const WAITS_WITHIN: Duration = Duration::from_secs(10);
 /// Pause between two sweeps of ended series: thousands of objects may report Events at once.
 const SWEPT_AGAIN: Duration = Duration::from_mins(1);
 
@@ -54,9 +50,6 @@ pub struct NewEvent {
     pub action: &'static str,
     /// A sentence; what exceeds 1024 bytes is cut off.
     pub note: String,
-    /// The resource of an object that a watch reports as deleted, as it also does with one whose labels moved it to another
-    /// install: the Event is published only if the API server has no such object.
-    pub if_gone: Option<Box<ApiResource>>,
 }
 
 /// Takes Events at once, and publishes them later.
@@ -83,23 +76,15 @@ impl EventRecorder {
         }
     }
 
-    /// Publishes what was taken, and what is taken until `end`. While `others` are many, they come first.
-    pub async fn publish(&self, client: Client, clock: Clock, others: &OwnWrites, end: impl Future<Output = ()>) {
+    /// Publishes what was taken, and what is taken until `end`.
+    pub async fn publish(&self, client: Client, clock: Clock, end: impl Future<Output = ()>) {
         let mut receiver = self.receiver.lock().await;
         let mut end = pin!(end);
         let mut publisher = Publisher { client, clock, instance: instance(), series: Series::default(), named: 0 };
         loop {
             tokio::select! {
                 biased;
-                Some((event, at)) = receiver.recv() => {
-                    let latest = publisher.clock.sleep_until(later(at, WAITS_WITHIN));
-                    tokio::select! {
-                        biased;
-                        () = others.calm() => {}
-                        () = latest => {}
-                    }
-                    publisher.publish(event, at).await;
-                }
+                Some((event, at)) = receiver.recv() => publisher.publish(event, at).await,
                 () = &mut end => return,
             }
         }
@@ -133,15 +118,6 @@ impl Publisher {
     async fn write(&mut self, event: NewEvent, at: Timestamp) -> Result<(), kube::Error> {
         // An Event about a cluster-scoped object is in this namespace (Kubernetes API: `events.k8s.io/v1`).
         let namespace = event.regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        if let Some(resource) = &event.if_gone {
-            let exists = self.exists(&event.regarding, &namespace, resource).await;
-            if matches!(exists, Ok(true)) {
-                return Ok(());
-            }
-            // Also if it is not known: nothing else says what was left.
-            tracing::warn!(reason = event.reason, namespace, name = event.regarding.name, "{}", event.note);
-            exists?;
-        }
         let api = Api::<Event>::namespaced(self.client.clone(), &namespace);
         self.series.sweep(self.clock.now());
         if let Some(last) = self.series.continued(&event, at) {
@@ -163,17 +139,6 @@ impl Publisher {
         api.create(&PostParams::default(), &self.body(&event, &namespace, &name, at)).await?;
         self.series.begin(&event, name, at);
         Ok(())
-    }
-
-    async fn exists(
-        &self,
-        object: &ObjectReference,
-        namespace: &str,
-        resource: &ApiResource,
-    ) -> Result<bool, kube::Error> {
-        let api = Api::<DynamicObject>::namespaced_with(self.client.clone(), namespace, resource);
-        let found = api.get_metadata_opt(object.name.as_deref().unwrap_or_default()).await?;
-        Ok(found.is_some_and(|found| found.metadata.uid == object.uid))
     }
 
     fn body(&self, event: &NewEvent, namespace: &str, name: &str, at: Timestamp) -> Event {

@@ -7,7 +7,6 @@ use kube::client::Body;
 use serde_json::Value;
 
 use super::*;
-use crate::controllers::context::own_writes::{InProgress, MANY};
 
 const START: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -22,7 +21,7 @@ fn event(uid: &str, reason: &'static str, note: &str) -> NewEvent {
         uid: Some(uid.into()),
         ..ObjectReference::default()
     };
-    NewEvent { regarding, type_: EventType::Normal, reason, action: "Reconcile", note: note.into(), if_gone: None }
+    NewEvent { regarding, type_: EventType::Normal, reason, action: "Reconcile", note: note.into() }
 }
 
 #[test]
@@ -103,27 +102,16 @@ async fn what_was_taken_is_published_in_order_also_after_the_end() {
     for note in ["one", "one", "two", "two", "two", "two"] {
         recorder.record(event("a", "Failed", note), START);
     }
-    recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
+    recorder.publish(client(&requests), Clock::stepped(START), std::future::ready(())).await;
     let expected = ["POST \"one\"", "PATCH ×2", "POST \"two\"", "PATCH ×2", "PATCH ×3", "POST \"two\"", "PATCH ×2"];
     assert_eq!(*requests.lock().expect("a lock"), expected, "one that is missing is created again");
-}
-
-#[tokio::test]
-async fn that_an_object_is_gone_is_published_only_if_it_is() {
-    let (recorder, requests) = (EventRecorder::default(), Arc::default());
-    for (uid, note) in [("there", "moved"), ("former", "deleted")] {
-        let if_gone = Some(Box::new(ApiResource::erase::<crate::crd::ConnectorDeployment>(&())));
-        recorder.record(NewEvent { if_gone, ..event(uid, "Orphaned", note) }, START);
-    }
-    recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
-    assert_eq!(*requests.lock().expect("a lock"), ["POST \"deleted\""]);
 }
 
 #[tokio::test]
 async fn a_long_note_is_cut_before_it_waits() {
     let (recorder, requests) = (EventRecorder::default(), Arc::default());
     recorder.record(event("a", "Failed", &"x".repeat(5_000)), START);
-    recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
+    recorder.publish(client(&requests), Clock::stepped(START), std::future::ready(())).await;
     let sent = requests.lock().expect("a lock")[0].clone();
     assert!(sent.len() <= "POST \"\"".len() + LONGEST_NOTE && sent.ends_with("…\""), "{sent}");
 }
@@ -134,36 +122,7 @@ async fn events_without_room_are_dropped() {
     for number in 0..WAITING + 5 {
         recorder.record(event(&number.to_string(), "Failed", "loud"), START);
     }
-    recorder.publish(client(&requests), Clock::stepped(START), &OwnWrites::default(), std::future::ready(())).await;
+    recorder.publish(client(&requests), Clock::stepped(START), std::future::ready(())).await;
     assert_eq!(requests.lock().expect("a lock").len(), WAITING);
 }
 
-#[tokio::test]
-async fn an_event_waits_for_other_writes_but_not_for_ever() {
-    let (recorder, requests, clock) = (EventRecorder::default(), Arc::default(), Clock::stepped(START));
-    let others = OwnWrites::default();
-    let mut in_progress: Vec<_> = (0..MANY).map(|_| InProgress::new(&others)).collect();
-    for note in ["one", "two"] {
-        recorder.record(event("a", "Failed", note), clock.now());
-        clock.step(WAITS_WITHIN / 2);
-    }
-    let mut publishing = pin!(recorder.publish(client(&requests), clock.clone(), &others, std::future::ready(())));
-    let count = || requests.lock().expect("a lock").len();
-    let first = async {
-        while count() == 0 {
-            tokio::task::yield_now().await;
-        }
-        // Long enough for the second one, if it did not wait.
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::select! {
-        () = &mut publishing => panic!("it does not wait"),
-        () = first => {}
-    }
-    assert_eq!(count(), 1, "the first one has waited long enough");
-    in_progress.pop();
-    publishing.await;
-    assert_eq!(count(), 2);
-}

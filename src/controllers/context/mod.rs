@@ -2,12 +2,10 @@
 //!
 //! Nothing in it must need to survive a restart. Next: the folder of each kind, whose `reconcile` receives it.
 
-pub mod accepted_call;
 pub mod content_cache;
 pub mod copies;
 pub mod event_recorder;
 pub mod local_cache;
-pub mod own_writes;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +20,6 @@ use self::content_cache::ContentCache;
 use self::copies::Copies;
 use self::event_recorder::{EventRecorder, NewEvent};
 use self::local_cache::LocalCaches;
-use self::own_writes::OwnWrites;
 use crate::controllers::clients::action_factory::ActionFactory;
 use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::object_map::ObjectMap;
@@ -77,8 +74,6 @@ pub struct Context {
     pub permissions: NamespacePermissions,
     /// The last result of each project.
     pub projects: ObjectMap<Project>,
-    /// The writes of each object that the cache may not show yet.
-    pub own_writes: OwnWrites,
     /// Copies of the credentials of each project.
     pub copies: Copies,
     /// What is kept between reconciles of a `ConnectorDeployment`.
@@ -145,7 +140,6 @@ impl Context {
         let kept = kept.into_iter().chain([
             self.references.object_refs(),
             self.remotes.object_refs(),
-            self.own_writes.object_refs(),
         ]);
         let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);
         let kept = kept.chain(
@@ -181,7 +175,7 @@ impl Context {
     ) {
         let regarding = object.object_ref(&());
         let event =
-            NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned(), if_gone: None };
+            NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
         self.recorder.record(event, self.clock.now());
     }
 }

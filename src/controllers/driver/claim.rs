@@ -25,9 +25,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         let identity = K::remote_identity(K::identity_of(observed));
         let remote_key = RemoteKey { kind: K::KIND, remote: identity.clone(), key: before.key };
-        // Nothing shows that a record is what this resource created if a user may have written the annotation that says so.
-        let has_begun = before.operation && (self.cache.pending_create.is_none() || self.cache.is_create_signed);
-        let taken_over = K::id(&decision.persisted).filter(|_| !creates && !has_begun);
+        let taken_over = K::id(&decision.persisted).filter(|_| !creates && !before.operation);
         let reason = taken_over.map_or(ClaimReason::Create, ClaimReason::TakeOver);
         if remote.has_answered() {
             // Its project may not have been reconciled since, and would have to enqueue this resource.

@@ -1,18 +1,16 @@
-//! Carries out a decision: persists the operation, sends its one call, and reports the response.
+//! Carries out a decision, each step written at once: the finalizer, the operation on the version of the resource that was
+//! read (rule 1), the one call, and its response. If a write fails, nothing is sent.
 
 use std::sync::Arc;
 
 use kube::runtime::events::EventType;
 
 use super::operations::{AppliedResponse, Decision, Response, Step};
-use crate::controllers::context::accepted_call::AcceptedCall;
-use crate::controllers::kinds::managed_kind::has_finalizer;
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::Remote;
-use crate::controllers::reporting::conditions::ConditionUpdate;
+use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::refusal;
 
-use super::cache::keep_meanwhile;
 use super::kind::{CallResult, PersistedOperation};
 use super::{ObservedRecord, Reconciler, RemoteKind};
 
@@ -33,16 +31,16 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             }
             Step::Send(call) => call.clone(),
         };
+        if let Err(error) = self.add_finalizer().await {
+            return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
+        }
         let condition = K::begun_condition(self, &observed, &decision);
         let reason = condition.reason;
-        // Nothing has begun for an object without finalizer, so both are written at once.
-        let first = K::creates(&call.kind) && !has_finalizer(&*self.object);
-        let operation = match self.persist_operation(&observed, &decision, condition, first).await {
-            Ok(Some(operation)) => operation,
-            Ok(None) => return Ok(Next::Again(None)),
-            Err(error) if first => return self.report_kubernetes_error(refusal::FINALIZERS, error).await,
-            Err(error) => return Err(error),
-        };
+        let record = K::record(&observed);
+        self.patch_status(&observed, &decision.persisted, condition, record, K::Details::default()).await?;
+        self.cache.transient = decision.transient.clone();
+        K::note_written(self, &observed, &decision.persisted);
+        let Some(operation) = PersistedOperation::of(&*self.object) else { return Ok(Next::Again(None)) };
         // Boxed: most reconciles send nothing.
         let (result, applied) = Box::pin(K::call(self, remote, &observed, &call, &decision, operation)).await;
         let note = K::sent_call(self, &observed, &call.kind, &result).note(&result);
@@ -63,27 +61,17 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         next
     }
 
-    /// Writes the operation, on the version of the resource that was read (rule 1): into the status, or, if this is the
-    /// `first` create, into an annotation together with the finalizer. If that fails, nothing is sent. `None`: the decision
-    /// has no operation.
-    async fn persist_operation(
-        &mut self,
-        observed: &K::Observed,
-        decision: &Decision<K::Persisted, K::Transient, K::CallKind, K::Outcome>,
-        condition: ConditionUpdate,
-        first: bool,
-    ) -> Result<Option<PersistedOperation>, kube::Error> {
-        let (record, details) = (K::record(observed), K::Details::default());
-        if first {
-            let status = self.summarize(observed, &decision.persisted, &condition, record, details);
-            let Some(operation) = K::operation(&status).cloned() else { return Ok(None) };
-            self.write_pending_create(K::remote_identity(K::identity_of(observed)).clone(), operation).await?;
-        } else {
-            self.patch_status(observed, &decision.persisted, condition, record, details).await?;
-        }
-        self.cache.transient = decision.transient.clone();
-        K::note_written(self, observed, &decision.persisted);
-        Ok(PersistedOperation::of(&*self.object))
+    /// Reports what a create has left at the remote if somebody removed the finalizer meanwhile, so that the object is gone.
+    async fn report_left_behind(&self, id: Option<&str>) {
+        let found = self.api.get_metadata_opt(&self.object_ref.name).await;
+        let is_gone = found.is_ok_and(|found| found.is_none_or(|found| found.metadata.uid != self.object.meta().uid));
+        let Some(id) = id.filter(|_| is_gone) else { return };
+        let note = format!(
+            "The object was deleted without its finalizer while it was created at the remote, so {id} stays there: delete it, \
+             or create the object again with adoptionPolicy: Adopt"
+        );
+        tracing::warn!("{note}");
+        self.context.report(&*self.object, EventType::Warning, EventReason::Orphaned, "Reconcile", &note);
     }
 
     /// Reports what the response to the call means, and when to go on.
@@ -99,36 +87,14 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             return self.remove_finalizer(Some(&applied.persisted)).await;
         }
         self.cache.transient = applied.transient.clone();
-        if K::deletes(call) && matches!(result.response, Response::Accepted(_)) {
-            // The status shows it already, and often the next observation finds that the record is gone.
-            return Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))));
-        }
         let condition = K::response_condition(self, observed, call, &result, applied.key_taken);
         self.cache.refusal = K::is_refused(&applied.transient).then(|| condition.clone());
         let record = result.record.as_ref().map_or(ObservedRecord::NotRead, ObservedRecord::Present);
-        if matches!(result.response, Response::Accepted(_))
-            && let Some(sent) = self.object.status().and_then(K::operation).cloned()
-        {
-            let status = self.summarize(observed, &applied.persisted, &condition, record, K::Details::default());
-            let is_busy = self.context.own_writes.is_busy();
-            let waits = is_busy || remote.has_queued_changes();
-            let at = self.context.clock.now();
-            let again = K::after_response(self, remote, &result, &applied);
-            let accepted = AcceptedCall::new::<K>((&sent, &status), condition, self.asked_for(), at, again, waits);
-            let accepted = accepted.map_err(kube::Error::SerdeError)?;
-            let pause = accepted.left(at, is_busy);
-            // From here on it is kept until a status has it.
-            self.cache.accepted_call = Some(Box::new(accepted));
-            self.take_accepted_call();
-            keep_meanwhile(self.context, self.object_ref, &self.cache);
-            if K::creates(call) || (waits && K::may_report_later(call)) {
-                return Ok(Next::Again(Some(pause)));
-            }
-            self.write_accepted().await?;
-            self.cache.reconcile_request = None;
-            return Ok(Next::Again(Some(again)));
+        let written = self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await;
+        if written.is_err() && K::creates(call) {
+            self.report_left_behind(K::id(&applied.persisted)).await;
         }
-        self.patch_response(observed, &applied.persisted, &condition, record, K::Details::default()).await?;
+        written?;
         Ok(Next::Again(Some(K::after_response(self, remote, &result, &applied))))
     }
 }

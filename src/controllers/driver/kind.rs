@@ -78,11 +78,6 @@ pub trait RemoteKind: RemoteObject + ManagedKind {
     fn creates(call: &Self::CallKind) -> bool;
     /// Whether the call deletes the record because the resource is being deleted.
     fn deletes(call: &Self::CallKind) -> bool;
-    /// Whether the status of an accepted call that creates nothing may wait while other changes do: a process that does not
-    /// know the response sends nothing again, because the record shows that the call arrived.
-    fn may_report_later(call: &Self::CallKind) -> bool;
-    /// Whether the operation deletes the record.
-    fn takes_down(operation: &Self::Operation) -> bool;
     /// Whether the table remembers a rejection.
     fn is_refused(transient: &Self::Transient) -> bool;
     /// Forgets a rejection.
@@ -203,8 +198,6 @@ pub enum Unready {
     Report(ConditionUpdate),
     /// The controller of another resource has not reconciled it yet.
     NotYet,
-    /// A read soon serves other resources, too.
-    Later(Duration),
 }
 
 /// How an observation ended.

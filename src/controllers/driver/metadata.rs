@@ -1,26 +1,18 @@
 //! The metadata that the operator owns: the finalizer, and the annotation with the id of the record.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use clock::between;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
 use crate::controllers::kinds::managed_kind::has_finalizer;
 use crate::controllers::kinds::remote_object::ClaimRequest;
 use crate::controllers::reconcile::{self, Next};
-use crate::controllers::reporting::conditions;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::refusal;
 use crate::names;
 
 use super::{Reconciler, RemoteKind};
-
-/// Age of an object from which on its id is kept with any outcome.
-const ANNOTATED_AT_AGE: Duration = Duration::from_mins(30);
-/// Minimum age of an outcome before its id is kept in an annotation.
-pub(in crate::controllers) const ANNOTATED_AFTER: Duration = Duration::from_mins(4);
 
 impl<K: RemoteKind> Reconciler<'_, K> {
     /// Adds the finalizer, unless the object has it, needs none, or is being deleted without it.
@@ -28,50 +20,28 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if has_finalizer(&*self.object) || !self.object.wants_finalizer() || self.is_deleting() {
             return Ok(());
         }
-        let object = reconcile::add_finalizer(self.context, &self.api, &*self.object).await?;
+        let object = reconcile::add_finalizer(&self.api, &*self.object).await?;
         self.wrote(object);
         Ok(())
     }
 
-    /// Rule 3: keeps the id where a restored backup has it, once the outcome is [`ANNOTATED_AFTER`] old. The first reconcile of
-    /// a process leaves it to a later one: a restart writes nothing (rule 10). Returns whether it is there.
-    pub(in crate::controllers) async fn annotate(&mut self, persisted: &K::Persisted) -> Result<bool, kube::Error> {
-        let Some(id) = K::id(persisted) else { return Ok(true) };
-        if self.has_kept(id) {
-            return Ok(true);
+    /// Rule 3: keeps the id where a restored backup has it, once no operation runs.
+    pub(in crate::controllers) async fn annotate(&mut self, persisted: &K::Persisted) -> Result<(), kube::Error> {
+        match K::id(persisted).filter(|_| !self.object.claim_request().operation) {
+            Some(id) => self.keep_id(id).await,
+            None => Ok(()),
         }
-        let before = self.object.annotations().get(names::REMOTE_ID).cloned();
-        let later = self.first || self.is_recent();
-        if self.object.claim_request().operation || (later && before.is_none()) {
-            return Ok(false);
-        }
-        if !self.keep_id(id).await? {
-            return Ok(true);
-        }
-        self.report_replacement(
-            before.filter(|before| before != id).and_then(|before| K::replacement_note(&before, id)),
-        );
-        Ok(true)
     }
 
-    /// Writes the id into the annotation, unless it is there. Returns false if the API server refuses.
-    pub(super) async fn keep_id(&mut self, id: &str) -> Result<bool, kube::Error> {
-        if self.has_kept(id) {
-            return Ok(true);
+    /// Writes the id into the annotation, unless it is there, or the API server refuses.
+    pub(super) async fn keep_id(&mut self, id: &str) -> Result<(), kube::Error> {
+        if self.object.annotations().get(names::REMOTE_ID).is_some_and(|known| known == id) {
+            return Ok(());
         }
-        let stored = reconcile::annotate(self.context, &self.api, &*self.object, id).await?;
-        let kept = stored.is_some();
-        if let Some(object) = stored {
+        if let Some(object) = reconcile::annotate(self.context, &self.api, &*self.object, id).await? {
             self.wrote(object);
         }
-        Ok(kept)
-    }
-
-    /// Whether the annotations are as [`reconcile::annotate`] leaves them.
-    fn has_kept(&self, id: &str) -> bool {
-        let annotations = self.object.annotations();
-        annotations.get(names::REMOTE_ID).is_some_and(|known| known == id)
-            && !annotations.contains_key(names::PENDING_CREATE)
+        Ok(())
     }
 
     /// Removes the finalizer, and reports in an Event what became of the record.
@@ -81,7 +51,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         }
         let deleted = persisted.and_then(K::deletion_event).map(|(reason, note)| (reason, note.to_owned()));
         let object = Arc::clone(&self.object);
-        if let Err(error) = reconcile::remove_finalizer(self.context, &self.api, &*object).await {
+        if let Err(error) = reconcile::remove_finalizer(&self.api, &*object).await {
             return self.report_kubernetes_error(refusal::FINALIZERS, error).await;
         }
         let (reason, note) = deleted.unwrap_or_else(|| {
@@ -91,16 +61,6 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         tracing::info!(reason = reason.as_str(), "{note}");
         self.context.report(&*object, EventType::Normal, reason, "Reconcile", &note);
         Ok(Next::Gone)
-    }
-
-    /// Whether the outcome is too new for its annotation: whatever else follows it comes first. An old object that changes
-    /// again and again does not wait.
-    fn is_recent(&self) -> bool {
-        let now = self.context.clock.now();
-        let since = self.object.status().and_then(|status| conditions::ready_since(K::conditions(status)));
-        let created = self.object.creation_timestamp().map(|created| created.0);
-        since.is_none_or(|since| between(since, now) < ANNOTATED_AFTER)
-            && created.is_none_or(|created| between(created, now) < ANNOTATED_AT_AGE)
     }
 }
 
@@ -130,7 +90,6 @@ mod tests {
     #[test]
     fn an_orphaned_object_is_named_by_key_id_and_project() {
         let claim = |id: Option<&str>, operation| ClaimRequest {
-            is_pending: false,
             project: ProjectRef { kind: ProjectKind::ConnectProject, name: "shop".to_owned() },
             key: "shop_tax".to_owned(),
             remote: Some(RemoteIdentity { api_url: "https://api".into(), project_key: "demo".into() }),

@@ -10,16 +10,10 @@
 //!
 //! - `kind`: the trait, and what its methods exchange; `operations`: what all decision tables share;
 //! - `claim`: who may use a key (rule 4);
-//! - `create`: a first create until the status has it: its operation and the finalizer in one write;
-//! - `accepted`: an accepted call until the status has it: its response in memory;
 //! - `execute`: carries out a decision; `sent`: describes a call that was sent;
-//! - `metadata`: the finalizer, and the annotation with the id; `report`: the status and Events;
-//! - `cache`: takes what this process keeps between reconciles.
+//! - `metadata`: the finalizer, and the annotation with the id; `report`: the status and Events.
 
-mod accepted;
-mod cache;
 mod claim;
-mod create;
 mod execute;
 mod kind;
 mod metadata;
@@ -37,13 +31,10 @@ use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::controller::Action;
 
-pub use self::accepted::report_all_accepted;
-use self::cache::{Taken, local_cache};
 pub use self::kind::{
     AppliedOf, CallResult, Decided, DecisionOf, ObservedRecord, Observing, PersistedOperation, RemoteKind,
     StatusInputs, Unready, identity_changed,
 };
-pub(super) use self::metadata::ANNOTATED_AFTER;
 pub use self::sent::{SentCall, Versions};
 use crate::controllers::context::local_cache::LocalCache;
 use crate::controllers::context::{Context, Project};
@@ -55,7 +46,7 @@ use crate::controllers::queue::backoff::Asked;
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, Next, is_ours};
 use crate::controllers::references::Named;
-use crate::controllers::remote::{Login, NotAdmitted, Outage, Purpose, Remote};
+use crate::controllers::remote::{Login, NotAdmitted, Outage, Remote};
 use crate::controllers::reporting::conditions;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
@@ -68,44 +59,28 @@ const PROJECT_AGAIN: Duration = Duration::from_mins(1);
 /// Pause before a project, or a connector, is looked up again whose own controller has not reconciled it yet.
 const NOT_YET_RECONCILED_AGAIN: Duration = Duration::from_secs(5);
 
-/// Reconciles one resource and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
-pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
-    let object_ref = object_ref(&*cached);
-    let uid = cached.meta().uid.as_deref().unwrap_or_default();
-    let mut cache = local_cache::<K>(&context, &object_ref, uid);
-    let _taken = Taken(K::caches(&context), &object_ref);
+/// Reconciles one resource, as it was just read, and returns what follows and how it ended. Never fails: an error becomes a
+/// condition or a retry.
+pub async fn reconcile<K: RemoteKind>(object: Arc<K>, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    let object_ref = object_ref(&*object);
     context.requeue_timers.set(&object_ref, None);
-    if let Some(left) = cache.waits_for_watch(&context, &*cached) {
-        context.requeue_timers.set(&object_ref, Some(left));
-        K::caches(&context).insert(&object_ref, cache);
-        return (Action::await_change(), ReconcileOutcome::Reported(None));
+    // Its labels have moved it to another install, or its deletion waits for others.
+    if !context.scope.selects(object.labels()) || !is_ours(&*object) {
+        forget::<K>(&context, &object_ref);
+        return (Action::await_change(), ReconcileOutcome::Gone);
     }
-    let (mut reason, mut pause) = (None, reconcile::AFTER_CLUSTER_ERROR);
-    let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
-    let outcome = match context.own_writes.current(&api, cached).await {
-        // Its labels have moved it to another install, which the watch will show.
-        Ok(Some(object)) if !context.scope.selects(object.labels()) => Ok(Next::Gone),
-        Ok(Some(object)) if is_ours(&*object) => {
-            let mut reconciler = Reconciler::new(&context, &object_ref, object, cache);
-            // Boxed to keep the futures around a reconcile small.
-            let outcome = match Box::pin(reconciler.reconcile_and_report()).await {
-                Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
-                outcome => outcome,
-            };
-            if let Err(error) = &outcome {
-                pause = reconciler.pause_after(error);
-            }
-            reason = reconciler.reason();
-            cache = reconciler.cache;
-            outcome
-        }
-        Ok(found) => {
-            cache.report_left_behind(&context, &object_ref, found.is_none());
-            Ok(Next::Gone)
-        }
-        Err(error) => Err(error),
+    let uid = object.meta().uid.as_deref().unwrap_or_default();
+    let kept = K::caches(&context).forget(&object_ref).filter(|kept| kept.uid == uid);
+    let cache = kept.unwrap_or_else(|| Box::new(LocalCache { uid: uid.to_owned(), ..LocalCache::default() }));
+    let mut reconciler = Reconciler::new(&context, &object_ref, object, cache);
+    // Boxed to keep the futures around a reconcile small.
+    let outcome = match Box::pin(reconciler.reconcile()).await {
+        Err(error) => reconciler.report_kubernetes_error(refusal::ANY, error).await,
+        outcome => outcome,
     };
-    let ended = reconcile::ended(&outcome, reason);
+    let pause = outcome.as_ref().err().map_or(reconcile::AFTER_CLUSTER_ERROR, |error| reconciler.pause_after(error));
+    let ended = reconcile::ended(&outcome, reconciler.reason());
+    let cache = reconciler.cache;
     let Some(action) = reconcile::conclude(&context, &object_ref, outcome, pause) else {
         forget::<K>(&context, &object_ref);
         return (Action::await_change(), ended);
@@ -114,26 +89,17 @@ pub async fn reconcile<K: RemoteKind>(cached: Arc<K>, context: Arc<Context>) -> 
     (action, ended)
 }
 
-/// Forgets everything about a resource that does not exist any more, and reports what it left at the remote.
-pub fn gone<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
-    if let Some(kept) = forget::<K>(context, object_ref).filter(|kept| !kept.is_taken) {
-        kept.report_left_behind(context, object_ref, true);
-    }
-}
-
-/// Forgets everything about a resource that is left to others; returns what was kept of it.
-fn forget<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) -> Option<Box<LocalCache<K>>> {
+/// Forgets everything about a resource that does not exist any more, or that is left to others.
+pub fn forget<K: RemoteKind>(context: &Context, object_ref: &ObjectRef) {
     context.requeue_timers.set(object_ref, None);
-    context.own_writes.forget(object_ref);
     context.remotes.forget(object_ref);
-    let kept = K::caches(context).forget(object_ref);
+    K::caches(context).forget(object_ref);
     let projects = context.references.projects(object_ref);
     context.references.forget(object_ref);
     for project in &projects {
         context.users_changed(project);
     }
     K::forget(context, object_ref);
-    kept
 }
 
 /// One reconcile of one resource.
@@ -141,12 +107,7 @@ pub struct Reconciler<'a, K: RemoteKind> {
     pub(super) context: &'a Context,
     pub(super) object_ref: &'a ObjectRef,
     api: Api<K>,
-    /// With the operation of a first create that only its annotation has yet, and with the response to an accepted call.
     pub(super) object: Arc<K>,
-    /// The status that the API server has, if `object` has another one.
-    stored: Option<K::Status>,
-    /// Whether this process had not met the remote for the resource before.
-    pub(super) first: bool,
     unwritten: Unwritten,
     pub(super) cache: Box<LocalCache<K>>,
 }
@@ -154,13 +115,8 @@ pub struct Reconciler<'a, K: RemoteKind> {
 impl<'a, K: RemoteKind> Reconciler<'a, K> {
     fn new(context: &'a Context, object_ref: &'a ObjectRef, object: Arc<K>, cache: Box<LocalCache<K>>) -> Self {
         let api = Api::namespaced(context.client.clone(), &object_ref.namespace);
-        // As it is stored: what its annotation claims is checked (rule 4).
         context.keys.wrote(&*object);
-        let first = cache.login.is_none();
-        let unwritten = Unwritten::default();
-        let mut reconciler = Self { context, object_ref, api, object, stored: None, first, unwritten, cache };
-        reconciler.take_remembered();
-        reconciler
+        Self { context, object_ref, api, object, unwritten: Unwritten::default(), cache }
     }
 
     /// The reconcile. A deletion takes the same path with another decision.
@@ -179,7 +135,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
             ClaimStatus::Owner => {}
             claim_status => return self.report_key_conflict(claim_status).await,
         }
-        // Whoever owns nothing yet gets its finalizer with its create, or before the status names a record.
+        // Whoever owns nothing yet gets its finalizer before its first call, or before the status names a record.
         if self.is_protected()
             && let Err(error) = self.add_finalizer().await
         {
@@ -200,7 +156,6 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
                 return self.report_and_wait(Some(&identity), condition, Some(self.object.interval())).await;
             }
             Err(Unready::NotYet) => return Ok(Next::Again(Some(NOT_YET_RECONCILED_AGAIN))),
-            Err(Unready::Later(pause)) => return Ok(Next::Again(Some(pause))),
         };
         self.enter(&project, identity, target).await
     }
@@ -222,8 +177,7 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         if let Some(pause) = self.cache.backoff.left(&asked, self.context.clock.now()) {
             return Ok(Next::Again(Some(pause)));
         }
-        let purpose = if self.object.claim_request().operation { Purpose::Report } else { Purpose::Change };
-        let permit = match remote.enter(self.object_ref, purpose) {
+        let permit = match remote.enter(self.object_ref) {
             Ok(permit) => permit,
             Err(NotAdmitted::Queued) => return Ok(Next::Again(None)),
             Err(NotAdmitted::Paused(Outage { kind, error, until, .. })) => {
@@ -248,9 +202,6 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         target: K::Target,
     ) -> Result<Next, kube::Error> {
         self.note_login(remote.login());
-        if let Some(next) = self.report_accepted(remote).await? {
-            return Ok(next);
-        }
         self.note_request();
         let mut observed = match K::observe(self, remote, identity, target).await? {
             Observing::Done(observed) => observed,
@@ -379,18 +330,5 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     pub(super) fn wrote(&mut self, object: K) {
         self.context.keys.wrote(&object);
         self.object = Arc::new(object);
-        self.take_remembered();
-    }
-
-    /// Takes the status of the object as if it had what this process knows and the API server does not.
-    fn take_remembered(&mut self) {
-        self.stored = None;
-        self.take_pending_create();
-        self.take_accepted_call();
-    }
-
-    /// Returns the status that the API server has.
-    pub(super) fn stored_status(&self) -> K::Status {
-        self.stored.clone().unwrap_or_else(|| self.status())
     }
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect_api::ApiError;
-use kube::ResourceExt;
 use kube::runtime::events::EventType;
 
-use crate::controllers::context::accepted_call::unreported_for;
+use crate::controllers::objects::patch;
 use crate::controllers::reconcile::{self, Next};
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
@@ -15,42 +14,18 @@ use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::refusal::{self, ANNOTATIONS, Access, FINALIZERS, STATUS};
 use crate::controllers::reporting::remedy;
-use crate::names;
 
 use super::{ObservedRecord, Reconciler, RemoteKind, StatusInputs};
 
-/// Attempts to write a response that is not kept, while others change the object: a refusal must not count as a lost response
+/// Attempts to write a response while others change the object: a refusal must not count as a lost response
 /// (rule 1), but who writes without end must not be answered without end.
 const ATTEMPTS: u32 = 20;
 
 impl<K: RemoteKind> Reconciler<'_, K> {
-    /// The whole reconcile, and the report of what it left waiting. If it fails, as without a Secret that cannot be read, the
-    /// response to a call is written all the same.
-    pub(super) async fn reconcile_and_report(&mut self) -> Result<Next, kube::Error> {
-        let generation = self.generation();
-        // A change of another spec may have been withdrawn with it.
-        self.cache.unreported_change.take_if(|change| change.generation != generation);
-        match self.reconcile().await {
-            Ok(next) => self.report_what_waits(next).await,
-            Err(error) => {
-                let accepted = self.cache.accepted_call.as_ref();
-                if accepted.is_some_and(|accepted| accepted.left_at_most(self.context.clock.now(), false).is_zero()) {
-                    self.write_accepted().await?;
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Returns how long to wait after an error of the API server: less if a response waits for its status.
+    /// Returns how long to wait after an error of the API server.
     pub(super) fn pause_after(&mut self, error: &kube::Error) -> Duration {
         let is_reported = self.unwritten.report(self.context, &*self.object, "Reconcile", error);
-        let pause =
-            if is_reported { self.cache.kubernetes_error_backoff.pause() } else { reconcile::AFTER_CLUSTER_ERROR };
-        let accepted = self.cache.accepted_call.as_ref();
-        let left = accepted.map(|accepted| accepted.left_at_most(self.context.clock.now(), false));
-        // What is due and could not be written waits like everything else.
-        left.filter(|left| !left.is_zero()).map_or(pause, |left| left.min(pause))
+        if is_reported { self.cache.kubernetes_error_backoff.pause() } else { reconcile::AFTER_CLUSTER_ERROR }
     }
 
     /// Writes the status after an observation, if it differs from the one before.
@@ -140,28 +115,6 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if self.is_deleting() { remedy::of_deletion(condition, self.object_ref) } else { condition }
     }
 
-    /// Writes what has waited long enough ([`unreported_for`]) wherever the reconcile ended: for its turn at the remote, or for an
-    /// observation. That is the response to a call, and a change that was found: nothing else shows that a Secret was changed.
-    /// `next`: how the reconcile ended.
-    async fn report_what_waits(&mut self, next: Next) -> Result<Next, kube::Error> {
-        let Next::Again(pause) = next else { return Ok(next) };
-        let now = self.context.clock.now();
-        let is_busy = self.context.own_writes.is_busy();
-        let accepted = self.cache.accepted_call.as_ref().map(|accepted| accepted.left_at_most(now, is_busy));
-        let change = self.cache.unreported_change.as_ref();
-        let found = change.map(|change| unreported_for(change.since, now, is_busy));
-        match (accepted, found, change) {
-            // Its status has the response too.
-            (_, Some(Duration::ZERO), Some(change)) => {
-                let condition = change.condition.clone();
-                return self.report_and_wait(None, condition, pause).await;
-            }
-            (Some(Duration::ZERO), ..) => self.write_accepted().await?,
-            _ => return Ok(Next::Again([pause, accepted, found].into_iter().flatten().min())),
-        }
-        Ok(Next::Again(pause))
-    }
-
     /// Reports that the API server refused a request.
     ///
     /// # Errors
@@ -184,8 +137,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         condition: ConditionUpdate,
     ) -> Result<Next, kube::Error> {
         let claim = self.object.claim_request();
-        let changes = self.cache.unreported_change.is_some();
-        if !self.is_deleting() && !claim.operation && !changes && K::is_settled(self).await? {
+        if !self.is_deleting() && !claim.operation && K::is_settled(self).await? {
             return Ok(Next::Again(None));
         }
         self.report_and_wait(Some(identity), condition, None).await
@@ -214,7 +166,6 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         object.meta_mut().finalizers.clone_from(&found.meta().finalizers);
         object.meta_mut().deletion_timestamp.clone_from(&found.meta().deletion_timestamp);
         object.set_status(found.status().cloned());
-        self.take_remembered();
         Ok(self.object.status().and_then(K::operation) == operation.as_ref())
     }
 
@@ -222,9 +173,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         self.store(status, condition).await.map_err(|(request, error)| {
             self.unwritten.note(request, condition, &error);
             error
-        })?;
-        self.cache.unreported_change = None;
-        Ok(())
+        })
     }
 
     /// Writes the status, and before it the metadata that must not lack beside it. An error comes with its request.
@@ -235,17 +184,18 @@ impl<K: RemoteKind> Reconciler<'_, K> {
     ) -> Result<(), (&'static str, kube::Error)> {
         if K::is_begun(&status) {
             self.add_finalizer().await.map_err(|error| (FINALIZERS, error))?;
-        } else {
-            self.remove_pending_create().await.map_err(|error| (ANNOTATIONS, error))?;
         }
-        let before = self.stored_status();
+        let before = self.status();
         if let Some(id) = K::record_id(&before).filter(|_| K::record_id(&status).is_none()) {
             // Reads that were wrong about its absence may find the record again.
             self.keep_id(id).await.map_err(|error| (ANNOTATIONS, error))?;
         }
-        let replaces = self.replaces(&before, &status);
+        let ids = (K::record_id(&before), K::record_id(&status));
+        let replaced = if let (Some(before), Some(id)) = ids && before != id { K::replacement_note(before, id) } else { None };
         self.write_status(&before, status, condition).await.map_err(|error| (STATUS, error))?;
-        self.report_replacement(replaces);
+        if let Some(note) = replaced {
+            self.context.report(&*self.object, EventType::Normal, EventReason::Replaced, "Reconcile", &note);
+        }
         Ok(())
     }
 
@@ -261,7 +211,7 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         after: K::Status,
         condition: &ConditionUpdate,
     ) -> Result<(), kube::Error> {
-        let written = self.context.own_writes.write_status(&self.api, &*self.object, before, &after).await?;
+        let written = patch::write_status(&self.api, &*self.object, before, &after).await?;
         let Some(stored) = written else { return Ok(()) };
         let is_pruned = stored.status().and_then(K::operation) != K::operation(&after);
         self.wrote(stored);
@@ -275,23 +225,6 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             self.context.event(&*self.object, "Reconcile", condition);
         }
         Ok(())
-    }
-
-    /// Returns the note of a status that names another record than the one before. If an annotation has the former id, the
-    /// write of that annotation reports it.
-    fn replaces(&self, before: &K::Status, status: &K::Status) -> Option<String> {
-        if self.object.annotations().contains_key(names::REMOTE_ID) {
-            return None;
-        }
-        let (before, id) = (K::record_id(before)?, K::record_id(status)?);
-        (before != id).then(|| K::replacement_note(before, id)).flatten()
-    }
-
-    /// Reports that another record took the place of the former one.
-    pub(super) fn report_replacement(&self, note: Option<String>) {
-        if let Some(note) = note {
-            self.context.report(&*self.object, EventType::Normal, EventReason::Replaced, "Reconcile", &note);
-        }
     }
 
     /// Whether the Ready condition is true.

@@ -5,10 +5,8 @@ use kube::ResourceExt;
 
 use super::{Claim, RemoteKey};
 use crate::controllers::kinds::managed_kind::{self, ManagedKind, has_finalizer};
-use crate::controllers::kinds::pending_create;
 use crate::controllers::kinds::remote_object::ClaimRequest;
 use crate::controllers::object_ref::ObjectRef;
-use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
 use crate::names;
 
@@ -43,13 +41,9 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// `signatures`: key of the signatures of pending creates; `None`: each of them counts.
-    pub(super) fn of<K: ManagedKind>(object: &K, request: ClaimRequest, signatures: Option<&DigestKey>) -> Self {
+    pub(super) fn of<K: ManagedKind>(object: &K, request: ClaimRequest) -> Self {
         let namespace = object.namespace().unwrap_or_default();
-        let ClaimRequest { project, key, remote, id, operation, is_pending, claims } = request;
-        // Any user can write the annotation, so it needs the signature.
-        let signed = || signatures.is_none_or(|key| pending_create::is_signed(object.meta(), key));
-        let operation = operation && (!is_pending || signed());
+        let ClaimRequest { project, key, remote, id, operation, claims } = request;
         let let_go = object.meta().deletion_timestamp.is_some() && !has_finalizer(object);
         Self {
             uid: object.uid().unwrap_or_default(),

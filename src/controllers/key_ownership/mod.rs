@@ -19,7 +19,6 @@ use self::index::Index;
 use crate::controllers::kinds::managed_kind::{self, ManagedKind};
 use crate::controllers::kinds::remote_object::{ClaimRequest, RemoteObject};
 use crate::controllers::object_ref::{Kind, ObjectRef};
-use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
 use crate::mutex::Mutex;
 
@@ -62,18 +61,15 @@ pub enum ClaimReason<'a> {
 #[derive(Debug)]
 pub struct KeyOwnership {
     enqueue: UnboundedSender<ObjectRef>,
-    /// Key of the signatures of pending creates; `None`: each of them counts.
-    signatures: Option<DigestKey>,
     index: Mutex<Index>,
 }
 
 impl KeyOwnership {
     /// Creates an empty index. `lists`: the number of initial lists to wait for; [`KeyOwnership::listed`] completes
-    /// each. `enqueue` gets the resources whose claim status may have changed. `signatures`: only pending creates with a
-    /// signature of this key count; `None`: all do.
+    /// each. `enqueue` gets the resources whose claim status may have changed.
     #[must_use]
-    pub fn new(lists: usize, enqueue: UnboundedSender<ObjectRef>, signatures: Option<DigestKey>) -> Self {
-        Self { enqueue, signatures, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
+    pub fn new(lists: usize, enqueue: UnboundedSender<ObjectRef>) -> Self {
+        Self { enqueue, index: Mutex::new(Index { missing_lists: lists, ..Index::default() }) }
     }
 
     /// Records an object from a watch: the claim of a resource, or the remote of a project. One that cannot be deserialized
@@ -95,7 +91,7 @@ impl KeyOwnership {
     }
 
     fn put<K: ManagedKind>(&self, object: &K, request: ClaimRequest, appears: bool) {
-        self.change(|index| index.put(&Entry::of(object, request, self.signatures.as_ref()), appears));
+        self.change(|index| index.put(&Entry::of(object, request), appears));
     }
 
     /// Records the remote that a project names. The resources of the project claim nothing yet, because any user can write the

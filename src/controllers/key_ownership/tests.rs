@@ -79,23 +79,6 @@ fn operating() -> Value {
         "generation": 1, "startedAt": "2026-01-01T00:00:01Z"}}})
 }
 
-/// Key of the signatures of this install.
-fn signatures() -> DigestKey {
-    DigestKey::new([7; 32])
-}
-
-/// A create that only the annotation of the resource with this name has.
-fn annotated(name: &str, signatures: &DigestKey) -> Value {
-    let text = json!({
-        "uid": format!("uid-of-{name}"),
-        "remote": place().remote,
-        "operation": operating()["status"]["operation"],
-    })
-    .to_string();
-    let annotation = format!("{}:{text}", signatures.sign(&text));
-    json!({"metadata": {"annotations": {names::PENDING_CREATE: annotation}}})
-}
-
 fn observed(mut change: Value) -> Value {
     change["spec"] = json!({"managementPolicy": "ObserveOnly"});
     change
@@ -122,7 +105,7 @@ impl World {
 
     fn empty(lists: usize) -> Self {
         let (enqueue, enqueued) = mpsc::unbounded_channel();
-        Self { keys: KeyOwnership::new(lists, enqueue, Some(signatures())), enqueued }
+        Self { keys: KeyOwnership::new(lists, enqueue), enqueued }
     }
 
     /// A watch shows an object that cannot be deserialized.
@@ -166,26 +149,6 @@ fn rule_4_a_single_claimant_is_the_owner_and_is_not_enqueued_for_it() {
     let index = world.keys.index.lock();
     let empty = index.entries.is_empty() && index.places.is_empty() && index.users.is_empty();
     assert!(empty && index.projects.is_empty(), "nothing is kept of deleted objects: {index:?}");
-}
-
-/// Any user can write the annotation, and their own uid into it.
-#[test]
-fn rule_4_a_create_in_an_annotation_outranks_the_older_only_with_the_signature_of_the_install() {
-    let older = json!({"metadata": {"creationTimestamp": "2025-01-01T00:00:00Z"}});
-    for (case, annotation, owner) in [
-        ("of this install", annotated("two", &signatures()), "two"),
-        ("of another", annotated("two", &DigestKey::new([8; 32])), "one"),
-        ("of another resource", annotated("three", &signatures()), "one"),
-        ("none", json!({}), "one"),
-    ] {
-        let world = World::new();
-        let (one, two) = (resource("one", 1, &older), resource("two", 2, &annotation));
-        world.keys.saw(&one);
-        world.keys.saw(&two);
-        let (winner, loser) = if owner == "one" { (one, two) } else { (two, one) };
-        assert_eq!(world.keys.claim_status(&winner), ClaimStatus::Owner, "{case}");
-        assert_eq!(world.keys.claim_status(&loser), after(owner), "{case}");
-    }
 }
 
 /// Any user can create many resources with one key, and the watches wait while each event is recorded.

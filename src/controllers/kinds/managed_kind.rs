@@ -7,7 +7,6 @@ use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
-use super::pending_create;
 use super::remote_object::{ClaimRequest, RemoteObject as _};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::tracking::inventory::ReportedState;
@@ -71,7 +70,7 @@ impl<K: ManagedKind> Stored for K {
     }
 }
 
-/// Implements the trait for a kind that has conditions; only a kind with a remote record has pending creates. `$claim`: the
+/// Implements the trait for a kind that has conditions. `$claim`: the
 /// key that it claims; `$started_at`: when the operation in its status began; `$id`: the id of the remote record in its status; `$further`: what only some kinds
 /// have.
 macro_rules! managed_kind {
@@ -95,7 +94,6 @@ macro_rules! managed_kind {
                 let id: fn(&<Self as HasStatus>::Status) -> Option<&String> = $id;
                 let status = self.status.as_ref();
                 status.is_some_and(|status| started_at(status).is_some() || id(status).is_some())
-                    || pending_create::is_own(&self.metadata)
             }
 
             $($($further)*)?

@@ -10,7 +10,6 @@ use kube::core::NamespaceResourceScope;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::pending_create::PendingCreate;
 use crate::crd::ProjectRef;
 use crate::crd::shared::RemoteIdentity;
 
@@ -25,10 +24,8 @@ pub struct ClaimRequest {
     pub remote: Option<RemoteIdentity>,
     /// Id of the remote record that it owns.
     pub id: Option<String>,
-    /// Whether its status has an operation, or its annotation a pending create.
+    /// Whether its status has an operation.
     pub operation: bool,
-    /// Whether only the annotation has it.
-    pub is_pending: bool,
     /// Whether it claims the key at all.
     pub claims: bool,
 }
@@ -54,14 +51,10 @@ pub trait RemoteObject:
     fn operation(status: &Self::Status) -> Option<&Self::Operation>;
     /// Id of the record in a status.
     fn record_id(status: &Self::Status) -> Option<&str>;
-    /// Sets operation and remote of a create in a status.
-    fn set_begun(status: &mut Self::Status, create: &PendingCreate<Self::Operation>);
     /// When the call of an operation was about to be sent.
     fn started_at(operation: &Self::Operation) -> Timestamp;
     /// The conditions in a status.
     fn conditions(status: &Self::Status) -> &[Condition];
-    /// The same, to change them.
-    fn conditions_mut(status: &mut Self::Status) -> &mut Vec<Condition>;
     /// The last reconcile request that was served.
     fn handled_reconcile_request(status: &Self::Status) -> Option<&String>;
 
@@ -77,12 +70,6 @@ pub trait RemoteObject:
     /// Whether a status has an operation or a record.
     fn is_begun(status: &Self::Status) -> bool {
         Self::operation(status).is_some() || Self::record_id(status).is_some()
-    }
-
-    /// Returns the create in the annotation; `None`: the status already has an operation or a record, or the annotation is not
-    /// that of this object.
-    fn pending_create(&self) -> Option<PendingCreate<Self::Operation>> {
-        if self.status().is_some_and(Self::is_begun) { None } else { PendingCreate::of(self.meta()) }
     }
 }
 
@@ -108,21 +95,12 @@ macro_rules! status_fields {
             status.id.as_deref()
         }
 
-        fn set_begun(status: &mut $status, create: &PendingCreate<$operation>) {
-            status.operation = Some(create.operation.clone());
-            status.remote = Some(create.remote.clone());
-        }
-
         fn started_at(operation: &$operation) -> Timestamp {
             operation.started_at.0
         }
 
         fn conditions(status: &$status) -> &[Condition] {
             &status.conditions
-        }
-
-        fn conditions_mut(status: &mut $status) -> &mut Vec<Condition> {
-            &mut status.conditions
         }
 
         fn handled_reconcile_request(status: &$status) -> Option<&String> {

@@ -26,10 +26,9 @@ use crate::controllers::context::Context;
 use crate::controllers::kinds::managed_kind::{Object, Stored as _};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::objects::guarded::Guarded;
-use crate::controllers::objects::packed::Packed;
+use crate::controllers::objects::seen::Seen;
 use crate::controllers::objects::secret;
 use crate::controllers::references::Named;
-use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
 
 /// Returns the watch configuration for Secrets whose values may be used.
@@ -81,8 +80,8 @@ impl Scope {
     /// Reconciles what is enqueued, until it is stopped. `watch` has to be polled; it fills the store.
     fn reconciles<K: Reconciled>(
         &self,
-        watch: BoxStream<'static, watcher::Result<Packed<K>>>,
-        store: Store<Packed<K>>,
+        watch: BoxStream<'static, watcher::Result<Seen<K>>>,
+        store: Store<Seen<K>>,
         route: &mut Route,
     ) -> BoxFuture<'static, ()> {
         let (sender, events) = mpsc::unbounded_channel();
@@ -165,33 +164,14 @@ impl Scope {
     }
 }
 
-/// Reconciles an object, with metrics and a trace id. The object is recorded before anything else happens, so that a
-/// change from here on leads to the next reconcile: the controller calls this in the poll that takes the copy from the store,
-/// and polls the watch, which fills the store, in the same task.
-fn observed<K: Reconciled>(
-    packed: Arc<Packed<K>>,
-    context: Arc<Context>,
-) -> impl Future<Output = Action> + Send + use<K> {
-    resync::note(&context, &*packed);
+/// Reconciles an object, with metrics and a trace id. That it was seen is recorded before anything else happens, so that a
+/// change from here on leads to the next reconcile.
+fn observed<K: Reconciled>(seen: Arc<Seen<K>>, context: Arc<Context>) -> impl Future<Output = Action> + Send + use<K> {
+    resync::note(&context, &*seen);
     let tracker = Arc::clone(&context.tracker);
-    let object_ref = packed.reference();
+    let object_ref = seen.reference();
     let began = tracker.begin(&object_ref);
-    async move { began.run(unpacked::<K>(packed, object_ref, context)).await }
-}
-
-/// Reconciles a packed object.
-async fn unpacked<K: Reconciled>(
-    packed: Arc<Packed<K>>,
-    object_ref: ObjectRef,
-    context: Arc<Context>,
-) -> (Action, ReconcileOutcome) {
-    match packed.unpack() {
-        Ok(object) => reconciled::catch_panic::<K>(Arc::new(object), object_ref, context).await,
-        Err(error) => {
-            tracing::error!(%error, "a stored object cannot be read, which is a bug");
-            (Action::await_change(), ReconcileOutcome::Panicked)
-        }
-    }
+    async move { began.run(reconciled::fresh::<K>(object_ref, context)).await }
 }
 
 fn receive<K: Object>(
@@ -206,7 +186,3 @@ fn receive<K: Object>(
 
 type RunResult<K> =
     Result<(reflector::ObjectRef<K>, Action), kube::runtime::controller::Error<Infallible, watcher::Error>>;
-
-#[cfg(test)]
-#[path = "controllers_tests.rs"]
-mod tests;

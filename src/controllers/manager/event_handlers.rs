@@ -24,10 +24,10 @@ pub fn forget(context: &Context, object_ref: &ObjectRef) {
     context.panics.forget(object_ref);
     match object_ref.kind {
         Kind::Deployment => {
-            driver::gone::<ConnectorDeployment>(context, object_ref);
+            driver::forget::<ConnectorDeployment>(context, object_ref);
             context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
         }
-        Kind::Staged => driver::gone::<ConnectorStaged>(context, object_ref),
+        Kind::Staged => driver::forget::<ConnectorStaged>(context, object_ref),
         Kind::Project | Kind::ClusterProject => connect_project::gone(context, object_ref),
         Kind::Check => {
             action_check::gone(context, object_ref);

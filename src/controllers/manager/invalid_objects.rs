@@ -12,16 +12,14 @@ use kube::runtime::events::EventType;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
-use serde::Serialize;
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use crate::controllers::context::Context;
 use crate::controllers::kinds::managed_kind::{ManagedKind, Object};
 use crate::controllers::kinds::remote_object::ClaimRequest;
 use crate::controllers::object_ref::Kind;
-use crate::controllers::objects::compressed::Compressor;
 use crate::controllers::objects::guarded::Guarded;
-use crate::controllers::objects::packed::Packed;
+use crate::controllers::objects::seen::Seen;
 use crate::controllers::reporting::conditions::cut;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::tracking::inventory::ReportedState;
@@ -66,57 +64,45 @@ where
     }
 }
 
-/// Returns the events of the objects that can be deserialized, packed. Any other object is removed from `store`, so that no
+/// Returns the events of the objects that can be deserialized, as the store keeps them. Any other object is removed from `store`, so that no
 /// reconcile uses its old version, and is logged; `unreadable_sender` passes it to [`report`], unless that channel is full.
 pub fn only_readable<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Send + 'static,
-    store: Store<Packed<K>>,
+    store: Store<Seen<K>>,
     unreadable_sender: Sender<InvalidObject>,
-) -> impl Stream<Item = watcher::Result<watcher::Event<Packed<K>>>> + Send + 'static
+) -> impl Stream<Item = watcher::Result<watcher::Event<Seen<K>>>> + Send + 'static
 where
-    K: ManagedKind + Serialize,
+    K: ManagedKind,
 {
-    let mut compressor = Compressor::default();
-    let mut readable = move |event| match event {
+    let readable = move |event| match event {
         watcher::Event::Init => Some(watcher::Event::Init),
         watcher::Event::InitDone => Some(watcher::Event::InitDone),
-        watcher::Event::InitApply(Guarded(Ok(object))) => {
-            packed(&object, &mut compressor).map(watcher::Event::InitApply)
-        }
+        watcher::Event::InitApply(Guarded(Ok(object))) => Some(watcher::Event::InitApply(Seen::of(&object))),
         watcher::Event::InitApply(Guarded(Err(invalid))) => {
             report_unreadable::<K>(&unreadable_sender, invalid);
             None
         }
-        watcher::Event::Apply(Guarded(Ok(object))) => packed(&object, &mut compressor).map(watcher::Event::Apply),
+        watcher::Event::Apply(Guarded(Ok(object))) => Some(watcher::Event::Apply(Seen::of(&object))),
         watcher::Event::Apply(Guarded(Err(invalid))) => {
             let before = stored(&store, &invalid);
             report_unreadable::<K>(&unreadable_sender, invalid);
             before
         }
-        // Nothing is kept of it.
-        watcher::Event::Delete(Guarded(Ok(object))) => {
-            packed(&object, &mut Compressor::default()).map(watcher::Event::Delete)
-        }
+        watcher::Event::Delete(Guarded(Ok(object))) => Some(watcher::Event::Delete(Seen::of(&object))),
         watcher::Event::Delete(Guarded(Err(invalid))) => stored(&store, &invalid),
     };
-    events.filter_map(move |event| future::ready(event.map(&mut readable).transpose()))
-}
-
-/// Returns an object as the store keeps it.
-fn packed<K: ManagedKind + Serialize>(object: &K, compressor: &mut Compressor) -> Option<Packed<K>> {
-    let packed = Packed::of(object, compressor);
-    packed.inspect_err(|error| tracing::error!(%error, "an object cannot be stored, which is a bug")).ok()
+    events.filter_map(move |event| future::ready(event.map(&readable).transpose()))
 }
 
 /// Returns the event that removes an object from the store, if the store contains it.
-fn stored<K>(store: &Store<Packed<K>>, invalid: &InvalidObject) -> Option<watcher::Event<Packed<K>>>
+fn stored<K>(store: &Store<Seen<K>>, invalid: &InvalidObject) -> Option<watcher::Event<Seen<K>>>
 where
-    K: ManagedKind + Serialize,
+    K: ManagedKind,
 {
     let name = ObjectRef::new(invalid.metadata.name.as_deref().unwrap_or_default());
     let namespace = invalid.metadata.namespace.as_deref();
     let before = store.get(&namespace.map_or(name.clone(), |namespace| name.within(namespace)))?;
-    Some(watcher::Event::Delete(Packed::clone(&before)))
+    Some(watcher::Event::Delete(Seen::clone(&before)))
 }
 
 /// Logs an object and has it reported. Awaits nothing, so that the watch continues with other objects.

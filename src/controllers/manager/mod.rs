@@ -9,7 +9,7 @@ mod controllers;
 mod dispatch;
 pub mod event_handlers;
 pub mod invalid_objects;
-mod reconciled;
+pub mod reconciled;
 pub mod resync;
 mod scope;
 mod watches;
@@ -36,8 +36,6 @@ use crate::controllers::context::Context;
 use crate::controllers::context::content_cache::{self, ContentCache};
 use crate::controllers::context::copies::Copies;
 use crate::controllers::context::event_recorder::EventRecorder;
-use crate::controllers::context::own_writes::OwnWrites;
-use crate::controllers::driver;
 use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::object_map::ObjectMap;
 use crate::controllers::object_ref::ObjectRef;
@@ -49,13 +47,13 @@ use crate::controllers::remote::{ConnectFactory, Remotes};
 use crate::controllers::tracking::initial_lists;
 use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
-use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
+use crate::crd::DeletionPolicy;
 use crate::leader::Scope as Works;
 
 /// Time limit for reconciles in progress at shutdown. A call takes 30 s at most (`connect_api::http`), and its result
 /// is written after it.
 const LONGEST_RECONCILES: Duration = Duration::from_secs(40);
-/// Time limit for responses and Events that are written after them. The chart gives a pod 60 s for both.
+/// Time limit for Events that are written after them. The chart gives a pod 60 s for both.
 const LONGEST_REPORTS: Duration = Duration::from_secs(10);
 
 /// The settings of the controllers.
@@ -114,14 +112,9 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         references: References::default(),
         // Each scope has a list of deployments, one of staged connectors and one of projects.
         // With shared projects, there is one list of these, and one of the namespaces that may use them.
-        keys: KeyOwnership::new(
-            3 * scopes + if shares { 2 } else { 0 },
-            enqueue.clone(),
-            Some(options.digest_key.clone()),
-        ),
+        keys: KeyOwnership::new(3 * scopes + if shares { 2 } else { 0 }, enqueue.clone()),
         permissions: NamespacePermissions::new(shares),
         projects: ObjectMap::default(),
-        own_writes: OwnWrites::default(),
         contents: ContentCache::default(),
         copies: Copies::new(options.operator_namespace.clone()),
         deployment_caches: ObjectMap::default(),
@@ -135,8 +128,8 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
     })
 }
 
-/// Runs the controllers until `shutdown`; then waits for reconciles in progress, 40 s at most, and writes what they left to
-/// report, for 10 s at most.
+/// Runs the controllers until `shutdown`; then waits for reconciles in progress, 40 s at most, and for their Events, 10 s at
+/// most.
 pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let namespaces = options.scope.namespaces();
     let scopes: Vec<Option<String>> =
@@ -180,8 +173,8 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     let mut running = Box::pin(future::join_all(running));
     let mut dispatch = pin!(dispatch(&tracker, enqueued, ended, routes));
     let (last_reconcile, is_over) = oneshot::channel::<Infallible>();
-    let (client, others) = (options.client.clone(), &context.own_writes);
-    let mut events = pin!(context.recorder.publish(client, clock.clone(), others, is_over.map(|_| ())));
+    let events = context.recorder.publish(options.client.clone(), clock.clone(), is_over.map(|_| ()));
+    let mut events = pin!(events);
     tokio::select! {
         _ = &mut running => return,
         () = &mut dispatch => {}
@@ -210,13 +203,9 @@ pub async fn run(options: Options, shutdown: impl Future<Output = ()>) {
     future::select(pin!(reconciles), &mut events).await;
     // An abandoned reconcile holds back no Event, as one whose write is in progress does.
     drop(running);
-    let reports = async {
-        let deployments = driver::report_all_accepted::<ConnectorDeployment>(&context);
-        future::join(deployments, driver::report_all_accepted::<ConnectorStaged>(&context)).await;
-        drop(last_reconcile);
-    };
+    drop(last_reconcile);
     tokio::select! {
-        _ = future::join(reports, events) => {}
+        () = events => {}
         () = clock.sleep(LONGEST_REPORTS) => {
             tracing::warn!("the API server takes too long: what is not reported yet is lost with this process");
         }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use kube::runtime::controller::Action;
-use serde::Serialize;
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource};
 
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
@@ -18,7 +19,7 @@ use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::queue::backoff;
-use crate::controllers::reconcile::panics;
+use crate::controllers::reconcile::{self, panics};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::crd::{ActionCheck, ClusterConnectProject, ConnectProject, ConnectorDeployment, ConnectorStaged};
@@ -39,7 +40,10 @@ pub(super) fn slots(kind: Kind) -> usize {
 }
 
 /// How a kind is reconciled.
-pub(super) trait Reconciled: ManagedKind + Serialize {
+pub trait Reconciled: ManagedKind {
+    /// Returns the API for objects of `namespace`, which is empty for a cluster-scoped kind.
+    fn api(client: &Client, namespace: &str) -> Api<Self>;
+
     /// Reconciles an object, and returns what follows and how it ended. Never fails: an error becomes a condition or a retry.
     fn reconcile(object: Arc<Self>, context: Arc<Context>) -> impl Future<Output = (Action, ReconcileOutcome)> + Send;
 
@@ -58,8 +62,12 @@ pub(super) trait Reconciled: ManagedKind + Serialize {
 
 /// Implements the trait by the `reconcile` of a module. `$panicked`: what else a panic leads to.
 macro_rules! reconciled {
-    ($($kind:ident by $module:ident $(, and $panicked:path)?;)*) => {
+    ($($kind:ident by $module:ident, $scope:ident $(, and $panicked:path)?;)*) => {
         $(impl Reconciled for $kind {
+            fn api(client: &Client, namespace: &str) -> Api<Self> {
+                $scope(client, namespace)
+            }
+
             fn reconcile(
                 object: Arc<Self>,
                 context: Arc<Context>,
@@ -80,15 +88,36 @@ macro_rules! reconciled {
 }
 
 reconciled!(
-    ConnectorDeployment by driver;
-    ConnectorStaged by driver;
-    ConnectProject by connect_project, and connect_project::publish_failure;
-    ClusterConnectProject by connect_project, and connect_project::publish_failure;
-    ActionCheck by action_check;
+    ConnectorDeployment by driver, namespaced;
+    ConnectorStaged by driver, namespaced;
+    ConnectProject by connect_project, namespaced, and connect_project::publish_failure;
+    ClusterConnectProject by connect_project, cluster_scoped, and connect_project::publish_failure;
+    ActionCheck by action_check, namespaced;
 );
 
+/// Reads an object from the API server, and reconciles it.
+pub async fn fresh<R: Reconciled>(object_ref: ObjectRef, context: Arc<Context>) -> (Action, ReconcileOutcome) {
+    match R::api(&context.client, &object_ref.namespace).get_opt(&object_ref.name).await {
+        Ok(Some(object)) => catch_panic::<R>(Arc::new(object), object_ref, context).await,
+        // The watch will show that it is gone.
+        Ok(None) => (Action::await_change(), ReconcileOutcome::Gone),
+        Err(error) => reconcile::requeue_after_error(&context, &object_ref, &error, reconcile::AFTER_CLUSTER_ERROR),
+    }
+}
+
+fn namespaced<K>(client: &Client, namespace: &str) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    Api::namespaced(client.clone(), namespace)
+}
+
+fn cluster_scoped<K: Resource<DynamicType = ()>>(client: &Client, _: &str) -> Api<K> {
+    Api::all(client.clone())
+}
+
 /// Reconciles an object and catches a panic.
-pub(super) async fn catch_panic<R: Reconciled>(
+async fn catch_panic<R: Reconciled>(
     object: Arc<R>,
     object_ref: ObjectRef,
     context: Arc<Context>,

@@ -21,12 +21,9 @@ pub const INTERVAL: Duration = Duration::from_mins(5);
 /// Maximum number of resources that a warning names.
 const NAMED: usize = 5;
 
-/// Records that a reconcile begins with this object: as a hash that changes when users change it, and whether it is older than
-/// our last write.
+/// Records that a reconcile begins with this object, as a hash that changes when users change it.
 pub fn note<K: Stored>(context: &Context, object: &K) {
-    let object_ref = object.reference();
-    context.given.insert(&object_ref, object.user_changes());
-    context.own_writes.given(&object_ref, object);
+    context.given.insert(&object.reference(), object.user_changes());
 }
 
 /// Returns what differs from what its last reconcile was given, or had no reconcile, in order.

@@ -12,17 +12,16 @@ use kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource};
-use serde::Serialize;
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::changes::Changes;
 use super::event_handlers::{self, KnownObjects};
 use super::invalid_objects::{self, only_readable};
 use super::scope::Scope;
-use crate::controllers::kinds::managed_kind::{ManagedKind, Object, Stored as _};
+use crate::controllers::kinds::managed_kind::{ManagedKind, Object};
 use crate::controllers::object_ref::Kind;
 use crate::controllers::objects::guarded::Guarded;
-use crate::controllers::objects::packed::Packed;
+use crate::controllers::objects::seen::Seen;
 use crate::controllers::references::Named;
 use crate::controllers::references::sources::Sources;
 use crate::controllers::reporting::refusal;
@@ -30,15 +29,15 @@ use crate::controllers::tracking::initial_lists::{List, PAGE, SourceList};
 use crate::error_text::with_causes;
 
 /// An event of the watch of one kind.
-type PackedEvent<K> = watcher::Result<watcher::Event<Packed<K>>>;
+type SeenEvent<K> = watcher::Result<watcher::Event<Seen<K>>>;
 
 /// The watch of one managed kind.
-pub(super) struct Watched<K: ManagedKind + Serialize> {
+pub(super) struct Watched<K: ManagedKind> {
     /// Has to be polled, and yields nothing: it enqueues by name what it observes, and logs its errors. An error that
     /// it yielded would make kube's controller pause, and delay what others enqueue.
-    pub(super) stream: BoxStream<'static, watcher::Result<Packed<K>>>,
-    /// What it has observed, without the fields that no reconcile needs.
-    pub(super) store: Store<Packed<K>>,
+    pub(super) stream: BoxStream<'static, watcher::Result<Seen<K>>>,
+    /// What it has observed.
+    pub(super) store: Store<Seen<K>>,
     /// Objects that this version cannot deserialize, to be reported to users.
     pub(super) unreadable: Receiver<InvalidObject>,
 }
@@ -54,7 +53,7 @@ impl Scope {
     /// Watches one managed kind through this API.
     pub(super) fn objects<K>(&self, api: Api<Guarded<K>>) -> Watched<K>
     where
-        K: ManagedKind + Serialize,
+        K: ManagedKind,
     {
         let (store, writer) = reflector::store();
         let (unreadable_sender, unreadable) = mpsc::channel(invalid_objects::WAITING);
@@ -104,10 +103,10 @@ impl Scope {
         }
     }
 
-    /// Enqueues what users changed, once it is in the store, and records that the store shows it.
+    /// Enqueues what users changed, once it is in the store.
     fn enqueue_changes<K>(
         &self,
-    ) -> impl FnMut(PackedEvent<K>) -> future::Ready<Option<watcher::Result<Packed<K>>>> + Send + use<K>
+    ) -> impl FnMut(SeenEvent<K>) -> future::Ready<Option<watcher::Result<Seen<K>>>> + Send + use<K>
     where
         K: ManagedKind,
     {
@@ -117,11 +116,6 @@ impl Scope {
         move |event| {
             match event {
                 Ok(event) => {
-                    if let watcher::Event::Apply(object) = &event
-                        && context.own_writes.shown(object)
-                    {
-                        context.enqueue(object.reference());
-                    }
                     for object_ref in changes.note(&event) {
                         context.changed(&object_ref);
                         // Count it as delivered from here on, so that the resync does not report it as missed.

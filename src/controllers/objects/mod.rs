@@ -1,8 +1,7 @@
 //! How objects are read from the API server, kept in a store, and patched; also Secrets, and the digest key in one.
 
-pub mod compressed;
 pub mod digest_key;
 pub mod guarded;
-pub mod packed;
 pub mod patch;
 pub mod secret;
+pub mod seen;

@@ -40,7 +40,7 @@ pub fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
 ///
 /// # Errors
 /// That a status cannot be serialized.
-pub fn status_patch<S: Serialize>(before: &S, after: &S) -> Result<Option<Value>, kube::Error> {
+fn status_patch<S: Serialize>(before: &S, after: &S) -> Result<Option<Value>, kube::Error> {
     let before = serde_json::to_value(before).map_err(kube::Error::SerdeError)?;
     let after = serde_json::to_value(after).map_err(kube::Error::SerdeError)?;
     Ok(merge_patch(&before, &after))
@@ -58,11 +58,29 @@ pub fn post_params() -> PostParams {
     PostParams { field_manager: Some(names::FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
+/// Writes `after` into the status of `object`, if it differs from `before`, and only if the object is still the version that
+/// was read. Returns the object as the API server stored it; `None` if the status is unchanged (rule 21).
+///
+/// # Errors
+/// Those of the API server; 409 if the object was changed meanwhile.
+pub async fn write_status<K, S: Serialize>(
+    api: &Api<K>,
+    object: &K,
+    before: &S,
+    after: &S,
+) -> Result<Option<K>, kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let Some(status) = status_patch(before, after)? else { return Ok(None) };
+    patch_status(api, object, status).await.map(Some)
+}
+
 /// Merges `status` into that of `object`, only if the object is still the version that was read.
 ///
 /// # Errors
 /// Those of the API server; 409 if the object was changed meanwhile.
-pub async fn patch_status<K>(api: &Api<K>, object: &K, status: Value) -> Result<K, kube::Error>
+async fn patch_status<K>(api: &Api<K>, object: &K, status: Value) -> Result<K, kube::Error>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
@@ -82,32 +100,9 @@ where
     api.patch(&object.name_any(), &patch_params(), &Patch::Merge(json!({ "metadata": metadata }))).await
 }
 
-/// Whether a write that failed may still be stored: no response came, or the API server could not tell itself.
-#[must_use]
-pub fn may_be_stored(error: &kube::Error) -> bool {
-    !matches!(error, kube::Error::Api(status) if status.code < 500)
-}
-
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
-
     use super::*;
-
-    #[test]
-    fn a_write_without_a_definite_answer_may_be_stored() {
-        let answered = |code| kube::Error::Api(Box::new(Status { code, ..Status::default() }));
-        for (case, error, may_be) in [
-            ("a conflict", answered(409), false),
-            ("invalid", answered(422), false),
-            ("too many requests", answered(429), false),
-            ("a storage that did not answer in time", answered(500), true),
-            ("a proxy that gave up", answered(504), true),
-            ("no response", kube::Error::Service("connection reset".into()), true),
-        ] {
-            assert_eq!(may_be_stored(&error), may_be, "{case}");
-        }
-    }
 
     #[test]
     fn a_patch_contains_changed_members_and_nulls_for_removed_ones() {

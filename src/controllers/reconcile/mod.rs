@@ -1,7 +1,7 @@
 //! Operations of a reconcile on its own object, the same for every kind: adds and removes the finalizer, finds its project,
 //! and retries what the cluster refused.
 //!
-//! Next: `context/own_writes.rs`, which sends the patches, and the folder of each kind, which decides.
+//! Next: `objects/patch.rs`, which sends the patches, and the folder of each kind, which decides.
 
 pub mod panics;
 pub mod unwritten;
@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::kinds::managed_kind::{ManagedKind, has_finalizer, with_finalizer};
 use crate::controllers::object_ref::ObjectRef;
+use crate::controllers::objects::patch;
 use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
@@ -48,8 +49,8 @@ pub fn is_ours<K: ManagedKind>(object: &K) -> bool {
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
-pub async fn add_finalizer<K: ManagedKind>(context: &Context, api: &Api<K>, object: &K) -> Result<K, kube::Error> {
-    context.own_writes.patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
+pub async fn add_finalizer<K: ManagedKind>(api: &Api<K>, object: &K) -> Result<K, kube::Error> {
+    patch::patch_metadata(api, object, json!({ "finalizers": with_finalizer(object) })).await
 }
 
 /// Removes the finalizer of its kind, if it is there, so that the deletion of the object can proceed. An object that no
@@ -57,19 +58,18 @@ pub async fn add_finalizer<K: ManagedKind>(context: &Context, api: &Api<K>, obje
 ///
 /// # Errors
 /// Those of the API server; 409 if the object changed meanwhile.
-pub async fn remove_finalizer<K: ManagedKind>(context: &Context, api: &Api<K>, object: &K) -> Result<(), kube::Error> {
+pub async fn remove_finalizer<K: ManagedKind>(api: &Api<K>, object: &K) -> Result<(), kube::Error> {
     if !has_finalizer(object) {
         return Ok(());
     }
     let finalizers: Vec<_> = object.finalizers().iter().filter(|name| *name != K::KIND.finalizer()).collect();
-    match context.own_writes.patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
+    match patch::patch_metadata(api, object, json!({ "finalizers": finalizers })).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         answer => answer.map(|_| ()),
     }
 }
 
-/// Writes the id of the remote record into an annotation, which a backup keeps, unlike the status (rule 3), and removes that
-/// of its create. `None`: the API server refused; this is an Event only, because only a restored backup needs the annotation.
+/// Writes the id of the remote record into an annotation, which a backup keeps, unlike the status (rule 3). `None`: the API server refused; this is an Event only, because only a restored backup needs the annotation.
 ///
 /// # Errors
 /// Those of the API server that pass by themselves; 409 if the object changed meanwhile.
@@ -79,8 +79,8 @@ pub async fn annotate<K: ManagedKind>(
     object: &K,
     id: &str,
 ) -> Result<Option<K>, kube::Error> {
-    let annotations = json!({ names::REMOTE_ID: id, names::PENDING_CREATE: null });
-    match context.own_writes.patch_metadata(api, object, json!({ "annotations": annotations })).await {
+    let annotations = json!({ names::REMOTE_ID: id });
+    match patch::patch_metadata(api, object, json!({ "annotations": annotations })).await {
         Ok(object) => Ok(Some(object)),
         Err(error) => {
             let condition = refusal::condition(Access::Write, refusal::ANNOTATIONS, error)?;

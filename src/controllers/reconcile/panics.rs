@@ -97,7 +97,6 @@ pub(in crate::controllers) async fn report<K: ManagedKind>(
         return Ok(());
     }
     let Some(patch) = patch(&found, condition, context.clock.now()) else { return Ok(()) };
-    context.own_writes.unknown(&object_ref);
     api.patch_status(&object_ref.name, &patch_params(), &Patch::Merge(patch)).await?;
     context.event(object, "Reconcile", condition);
     Ok(())

@@ -1,9 +1,7 @@
 //! Which reconciles may use a remote, and which is next, no object twice. Pure.
 //!
-//! What lets the remote begin or end something comes before what only reports, because the former takes minutes there;
-//! but one of four permits goes to a report, so that neither waits for ever. Within each, namespaces take turns, so
-//! that nobody waits for all changes of another tenant that shares the remote ([`RoundRobin`]); within a namespace: first
-//! come, first served.
+//! Namespaces take turns, so that nobody waits for all changes of another tenant that shares the remote ([`RoundRobin`]);
+//! within a namespace: first come, first served.
 //!
 //! When a permit is free, the object at the head of the queue is enqueued, and the permit is reserved for it for a
 //! while, so that newcomers do not overtake it. A reservation expires, because an object with nothing left to do does
@@ -26,18 +24,6 @@ pub(super) const RESERVATION: Duration = Duration::from_secs(2);
 /// the rate limiter, with their slots, and leave too late.
 const PERMITS_PER_REQUEST: usize = 2;
 
-/// Of so many permits, one goes to a reconcile that only reports.
-const REPORTS_EACH: usize = 4;
-
-/// What a reconcile is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// It may let the remote begin or end something.
-    Change,
-    /// It reports an operation in progress.
-    Report,
-}
-
 /// The permits of one remote.
 #[derive(Debug)]
 pub(super) struct ConcurrencyLimiter {
@@ -45,10 +31,7 @@ pub(super) struct ConcurrencyLimiter {
     most: usize,
     limit: usize,
     active: usize,
-    changes: RoundRobin,
-    reports: RoundRobin,
-    /// Permits that went to changes in a row.
-    changes_in_a_row: usize,
+    queue: RoundRobin,
     /// Queued objects that were not enqueued for an outage yet.
     unreported: HashSet<ObjectRef>,
     /// Until when a permit is reserved for each object.
@@ -62,9 +45,7 @@ impl ConcurrencyLimiter {
             most,
             limit: permits(most, rate),
             active: 0,
-            changes: RoundRobin::default(),
-            reports: RoundRobin::default(),
-            changes_in_a_row: 0,
+            queue: RoundRobin::default(),
             unreported: HashSet::new(),
             reserved: HashMap::new(),
         }
@@ -80,7 +61,7 @@ impl ConcurrencyLimiter {
     }
 
     /// Grants a permit, or puts the object into the queue.
-    pub(super) fn enter(&mut self, object_ref: &ObjectRef, purpose: Purpose, now: Timestamp) -> bool {
+    pub(super) fn enter(&mut self, object_ref: &ObjectRef, now: Timestamp) -> bool {
         self.reserved.retain(|_, kept_until| *kept_until > now);
         if self.reserved.remove(object_ref).is_some() {
             self.active += 1;
@@ -88,40 +69,26 @@ impl ConcurrencyLimiter {
         }
         let is_ahead = |queued: &&ObjectRef| *queued != object_ref;
         // Fewer are ahead than permits are free.
-        if self.room().checked_sub(1).is_some_and(|last| self.queue().take_while(is_ahead).nth(last).is_none()) {
+        if self.room().checked_sub(1).is_some_and(|last| self.queue.iter().take_while(is_ahead).nth(last).is_none()) {
             self.unqueue(object_ref);
             self.active += 1;
             return true;
         }
-        self.queue_up(object_ref, purpose);
+        self.queue_up(object_ref);
         false
     }
 
-    /// Puts the object into the queue of its purpose; if an outage begins, it has to report that.
-    pub(super) fn queue_up(&mut self, object_ref: &ObjectRef, purpose: Purpose) {
-        self.wait(object_ref, purpose);
+    /// Puts the object into the queue; if an outage begins, it has to report that.
+    pub(super) fn queue_up(&mut self, object_ref: &ObjectRef) {
+        self.wait(object_ref);
         self.unreported.insert(object_ref.clone());
     }
 
-    /// Whether an object waits that may let the remote begin or end something.
-    pub(super) fn has_changes(&self) -> bool {
-        !self.changes.is_empty()
-    }
-
-    fn queue(&self) -> impl Iterator<Item = &ObjectRef> {
-        self.changes.iter().chain(self.reports.iter())
-    }
-
-    /// Puts the object into the queue of its purpose; it knows that no permits are granted for now.
-    pub(super) fn wait(&mut self, object_ref: &ObjectRef, purpose: Purpose) {
+    /// Puts the object into the queue; it knows that no permits are granted for now.
+    pub(super) fn wait(&mut self, object_ref: &ObjectRef) {
         self.reserved.remove(object_ref);
         self.unreported.remove(object_ref);
-        let (queue, other) = match purpose {
-            Purpose::Change => (&mut self.changes, &mut self.reports),
-            Purpose::Report => (&mut self.reports, &mut self.changes),
-        };
-        other.remove(object_ref);
-        queue.push(object_ref);
+        self.queue.push(object_ref);
     }
 
     /// Releases a permit.
@@ -132,7 +99,7 @@ impl ConcurrencyLimiter {
     /// Reserves the free permits for the head of the queue; returns the objects to enqueue.
     pub(super) fn admit_next(&mut self, now: Timestamp) -> Vec<ObjectRef> {
         self.reserved.retain(|_, kept_until| *kept_until > now);
-        let reserved: Vec<ObjectRef> = (0..self.room()).map_while(|_| self.next()).collect();
+        let reserved: Vec<ObjectRef> = (0..self.room()).map_while(|_| self.queue.pop()).collect();
         for object_ref in &reserved {
             self.unreported.remove(object_ref);
             self.reserved.insert(object_ref.clone(), later(now, RESERVATION));
@@ -140,26 +107,15 @@ impl ConcurrencyLimiter {
         reserved
     }
 
-    fn next(&mut self) -> Option<ObjectRef> {
-        let report = self.changes.is_empty() || self.changes_in_a_row + 1 >= REPORTS_EACH;
-        if let Some(next) = report.then(|| self.reports.pop()).flatten() {
-            self.changes_in_a_row = 0;
-            return Some(next);
-        }
-        let next = self.changes.pop()?;
-        self.changes_in_a_row += 1;
-        Some(next)
-    }
-
     /// Returns the queued objects that do not know of the outage yet, each once.
     pub(super) fn take_unreported(&mut self) -> Vec<ObjectRef> {
         let unreported = mem::take(&mut self.unreported);
-        self.queue().filter(|object_ref| unreported.contains(object_ref)).cloned().collect()
+        self.queue.iter().filter(|object_ref| unreported.contains(object_ref)).cloned().collect()
     }
 
     /// Returns when the next reservation expires, if an object waits for it.
     pub(super) fn next_expiry(&self) -> Option<Timestamp> {
-        self.queue().next().and_then(|_| self.reserved.values().min().copied())
+        self.queue.iter().next().and_then(|_| self.reserved.values().min().copied())
     }
 
     /// Removes the object, unless it has a permit.
@@ -170,7 +126,7 @@ impl ConcurrencyLimiter {
 
     /// Removes all chosen objects and returns them.
     pub(super) fn dismiss(&mut self, chosen: impl Fn(&ObjectRef) -> bool) -> Vec<ObjectRef> {
-        let waiting = self.queue().chain(self.reserved.keys());
+        let waiting = self.queue.iter().chain(self.reserved.keys());
         let dismissed: Vec<ObjectRef> = waiting.filter(|object_ref| chosen(object_ref)).cloned().collect();
         for object_ref in &dismissed {
             self.forget(object_ref);
@@ -180,13 +136,12 @@ impl ConcurrencyLimiter {
 
     /// Returns all objects that wait or have a reservation.
     pub(super) fn object_refs(&self) -> impl Iterator<Item = &ObjectRef> {
-        self.queue().chain(self.reserved.keys())
+        self.queue.iter().chain(self.reserved.keys())
     }
 
     fn unqueue(&mut self, object_ref: &ObjectRef) {
         self.unreported.remove(object_ref);
-        self.changes.remove(object_ref);
-        self.reports.remove(object_ref);
+        self.queue.remove(object_ref);
     }
 }
 

@@ -7,7 +7,7 @@ const FAST: Rate = Rate::per_second(1_000);
 fn full(limit: usize) -> ConcurrencyLimiter {
     let mut concurrency_limiter = ConcurrencyLimiter::new(limit, FAST);
     for number in 0..limit {
-        assert!(concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
+        assert!(concurrency_limiter.enter(&object_ref(number), START));
     }
     concurrency_limiter
 }
@@ -16,43 +16,42 @@ fn full(limit: usize) -> ConcurrencyLimiter {
 fn the_queue_is_first_come_first_served_without_duplicates() {
     let mut concurrency_limiter = full(2);
     for number in [5, 3, 5, 4, 3] {
-        assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
+        assert!(!concurrency_limiter.enter(&object_ref(number), START));
     }
     assert_eq!(concurrency_limiter.admit_next(START), []);
-    assert!(concurrency_limiter.has_changes());
     for expected in [5, 3, 4] {
         concurrency_limiter.leave();
         assert_eq!(concurrency_limiter.admit_next(START), [object_ref(expected)]);
-        assert!(concurrency_limiter.enter(&object_ref(expected), Purpose::Change, START));
+        assert!(concurrency_limiter.enter(&object_ref(expected), START));
     }
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), []);
-    assert!(!concurrency_limiter.has_changes());
+    assert_eq!(concurrency_limiter.object_refs().next(), None);
 }
 
 #[test]
 fn a_newcomer_does_not_overtake_a_reservation() {
     let mut concurrency_limiter = full(1);
-    assert!(!concurrency_limiter.enter(&object_ref(1), Purpose::Change, START));
+    assert!(!concurrency_limiter.enter(&object_ref(1), START));
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
-    assert!(!concurrency_limiter.enter(&object_ref(2), Purpose::Change, START));
-    assert!(concurrency_limiter.enter(&object_ref(1), Purpose::Change, START));
+    assert!(!concurrency_limiter.enter(&object_ref(2), START));
+    assert!(concurrency_limiter.enter(&object_ref(1), START));
 }
 
 #[test]
 fn a_reservation_expires() {
     let mut concurrency_limiter = full(1);
     assert!(
-        !concurrency_limiter.enter(&object_ref(1), Purpose::Change, START)
-            && !concurrency_limiter.enter(&object_ref(2), Purpose::Change, START)
+        !concurrency_limiter.enter(&object_ref(1), START)
+            && !concurrency_limiter.enter(&object_ref(2), START)
     );
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
     assert_eq!(concurrency_limiter.next_expiry(), Some(later(START, RESERVATION)));
     assert_eq!(concurrency_limiter.admit_next(at(1)), []);
     assert_eq!(concurrency_limiter.admit_next(later(START, RESERVATION)), [object_ref(2)], "the first one did not ask");
-    assert!(concurrency_limiter.enter(&object_ref(2), Purpose::Change, at(2)));
+    assert!(concurrency_limiter.enter(&object_ref(2), at(2)));
     assert_eq!(concurrency_limiter.next_expiry(), None);
 }
 
@@ -60,14 +59,14 @@ fn a_reservation_expires() {
 fn an_expired_reservation_keeps_nobody_waiting() {
     let mut limiter = full(2);
     for number in [2, 3, 4] {
-        assert!(!limiter.enter(&object_ref(number), Purpose::Change, START));
+        assert!(!limiter.enter(&object_ref(number), START));
     }
     for (seconds, next) in [(0, 2), (1, 3)] {
         limiter.leave();
         assert_eq!(limiter.admit_next(at(seconds)), [object_ref(next)]);
     }
     assert_eq!(limiter.next_expiry(), Some(later(START, RESERVATION)), "the first of both");
-    assert!(limiter.enter(&object_ref(4), Purpose::Change, later(START, RESERVATION)));
+    assert!(limiter.enter(&object_ref(4), later(START, RESERVATION)));
     assert_eq!(limiter.next_expiry(), None, "no object waits for the other reservation");
 }
 
@@ -75,23 +74,23 @@ fn an_expired_reservation_keeps_nobody_waiting() {
 fn a_free_permit_is_for_the_head_of_the_queue() {
     let mut limiter = full(1);
     for number in [1, 2] {
-        assert!(!limiter.enter(&object_ref(number), Purpose::Change, START));
+        assert!(!limiter.enter(&object_ref(number), START));
     }
     limiter.leave();
-    assert!(!limiter.enter(&object_ref(3), Purpose::Change, START), "a newcomer");
-    assert!(!limiter.enter(&object_ref(2), Purpose::Change, START), "the second");
-    assert!(limiter.enter(&object_ref(1), Purpose::Change, START));
+    assert!(!limiter.enter(&object_ref(3), START), "a newcomer");
+    assert!(!limiter.enter(&object_ref(2), START), "the second");
+    assert!(limiter.enter(&object_ref(1), START));
     limiter.leave();
     assert_eq!(limiter.admit_next(START), [object_ref(2)], "the first is not queued any more");
-    limiter.wait(&object_ref(2), Purpose::Change);
+    limiter.wait(&object_ref(2));
     assert_eq!(limiter.admit_next(START), [object_ref(3)], "it waits again, behind the next");
 }
 
 #[test]
 fn nothing_is_kept_of_objects_that_are_gone_or_have_their_turn() {
     let mut limiter = full(1);
-    for (number, purpose) in [(1, Purpose::Report), (2, Purpose::Change), (3, Purpose::Change)] {
-        assert!(!limiter.enter(&object_ref(number), purpose, START));
+    for number in [1, 2, 3] {
+        assert!(!limiter.enter(&object_ref(number), START));
     }
     limiter.forget(&object_ref(1));
     limiter.leave();
@@ -107,7 +106,7 @@ fn nothing_is_kept_of_objects_that_are_gone_or_have_their_turn() {
 fn a_forgotten_object_passes_its_reservation_to_the_next() {
     let mut concurrency_limiter = full(1);
     for number in [1, 2, 3] {
-        assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
+        assert!(!concurrency_limiter.enter(&object_ref(number), START));
     }
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(1)]);
@@ -115,7 +114,7 @@ fn a_forgotten_object_passes_its_reservation_to_the_next() {
     concurrency_limiter.forget(&object_ref(2));
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(3)]);
     assert_eq!(concurrency_limiter.dismiss(|_| true), [object_ref(3)]);
-    assert!(concurrency_limiter.enter(&object_ref(4), Purpose::Change, START));
+    assert!(concurrency_limiter.enter(&object_ref(4), START));
 }
 
 #[test]
@@ -123,7 +122,7 @@ fn no_more_than_the_limit_get_permits_and_all_do_in_order() {
     let mut concurrency_limiter = ConcurrencyLimiter::new(4, FAST);
     let mut running = Vec::new();
     for number in 0..100 {
-        if concurrency_limiter.enter(&object_ref(number), Purpose::Change, START) {
+        if concurrency_limiter.enter(&object_ref(number), START) {
             running.push(number);
         }
     }
@@ -133,7 +132,7 @@ fn no_more_than_the_limit_get_permits_and_all_do_in_order() {
         assert!(running.len() < 4, "{ended} was one of at most 4");
         concurrency_limiter.leave();
         for reserved in concurrency_limiter.admit_next(START) {
-            assert!(concurrency_limiter.enter(&reserved, Purpose::Change, START));
+            assert!(concurrency_limiter.enter(&reserved, START));
             let number = reserved.name.trim_start_matches("tax-").parse().expect("names end with the number");
             running.push(number);
             order.push(number);
@@ -152,7 +151,7 @@ fn a_low_rate_leaves_few_permits() {
     }
     let mut concurrency_limiter = full(4);
     concurrency_limiter.set_rate(Rate::per_second(1));
-    assert!(!concurrency_limiter.enter(&object_ref(4), Purpose::Change, START));
+    assert!(!concurrency_limiter.enter(&object_ref(4), START));
     for permits in [3, 2] {
         concurrency_limiter.leave();
         assert_eq!(concurrency_limiter.admit_next(START), [], "{permits} are left, of 2");
@@ -160,36 +159,20 @@ fn a_low_rate_leaves_few_permits() {
     concurrency_limiter.leave();
     assert_eq!(concurrency_limiter.admit_next(START), [object_ref(4)]);
     concurrency_limiter.set_rate(FAST);
-    assert!(concurrency_limiter.enter(&object_ref(5), Purpose::Change, START), "the rate was raised");
-}
-
-#[test]
-fn changes_come_before_reports_and_each_fourth_permit_is_for_a_report() {
-    let mut concurrency_limiter = full(1);
-    for number in 11..=14 {
-        assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Report, START));
-    }
-    for number in 21..=25 {
-        assert!(!concurrency_limiter.enter(&object_ref(number), Purpose::Change, START));
-    }
-    for expected in [21, 22, 23, 11, 24, 25, 12, 13, 14] {
-        concurrency_limiter.leave();
-        assert_eq!(concurrency_limiter.admit_next(START), [object_ref(expected)]);
-        assert!(concurrency_limiter.enter(&object_ref(expected), Purpose::Report, START), "its permit is reserved");
-    }
+    assert!(concurrency_limiter.enter(&object_ref(5), START), "the rate was raised");
 }
 
 /// Queues objects, written as `a1` for one of namespace `a`, and returns the order in which they get permits.
 fn order(limiter: &mut ConcurrencyLimiter, queued: &str) -> String {
     let of = |name: &str| ObjectRef::deployment(&name[..1], name);
     for name in queued.split_whitespace() {
-        assert!(!limiter.enter(&of(name), Purpose::Change, START), "{name}");
+        assert!(!limiter.enter(&of(name), START), "{name}");
     }
     let mut order = Vec::new();
     loop {
         limiter.leave();
         let Some(next) = limiter.admit_next(START).pop() else { return order.join(" ") };
-        assert!(limiter.enter(&next, Purpose::Change, START));
+        assert!(limiter.enter(&next, START));
         order.push(next.name.clone());
     }
 }
@@ -210,15 +193,15 @@ fn a_namespace_that_always_has_another_object_keeps_no_other_waiting() {
     let mut limiter = full(1);
     let busy = |number: usize| ObjectRef::deployment("busy", &format!("tax-{number}"));
     for number in 0..10 {
-        limiter.enter(&object_ref(number), Purpose::Change, START);
+        limiter.enter(&object_ref(number), START);
     }
     for number in 0..10 {
-        limiter.enter(&busy(number), Purpose::Change, START);
+        limiter.enter(&busy(number), START);
         let mut namespaces = Vec::new();
         for _ in 0..2 {
             limiter.leave();
             let next = limiter.admit_next(START).pop().expect("one permit is free");
-            assert!(limiter.enter(&next, Purpose::Change, START));
+            assert!(limiter.enter(&next, START));
             namespaces.push(next.namespace.clone());
         }
         namespaces.sort();
@@ -227,42 +210,12 @@ fn a_namespace_that_always_has_another_object_keeps_no_other_waiting() {
 }
 
 #[test]
-fn a_report_that_comes_after_many_changes_is_next() {
-    let mut limiter = full(1);
-    for number in 11..=18 {
-        assert!(!limiter.enter(&object_ref(number), Purpose::Change, START));
-    }
-    for expected in [11, 12, 13, 14, 15, 21, 16] {
-        if expected == 21 {
-            assert!(!limiter.enter(&object_ref(21), Purpose::Report, START));
-        }
-        limiter.leave();
-        assert_eq!(limiter.admit_next(START), [object_ref(expected)]);
-        assert!(limiter.enter(&object_ref(expected), Purpose::Change, START), "its permit is reserved");
-    }
-}
-
-#[test]
-fn the_place_of_an_object_follows_its_purpose() {
-    let mut limiter = full(1);
-    for (number, purpose) in [(1, Purpose::Report), (2, Purpose::Change), (3, Purpose::Report), (3, Purpose::Change)] {
-        assert!(!limiter.enter(&object_ref(number), purpose, START));
-    }
-    assert!(!limiter.enter(&object_ref(2), Purpose::Report, START));
-    for expected in [3, 1, 2] {
-        limiter.leave();
-        assert_eq!(limiter.admit_next(START), [object_ref(expected)]);
-        assert!(limiter.enter(&object_ref(expected), Purpose::Change, START));
-    }
-}
-
-#[test]
 fn an_object_that_knows_of_the_outage_is_not_enqueued_for_it() {
     let mut limiter = full(1);
     for number in [1, 2] {
-        assert!(!limiter.enter(&object_ref(number), Purpose::Change, START));
+        assert!(!limiter.enter(&object_ref(number), START));
     }
-    limiter.wait(&object_ref(1), Purpose::Change);
+    limiter.wait(&object_ref(1));
     assert_eq!(limiter.take_unreported(), [object_ref(2)]);
     assert_eq!(limiter.take_unreported(), []);
 }

@@ -48,7 +48,6 @@ use jiff::Timestamp;
 use connect_api::model::Deployment;
 
 pub use crate::controllers::reporting::outage::{Outage, OutageKind};
-pub use concurrency_limiter::Purpose;
 pub(super) use jitter::Jitter;
 pub use lookups::{Cadence, Found, Lookup, LookupResult};
 pub use registry_cache::{RegistryAnswer, RegistryConnector, RegistryEntry, RegistryKey};

@@ -49,18 +49,6 @@ impl Remote {
         self.change(|state| state.view.error(object_ref))
     }
 
-    /// Whether polls enqueue `object_ref`. Another API client is another remote, which polls nothing yet.
-    #[must_use]
-    pub fn is_polled(&self, object_ref: &ObjectRef) -> bool {
-        self.change(|state| state.view.is_polled(object_ref))
-    }
-
-    /// Whether a poll has found something that enqueued `object_ref`, and that no reconcile has taken yet.
-    #[must_use]
-    pub fn has_news(&self, object_ref: &ObjectRef) -> bool {
-        self.change(|state| state.view.has_news(object_ref))
-    }
-
     /// Polls `id` at this rate from now on, until [`Remote::forget`]. Only an observation that differs from the one
     /// before enqueues `object_ref`. Each object has one id: another one replaces it.
     pub fn poll(&self, object_ref: &ObjectRef, id: &str, pace: PollRate) {
@@ -73,14 +61,6 @@ impl Remote {
         let now = self.clock.now();
         self.change_for(Some(object_ref), |state| {
             state.view.poll_at_interval(object_ref, interval, now, &mut state.jitter);
-        });
-    }
-
-    /// An observation of `id` between these times from now enqueues `object_ref` even if it does not differ.
-    pub fn report_between(&self, object_ref: &ObjectRef, id: &str, times: (Duration, Duration)) {
-        let now = self.clock.now();
-        self.change_for(Some(object_ref), |state| {
-            state.view.report_between(object_ref, id, times, now, &mut state.jitter);
         });
     }
 

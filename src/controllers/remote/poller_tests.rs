@@ -10,7 +10,7 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::remote::testing::{
     Bench, Call, Mood, START, answered, at, failure, id, object_ref, retry_after, settings, until,
 };
-use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate, Purpose};
+use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate};
 
 const SETTLED: PollRate = PollRate::Settled(Duration::from_mins(5));
 
@@ -181,7 +181,7 @@ async fn nothing_is_sent_inside_retry_after() {
     let error = api.deployment(&by_key).await.expect_err("it is held back");
     assert_eq!((error.failure, error.retry_after), (Failure::HeldBack, Some(Duration::from_millis(1))));
     assert!(matches!(
-        bench.remote.enter(&object_ref(1), Purpose::Change),
+        bench.remote.enter(&object_ref(1)),
         Err(NotAdmitted::Paused(outage)) if outage.kind == OutageKind::Throttled && outage.until == later(START, Duration::from_millis(7_321))
     ));
     assert_eq!(bench.service.calls(), []);
@@ -225,7 +225,7 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     let calls = bench.service.calls().len();
     assert!((3..=5).contains(&calls), "{calls} calls in 10 s");
     for number in [3, 1, 2, 1] {
-        assert!(matches!(bench.remote.enter(&object_ref(number), Purpose::Change), Err(NotAdmitted::CircuitOpen(_))));
+        assert!(matches!(bench.remote.enter(&object_ref(number)), Err(NotAdmitted::CircuitOpen(_))));
     }
     bench.pass(Duration::from_mins(30)).await;
     let calls = bench.service.calls().len();
@@ -247,9 +247,9 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
     assert!(enqueued.contains(&project));
     assert!(place(&object_ref(3)) < place(&object_ref(1)), "{enqueued:?}");
     let permits =
-        (bench.remote.enter(&object_ref(3), Purpose::Change), bench.remote.enter(&object_ref(1), Purpose::Change));
+        (bench.remote.enter(&object_ref(3)), bench.remote.enter(&object_ref(1)));
     assert!(permits.0.is_ok() && permits.1.is_ok());
-    assert!(matches!(bench.remote.enter(&object_ref(2), Purpose::Change), Err(NotAdmitted::Queued)));
+    assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::Queued)));
     drop(permits);
     assert_eq!(bench.enqueued().last(), Some(&object_ref(2)), "a released permit enqueues the next object");
 }
@@ -258,13 +258,13 @@ async fn a_dead_remote_costs_few_calls_and_its_queue_is_enqueued_once_it_answers
 async fn rule_20_an_outage_enqueues_the_objects_that_wait_for_a_permit_or_a_read() {
     let mut bench = Bench::new(3, 1);
     bench.settle().await;
-    let permit = bench.remote.enter(&object_ref(0), Purpose::Change);
+    let permit = bench.remote.enter(&object_ref(0));
     assert!(permit.is_ok());
-    assert!(matches!(bench.remote.enter(&object_ref(1), Purpose::Change), Err(NotAdmitted::Queued)));
+    assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::Queued)));
     bench.service.world().mood = Mood::Fails(failure(Failure::NotSent));
     request_reads(&bench, 2..3);
     bench.settle().await;
-    assert!(matches!(bench.remote.enter(&object_ref(2), Purpose::Change), Err(NotAdmitted::Paused(_))), "one failure");
+    assert!(matches!(bench.remote.enter(&object_ref(2)), Err(NotAdmitted::Paused(_))), "one failure");
     // It still has the permit from before the outage.
     request_reads(&bench, 0..1);
     bench.enqueued();
@@ -274,7 +274,7 @@ async fn rule_20_an_outage_enqueues_the_objects_that_wait_for_a_permit_or_a_read
         [object_ref(1), object_ref(2), object_ref(0)],
         "once, and only objects that do not know of the outage"
     );
-    assert!(matches!(bench.remote.enter(&object_ref(1), Purpose::Change), Err(NotAdmitted::CircuitOpen(_))));
+    assert!(matches!(bench.remote.enter(&object_ref(1)), Err(NotAdmitted::CircuitOpen(_))));
 }
 
 #[tokio::test]
@@ -311,10 +311,10 @@ async fn a_project_without_rights_is_called_once_in_five_minutes() {
 async fn an_unused_reservation_does_not_block_the_queue() {
     let mut bench = Bench::new(0, 1);
     bench.settle().await;
-    let permit = bench.remote.enter(&object_ref(0), Purpose::Change).expect("there is room");
+    let permit = bench.remote.enter(&object_ref(0)).expect("there is room");
     assert!(
-        bench.remote.enter(&object_ref(1), Purpose::Change).is_err()
-            && bench.remote.enter(&object_ref(2), Purpose::Change).is_err()
+        bench.remote.enter(&object_ref(1)).is_err()
+            && bench.remote.enter(&object_ref(2)).is_err()
     );
     drop(permit);
     assert_eq!(bench.enqueued(), [object_ref(1)]);
@@ -352,7 +352,7 @@ async fn an_unreadable_registry_does_not_open_the_circuit_breaker() {
         for _ in 0..3 {
             assert!(api.connector(&Selector::Key("tax".into())).await.is_err(), "{case}");
         }
-        assert!(bench.remote.enter(&object_ref(1), Purpose::Change).is_ok(), "{case}");
+        assert!(bench.remote.enter(&object_ref(1)).is_ok(), "{case}");
         assert!(matches!(bench.remote.health(), Health::Good { .. }), "{case}");
     }
 }

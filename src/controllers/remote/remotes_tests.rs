@@ -8,7 +8,7 @@ use super::*;
 use crate::controllers::remote::testing::{
     Factory, Mood, START, Service, failure, id, lookup, object_ref, settings, tracker, until,
 };
-use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate, Purpose, RegistryKey};
+use crate::controllers::remote::{Health, NotAdmitted, OutageKind, PollRate, RegistryKey};
 use crate::patience::in_time;
 
 struct Bench {
@@ -140,7 +140,7 @@ async fn new_credentials_close_the_circuit_breaker_and_polling_goes_on() {
     assert_eq!(bench.next().await, project("one"));
     assert_eq!(bench.next().await, object_ref(1), "it has to report why it waits");
     assert!(matches!(remote.health(), Health::Failing(why) if why.kind == OutageKind::CredentialsRejected));
-    assert!(matches!(remote.enter(&object_ref(2), Purpose::Change), Err(NotAdmitted::CircuitOpen(_))));
+    assert!(matches!(remote.enter(&object_ref(2)), Err(NotAdmitted::CircuitOpen(_))));
 
     bench.service.world().mood = Mood::Works;
     assert!(Arc::ptr_eq(&bench.claim(&project("one"), "right", 10), &remote));
@@ -202,7 +202,7 @@ async fn releasing_the_last_claim_ends_the_poller_and_enqueues_every_object() {
     let (name, interval) =
         (RegistryKey { selector: Selector::Key("tax".into()), staged: false }, Duration::from_mins(5));
     let waits: [(&str, &dyn Fn() -> bool); 4] = [
-        ("a permit", &|| matches!(remote.enter(&far, Purpose::Change), Err(NotAdmitted::Queued))),
+        ("a permit", &|| matches!(remote.enter(&far), Err(NotAdmitted::Queued))),
         ("a record", &|| remote.polled_record(&far, &id(2), START).is_none()),
         ("a registry entry", &|| remote.registry_entry(&far, &name, interval, START).is_none()),
         ("a lookup", &|| remote.look_up(&far, &lookup(), START, interval).is_none()),

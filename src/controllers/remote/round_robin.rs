@@ -63,10 +63,6 @@ impl RoundRobin {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
     /// Returns the objects in their order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &ObjectRef> {
         self.queue.values()
@@ -117,6 +113,6 @@ mod tests {
         queue.push(&late);
         queue.push(&late);
         assert_eq!((queue.pop(), queue.pop()), (Some(late), None));
-        assert!(queue.is_empty() && queue.rounds.len() <= 3, "{queue:?}");
+        assert!(queue.queue.is_empty() && queue.rounds.len() <= 3, "{queue:?}");
     }
 }

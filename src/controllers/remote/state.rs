@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::circuit_breaker::{BreakerState, CallScope, Caller, CircuitBreaker, Permit};
-use super::concurrency_limiter::{ConcurrencyLimiter, Purpose};
+use super::concurrency_limiter::ConcurrencyLimiter;
 use super::jitter::Jitter;
 use super::lookups::Lookups;
 use super::permissions::Permissions;
@@ -171,7 +171,7 @@ impl Remote {
     ///
     /// # Errors
     /// Why no permit is available now.
-    pub fn enter(self: &Arc<Self>, object_ref: &ObjectRef, purpose: Purpose) -> Result<ConcurrencyPermit, NotAdmitted> {
+    pub fn enter(self: &Arc<Self>, object_ref: &ObjectRef) -> Result<ConcurrencyPermit, NotAdmitted> {
         let now = self.clock.now();
         self.change(|state| {
             if state.enqueue_if_closed(object_ref) {
@@ -181,24 +181,18 @@ impl Remote {
                 let outage = outage.clone();
                 // A pause that is not worth reporting is not worth two writes of each status.
                 if !state.is_failing() {
-                    state.concurrency_limiter.queue_up(object_ref, purpose);
+                    state.concurrency_limiter.queue_up(object_ref);
                     return Err(NotAdmitted::Paused(outage));
                 }
-                state.concurrency_limiter.wait(object_ref, purpose);
+                state.concurrency_limiter.wait(object_ref);
                 return Err(NotAdmitted::CircuitOpen(outage));
             }
-            if state.concurrency_limiter.enter(object_ref, purpose, now) {
+            if state.concurrency_limiter.enter(object_ref, now) {
                 Ok(ConcurrencyPermit { remote: Arc::clone(self) })
             } else {
                 Err(NotAdmitted::Queued)
             }
         })
-    }
-
-    /// Whether reconciles wait for a permit that may let the remote begin or end something.
-    #[must_use]
-    pub fn has_queued_changes(&self) -> bool {
-        self.state.lock().concurrency_limiter.has_changes()
     }
 
     /// Identifies the credentials that the remote is called with now.

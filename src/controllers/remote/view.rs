@@ -56,8 +56,6 @@ pub(super) struct Entry {
     pub(super) due: Timestamp,
     /// A reconcile waits for an observation that is not older than this.
     pending: Option<Timestamp>,
-    /// The next observation from this time on enqueues the object whether or not it differs.
-    report: Option<Timestamp>,
     /// Failed reads in a row.
     failures: u32,
     /// The waiting object was enqueued for the delay since the last successful read.
@@ -78,7 +76,6 @@ impl Entry {
             pace: None,
             due,
             pending: None,
-            report: None,
             failures: 0,
             delay_reported: false,
             error: None,
@@ -152,7 +149,6 @@ impl Entry {
         }
         let fingerprint = fingerprint(polled_record.found.as_deref(), hasher);
         let changed = self.fingerprint.replace(fingerprint) != Some(fingerprint);
-        let changed = changed | self.report.take_if(|since| *since <= now).is_some();
         if awaited || changed || self.fresh.is_some() {
             self.fresh = Some(Box::new(polled_record));
         }
@@ -200,16 +196,6 @@ impl View {
         self.entries.get(object_ref)?.error.as_deref().cloned()
     }
 
-    /// Whether the object is polled.
-    pub(super) fn is_polled(&self, object_ref: &ObjectRef) -> bool {
-        self.entries.get(object_ref).is_some_and(|entry| entry.pace.is_some())
-    }
-
-    /// Whether an observation was announced that no reconcile has taken yet.
-    pub(super) fn has_news(&self, object_ref: &ObjectRef) -> bool {
-        self.entries.get(object_ref).is_some_and(|entry| entry.fresh.is_some())
-    }
-
     /// Polls `id` at this rate from now on.
     pub(super) fn poll(
         &mut self,
@@ -232,22 +218,6 @@ impl View {
     ) {
         if let Some(entry) = self.entries.get_mut(object_ref) {
             entry.set_pace(PollRate::Settled(interval), now, jitter);
-        }
-    }
-
-    /// An observation of `id` between these times from now enqueues the object even if it does not differ.
-    pub(super) fn report_between(
-        &mut self,
-        object_ref: &ObjectRef,
-        id: &str,
-        (first, last): (Duration, Duration),
-        now: Timestamp,
-        jitter: &mut Jitter,
-    ) {
-        let entry = self.entry(object_ref, id);
-        entry.report = Some(later(now, first));
-        if entry.failures == 0 {
-            entry.due = entry.due.min(later(now, jitter.stretch(last)));
         }
     }
 

@@ -68,9 +68,7 @@ fn error(failure: Failure, retry_after: Option<Duration>) -> ApiError {
 #[test]
 fn an_observation_without_a_change_enqueues_nothing_and_keeps_no_record() {
     let mut watching = Watching::new();
-    assert!(!watching.view.has_news(&object_ref(1)));
     assert!(watching.observe(&saw(1, 10)), "the first observation is a change");
-    assert!(watching.view.has_news(&object_ref(1)));
     assert_eq!(watching.take(0, 10), Some(1));
     for seconds in [20, 30] {
         assert!(!watching.observe(&saw(1, seconds)));
@@ -140,7 +138,7 @@ fn failed_reads_back_off_even_if_reconciles_ask_again() {
 }
 
 #[test]
-fn a_backoff_stays_for_another_rate_and_a_report() {
+fn a_backoff_stays_for_another_rate() {
     let mut watching = Watching::new();
     for _ in 0..8 {
         watching.fails(START);
@@ -150,7 +148,6 @@ fn a_backoff_stays_for_another_rate_and_a_report() {
     let Watching { view, jitter } = &mut watching;
     view.poll(&object_ref(1), &id(1), PollRate::Busy { since: START }, START, jitter);
     view.poll_at_interval(&object_ref(1), Duration::from_mins(1), START, jitter);
-    view.report_between(&object_ref(1), &id(1), (SECOND, SECOND), START, jitter);
     assert_eq!(watching.due(), due);
 }
 
@@ -229,7 +226,7 @@ fn a_read_that_was_held_back_is_repeated_when_that_is_over_and_delays_nothing_af
 #[test]
 fn settled_deployments_are_polled_after_the_interval_and_up_to_a_tenth_later() {
     let (mut view, mut jitter) = (View::default(), Jitter::new(1));
-    let (mut polls, mut reports) = (BTreeSet::new(), BTreeSet::new());
+    let mut polls = BTreeSet::new();
     for number in 0..200 {
         view.poll(&object_ref(number), &id(number), SETTLED, START, &mut jitter);
         let due = view.due(&object_ref(number)).expect("the object is polled");
@@ -237,14 +234,8 @@ fn settled_deployments_are_polled_after_the_interval_and_up_to_a_tenth_later() {
         view.poll(&object_ref(number), &id(number), SETTLED, at(200), &mut jitter);
         assert_eq!(view.due(&object_ref(number)), Some(due), "the same rate again changes nothing");
         polls.insert(due);
-        view.report_between(&object_ref(number), &id(number), (SECOND, Duration::from_mins(1)), START, &mut jitter);
-        let due = view.due(&object_ref(number)).expect("the object is polled");
-        assert!((at(60)..=at(66)).contains(&due), "{due}");
-        reports.insert(due);
-        view.report_between(&object_ref(number), &id(number), (SECOND, Duration::from_mins(2)), START, &mut jitter);
-        assert_eq!(view.due(&object_ref(number)), Some(due), "a later report does not delay the poll");
     }
-    assert!(polls.len() > 100 && reports.len() > 100, "they spread out");
+    assert!(polls.len() > 100, "they spread out");
 }
 
 #[test]
@@ -344,20 +335,4 @@ fn placeholders_of_secured_values_do_not_count_but_everything_else_does() {
     ] {
         assert_ne!(fingerprint(Some(&record("***", member, value)), &hasher), base, "{member}");
     }
-}
-
-#[test]
-fn an_object_that_asked_for_it_is_enqueued_once_without_a_change_and_gets_the_record() {
-    let mut watching = Watching::new();
-    assert!(watching.observe(&saw(1, 10)));
-    assert_eq!(watching.take(0, 10), Some(1));
-    let times = (Duration::from_secs(30), Duration::from_mins(1));
-    watching.view.report_between(&object_ref(1), &id(1), times, at(10), &mut watching.jitter);
-    assert!(watching.due() <= at(80), "the last of the times and its jitter: {}", watching.due());
-    assert!(!watching.observe(&saw(1, 39)), "too early");
-    assert!(watching.observe(&saw(1, 40)));
-    assert_eq!(watching.take(40, 40), Some(1));
-    assert!(!watching.observe(&saw(1, 130)), "once");
-    watching.view.report_between(&object_ref(1), &id(1), times, at(130), &mut watching.jitter);
-    assert!(watching.observe(&saw(2, 160)), "also together with a change");
 }

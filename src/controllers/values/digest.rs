@@ -68,15 +68,6 @@ impl DigestKey {
         Digest { key: self.name.clone(), hash: hex(&hash.finalize().into_bytes()) }
     }
 
-    /// Returns the signature of a text that the operator stores where users can write, too.
-    #[must_use]
-    #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
-    pub fn sign(&self, text: &str) -> String {
-        let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
-        feed(&mut hash, &["signature", text]);
-        hex(&hash.finalize().into_bytes())
-    }
-
     /// Returns a short digest of one secured value at this place.
     #[must_use]
     #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use connect_operator::controllers::kinds::remote_object::RemoteObject as _;
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::crd::connector_deployment_status::{Operation, OperationState, OperationType};
+use connect_operator::crd::connector_deployment_status::{OperationState, OperationType};
 use connect_operator::names;
 use dev_server::{DevServer, Fault, FaultAnswer, Options};
 use kube::ResourceExt;
@@ -12,7 +11,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::operations::answered_late;
-use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, ready, status};
+use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, operation, ready, status};
 use crate::patience::in_time;
 use crate::shop::NAME;
 
@@ -24,17 +23,15 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
     shop.finish("Deployed").await;
 
     let versions = history.until(|object| ready(object).1 == "Deployed").await;
-    // The first write of the operator has the finalizer and the operation.
-    let first = &versions[1];
-    assert_eq!(first.finalizers(), [names::FINALIZER]);
-    assert_eq!(status(first), status(&versions[0]));
-    let operation = pending(first).expect("an operation");
+    // The finalizer comes before the operation, and both before the call.
+    assert_eq!(versions[1].finalizers(), [names::FINALIZER]);
+    let operation = versions.iter().find_map(operation).expect("an operation");
     assert_eq!((operation.operation_type, operation.state), (OperationType::Create, OperationState::Planned));
     assert_eq!((operation.attempt, operation.generation), (1, 1));
     assert!(operation.digest.is_some() && !operation.values.is_empty());
     let inputs = operation.inputs.as_ref().expect("inputs");
     assert_eq!((inputs.count, inputs.first.len()), (1, 1), "the Secret whose values are sent");
-    assert!(is_accepted(&versions[2]), "the status takes it over");
+    assert!(versions.iter().any(is_accepted), "the response is written before the outcome");
     assert_eq!(status(versions.last().expect("versions")).operation, None);
 
     let about_it: Vec<_> = shop
@@ -47,39 +44,17 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
     assert_eq!(about_it, ["getDeploymentByKey", "getDeploymentByKey", "createDeployment"]);
 }
 
-/// The operation of a first create, which only the annotation has.
-fn pending(object: &ConnectorDeployment) -> Option<Operation> {
-    object.pending_create().map(|create| create.operation)
-}
-
-/// A write of an operation.
-enum Write {
-    /// Into the annotation, with the finalizer.
-    First,
-    /// Into the status.
-    Status,
-}
-
 /// Makes the API server treat such writes as `policy` says; returns once it does.
 async fn intercept_operations(
     shop: &Leaping,
-    write: Write,
     kind: &str,
     policy: Value,
     in_force: impl Fn(&Result<Value, kube::Error>) -> bool,
 ) {
     let name = format!("{}-{}", shop.sandbox.namespace, kind.to_lowercase());
-    let (resource, condition) = match write {
-        Write::First => (
-            "connectordeployments",
-            format!("has(object.metadata.annotations) && '{}' in object.metadata.annotations", names::PENDING_CREATE),
-        ),
-        Write::Status => {
-            ("connectordeployments/status", "has(object.status) && has(object.status.operation)".to_owned())
-        }
-    };
+    let condition = "has(object.status) && has(object.status.operation)";
     let mut spec = json!({
-        "matchConstraints": {"resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": [resource]}]},
+        "matchConstraints": {"resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["connectordeployments/status"]}]},
         "matchConditions": [{"name": "operation", "expression": condition}],
         "failurePolicy": "Fail",
     });
@@ -100,14 +75,10 @@ async fn intercept_operations(
     }
     let api = shop.sandbox.api(&shop.deployment());
     let probe = json!({"status": {"operation": {"type": "Create", "state": "Planned", "attempt": 1, "generation": 1, "startedAt": "2026-01-01T00:00:00Z"}}});
-    let annotated = json!({"metadata": {"annotations": {names::PENDING_CREATE: "probe"}}});
     let dry = PatchParams { dry_run: true, ..PatchParams::default() };
     let wait = async {
         loop {
-            let answer = match write {
-                Write::First => api.patch(NAME, &dry, &Patch::Merge(&annotated)).await,
-                Write::Status => api.patch_status(NAME, &dry, &Patch::Merge(&probe)).await,
-            };
+            let answer = api.patch_status(NAME, &dry, &Patch::Merge(&probe)).await;
             let answer = answer.and_then(|object| serde_json::to_value(object).map_err(kube::Error::SerdeError));
             if in_force(&answer) {
                 return;
@@ -133,35 +104,10 @@ async fn rule_01_an_operation_that_cannot_be_stored_is_not_sent() {
     shop.stop_operator().await;
     shop.apply_deployment(&json!({})).await;
     let policy = json!({"validations": [{"expression": "false", "message": "not today"}]});
-    intercept_operations(&shop, Write::First, "ValidatingAdmissionPolicy", policy, Result::is_err).await;
+    intercept_operations(&shop, "ValidatingAdmissionPolicy", policy, Result::is_err).await;
     two_runs(&mut shop).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
     assert_eq!(shop.calls("getDeploymentByKey"), 2, "no further lookup");
-}
-
-#[tokio::test]
-async fn rule_01_a_first_create_whose_annotation_is_dropped_is_sent_once_the_status_has_the_operation() {
-    let mut shop = Leaping::open().await;
-    shop.stop_operator().await;
-    shop.apply_deployment(&json!({})).await;
-    let mut history = shop.history().await;
-    let path = format!("/metadata/annotations/{}", names::PENDING_CREATE.replace('/', "~1"));
-    let dropped = format!("[JSONPatch{{op: 'remove', path: '{path}'}}]");
-    let policy = json!({
-        "reinvocationPolicy": "Never",
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": dropped}}],
-    });
-    let in_force = |answer: &Result<Value, kube::Error>| {
-        answer.as_ref().is_ok_and(|object| object["metadata"]["annotations"][names::PENDING_CREATE].is_null())
-    };
-    intercept_operations(&shop, Write::First, "MutatingAdmissionPolicy", policy, in_force).await;
-    shop.start_operator();
-    shop.finish("Deployed").await;
-    let versions = history.until(|object| ready(object).1 == "Deployed").await;
-    assert!(versions.iter().all(|object| pending(object).is_none()));
-    let states = versions.iter().filter_map(|object| status(object).operation.map(|operation| operation.state));
-    assert_eq!(states.take(2).collect::<Vec<_>>(), [OperationState::Planned, OperationState::Accepted]);
-    assert_eq!(shop.sent(), [1, 0, 0]);
 }
 
 #[tokio::test]
@@ -175,7 +121,7 @@ async fn rule_01_an_operation_that_an_older_crd_drops_is_not_sent() {
     let in_force = |answer: &Result<Value, kube::Error>| {
         answer.as_ref().is_ok_and(|object| object.pointer("/status/operation").is_none())
     };
-    intercept_operations(&shop, Write::Status, "MutatingAdmissionPolicy", policy, in_force).await;
+    intercept_operations(&shop, "MutatingAdmissionPolicy", policy, in_force).await;
     shop.change(&json!({"spec": level("debug")})).await;
     shop.until_reason("Redeploying").await;
     // The conditions of the write that lost its operation are stored, and a later reconcile meets them.
@@ -212,10 +158,9 @@ async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_reconcile(
     let refused = shop.until_reason("RequestRejected").await;
     assert_eq!(status(&refused).operation, None);
     let versions = history.until(|object| ready(object).1 == "RequestRejected").await;
-    let before = |object: &ConnectorDeployment| pending(object).map(|operation| operation.state);
-    let last: Vec<_> = versions.iter().rev().take(3).map(before).collect();
-    assert_eq!(last, [None, None, Some(OperationState::Planned)], "it is removed before the refusal is reported");
-    assert_eq!(ready(&versions[versions.len() - 2]), ("", ""), "the write that removes it is not that of the status");
+    let before = |object: &ConnectorDeployment| operation(object).map(|operation| operation.state);
+    let last: Vec<_> = versions.iter().rev().take(2).map(before).collect();
+    assert_eq!(last, [None, Some(OperationState::Planned)], "the write that reports the refusal removes it");
     shop.pass(Duration::from_mins(9)).await;
     assert_eq!(shop.sent(), [1, 0, 0], "no quick retries");
 }
@@ -308,7 +253,6 @@ async fn rule_03_once_the_id_is_known_every_call_uses_it() {
     let id = status(&live).id.expect("an id");
     let annotated = shop.until_annotated().await;
     assert_eq!(annotated.annotations().get(names::REMOTE_ID), Some(&id));
-    assert_eq!(annotated.annotations().get(names::PENDING_CREATE), None, "it goes with the same write");
     let by_key = shop.calls("getDeploymentByKey");
 
     shop.change(&json!({"spec": level("debug")})).await;

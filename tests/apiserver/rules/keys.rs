@@ -12,7 +12,6 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::operations::FOR_EVER;
 use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, ready, status};
 use crate::cluster::Sandbox;
 use crate::manifests::with_spec;
@@ -379,35 +378,6 @@ async fn rule_04_a_project_without_valid_credentials_blocks_no_key() {
     secrets.patch(CREDENTIALS, &PatchParams::default(), &Patch::Merge(right)).await.unwrap();
     assert_aside(&until_reason(&other, "aaa", "KeyConflict").await, &format!("{}/{NAME}", shop.sandbox.namespace));
     assert_eq!(shop.sent(), [1, 0, 0]);
-}
-
-#[tokio::test]
-async fn rule_04_an_invented_pending_create_outranks_nobody() {
-    let mut shop = Leaping::open().await;
-    // An annotation as the operator writes it, with a signature that does not fit.
-    let stuck = FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::error(503, "") };
-    shop.dev.fault(Fault::of("createDeployment", stuck)).unwrap();
-    shop.apply_deployment(&json!({"key": KEY})).await;
-    let begun = shop.until("begun", |object| object.annotations().contains_key(names::PENDING_CREATE)).await;
-    shop.kill_operator().await;
-    shop.dev.clear_faults();
-    let (_, text) = begun.annotations()[names::PENDING_CREATE].split_once(':').expect("a signature");
-    shop.annotate(names::PENDING_CREATE, &format!("invented:{text}")).await;
-    // A deployment that fits it, and a backup that names that deployment and waits for its Secret.
-    let id = shop.make_elsewhere_under(KEY, "info");
-    let waits = json!({"configurations": [{"applicationName": "service", "securedConfiguration": [
-        {"key": "API_TOKEN", "valueFrom": {"secretKeyRef": {"name": "later", "key": "token"}}}]}]});
-    let mut restored = named(&shop, "zzz", &waits);
-    restored["metadata"]["annotations"] = json!({names::REMOTE_ID: id});
-    shop.sandbox.apply(&restored).await.unwrap();
-    // The backup cannot take its deployment before the other one looks its key up.
-    let slow = FaultAnswer { delay_ms: FOR_EVER, ..FaultAnswer::default() };
-    shop.dev.fault(Fault::of("getDeploymentById", slow)).unwrap();
-    shop.start_operator();
-    let aside = shop.until_reason("KeyConflict").await;
-    assert_aside(&aside, &format!("{}/zzz", shop.sandbox.namespace));
-    assert_eq!(status(&aside).id, None);
-    assert_eq!(shop.sent()[1..], [0, 0]);
 }
 
 #[tokio::test]

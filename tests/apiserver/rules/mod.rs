@@ -30,7 +30,6 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
-use connect_operator::controllers::kinds::remote_object::RemoteObject as _;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationState};
 use connect_operator::names;
@@ -331,9 +330,9 @@ pub(crate) fn ready(object: &ConnectorDeployment) -> (&str, &str) {
     condition(object, "Ready").map_or(("", ""), |ready| (&ready.status, &ready.reason))
 }
 
-/// The operation in the status, or that of a first create in its annotation.
+/// The operation in progress.
 pub(crate) fn operation(object: &ConnectorDeployment) -> Option<Operation> {
-    status(object).operation.or_else(|| object.pending_create().map(|create| create.operation))
+    status(object).operation
 }
 
 pub(crate) fn is_accepted(object: &ConnectorDeployment) -> bool {

@@ -9,7 +9,6 @@ use axum::routing::post;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment};
-use connect_operator::names;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::events::v1::Event;
@@ -119,7 +118,6 @@ async fn review(State(webhook): State<Webhook>, Json(review): Json<Value>) -> Re
     let policy = *webhook.policy.lock().unwrap();
     webhook.asked.send_modify(|asked| *asked += 1);
     let mut response = json!({"uid": review["request"]["uid"], "allowed": true});
-    let annotated = review["request"]["object"]["metadata"]["annotations"][names::PENDING_CREATE].is_string();
     match policy {
         Policy::Deny => {
             response["allowed"] = json!(false);
@@ -131,12 +129,6 @@ async fn review(State(webhook): State<Webhook>, Json(review): Json<Value>) -> Re
             let patch = json!([{"op": "remove", "path": "/status/operation"}]);
             response["patchType"] = json!("JSONPatch");
             response["patch"] = json!(STANDARD.encode(patch.to_string()));
-        }
-        Policy::Strip if annotated => {
-            let place = format!("/metadata/annotations/{}", names::PENDING_CREATE.replace('/', "~1"));
-            let removed = json!([{"op": "remove", "path": place}]);
-            response["patchType"] = json!("JSONPatch");
-            response["patch"] = json!(STANDARD.encode(removed.to_string()));
         }
         Policy::Allow | Policy::Strip => {}
     }

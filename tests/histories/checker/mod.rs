@@ -37,7 +37,6 @@ use self::truth::Truth;
 pub(crate) use self::truth::{State, TOKEN};
 use crate::cluster::{Change, Cluster, Kind};
 use crate::desired;
-use crate::pending::with_pending_create;
 use crate::remote::{Arrived, Asked, Remote, Values, Verb};
 
 /// The kind of call that was sent.
@@ -148,8 +147,7 @@ impl Checker {
     }
 
     fn changed(&mut self, change: &Change, now: Timestamp) {
-        let object = with_pending_create(&change.object);
-        let object = ConnectorDeployment::deserialize(object).expect("a stored object has its kind");
+        let object = ConnectorDeployment::deserialize(&*change.object).expect("a stored object has its kind");
         let uid = object.uid().unwrap_or_default();
         let object_ref = ObjectRef::deployment(&change.key.namespace, &change.key.name);
         let status = object.status.clone().unwrap_or_default();
@@ -191,14 +189,10 @@ impl Checker {
         {
             self.check_claim(&uid, id, &object, now);
         }
-        // The write before a first create leaves the status as an earlier reconcile wrote it.
-        let is_annotated = object.annotations().contains_key(names::PENDING_CREATE);
-        let is_same = is_annotated
-            && before == ConnectorDeploymentStatus { operation: before.operation.clone(), ..status.clone() };
         if conditions::ready_reason(&status.conditions) == Some("ProjectNotAllowed") {
             self.count("reports that a namespace is not allowed");
         }
-        if conditions::is_ready(&status.conditions) && !is_same {
+        if conditions::is_ready(&status.conditions) {
             self.count("Ready resources checked");
             self.check_ready(&uid, &object, &status, now);
         }

@@ -27,7 +27,6 @@ use serde::Deserialize;
 use super::Checker;
 use super::staged_spec::{content, is_as_wanted, reason_for};
 use crate::cluster::{Change, Cluster, Key, Kind};
-use crate::pending::with_pending_create;
 use crate::remote::{Arrived, StagedVerb};
 use crate::simulation::LIMIT;
 
@@ -198,8 +197,7 @@ impl StagedRecords {
 impl Checker {
     /// Checks a resource that was written.
     pub(super) fn staged_changed(&mut self, change: &Change, now: Timestamp) {
-        let object = with_pending_create(&change.object);
-        let object = ConnectorStaged::deserialize(object).expect("a stored object has its kind");
+        let object = ConnectorStaged::deserialize(&*change.object).expect("a stored object has its kind");
         let uid = object.uid().unwrap_or_default();
         let status = object.status.clone().unwrap_or_default();
         let going = object.metadata.deletion_timestamp.is_some();

@@ -247,10 +247,6 @@ async fn change(operation: Operation, kind: OperationType, clock: Clock, fault: 
         condition.unwrap_or_else(|| status::ready_condition(&verdict, &desk.identity.key, done.record.as_ref(), &[]));
     let knows = match (&done.response, desk.operation_state()) {
         (Response::Accepted(_), Some(OperationState::Accepted)) => Knows::Worked,
-        // In memory, until the next observation is written.
-        (Response::Accepted(_), Some(OperationState::Planned)) if outcome.transient.undeployed.is_some() => {
-            Knows::Worked
-        }
         (Response::NotFound, _) if outcome.remove_finalizer => Knows::Absent,
         (_, None) if outcome.key_taken => Knows::KeyTaken,
         (_, None) if outcome.transient.refused.is_some() => Knows::Refused,

@@ -32,7 +32,7 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::queue::backoff;
 use connect_operator::controllers::references::Named;
 use connect_operator::controllers::remote::{
-    ConnectFactory, Connection, NotAdmitted, Outage, Purpose, Remote, Remotes, Settings,
+    ConnectFactory, Connection, NotAdmitted, Outage, Remote, Remotes, Settings,
 };
 use connect_operator::controllers::tracking::tracker::ReconcileTracker;
 use connect_operator::controllers::values::digest::DigestKey;
@@ -271,7 +271,7 @@ impl Desk {
 
     /// Returns why the circuit breaker of the project is open, if it is.
     pub(super) fn closed(&self) -> Option<Outage> {
-        match self.remote.enter(&self.object_ref, Purpose::Change) {
+        match self.remote.enter(&self.object_ref) {
             Ok(_) | Err(NotAdmitted::Queued) => None,
             Err(NotAdmitted::CircuitOpen(outage) | NotAdmitted::Paused(outage)) => Some(outage),
         }

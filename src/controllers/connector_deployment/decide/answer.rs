@@ -42,13 +42,8 @@ pub fn apply_response(
     let cause = cause.filter(|_| kind != OperationType::Undeploy);
     match answer {
         Response::Accepted(Accepted { id, phase }) => {
-            if kind == OperationType::Undeploy {
-                // Lost with this process, it costs another DELETE.
-                applied.transient.undeployed = Some(operation.attempt);
-            } else {
-                operation.state = OperationState::Accepted;
-                operation.seen_busy |= phase.is_busy();
-            }
+            operation.state = OperationState::Accepted;
+            operation.seen_busy |= phase.is_busy();
             if kind == OperationType::Create {
                 applied.persisted.id = Some(id.clone());
             }

@@ -1,7 +1,6 @@
 //! When a change is sent: changes within a few seconds become one redeploy (rule 9). Pure.
 
 use clock::{between, later};
-use jiff::Timestamp;
 
 use super::{Change, Decision, DesiredPayload, GATHER, GATHER_AT_MOST, Input, Outcome};
 
@@ -22,13 +21,4 @@ pub(super) fn gather(input: &Input<'_>, wanted: &DesiredPayload) -> Option<Decis
         decision.transient.change = Some(change);
         decision
     })
-}
-
-/// Returns since when a first change waits for others, if it is sent within [`GATHER`].
-#[must_use]
-pub fn gathered_since(decision: &Decision) -> Option<Timestamp> {
-    let change = decision.transient.change.as_ref().filter(|change| change.first == change.last)?;
-    let soon = decision.again.is_some_and(|again| again <= GATHER);
-    let gathers = decision.outcome == Outcome::Changing && decision.transient.pause.is_none();
-    (gathers && soon).then_some(change.first)
 }

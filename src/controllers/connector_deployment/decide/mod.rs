@@ -25,7 +25,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use answer::{Accepted, AppliedResponse, Response, apply_response};
-pub use debounce::gathered_since;
 pub use idle::{changed_by_others, not_applied};
 pub use retained::holds;
 pub use taking_down::needless_until;
@@ -249,9 +248,8 @@ const STEPS: usize = 6;
 #[must_use]
 pub fn decide(input: &Input<'_>) -> Decision {
     let transient = input.transient.at(input.persisted.last_write(), input.now);
-    let persisted = transient.complete(input.persisted);
     let observation = by_id(input);
-    let input = &Input { persisted: &persisted, transient: &transient, observation: &observation, ..*input };
+    let input = &Input { transient: &transient, observation: &observation, ..*input };
     let mut decision = decide_once(input);
     for _ in 1..STEPS {
         if decision.again != Some(Duration::ZERO) || decision.persisted == *input.persisted {

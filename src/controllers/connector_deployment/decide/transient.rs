@@ -1,11 +1,9 @@
 //! What this process has observed so far. Losing it costs time, never correctness; a new leader starts without it.
 
-use std::borrow::Cow;
-
 use clock::later;
 use jiff::Timestamp;
 
-use super::super::persisted::{Operation, OperationState, OperationType, PersistedState, Phase};
+use super::super::persisted::{PersistedState, Phase};
 use crate::controllers::driver::operations::{self, Ahead, PASSING_AT_MOST, Pause, REFUSED_AGAIN_AT_MOST};
 use crate::controllers::values::digest::Digest;
 
@@ -28,9 +26,6 @@ pub struct TransientState {
     pub busy_since: Option<Timestamp>,
     /// The last write of this resource, if its time lies in the future.
     pub ahead: Option<Ahead>,
-    /// The attempt of the last DELETE that was accepted. The status shows it after the next observation, which often finds
-    /// nothing any more.
-    pub undeployed: Option<u32>,
 }
 
 /// A final state that has been read since a time.
@@ -81,20 +76,6 @@ impl Cause {
 pub type Refused = operations::Refused<Cause>;
 
 impl TransientState {
-    /// Returns the persisted state with what only this process knows: that the DELETE of its operation was accepted.
-    pub(super) fn complete<'a>(&self, persisted: &'a PersistedState) -> Cow<'a, PersistedState> {
-        let mut persisted = Cow::Borrowed(persisted);
-        let accepted = |operation: &Operation| {
-            operation.kind == OperationType::Undeploy && Some(operation.attempt) == self.undeployed
-        };
-        if persisted.operation.as_ref().is_some_and(accepted)
-            && let Some(operation) = &mut persisted.to_mut().operation
-        {
-            operation.state = OperationState::Accepted;
-        }
-        persisted
-    }
-
     /// Notes the time of the last write before anything is compared with it: it may lie in the future.
     pub fn meet(&mut self, persisted: &PersistedState, now: Timestamp) {
         self.ahead = Ahead::at(self.ahead, persisted.last_write(), now);

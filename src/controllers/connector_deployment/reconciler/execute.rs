@@ -11,8 +11,7 @@ use super::super::persisted::{OperationState, OperationType, Phase};
 use super::super::registered::needs_declarations;
 use super::super::status::Comparison;
 use super::super::{applications, observe, outputs, verification};
-use crate::controllers::context::local_cache::UnreportedChange;
-use crate::controllers::driver::{ANNOTATED_AFTER, ObservedRecord, PersistedOperation};
+use crate::controllers::driver::{ObservedRecord, PersistedOperation};
 use crate::controllers::reconcile::Next;
 use crate::controllers::remote::{PollRate, Remote};
 use crate::controllers::reporting::reason::{ConditionState, Reason};
@@ -26,10 +25,6 @@ use super::{Deployment, Inputs};
 /// that the call arrived, and it may be idle again soon; the effect of a create or an undeploy stays visible. The
 /// decision table decides when to send again, with pauses of its own.
 const LOST_AGAIN: Duration = Duration::from_secs(1);
-/// When a poll enqueues a settled resource once more, to keep its id in an annotation: after the others have settled, too.
-const ANNOTATED_BETWEEN: (Duration, Duration) = (ANNOTATED_AFTER, Duration::from_mins(5));
-/// As long after its DELETE, no status of a deployment that is being undeployed is written.
-const UNDEPLOYED_LATELY: Duration = Duration::from_secs(10);
 /// Pause before the next reconcile if the response to a call shows an idle remote.
 const UNCHANGED_AGAIN: Duration = Duration::from_secs(3);
 
@@ -41,25 +36,6 @@ impl Deployment<'_> {
         inputs: &mut Inputs,
         decision: &Decision,
     ) -> Result<Next, kube::Error> {
-        if self.has_just_undeployed(decision) {
-            self.cache.transient = decision.transient.clone();
-            return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
-        }
-        let since = decide::gathered_since(decision).filter(|_| self.context.own_writes.is_busy());
-        // While much else is written, the status with the operation is the first to report the change.
-        if let Some(since) = since.filter(|_| decision.persisted == self.persisted()) {
-            let (generation, condition) = (self.generation(), self.ready_condition(inputs, decision));
-            self.cache.unreported_change = Some(Box::new(UnreportedChange { since, generation, condition }));
-            self.cache.transient = decision.transient.clone();
-            return Ok(Next::Again(self.next_poll(remote, inputs, decision)));
-        }
-        let unreported = self.unreported_response().filter(|_| matches!(decision.outcome, Outcome::Running(_)));
-        // Nothing has happened since but that it runs.
-        if let Some(left) = unreported.filter(|_| decision.persisted == self.persisted()) {
-            self.cache.transient = decision.transient.clone();
-            let again = self.next_poll(remote, inputs, decision);
-            return Ok(Next::Again(Some(again.map_or(left, |again| again.min(left)))));
-        }
         inputs.verified = self.verify(remote, &inputs.read, &decision.outcome).await?;
         let inputs = &*inputs;
         let record = inputs.record();
@@ -82,25 +58,12 @@ impl Deployment<'_> {
         self.note_settled(&before, inputs, decision, reason);
         // Only after the write: what a decision forgets is still needed if the decision could not be written.
         self.cache.transient = decision.transient.clone();
-        let annotated = self.annotate(&decision.persisted).await?;
+        self.annotate(&decision.persisted).await?;
         let again = self.next_poll(remote, inputs, decision);
-        if let Some(id) = decision.persisted.id.as_ref().filter(|_| !annotated) {
-            remote.report_between(self.object_ref, id, ANNOTATED_BETWEEN);
-        }
         let refused = verified.is_some_and(|condition| condition.reason == Reason::KubernetesError);
         let refused = if refused { Reason::KubernetesError } else { reason };
         let again = self.cache.kubernetes_error_backoff.again(refused, again);
         Ok(Next::Again(again))
-    }
-
-    /// Whether a DELETE was accepted a moment ago: the status shows it already, and the end often follows.
-    fn has_just_undeployed(&self, decision: &Decision) -> bool {
-        let operation = decision.persisted.operation.as_ref();
-        decision.outcome == Outcome::Running(OperationType::Undeploy)
-            && operation.is_some_and(|operation| {
-                decision.transient.undeployed == Some(operation.attempt)
-                    && between(operation.started_at, self.context.clock.now()) < UNDEPLOYED_LATELY
-            })
     }
 
     fn comparison(&self, inputs: &Inputs, decision: &Decision) -> Comparison {

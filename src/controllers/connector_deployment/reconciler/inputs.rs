@@ -1,7 +1,6 @@
 //! Collects what a decision needs: the values, their digests, and what the connector declares.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use connect_api::mask::Masker;
 use connect_api::model::DeploymentStatus;
@@ -25,15 +24,6 @@ use crate::crd::ManagementPolicy;
 use super::{Deployment, Inputs};
 
 impl Deployment<'_> {
-    /// How long to wait so that one read of a value's object serves others, too.
-    pub(super) fn waits_for_values(&self) -> Option<Duration> {
-        if self.is_deleting() || self.object.spec.management_policy == ManagementPolicy::ObserveOnly {
-            return None;
-        }
-        let named = || value_from::references(&self.object.spec);
-        self.context.contents.wait(self.object_ref, named, self.context.clock.now())
-    }
-
     /// Reads the values, unless the decision cannot depend on them.
     pub(super) async fn inputs(
         &mut self,

@@ -119,14 +119,6 @@ impl RemoteKind for ConnectorDeployment {
         matches!(call, CallKind::Undeploy { .. })
     }
 
-    fn may_report_later(call: &CallKind) -> bool {
-        matches!(call, CallKind::Redeploy { .. })
-    }
-
-    fn takes_down(operation: &Self::Operation) -> bool {
-        operation.operation_type.takes_down()
-    }
-
     fn is_refused(transient: &TransientState) -> bool {
         transient.refused.is_some()
     }
@@ -159,10 +151,7 @@ impl RemoteKind for ConnectorDeployment {
     }
 
     async fn target(reconciler: &mut Deployment<'_>) -> Result<Option<Target>, Unready> {
-        match reconciler.waits_for_values() {
-            Some(left) => Err(Unready::Later(left)),
-            None => reconciler.find_target().await,
-        }
+        reconciler.find_target().await
     }
 
     async fn observe(

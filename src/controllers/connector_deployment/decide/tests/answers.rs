@@ -69,8 +69,6 @@ fn then(kind: OperationType, outcome: &AppliedResponse) -> Then {
         }
         (None, Some(_), Stored::Nothing) => Then::Pauses,
         (None, None, Stored::Accepted) => Then::Goes,
-        // Kept in memory until the next observation is written.
-        (None, None, Stored::Planned) if outcome.transient.undeployed == Some(1) => Then::Goes,
         (None, None, Stored::Planned) => Then::Stays,
         other => panic!("{other:?}"),
     }

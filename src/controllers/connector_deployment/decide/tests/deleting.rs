@@ -235,33 +235,6 @@ fn a_lost_delete_is_observed_when_it_is_due() {
 }
 
 #[test]
-fn undeploy_accepted_as_only_this_process_knows() {
-    fn remembered() -> Fixture {
-        let mut fixture = undeploying();
-        fixture.transient.undeployed = Some(1);
-        fixture
-    }
-    let rows: &[Row] = &[
-        ("404", |fixture| fixture.observation = ABSENT, released(Stored::Accepted)),
-        ("undeploying", |fixture| _ = fixture.sees(Phase::Undeploying), waits(Stored::Accepted)),
-        ("the old status, before its pause", |fixture| _ = fixture.aged(11), waits(Stored::Accepted)),
-        ("the old status, after its pause", |fixture| _ = fixture.aged(12), AGAIN),
-        (
-            "404, and a later attempt has no response yet",
-            |fixture| {
-                fixture.operation().attempt = 2;
-                fixture.aged(5).observation = ABSENT;
-            },
-            waits(Stored::Planned),
-        ),
-    ];
-    check(remembered, rows);
-    let another_operation: Row =
-        ("404", |fixture| (fixture.observation, fixture.transient.undeployed) = (ABSENT, Some(1)), SENT);
-    check(|| deleted(Fixture::redeploying()), &[another_operation]);
-}
-
-#[test]
 fn undeploy_accepted() {
     fn accepted() -> Fixture {
         let mut fixture = undeploying();

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 
 use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, cause, check, does, gathered, wanted};
 
-use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Pause, Version, gathered_since};
+use crate::controllers::connector_deployment::decide::{Cause, Change, Outcome, Version};
 use crate::controllers::connector_deployment::persisted::{OperationType, Phase, Source, Sources};
 use crate::controllers::values::digest::Digest;
 
@@ -163,37 +162,6 @@ fn rule_9_changes_within_two_seconds_become_one_redeploy_but_not_after_ten() {
     }
     fixture.wanted = Some(wanted("1", "secret"));
     assert_eq!(fixture.decide().transient.change, None, "the change was reverted");
-}
-
-/// Only of such a change, the first status may be left out.
-#[test]
-fn a_first_change_that_is_sent_within_two_seconds_is_gathered_since_it_was_found() {
-    type Case = (&'static str, fn(&mut Fixture), Option<Timestamp>);
-    fn found(fixture: &mut Fixture, first: Timestamp, last: Timestamp) {
-        fixture.transient.change = Some(Change { cause: cause(fixture), first, last });
-    }
-    let cases: &[Case] = &[
-        ("just found", |_| {}, Some(NOW)),
-        ("found a second ago", |fixture| found(fixture, ago(1), ago(1)), Some(ago(1))),
-        ("another one followed", |fixture| found(fixture, ago(2), ago(1)), None),
-        ("it was withdrawn", |fixture| fixture.wanted = Some(wanted("1", "secret")), None),
-        ("the remote is busy", |fixture| _ = fixture.sees(Phase::Deploying), None),
-        ("it is sent now", gathered, None),
-        (
-            "a pause ends soon",
-            |fixture| {
-                gathered(fixture);
-                fixture.transient.pause = Some(Pause { until: NOW + Duration::from_secs(2), times: 1 });
-            },
-            None,
-        ),
-    ];
-    for (case, with, expected) in cases {
-        let mut fixture = Fixture::live();
-        fixture.wanted = Some(wanted("2", "secret"));
-        with(&mut fixture);
-        assert_eq!(gathered_since(&fixture.decide()), *expected, "{case}");
-    }
 }
 
 #[test]

@@ -24,7 +24,6 @@ impl Explorer {
 
     pub(super) fn number_memory(&mut self, mut transient: TransientState) -> u32 {
         each_time(&mut transient, |time| *time = (*time).max(NOW - CAP));
-        transient.undeployed = transient.undeployed.map(|attempt| attempt.min(3));
         if let Some(pause) = &mut transient.pause {
             pause.times = pause.times.min(2);
         }
@@ -139,7 +138,6 @@ fn each_time(transient: &mut TransientState, change: impl Fn(&mut Timestamp)) {
         followed: _,
         busy_since,
         ahead,
-        undeployed: _,
     } = transient;
     let changes = changes.iter_mut().flat_map(|changes| [&mut changes.first, &mut changes.last]);
     absent_since

@@ -38,9 +38,9 @@ async fn rule_22_a_deletion_undeploys_first() {
     shop.clock.step(DEPLOYING);
     shop.until_gone().await;
     assert_eq!(shop.sent(), [1, 0, 1], "one DELETE");
-    // The DELETE of the user, the operation, and the finalizer.
+    // The DELETE of the user, the operation, its response, and the finalizer.
     let versions = history.until(|object| object.finalizers().is_empty()).await;
-    assert!(versions.len() <= 3, "{} writes", versions.len());
+    assert!(versions.len() <= 4, "{} writes", versions.len());
     assert!(shop.there().is_empty());
     shop.until_event("Undeployed").await;
 }

@@ -45,14 +45,14 @@ async fn until_called(simulation: &mut Simulation, name: &str) {
     simulation.calls.clear();
 }
 
-/// The removal of its annotation arrives, and its response is lost.
+/// The write that removes its operation arrives, and its response is lost.
 #[test]
 fn a_create_that_was_refused_is_forgotten_also_if_the_response_of_the_api_server_is_lost() {
     let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
         create_again(simulation).await?;
         until_called(simulation, "stage kit").await;
         simulation.armed.push(Armed { place: Callee::Cluster, changes: true, skip: 0, trouble: Outage::LostBack });
-        until_called(simulation, "PATCH connectorstageds/kit").await;
+        until_called(simulation, "PATCH connectorstageds/kit status").await;
         simulation.drop_plan();
         simulation.rest().await;
         simulation.verdict()

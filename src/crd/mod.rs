@@ -46,8 +46,7 @@ pub use connector_deployment::{
     UpdatePolicy, WantedConnector,
 };
 pub use connector_deployment_status::{
-    Applied, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, Inputs, Operation, OperationState,
-    OperationType, Outcome, ReportEntry, Source,
+    ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, OperationState, ReportEntry,
 };
 pub use connector_staged::{
     ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,

@@ -92,11 +92,6 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Returns the schema of digests by key. It allows more entries than fit into the size limit of the status.
-pub(super) fn value_digests(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "object", "maxProperties": 1024, "additionalProperties": {"type": "string", "maxLength": 16}})
-}
-
 /// Removes the description of an enum. It would replace the description of an optional field, which is more specific:
 /// it explains the values and names the default.
 pub(super) fn leave_description_to_the_field(schema: &mut Schema) {

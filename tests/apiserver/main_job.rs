@@ -2,24 +2,23 @@
 
 use serde_json::json;
 
+use crate::shop::state;
 use crate::shop::{SECRET, Shop};
 
 #[tokio::test]
 async fn from_apply_to_live_to_one_redeploy_to_a_readable_failure_and_to_nothing() {
     let shop = Shop::live().await;
     let object = shop.get().await;
+    let applied = state(&object).applied.and_then(|applied| applied.digest);
     let status = object.status.expect("a status");
     assert_eq!(status.deployment_status.as_deref(), Some("Deployed"));
     assert!(status.applications.iter().any(|application| application.url.is_some()));
     assert_eq!(shop.calls("createDeployment"), 1);
 
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
-    let applied = status.applied.and_then(|applied| applied.digest);
     shop.until("redeployed", |object| {
-        object.status.as_ref().is_some_and(|status| {
-            status.operation.is_none()
-                && status.applied.as_ref().is_some_and(|now| now.digest.is_some() && now.digest != applied)
-        })
+        let now = state(object);
+        now.operation.is_none() && now.applied.is_some_and(|now| now.digest.is_some() && now.digest != applied)
     })
     .await;
     shop.until_reason("Deployed").await;

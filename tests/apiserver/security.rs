@@ -32,6 +32,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
+use crate::shop::state;
 use crate::cluster::Sandbox;
 use crate::manifests::{deployment, documents, project, with_spec};
 use crate::patience::{in_time, timeout_option};
@@ -155,7 +156,7 @@ pub(crate) async fn a_whole_lifecycle(shop: &Shop, own: &Sandbox, client: Client
 
     shop.put_secret(SECRET, &[("token", "second-token-of-the-shop")]).await;
     shop.until("the second token is live", |object| {
-        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref());
+        let applied = state(object).applied;
         applied.is_some_and(|applied| applied.from_version.is_some())
     })
     .await;
@@ -303,7 +304,7 @@ async fn a_client_id_without_its_secret_does_not_use_the_credentials_of_others()
     shop.sandbox.change(&shop.project(), &json!({"spec": {"requestsPerSecond": 500}})).await.unwrap();
     shop.put_secret(SECRET, &[("token", "next-token-of-the-shop")]).await;
     shop.until("the next token is live", |object| {
-        let applied = object.status.as_ref().and_then(|status| status.applied.as_ref());
+        let applied = state(object).applied;
         applied.is_some_and(|applied| applied.from_version.is_some())
     })
     .await;

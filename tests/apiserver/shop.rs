@@ -30,6 +30,8 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use connect_operator::controllers::connector_deployment::persisted::PersistedState;
+use connect_operator::controllers::connector_deployment::state::shown;
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
 use crate::unreliable;
@@ -373,4 +375,9 @@ impl Shop {
     pub(crate) fn calls(&self, operation: &str) -> u64 {
         self.dev.counts().get(operation).copied().unwrap_or_default()
     }
+}
+
+/// The state of the operator in the status of an object.
+pub(crate) fn state(object: &ConnectorDeployment) -> PersistedState {
+    object.status.as_ref().map(shown).unwrap_or_default()
 }

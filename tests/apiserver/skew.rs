@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
+use crate::shop::state;
 use crate::checks::{CHECK, check};
 use crate::cluster::Sandbox;
 use crate::patience::in_time;
@@ -36,11 +37,11 @@ fn changed(kind: &str, change: impl Fn(&mut Value)) -> Vec<CustomResourceDefinit
     definitions
 }
 
-/// The CRDs of a version without `status.operation`.
+/// The CRDs of a version without `status.state`.
 fn older() -> Vec<CustomResourceDefinition> {
     changed("ConnectorDeployment", |properties| {
         let status = properties["status"]["properties"].as_object_mut().unwrap();
-        status.remove("operation").expect("the status has an operation");
+        status.remove("state").expect("the status has a state");
     })
 }
 
@@ -77,7 +78,7 @@ async fn with_older_crds_the_operator_waits_and_with_newer_ones_it_keeps_unknown
         .expect("the operator starts");
     let mut log = BufReader::new(operator.stderr.take().expect("it is piped")).lines();
     // The API server may publish the schemas of the new CRDs a moment later; until then whole CRDs are missing.
-    let missing = "connectordeployments.connect-operator.io: .status.operation";
+    let missing = "connectordeployments.connect-operator.io: .status.state";
     let waits = async {
         while let Some(line) = log.next_line().await.unwrap() {
             if line.contains("waiting for the CRDs") && line.contains(missing) {
@@ -151,14 +152,14 @@ async fn does_not_reconcile_unreadable_objects(shop: &Shop) {
     shop.sandbox.change(&shop.deployment(), &policy("Pinned")).await.unwrap();
     let third = |object: &ConnectorDeployment| {
         let status = object.status.as_ref().expect("it has a status");
-        status.operation.is_none() && status.observed_generation == object.metadata.generation.unwrap_or_default()
+        state(object).operation.is_none() && status.observed_generation == object.metadata.generation.unwrap_or_default()
     };
     shop.until("valid again, and redeployed", |object| third(object) && redeploys() == before + 2).await;
 }
 
 fn is_redeployed(object: &ConnectorDeployment) -> bool {
-    let Some(status) = &object.status else { return false };
-    status.operation.is_none() && status.applied.as_ref().is_some_and(|applied| applied.from_version.is_some())
+    let state = state(object);
+    state.operation.is_none() && state.applied.is_some_and(|applied| applied.from_version.is_some())
 }
 
 /// The note of the first Event with this reason.

@@ -40,7 +40,10 @@ impl Simulation {
         let operation = json!({
             "type": kind, "state": "Planned", "attempt": 1, "generation": generation, "startedAt": self.now().to_string(),
         });
-        self.forge_status(&json!({"operation": operation}));
+        let state = self.stored()["status"]["state"].as_str().map(|text| serde_json::from_str(text).expect("JSON"));
+        let mut state: Value = state.unwrap_or_else(|| json!({"v": 1}));
+        state["operation"] = operation;
+        self.forge_status(&json!({"state": state.to_string()}));
         self.check();
     }
 

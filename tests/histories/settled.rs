@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use connect_operator::controllers::connector_deployment::intent;
+use connect_operator::controllers::connector_deployment::persisted::OperationType;
+use connect_operator::controllers::connector_deployment::state::shown;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions;
-use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationType};
+use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
     AdoptionPolicy, ConnectorDeployment, ConnectorStaged, DriftPolicy, ManagementPolicy, PreviewPermission,
@@ -135,9 +137,9 @@ fn conflict(cluster: &Cluster, object: &ConnectorDeployment) -> Option<String> {
     };
     // A create that was begun keeps its claim, whatever happened to its resource since.
     let claims = |other: &ConnectorDeployment| {
-        let operation = other.status.as_ref().and_then(|status| status.operation.as_ref());
+        let operation = other.status.as_ref().and_then(|status| shown(status).operation);
         other.spec.management_policy != ManagementPolicy::ObserveOnly
-            || operation.is_some_and(|operation| operation.operation_type == OperationType::Create)
+            || operation.is_some_and(|operation| operation.kind == OperationType::Create)
     };
     let rivals: Vec<_> = cluster
         .of_kind(Kind::Deployment)
@@ -165,7 +167,7 @@ fn short(object: &ConnectorDeployment) -> String {
             format!("{}={} ({}: {})", condition.type_, condition.status, condition.reason, condition.message)
         })
         .collect();
-    format!("{reported:?}, id {:?}, applied {:?}, operation {:?}", status.id, status.applied, status.operation)
+    format!("{reported:?}, id {:?}, state {:?}", status.id, status.state)
 }
 
 /// Returns a deployment that should have been undeployed with its resource.
@@ -203,7 +205,7 @@ fn resource(
     // It waits for a staged connector that cannot be deployed, or not in place of what runs; so does a create without
     // an answer.
     let held = ["StagedNotReady", "IdentityChanged"].contains(&reason)
-        || (reason == "TakesTooLong" && status.id.is_none() && status.operation.is_some());
+        || (reason == "TakesTooLong" && status.id.is_none() && shown(&status).operation.is_some());
     if object.spec.connector.staged_ref.is_some() && held {
         return None;
     }
@@ -223,7 +225,7 @@ fn resource(
     }
     // Another client has created a deployment with the key of one that was deleted to be created again.
     let overtaken = gone && recreates && reason == "KeyTaken";
-    if status.operation.is_some() && !overtaken {
+    if shown(&status).operation.is_some() && !overtaken {
         return Some("an operation is in progress".to_owned());
     }
     let Some(id) = &status.id else {

@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use serde::Serialize;
 
 use crate::controllers::values::digest::DigestKey;
-use crate::controllers::values::tags::{GLOBAL, Item};
+use crate::controllers::values::names::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, RETRY_STRATEGY, Values, retry_policy_members};
 
 /// The kind of a value.

@@ -13,13 +13,13 @@ use crate::controllers::connector_deployment::desired::{self, Contents, Desired}
 use crate::controllers::connector_deployment::observe::RecordRead;
 use crate::controllers::connector_deployment::persisted::PersistedState;
 use crate::controllers::connector_deployment::registered::Registered;
-use crate::controllers::connector_deployment::{intent, status_conversion, value_from};
+use crate::controllers::connector_deployment::{intent, state, value_from};
 use crate::controllers::connector_staged;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::driver::identity_changed;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reporting::problem;
-use crate::controllers::values::tags::Item;
+use crate::controllers::values::names::Item;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 
 /// Plans one reconcile of a staged connector, and those that follow it.
@@ -112,7 +112,10 @@ pub(super) async fn plan(
         Reached::Not(condition) => return Ok(Projection::problem(condition)),
         Reached::Unasked(why) => return unasked(projected_cluster, object_ref, object, why).await,
     };
-    let persisted = status_conversion::persisted(&object.status.clone().unwrap_or_default());
+    let persisted = match state::read(&object.status.clone().unwrap_or_default()) {
+        Ok(persisted) => persisted,
+        Err(condition) => return Ok(Projection::problem(condition)),
+    };
     let read = match remotes.look(&api, &wanted.key, &persisted).await {
         Ok(read) => read,
         Err(error) => return Ok(Projection::problem(problem::condition(&error, &project.spec().project_key))),
@@ -153,6 +156,7 @@ pub(super) async fn plan(
     }
     let before = planned.before.as_ref().filter(|_| !observes);
     let earlier = earlier(projected_cluster, (object_ref, before), &registered, (&read, &persisted)).await?;
+    let key = keys.known.as_ref().ok().map(|key| key.of_namespace(&object_ref.namespace));
     let mut outcome = simulate(&Inputs {
         before: planned.before.as_ref(),
         after: object,
@@ -162,7 +166,7 @@ pub(super) async fn plan(
         read: &read,
         desired: &desired,
         earlier: earlier.as_ref(),
-        key: keys.known.as_ref().ok(),
+        key: key.as_ref(),
         spare: &keys.spare,
         granted: &api.granted().unwrap_or_default(),
         now: remotes.now(),

@@ -131,7 +131,7 @@ impl Projection {
 pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     let ignored = intent::ignored(inputs.after);
     let key = inputs.key.unwrap_or(inputs.spare);
-    let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(key));
+    let wanted = inputs.desired.as_ref().ok().map(|desired| desired.wanted(key, ignored.clone()));
     let intent = intent::intent(inputs.after, inputs.wanted, Some(inputs.target), inputs.registered.latest());
     if intent.deletion.is_some() {
         let note = "it is being deleted, and applying changes nothing about that".to_owned();
@@ -142,7 +142,7 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
     if stage.is_being_created(wanted.as_ref()) {
         return outcome;
     }
-    let decision = stage.play(&intent, wanted.as_ref(), inputs.now);
+    let decision = stage.play(&intent, wanted.as_ref(), key, inputs.now);
     if let Ok(desired) = inputs.desired {
         outcome.undeclared.clone_from(&desired.undeclared);
         outcome.notes.extend(value_from::invisible_note(&desired.invisible));

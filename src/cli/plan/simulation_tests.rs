@@ -7,7 +7,7 @@ use crate::controllers::connector_deployment::application_urls::urls;
 use crate::controllers::connector_deployment::desired::{Contents, from_spec};
 use crate::controllers::remote::{RegistryConnector, RegistryEntry};
 use crate::controllers::values::digest::KEY_LENGTH;
-use crate::controllers::values::tags::Tags;
+use crate::controllers::values::names::Names;
 use crate::crd::shared::RemoteIdentity;
 
 /// Case, changes of the resource, record at the remote, and the expected projection: action, problem, note.
@@ -40,6 +40,8 @@ fn resource(level: &str, change: &Value) -> ConnectorDeployment {
     }
     if !object["status"].is_null() {
         object["status"]["observedGeneration"] = json!(1);
+        let state = json!({"v": 1, "applied": object["status"]["applied"], "operation": object["status"]["operation"]});
+        object["status"]["state"] = json!(state.to_string());
     }
     serde_json::from_value(object).expect("a resource")
 }
@@ -48,27 +50,22 @@ fn desired(object: &ConnectorDeployment) -> Desired {
     from_spec(&object.spec, &Contents::new(), None).expect("plain values only")
 }
 
-/// The digest of the values for this level, and their tags.
-fn digests(level: &str) -> (String, Value) {
-    let desired = desired(&resource(level, &json!({})));
-    let tags = Tags::of_values(&desired.values, &key());
-    let standard: serde_json::Map<_, _> = tags.iter().map(|(item, tag)| (item.key.clone(), json!(tag))).collect();
-    (key().digest(&desired.values).to_string(), json!([{"application": "service", "standard": standard}]))
-}
-
-/// The `applied` member of the status after this level was applied.
+/// The `applied` member of the state after this level was applied.
 fn applied(level: &str) -> Value {
-    let (digest, values) = digests(level);
+    let values = desired(&resource(level, &json!({}))).values;
     json!({
-        "generation": 1, "digest": digest, "outcome": "Deployed", "values": values,
-        "at": "1970-01-01T00:00:00Z",
+        "generation": 1, "digest": key().digest(&values), "outcome": "Deployed", "serves": false,
+        "names": Names::of(&values), "at": "1970-01-01T00:00:00Z",
     })
 }
 
 fn operation(kind: &str, level: &str) -> Value {
-    let (digest, values) = digests(level);
+    let values = desired(&resource(level, &json!({}))).values;
+    let names = Names::of(&values);
+    let visible = key().of_visible(&names, &values.visible());
     json!({
-        "type": kind, "state": "Accepted", "attempt": 1, "generation": 1, "digest": digest, "values": values,
+        "type": kind, "state": "Accepted", "attempt": 1, "generation": 1,
+        "payload": {"digest": key().digest(&values), "visible": visible, "names": names},
         "startedAt": "1970-01-12T13:46:00Z",
     })
 }
@@ -251,7 +248,7 @@ fn operations_in_progress_and_failures_are_taken_into_account() {
         ),
         (
             "unknown applied values",
-            ours(json!({"applied": {"generation": 1, "outcome": "Deployed", "at": "1970-01-01T00:00:00Z"}})),
+            ours(json!({"applied": {"generation": 1, "outcome": "Deployed", "serves": true, "at": "1970-01-01T00:00:00Z"}})),
             deployed.clone(),
             Action::Redeploy,
             None,

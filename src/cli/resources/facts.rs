@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 
+use crate::controllers::connector_deployment::state;
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ConnectProjectSpec, ConnectProjectStatus, ConnectorDeployment, ConnectorStaged,
     LabelOperator, ManagementPolicy, NamespaceSelector, OperationState, Publish, UpdatePolicy,
 };
 
 use super::kind::{Resource, ResourceType};
-use crate::cli::text::{Lines, age, age_of};
+use crate::cli::text::{Lines, age};
 
 /// Adds the lines about the resource.
 pub(super) fn lines(resource: &Resource, now: Timestamp, lines: &mut Lines) {
@@ -26,8 +27,9 @@ pub(super) fn lines(resource: &Resource, now: Timestamp, lines: &mut Lines) {
 
 fn deployment(object: &ConnectorDeployment, now: Timestamp, lines: &mut Lines) {
     let status = object.status.clone().unwrap_or_default();
+    let state = state::shown(&status);
     let serves = status.deployment_status.as_deref() == Some("Deployed")
-        || status.applied.as_ref().is_some_and(|applied| applied.serves);
+        || state.applied.as_ref().is_some_and(|applied| applied.serves);
     let runs = status.connector.as_ref().filter(|_| serves).map(|connector| {
         let name = connector.key.as_deref().or(connector.id.as_deref()).unwrap_or("a connector");
         let version = connector.version.map(|version| format!(" version {version}")).unwrap_or_default();
@@ -45,14 +47,13 @@ fn deployment(object: &ConnectorDeployment, now: Timestamp, lines: &mut Lines) {
         let region = status.region.as_deref().map(|region| format!(", region {region}")).unwrap_or_default();
         lines.add("Remote", format!("{key}{id}{version}{}{region}: {state}", place.unwrap_or_default()));
     }
-    if let Some(applied) = &status.applied {
-        let outcome = applied.outcome.map(|outcome| format!("{outcome:?}, ")).unwrap_or_default();
-        let at = age_of(applied.at.as_ref(), now);
-        lines.add("Last applied", format!("generation {}: {outcome}{at} ago", applied.generation));
+    if let Some(applied) = &state.applied {
+        let at = age(applied.at, now);
+        lines.add("Last applied", format!("generation {}: {:?}, {at} ago", applied.generation, applied.outcome));
     }
-    if let Some(operation) = &status.operation {
-        let since = age(operation.started_at.0, now);
-        lines.add("Operation", in_progress(operation.operation_type, operation.state, operation.attempt, &since));
+    if let Some(operation) = &state.operation {
+        let since = age(operation.started_at, now);
+        lines.add("Operation", in_progress(operation.kind, operation.state, operation.attempt, &since));
     }
     let urls = status.applications.iter().map(|it| {
         let place = it.url.as_deref().or(it.topic.as_deref()).or(it.schedule.as_deref()).unwrap_or("-");

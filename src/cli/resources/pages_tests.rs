@@ -20,7 +20,8 @@ fn a_deployment_has_a_page() {
         "connector": {"id": "c-1", "key": "demo-connector", "version": 2, "tag": "v1.2.0"},
         "remote": {"apiUrl": "https://connect.example.com", "projectKey": "my-shop"},
         "applications": [{"name": "service", "url": "https://service.example.com"}, {"name": "job", "schedule": "* * * * *"}],
-        "applied": {"generation": 3, "outcome": "Deployed", "serves": true, "at": "2026-11-23T08:32:00Z"},
+        "state": json!({"v": 1, "applied":
+            {"generation": 3, "outcome": "Deployed", "serves": true, "at": "2026-11-23T08:32:00Z"}}).to_string(),
     });
     let mut failed = live.clone();
     failed["conditions"] = conditions(("False", "RedeployFailed", "Stalled"));
@@ -87,8 +88,8 @@ Next step:      The last redeploy failed. The code that was deployed before keep
                 "spec": {"managementPolicy": "ObserveOnly"},
                 "status": {
                     "observedGeneration": 3, "conditions": conditions(("Unknown", "Undeploying", "Reconciling")),
-                    "operation": {"type": "Undeploy", "state": "Accepted", "attempt": 1, "generation": 3,
-                        "startedAt": "2026-11-23T09:01:30Z"},
+                    "state": json!({"v": 1, "operation": {"type": "Undeploy", "state": "Accepted", "attempt": 1,
+                        "generation": 3, "startedAt": "2026-11-23T09:01:30Z"}}).to_string(),
                 },
             }),
             "\

@@ -8,6 +8,7 @@ use kube::api::Api;
 use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
+use crate::controllers::connector_deployment::state;
 use crate::controllers::context::Context;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
@@ -121,10 +122,10 @@ pub(super) async fn cause(
 fn applied(deployment: &ConnectorDeployment, own: CheckedFor) -> Option<CheckedFor> {
     let status = deployment.status.as_ref()?;
     let seen = deployment.metadata.generation == Some(status.observed_generation);
-    let settled = seen && status.operation.is_none() && conditions::is_ready(&status.conditions);
-    let applied = status.applied.as_ref().filter(|_| settled && deployment.metadata.deletion_timestamp.is_none())?;
-    let deployment_digest = applied.digest.clone();
-    Some(CheckedFor { deployment_digest, deployment_applied_at: applied.at.clone(), ..own })
+    let settled = seen && conditions::is_ready(&status.conditions);
+    let applied = state::applied(status).filter(|_| settled && deployment.metadata.deletion_timestamp.is_none());
+    let (deployment_digest, at) = applied?;
+    Some(CheckedFor { deployment_digest, deployment_applied_at: Some(at), ..own })
 }
 
 /// Returns the headers of `headersFrom` with their values; the inner error names what is missing.

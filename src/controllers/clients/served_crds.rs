@@ -131,8 +131,8 @@ mod tests {
         };
         assert_eq!(served(&schema), Some(Vec::new()));
         let status = schema["properties"]["status"]["properties"].as_object_mut().expect("a status with properties");
-        status.remove("operation");
-        assert_eq!(served(&schema), Some(vec![".status.operation".to_owned()]));
+        status.remove("state");
+        assert_eq!(served(&schema), Some(vec![".status.state".to_owned()]));
         schema["properties"] = json!(7);
         assert_eq!(served(&schema), Some(vec![".spec".to_owned(), ".status".to_owned()]), "no schema, no fields");
         schema["x-kubernetes-group-version-kind"][0]["group"] = json!("example.com");

@@ -12,7 +12,7 @@ use connect_api::model::{ApplicationType, Deployment};
 use super::desired::{Desired, UrlValue};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::values::tags::{GLOBAL, Item, listed};
+use crate::controllers::values::names::{GLOBAL, Item, listed};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 /// URLs by application name.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use secrecy::ExposeSecret as _;
 
-use crate::controllers::values::tags::{GLOBAL, Item};
+use crate::controllers::values::names::{GLOBAL, Item};
 use crate::controllers::values::{ApplicationValues, Values};
 
 /// Keys that a connector declares, for the `…From` lists (rule 14).

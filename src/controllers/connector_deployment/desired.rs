@@ -17,7 +17,7 @@ use crate::controllers::references::{Named, Reference};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::values::digest::DigestKey;
-use crate::controllers::values::tags::{FOREIGN, GLOBAL, Item, Kind, Tags};
+use crate::controllers::values::names::{GLOBAL, Item, Kind, Names};
 use crate::controllers::values::{ApplicationValues, Values};
 use crate::crd::{ApplicationUrl, ConfigurationValues, ConnectorDeploymentSpec, RetryStrategy, StandardValue};
 
@@ -97,11 +97,9 @@ fn held(persisted: &PersistedState) -> impl Iterator<Item = &Item> {
     let creates = persisted.operation.as_ref().is_some_and(|operation| operation.kind == OperationType::Create);
     // A deployment that is created again has none of the earlier values.
     let applied = persisted.applied.iter().filter(move |_| !creates);
-    let sent = applied.flat_map(|applied| applied.sent.iter().chain([&applied.retained]));
-    let begun =
-        persisted.operation.iter().filter_map(|operation| operation.payload.as_ref()).map(|payload| &payload.tags);
-    let all = sent.chain(begun).flat_map(Tags::iter);
-    all.filter(|(_, tag)| *tag != FOREIGN).map(|(item, _)| item)
+    let sent = applied.flat_map(|applied| applied.names.iter().chain([&applied.retained]));
+    let begun = persisted.operation.iter().filter_map(|operation| operation.payload.as_ref());
+    sent.chain(begun.map(|payload| &payload.names)).flat_map(Names::iter)
 }
 
 impl Desired {
@@ -128,15 +126,18 @@ impl Desired {
         }
     }
 
-    /// Returns the digests that stand for the values, without showing any value.
+    /// Returns the digests that stand for the values. `ignored`: values whose changes by others are accepted.
     #[must_use]
-    pub fn wanted(&self, key: &DigestKey) -> DesiredPayload {
+    pub fn wanted(&self, digests: &DigestKey, ignored: BTreeSet<(String, String)>) -> DesiredPayload {
+        let (names, values) = (Names::of(&self.values), self.values.visible().ignoring(ignored));
         DesiredPayload {
             payload: Payload {
-                digest: key.digest(&self.values),
-                tags: Tags::of_values(&self.values, key),
+                digest: digests.digest(&self.values),
+                visible: digests.of_visible(&names, &values),
+                names,
                 sources: Sources::of(&self.sources),
             },
+            values,
             secured: self.values.secrets().next().is_some(),
         }
     }

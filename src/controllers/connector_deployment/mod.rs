@@ -20,7 +20,7 @@ mod preflight;
 mod reconciler;
 pub mod registered;
 mod remote_object;
+pub mod state;
 pub mod status;
-pub mod status_conversion;
 pub mod value_from;
 pub mod verification;

@@ -27,7 +27,7 @@ use crate::controllers::references::{Named, Reference};
 use crate::controllers::remote::Remote;
 use crate::controllers::reporting::conditions::cut;
 use crate::controllers::reporting::refusal::{self, Access};
-use crate::controllers::values::tags::GLOBAL;
+use crate::controllers::values::names::GLOBAL;
 use crate::controllers::values::{VisibleApplication, VisibleValues, retry_policy_members};
 use crate::crd::ConnectorDeployment;
 

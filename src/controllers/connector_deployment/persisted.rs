@@ -1,37 +1,40 @@
 //! The persisted state of a deployment, and an observation of it: the values that `decide` works on.
 //!
 //! Pure, and without types of Kubernetes or of the Connect API; of the CRD only those that mean the same here.
-//! `status_conversion.rs` keeps a [`PersistedState`] in the status of the resource, `observe.rs` produces observations.
-//! Next: `decide/`.
+//! `state.rs` keeps a [`PersistedState`] in the status of the resource, `observe.rs` produces observations. Next: `decide/`.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::declared::Declared;
 use crate::controllers::values::VisibleValues;
-use crate::controllers::values::digest::{Digest, hex};
-use crate::controllers::values::tags::{GLOBAL, Item, Kind, NOTHING, Tags};
+use crate::controllers::values::digest::{Digest, DigestKey, hex};
+use crate::controllers::values::names::{self, GLOBAL, Item, Kind, Names};
 
-pub use crate::crd::{DeletionPolicy, Inputs as Sources, OperationState, OperationType, Source};
+pub use crate::crd::{DeletionPolicy, OperationState};
 
-/// Number of objects that [`Sources`] names. The others are only in its digest, so that a status stays small.
-const FIRST_SOURCES: usize = 4;
-
-/// What must survive a restart. Secured values cannot be read back from the remote, so digests of what was sent take
-/// their place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What must survive a restart. Secured values cannot be read back from the remote, so a digest of what was sent takes their
+/// place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct PersistedState {
-    /// Id of the remote deployment. Once it is known, every call uses it (rule 3).
+    /// Id of the remote deployment. Once it is known, every call uses it (rule 3). The status has it for users, too.
+    #[serde(skip)]
     pub id: Option<String>,
     /// What the last completed operation has applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,
     /// The operation that was begun and whose end has not been observed yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
-    /// The last redeploy request that was served (rule 11).
+    /// The last redeploy request that was served (rule 11). The status has it for users, too.
+    #[serde(skip)]
     pub handled_redeploy: Option<String>,
     /// Whether the secured values at the remote may differ from the desired ones (condition `SecretsUnverified`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unverified: bool,
 }
 
@@ -44,11 +47,13 @@ impl PersistedState {
 }
 
 /// What a completed operation has applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Applied {
     /// Generation of the resource that was applied.
     pub generation: i64,
     /// Digest of what was sent; `None`: it is not known, so that one redeploy is due.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// The status in which it ended.
     pub outcome: Phase,
@@ -56,41 +61,44 @@ pub struct Applied {
     /// stop what runs (contract section 7).
     pub serves: bool,
     /// Version of the deployment before the last redeploy of this resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
     /// Version of the connector at the end; `None`: not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub connector_version: Option<i64>,
     /// The rollback revision that the record showed at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<String>,
-    /// Tags of what was sent; `None`: not known, so nothing is compared with them.
-    pub sent: Option<Tags>,
-    /// What the remote showed in place of visible values that were sent, when the operation ended or when the next one
-    /// began.
-    pub shown: Tags,
-    /// What the remote still shows in their place after they were sent again: sending them once more would not help
-    /// (rule 16).
-    pub accepted: Tags,
-    /// Values that the deployment still has although they are no longer desired: a redeploy does not remove values
-    /// (contract section 6.1). The tag [`FOREIGN`](crate::controllers::values::tags::FOREIGN) marks those that this resource
-    /// did not send.
-    pub retained: Tags,
+    /// Names of what was sent; `None`: not known, so nothing is compared with them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<Names>,
+    /// How the visible values that were sent differ from what the remote showed when the operation ended, or when the next one
+    /// began; `None`: they did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differs: Option<Digest>,
+    /// Whether the end was observed while the values that had been sent were not known, so that nothing was compared yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncompared: bool,
+    /// A difference that stayed after the values were sent again: sending them once more would not help (rule 16).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Digest>,
+    /// Names of what was sent earlier and is no longer desired: the deployment may have it still, because a redeploy does
+    /// not remove values (contract section 6.1).
+    #[serde(default, skip_serializing_if = "Names::is_empty")]
+    pub retained: Names,
     /// Secrets and ConfigMaps that the values came from.
+    #[serde(default, skip_serializing_if = "Sources::is_empty")]
     pub sources: Sources,
     /// When the end was observed; later than the start of the last write.
     pub at: Timestamp,
 }
 
-impl Applied {
-    /// Whether the deployment still has secured values that are no longer desired.
-    #[must_use]
-    pub fn retains_secured(&self) -> bool {
-        self.retained.iter().any(|(item, _)| item.kind == Kind::Secured)
-    }
-}
-
 /// An operation: persisted before its call, removed after its end was observed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Operation {
     /// What it does.
+    #[serde(rename = "type")]
     pub kind: OperationType,
     /// Whether the service is known to have accepted its call.
     pub state: OperationState,
@@ -99,30 +107,81 @@ pub struct Operation {
     /// Generation of the resource that it serves.
     pub generation: i64,
     /// What it sends; `None` if it deletes the deployment.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Payload>,
     /// Version of the deployment before the operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<i64>,
     /// Build id before the operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_build: Option<String>,
     /// Whether it changes visible values, as far as they were observed when it began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changes_visible: bool,
     /// Whether the deployment was observed busy since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen_busy: bool,
     /// The redeploy request that it serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub redeploy_request: Option<String>,
     /// When its call was last about to be sent.
     pub started_at: Timestamp,
 }
 
 /// What an operation sends, without the values themselves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Payload {
     /// Digest of all values.
     pub digest: Digest,
-    /// A tag for each of them.
-    pub tags: Tags,
+    /// Digest of the visible ones, as the remote shows them if it takes them as they are.
+    pub visible: Digest,
+    /// The name of each of them.
+    pub names: Names,
     /// Secrets and ConfigMaps that they came from.
+    #[serde(default, skip_serializing_if = "Sources::is_empty")]
     pub sources: Sources,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OperationType {
+    /// Creates the deployment.
+    Create,
+    /// Redeploys with all values, and perhaps moves to another version.
+    Redeploy,
+    /// Deletes the deployment, because the resource is being deleted.
+    Undeploy,
+    /// Deletes the deployment, to create it again.
+    Recreate,
+}
+
+impl OperationType {
+    /// Whether it deletes the deployment.
+    #[must_use]
+    pub fn takes_down(self) -> bool {
+        matches!(self, Self::Undeploy | Self::Recreate)
+    }
+}
+
+/// The Secrets and ConfigMaps that values came from: how many, and a digest of their names and versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sources {
+    count: u32,
+    digest: String,
+}
+
+/// A Secret or ConfigMap that values came from, in the version that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub resource_version: String,
 }
 
 impl Sources {
@@ -141,11 +200,7 @@ impl Sources {
                 hasher.update(part);
             }
         }
-        Self {
-            count: u32::try_from(all.len()).unwrap_or(u32::MAX),
-            digest: hex(&hasher.finalize()[..16]),
-            first: sorted.into_iter().take(FIRST_SOURCES).cloned().collect(),
-        }
+        Self { count: u32::try_from(all.len()).unwrap_or(u32::MAX), digest: hex(&hasher.finalize()[..16]) }
     }
 
     /// Whether there were none.
@@ -156,7 +211,7 @@ impl Sources {
 }
 
 /// The status of the remote deployment (contract section 7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Idle, and not deployed.
     Draft,
@@ -238,28 +293,28 @@ impl ObservedDeployment {
     pub fn shows(&self, item: &Item) -> bool {
         match item.kind {
             Kind::Secured => self.secured.contains(&(item.application.clone(), item.key.clone())),
-            Kind::Standard | Kind::Schedule | Kind::RetryPolicy => self.tag(item) != NOTHING,
+            Kind::Standard | Kind::Schedule | Kind::RetryPolicy => names::text(&self.values, item).is_some(),
         }
     }
 
-    /// Returns the tag of this visible value as the deployment shows it.
+    /// Whether the deployment shows the visible values of this payload as they were sent.
     #[must_use]
-    pub fn tag(&self, item: &Item) -> String {
-        Tags::of(&self.values, item)
+    pub fn shows_as_sent(&self, sent: &Payload, digests: &DigestKey) -> bool {
+        digests.of_visible(&sent.names, &self.values) == sent.visible
     }
 
     /// Whether the deployment looks as if exactly these values had been sent: they fit, and all other plain values are
     /// defaults of the connector.
     #[must_use]
-    pub fn is_what_was_sent(&self, sent: &Tags) -> bool {
+    pub fn is_what_was_sent(&self, sent: &Payload, digests: &DigestKey) -> bool {
         let unsent = |application: &str, key: &str, value: &str| {
-            !sent.has(&Item::standard(application, key)) && !self.is_default(application, key, value)
+            !sent.names.has(&Item::standard(application, key)) && !self.is_default(application, key, value)
         };
         let applications = self.values.applications.iter();
         let of_applications = applications.flat_map(|(name, values)| values.standard.iter().map(move |it| (name, it)));
         let strange = of_applications.into_iter().any(|(name, (key, value))| unsent(name, key, value))
             || self.values.global.iter().any(|(key, value)| unsent(GLOBAL, key, value));
-        sent.fits(&self.values) && !strange
+        self.shows_as_sent(sent, digests) && !strange
     }
 
     /// Whether a plain value equals the default that the connector declares for it.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::observe;
 use super::*;
-use crate::controllers::values::tags::Item;
+use crate::controllers::values::names::Item;
 
 /// What the connector of these tests declares.
 fn offering(change: &serde_json::Value) -> RegistryConnector {

@@ -9,6 +9,7 @@ use connect_api::Selector;
 use connect_api::model::{DeclaredApplication, Deployment};
 use connect_api::scopes::{self, Right};
 
+use super::state;
 use super::decide::CallKind;
 use super::declared::Declared;
 use super::desired::{Desired, Unready};
@@ -66,7 +67,7 @@ impl Registered {
     /// Whether a redeploy would move to the registry's latest version (rule 15).
     fn moves(&self, object: &ConnectorDeployment, record: &Deployment) -> bool {
         let (version, running) = (intent::version(object, self.latest()), record.connector.version);
-        let before = object.status.as_ref().and_then(|status| status.applied.as_ref()?.connector_version);
+        let before = object.status.as_ref().and_then(|status| state::shown(status).applied?.connector_version);
         let corrects = object.spec.drift.policy == DriftPolicy::Correct;
         version.rises(running, before) || (corrects && version.restores(running, before))
     }

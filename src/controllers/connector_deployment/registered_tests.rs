@@ -26,8 +26,9 @@ fn object(change: &Value) -> ConnectorDeployment {
     spec.as_object_mut().expect("an object").extend(change.as_object().expect("an object").clone());
     let spec: ConnectorDeploymentSpec = serde_json::from_value(spec).expect("a spec");
     let mut object = ConnectorDeployment::new("tax", spec);
-    let applied = json!({"generation": 1, "digest": "v1:aa", "at": "2026-01-01T00:00:00Z", "connectorVersion": 2});
-    let status = json!({"observedGeneration": 1, "applied": applied});
+    let applied = json!({"generation": 1, "digest": "v1:aa", "at": "2026-01-01T00:00:00Z", "connectorVersion": 2,
+        "outcome": "Deployed", "serves": true});
+    let status = json!({"observedGeneration": 1, "state": json!({"v": 1, "applied": applied}).to_string()});
     object.status = Some(serde_json::from_value(status).expect("a status"));
     object
 }

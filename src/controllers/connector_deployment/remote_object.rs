@@ -8,9 +8,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::cache::Cache;
 use super::decide::TransientState;
 use super::intent;
-use super::persisted::OperationType;
+use super::persisted::{Operation, OperationType};
+use super::state;
 use crate::controllers::kinds::remote_object::{ClaimRequest, RemoteObject, status_fields};
-use crate::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation};
+use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, ProjectRef};
 
 impl RemoteObject for ConnectorDeployment {
@@ -19,9 +20,18 @@ impl RemoteObject for ConnectorDeployment {
 
     status_fields!(ConnectorDeploymentStatus, Operation);
 
+    fn operation(status: &ConnectorDeploymentStatus) -> Option<Operation> {
+        // A state that cannot be read is reported by the reconcile.
+        state::read(status).ok()?.operation
+    }
+
+    fn started_at(operation: &Operation) -> Timestamp {
+        operation.started_at
+    }
+
     fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
-        let begun = status.and_then(|status| status.operation.as_ref()).map(|operation| operation.operation_type);
+        let begun = status.and_then(Self::operation).map(|operation| operation.kind);
         ClaimRequest {
             project: self.spec.project_ref.clone(),
             key: intent::key(self),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::controllers::references::{Named, Reference};
-use crate::controllers::values::tags::Item;
+use crate::controllers::values::names::Item;
 use crate::crd::{ConfigurationValues, ConnectorDeploymentSpec};
 
 /// A value that is one key of an object: its own key, and the object with the key of it.

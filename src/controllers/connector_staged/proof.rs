@@ -4,6 +4,7 @@
 //! was made: its `status.checkedFor` has the digest and the time of what the deployment had applied, and each redeploy
 //! changes both. So a check counts only if its `spec.after` names that deployment. `observe.rs` reads the objects.
 
+use crate::controllers::connector_deployment::state;
 use crate::controllers::action_check::spec_digest;
 use crate::controllers::reporting::conditions;
 use crate::crd::{ActionCheck, CheckOutcome, ConnectorDeployment, ConnectorDeploymentStatus, PublishAfter};
@@ -76,7 +77,7 @@ fn proves<'a>(
     let Some(status) = deployment.status.as_ref().filter(current) else {
         return Err("has not been reconciled in its current generation".to_owned());
     };
-    if status.operation.is_some() || !conditions::is_ready(&status.conditions) {
+    if state::applied(status).is_none() || !conditions::is_ready(&status.conditions) {
         let reason = conditions::ready_reason(&status.conditions).unwrap_or_default();
         return Err(format!("is not Ready ({reason})"));
     }
@@ -103,7 +104,7 @@ fn passed(check: &ActionCheck, deployment: &str, live: Option<&ConnectorDeployme
         ));
     }
     let yet = || Err("has not passed for this tag yet".to_owned());
-    let Some(applied) = live.and_then(|status| status.applied.as_ref()) else { return yet() };
+    let Some((digest, at)) = live.and_then(state::applied) else { return yet() };
     let Some(status) = check.status.as_ref().filter(|_| check.metadata.deletion_timestamp.is_none()) else {
         return yet();
     };
@@ -112,7 +113,7 @@ fn passed(check: &ActionCheck, deployment: &str, live: Option<&ConnectorDeployme
     let same_spec = Some(made_for.generation) == check.metadata.generation
         || made_for.spec_digest.as_deref() == Some(&*spec_digest(&check.spec));
     let same =
-        same_spec && made_for.deployment_digest == applied.digest && made_for.deployment_applied_at == applied.at;
+        same_spec && made_for.deployment_digest == digest && made_for.deployment_applied_at == Some(at);
     match status.outcome {
         Some(CheckOutcome::Passed) if same => Ok(()),
         Some(CheckOutcome::Failed) if same => Err("did not pass for this tag: see its status".to_owned()),

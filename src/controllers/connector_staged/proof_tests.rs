@@ -23,11 +23,18 @@ fn deployment(patch: &Value) -> ConnectorDeployment {
                 "lastTransitionTime": AT,
             }],
             "connector": {"id": "one", "version": 7, "tag": "2"},
-            "applied": {"generation": 3, "digest": DIGEST, "at": AT},
+            "state": state(&Value::Null),
         },
     });
     merge(&mut object, patch);
     serde_json::from_value(object).expect("it is a deployment")
+}
+
+/// The state of that deployment, with an operation.
+fn state(operation: &Value) -> String {
+    let applied =
+        json!({"generation": 3, "digest": DIGEST, "at": AT, "outcome": "Deployed", "serves": true});
+    json!({"v": 1, "applied": applied, "operation": operation}).to_string()
 }
 
 /// A check that passed for that deployment, changed by `patch`.
@@ -84,9 +91,9 @@ fn a_deployment_proves_a_tag_only_if_it_is_ready_with_exactly_that_tag() {
         ("never reconciled", json!({"status": null}), "has not been reconciled"),
         (
             "an operation runs",
-            json!({"status": {"operation": {
+            json!({"status": {"state": state(&json!({
                 "type": "Redeploy", "state": "Accepted", "attempt": 1, "generation": 3, "startedAt": AT,
-            }}}),
+            }))}}),
             "is not Ready (Deployed)",
         ),
         (

@@ -58,8 +58,8 @@ impl RemoteKind for ConnectorStaged {
     type Observed = Observed;
     type Details = ();
 
-    fn read_status(status: &ConnectorStagedStatus) -> PersistedState {
-        status_conversion::persisted(status)
+    fn read_status(status: &ConnectorStagedStatus) -> Result<PersistedState, ConditionUpdate> {
+        Ok(status_conversion::persisted(status))
     }
 
     fn is_orphaned(&self, _: &Context) -> bool {

@@ -15,6 +15,14 @@ impl RemoteObject for ConnectorStaged {
 
     status_fields!(ConnectorStagedStatus, StagedOperation);
 
+    fn operation(status: &ConnectorStagedStatus) -> Option<StagedOperation> {
+        status.operation.clone()
+    }
+
+    fn started_at(operation: &StagedOperation) -> Timestamp {
+        operation.started_at.0
+    }
+
     fn claim_request(&self) -> ClaimRequest {
         let status = self.status.as_ref();
         ClaimRequest {

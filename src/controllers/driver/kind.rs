@@ -42,7 +42,7 @@ pub type CallResult<K> =
 /// A kind with a remote record: how its reconcile differs from that of others.
 pub trait RemoteKind: RemoteObject + ManagedKind {
     /// What the decision table keeps over restarts: the status, converted.
-    type Persisted: Send + Sync;
+    type Persisted: Clone + Default + Send + Sync;
     /// What the decision table can call.
     type CallKind: Clone + Send + Sync;
     /// What the decision table reports.
@@ -60,8 +60,11 @@ pub trait RemoteKind: RemoteObject + ManagedKind {
     /// What a status has beside conditions, persisted state and record.
     type Details: Clone + Default + Send + Sync;
 
-    /// Converts a status to what the decision table keeps.
-    fn read_status(status: &Self::Status) -> Self::Persisted;
+    /// Reads what the decision table keeps from a status.
+    ///
+    /// # Errors
+    /// The condition for a status that cannot be read: nothing may be concluded from it.
+    fn read_status(status: &Self::Status) -> Result<Self::Persisted, ConditionUpdate>;
     /// Whether the record stays when the resource is deleted.
     fn is_orphaned(&self, context: &Context) -> bool;
     /// What identifies the record in this project.
@@ -284,7 +287,7 @@ impl PersistedOperation {
     #[must_use]
     pub fn of<K: RemoteKind>(stored: &K) -> Option<Self> {
         let operation = stored.status().and_then(K::operation)?;
-        Some(Self { started_at: K::started_at(operation) })
+        Some(Self { started_at: K::started_at(&operation) })
     }
 
     /// When the call was about to be sent. It leaves within [`LIMIT`](crate::controllers::driver::operations::LIMIT) of that.

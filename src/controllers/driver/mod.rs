@@ -43,6 +43,7 @@ use crate::controllers::kinds::managed_kind::object_ref;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::project_access::namespace_permissions::Permission;
 use crate::controllers::queue::backoff::Asked;
+use crate::controllers::reconcile::panics;
 use crate::controllers::reconcile::unwritten::Unwritten;
 use crate::controllers::reconcile::{self, Next, is_ours};
 use crate::controllers::references::Named;
@@ -125,6 +126,10 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
         self.note_references(K::is_waiting(self.context, self.object_ref));
         if self.needs_no_remote() {
             return self.remove_finalizer(None).await;
+        }
+        if let Some(Err(condition)) = self.object.status().map(K::read_status) {
+            panics::report(&*self.object, self.context, &condition).await?;
+            return Ok(Next::Again(Some(self.object.interval())));
         }
         // Rule 29, before rule 4: a conflict names a resource of another namespace.
         if let Permission::Denied(condition) = self.permission() {
@@ -282,7 +287,8 @@ impl<'a, K: RemoteKind> Reconciler<'a, K> {
     }
 
     pub(super) fn persisted(&self) -> K::Persisted {
-        self.object.status().map_or_else(|| K::read_status(&K::Status::default()), K::read_status)
+        // What cannot be read has ended the reconcile before.
+        self.object.status().and_then(|status| K::read_status(status).ok()).unwrap_or_default()
     }
 
     /// What a pause of the backoff is for; a change ends it.

@@ -160,13 +160,13 @@ impl<K: RemoteKind> Reconciler<'_, K> {
         if found.meta().uid != self.object.meta().uid {
             return Ok(false);
         }
-        let operation = self.object.status().and_then(K::operation).cloned();
+        let operation = self.object.status().and_then(K::operation);
         let object = Arc::make_mut(&mut self.object);
         object.meta_mut().resource_version.clone_from(&found.meta().resource_version);
         object.meta_mut().finalizers.clone_from(&found.meta().finalizers);
         object.meta_mut().deletion_timestamp.clone_from(&found.meta().deletion_timestamp);
         object.set_status(found.status().cloned());
-        Ok(self.object.status().and_then(K::operation) == operation.as_ref())
+        Ok(self.object.status().and_then(K::operation) == operation)
     }
 
     pub(super) async fn write(&mut self, status: K::Status, condition: &ConditionUpdate) -> Result<(), kube::Error> {

@@ -75,8 +75,9 @@ fn after(name: &str) -> ClaimStatus {
 }
 
 fn operating() -> Value {
-    json!({"status": {"observedGeneration": 1, "operation": {"type": "Create", "state": "Planned", "attempt": 1,
-        "generation": 1, "startedAt": "2026-01-01T00:00:01Z"}}})
+    let operation = json!({"type": "Create", "state": "Planned", "attempt": 1, "generation": 1,
+        "startedAt": "2026-01-01T00:00:01Z"});
+    json!({"status": {"observedGeneration": 1, "state": json!({"v": 1, "operation": operation}).to_string()}})
 }
 
 fn observed(mut change: Value) -> Value {

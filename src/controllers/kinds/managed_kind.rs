@@ -105,7 +105,7 @@ managed_kind!(
     ConnectorDeployment,
     Deployment,
     |deployment| Some(deployment.claim_request()),
-    |status| status.operation.as_ref().map(|operation| operation.started_at.0),
+    |status| ConnectorDeployment::operation(status).map(|operation| operation.started_at),
     |status| status.id.as_ref()
 );
 managed_kind!(

@@ -37,7 +37,7 @@ pub trait RemoteObject:
     /// The status.
     type Status: Clone + Debug + Default + Serialize + DeserializeOwned + Send + Sync;
     /// The operation in the status.
-    type Operation: Clone + PartialEq + Debug + Serialize + DeserializeOwned + Send + Sync + 'static;
+    type Operation: Clone + PartialEq + Debug + Send + Sync + 'static;
     /// What the decision table keeps in memory.
     type Transient: Clone + Default + Debug + Send + Sync + 'static;
     /// What this kind keeps between reconciles beside what every kind keeps.
@@ -48,7 +48,7 @@ pub trait RemoteObject:
     /// Replaces the status.
     fn set_status(&mut self, status: Option<Self::Status>);
     /// The operation in a status.
-    fn operation(status: &Self::Status) -> Option<&Self::Operation>;
+    fn operation(status: &Self::Status) -> Option<Self::Operation>;
     /// Id of the record in a status.
     fn record_id(status: &Self::Status) -> Option<&str>;
     /// When the call of an operation was about to be sent.
@@ -87,16 +87,8 @@ macro_rules! status_fields {
             self.status = status;
         }
 
-        fn operation(status: &$status) -> Option<&$operation> {
-            status.operation.as_ref()
-        }
-
         fn record_id(status: &$status) -> Option<&str> {
             status.id.as_deref()
-        }
-
-        fn started_at(operation: &$operation) -> Timestamp {
-            operation.started_at.0
         }
 
         fn conditions(status: &$status) -> &[Condition] {

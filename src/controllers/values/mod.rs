@@ -4,7 +4,7 @@
 //! comparable.
 
 pub mod digest;
-pub mod tags;
+pub mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -115,6 +115,7 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
                 persisted: &persisted,
                 condition,
                 comparison: if beside { Comparison::Different { values: Vec::new() } } else { Comparison::Same },
+                retained: None,
                 secured: beside,
                 suspended: beside,
                 newer,

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use connect_operator::names;
 use dev_server::{Fault, FaultAnswer};
-use kube::ResourceExt as _;
 use serde_json::json;
 
 use super::{Leaping, QUIET, QUIET_PERIOD, ready, status};

@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, Leaping, QUIET, is, is_accepted, level, message, ready, status};
+use crate::shop::state;
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 
@@ -244,10 +245,10 @@ async fn rule_20_an_operation_stays_in_the_status_while_the_resource_only_observ
     shop.change(&json!({"spec": {"managementPolicy": "ObserveOnly"}})).await;
     shop.pass(DEPLOYING).await;
     let observed = shop.until_reason("Observed").await;
-    assert!(is_accepted(&observed), "{:?}", status(&observed).operation);
+    assert!(is_accepted(&observed), "{:?}", state(&observed).operation);
     shop.change(&json!({"spec": {"managementPolicy": "Full"}})).await;
     let ours = shop.until_reason("Deployed").await;
-    assert_eq!(status(&ours).operation, None);
+    assert_eq!(state(&ours).operation, None);
     shop.pass(Duration::from_mins(5)).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
 }

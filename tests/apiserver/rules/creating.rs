@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::crd::connector_deployment_status::{OperationState, OperationType};
+use connect_operator::controllers::connector_deployment::persisted::{OperationState, OperationType};
 use connect_operator::names;
 use dev_server::{DevServer, Fault, FaultAnswer, Options};
 use kube::ResourceExt;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::operations::answered_late;
 use super::{DEPLOYING, Leaping, QUIET, QUIET_PERIOD, condition, is, is_accepted, level, message, operation, ready, status};
+use crate::shop::state;
 use crate::patience::in_time;
 use crate::shop::NAME;
 
@@ -26,13 +27,12 @@ async fn rule_01_a_create_is_stored_first_looked_up_twice_and_sent_once() {
     // The finalizer comes before the operation, and both before the call.
     assert_eq!(versions[1].finalizers(), [names::FINALIZER]);
     let operation = versions.iter().find_map(operation).expect("an operation");
-    assert_eq!((operation.operation_type, operation.state), (OperationType::Create, OperationState::Planned));
+    assert_eq!((operation.kind, operation.state), (OperationType::Create, OperationState::Planned));
     assert_eq!((operation.attempt, operation.generation), (1, 1));
-    assert!(operation.digest.is_some() && !operation.values.is_empty());
-    let inputs = operation.inputs.as_ref().expect("inputs");
-    assert_eq!((inputs.count, inputs.first.len()), (1, 1), "the Secret whose values are sent");
+    let payload = operation.payload.as_ref().expect("it sends values");
+    assert!(payload.names.has_secured() && !payload.sources.is_empty(), "with those of the Secret");
     assert!(versions.iter().any(is_accepted), "the response is written before the outcome");
-    assert_eq!(status(versions.last().expect("versions")).operation, None);
+    assert_eq!(state(versions.last().expect("versions")).operation, None);
 
     let about_it: Vec<_> = shop
         .dev
@@ -52,7 +52,7 @@ async fn intercept_operations(
     in_force: impl Fn(&Result<Value, kube::Error>) -> bool,
 ) {
     let name = format!("{}-{}", shop.sandbox.namespace, kind.to_lowercase());
-    let condition = "has(object.status) && has(object.status.operation)";
+    let condition = "has(object.status) && has(object.status.state) && object.status.state.contains('\"operation\"')";
     let mut spec = json!({
         "matchConstraints": {"resourceRules": [{"apiGroups": [names::GROUP], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["connectordeployments/status"]}]},
         "matchConditions": [{"name": "operation", "expression": condition}],
@@ -74,7 +74,7 @@ async fn intercept_operations(
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let api = shop.sandbox.api(&shop.deployment());
-    let probe = json!({"status": {"operation": {"type": "Create", "state": "Planned", "attempt": 1, "generation": 1, "startedAt": "2026-01-01T00:00:00Z"}}});
+    let probe = json!({"status": {"state": json!({"v": 1, "operation": {}}).to_string()}});
     let dry = PatchParams { dry_run: true, ..PatchParams::default() };
     let wait = async {
         loop {
@@ -113,13 +113,13 @@ async fn rule_01_an_operation_that_cannot_be_stored_is_not_sent() {
 #[tokio::test]
 async fn rule_01_an_operation_that_an_older_crd_drops_is_not_sent() {
     let shop = Leaping::live().await;
-    let dropped = "[JSONPatch{op: 'remove', path: '/status/operation'}]";
+    let dropped = "[JSONPatch{op: 'remove', path: '/status/state'}]";
     let policy = json!({
         "reinvocationPolicy": "Never",
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": dropped}}],
     });
     let in_force = |answer: &Result<Value, kube::Error>| {
-        answer.as_ref().is_ok_and(|object| object.pointer("/status/operation").is_none())
+        answer.as_ref().is_ok_and(|object| object.pointer("/status/state").is_none())
     };
     intercept_operations(&shop, "MutatingAdmissionPolicy", policy, in_force).await;
     shop.change(&json!({"spec": level("debug")})).await;
@@ -127,7 +127,7 @@ async fn rule_01_an_operation_that_an_older_crd_drops_is_not_sent() {
     // The conditions of the write that lost its operation are stored, and a later reconcile meets them.
     shop.pass(QUIET).await;
     assert_eq!(shop.sent(), [1, 0, 0]);
-    assert_eq!(status(&shop.get().await).operation, None);
+    assert_eq!(state(&shop.get().await).operation, None);
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn rule_01_a_definite_refusal_removes_the_operation_in_the_same_reconcile(
     shop.dev.fault(Fault::of("createDeployment", answer)).unwrap();
     shop.apply_deployment(&json!({})).await;
     let refused = shop.until_reason("RequestRejected").await;
-    assert_eq!(status(&refused).operation, None);
+    assert_eq!(state(&refused).operation, None);
     let versions = history.until(|object| ready(object).1 == "RequestRejected").await;
     let before = |object: &ConnectorDeployment| operation(object).map(|operation| operation.state);
     let last: Vec<_> = versions.iter().rev().take(2).map(before).collect();
@@ -171,7 +171,7 @@ async fn rule_02_a_deployment_that_is_found_after_a_lost_response_is_owned() {
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).after_the_effect().times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
     shop.until_calls("createDeployment", 1).await;
-    shop.until("still planned", |object| status(object).operation.is_some()).await;
+    shop.until("still planned", |object| state(object).operation.is_some()).await;
     shop.clock.step(Duration::from_secs(10));
     let live = shop.finish("Deployed").await;
     let id = shop.dev.world().id_of("demo", &shop.key(), shop.dev.now());
@@ -187,13 +187,13 @@ async fn rule_02_a_create_that_never_arrived_is_sent_again_after_a_minute_and_no
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::dropped()).times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
     shop.until_calls("createDeployment", 1).await;
-    shop.until("planned", |object| status(object).operation.is_some()).await;
+    shop.until("planned", |object| state(object).operation.is_some()).await;
     let waiting = shop.pass(Duration::from_secs(40)).await;
     assert_eq!(ready(&waiting), ("Unknown", "Creating"));
     assert_eq!(shop.sent(), [1, 0, 0]);
     shop.pass(Duration::from_secs(25)).await;
     let again = shop.until("accepted", is_accepted).await;
-    assert_eq!(status(&again).operation.map(|operation| operation.attempt), Some(2));
+    assert_eq!(state(&again).operation.map(|operation| operation.attempt), Some(2));
     shop.finish("Deployed").await;
     assert_eq!(shop.sent(), [2, 0, 0]);
 }
@@ -207,7 +207,7 @@ async fn rule_02_a_deployment_of_another_owner_under_the_key_is_not_changed() {
     assert_eq!(ready(&taken).0, "False");
     assert!(is(&taken, names::STALLED));
     assert!(message(&taken).contains("adoptionPolicy: Adopt"));
-    assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
+    assert_eq!((status(&taken).id, state(&taken).operation), (None, None));
 
     shop.annotate(names::REDEPLOY_REQUESTED_AT, "now").await;
     shop.change(&json!({"spec": level("debug")})).await;
@@ -225,7 +225,7 @@ async fn rule_02_a_key_that_is_taken_between_lookup_and_post_is_not_owned() {
     shop.dev.fault(Fault::of("createDeployment", FaultAnswer::error(400, "DuplicateField")).times(1)).unwrap();
     shop.apply_deployment(&json!({})).await;
     let taken = shop.until_reason("KeyTaken").await;
-    assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
+    assert_eq!((status(&taken).id, state(&taken).operation), (None, None));
     let theirs = shop.make_elsewhere("info");
     assert_eq!(ready(&shop.pass(QUIET_PERIOD).await), ("False", "KeyTaken"));
     assert_eq!(shop.sent(), [1, 0, 0]);
@@ -242,7 +242,7 @@ async fn rule_02_a_deployment_that_does_not_match_after_a_lost_response_is_not_o
     assert_eq!(ready(&shop.pass(QUIET).await), ("Unknown", "Creating"), "the create may still arrive");
     let taken = shop.pass(QUIET).await;
     assert_eq!(ready(&taken), ("False", "KeyTaken"));
-    assert_eq!((status(&taken).id, status(&taken).operation), (None, None));
+    assert_eq!((status(&taken).id, state(&taken).operation), (None, None));
     assert_eq!(shop.sent(), [1, 0, 0]);
 }
 

@@ -30,8 +30,9 @@ use std::time::Duration;
 
 use clock::Clock;
 use connect_api::model::DeploymentDraft;
+use connect_operator::controllers::connector_deployment::persisted::{Operation, OperationState};
 use connect_operator::crd::ConnectorDeployment;
-use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, Operation, OperationState};
+use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::names;
 use dev_server::Options;
 use futures::stream::{BoxStream, StreamExt};
@@ -42,6 +43,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
+use crate::shop::state;
 use crate::patience::in_time;
 use crate::shop::{NAME, SECRET, Shop};
 use crate::trouble::pace::{COARSE, meanwhile};
@@ -332,12 +334,11 @@ pub(crate) fn ready(object: &ConnectorDeployment) -> (&str, &str) {
 
 /// The operation in progress.
 pub(crate) fn operation(object: &ConnectorDeployment) -> Option<Operation> {
-    status(object).operation
+    state(object).operation
 }
 
 pub(crate) fn is_accepted(object: &ConnectorDeployment) -> bool {
-    let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
-    operation.is_some_and(|operation| operation.state == OperationState::Accepted)
+    operation(object).is_some_and(|operation| operation.state == OperationState::Accepted)
 }
 
 /// The configuration of the only application, with this level and the token of the Secret.

@@ -9,6 +9,7 @@ use dev_server::{BuildIds, Fault, FaultAnswer, Options, Variant};
 use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, QUIET, QUIET_PERIOD, is, is_accepted, level, operation, ready, status};
+use crate::shop::state;
 use crate::patience::in_time;
 use crate::shop::SECRET;
 
@@ -16,7 +17,7 @@ use crate::shop::SECRET;
 pub(super) const FOR_EVER: u64 = 60_000;
 
 fn assert_unknown_while_it_runs(versions: &[ConnectorDeployment]) {
-    let running = versions.iter().filter(|object| status(object).operation.is_some());
+    let running = versions.iter().filter(|object| state(object).operation.is_some());
     let reported: Vec<_> = running.map(|object| ready(object).0).collect();
     assert!(!reported.is_empty() && reported.iter().all(|status| *status == "Unknown"), "{reported:?}");
 }
@@ -252,7 +253,7 @@ async fn rule_06_after_a_lost_response_the_remote_is_polled_at_once() {
     shop.slow_down();
     // The backoff of the project after a failure has ended by then.
     shop.clock.step(Duration::from_secs(5));
-    shop.until("observed as busy", |object| status(object).operation.is_some_and(|operation| operation.seen_busy))
+    shop.until("observed as busy", |object| state(object).operation.is_some_and(|operation| operation.seen_busy))
         .await;
     shop.clock.step(DEPLOYING);
     shop.pass(QUIET).await;

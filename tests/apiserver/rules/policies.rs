@@ -11,6 +11,7 @@ use kube::runtime::wait;
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, Leaping, is, is_accepted, level, ready, status};
+use crate::shop::state;
 use crate::manifests::with_spec;
 use crate::shop::{NAME, PROJECT, SECRET};
 use crate::trouble::pace::{FINE, meanwhile};
@@ -71,7 +72,7 @@ async fn rule_20_a_suspended_resource_observes_and_sends_nothing() {
     assert!(!is(&held, names::STALLED) && !is(&held, names::RECONCILING));
     shop.pass(Duration::from_mins(10)).await;
     assert_eq!(shop.sent(), [0, 0, 0]);
-    assert_eq!(status(&shop.get().await).operation, None);
+    assert_eq!(state(&shop.get().await).operation, None);
     shop.change(&json!({"spec": {"suspend": false}})).await;
     assert!(!is(&shop.finish("Deployed").await, names::SUSPENDED));
 
@@ -213,7 +214,7 @@ async fn rule_21_from_apply_to_ready_each_write_is_a_change_and_three_suffice() 
     let versions = history.until(|object| ready(object).1 == "Deployed").await;
     // The first version is the apply; finalizer with operation, its response and end are writes of the operator.
     let deploying = versions.iter().any(|object| {
-        status(object).operation.is_some() && status(object).deployment_status.as_deref() == Some("Deploying")
+        state(object).operation.is_some() && status(object).deployment_status.as_deref() == Some("Deploying")
     });
     assert!(versions.len() - 1 <= 3 + usize::from(deploying), "{} writes", versions.len() - 1);
     let distinct: std::collections::BTreeSet<_> = versions

@@ -12,6 +12,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::{DEPLOYING, GATHER, Leaping, condition, is, is_accepted, level, message, ready, status};
+use crate::shop::state;
 use crate::manifests::with_spec;
 use crate::shop::{CREDENTIALS, SECRET};
 
@@ -37,8 +38,8 @@ async fn rule_17_ready_is_true_only_for_what_is_applied_and_observed() {
         assert_eq!(condition.observed_generation, Some(status.observed_generation));
         if condition.status == "True" {
             assert_eq!(status.deployment_status.as_deref(), Some("Deployed"));
-            assert_eq!(status.operation, None);
-            let applied = status.applied.expect("something applied");
+            assert_eq!(state(object).operation, None);
+            let applied = state(object).applied.expect("something applied");
             assert!(applied.digest.is_some() && applied.generation <= status.observed_generation);
         }
     }
@@ -56,7 +57,7 @@ async fn rule_17_a_refused_change_is_not_ready_although_the_previous_state_is_li
     shop.pass(GATHER).await;
     let refused = shop.until_reason("ConfigurationInvalid").await;
     assert_shape(&refused, "ConfigurationInvalid", true);
-    assert_eq!((status(&refused).deployment_status.as_deref(), status(&refused).operation), (Some("Deployed"), None));
+    assert_eq!((status(&refused).deployment_status.as_deref(), state(&refused).operation), (Some("Deployed"), None));
     let refused = shop.pass(Duration::from_mins(5)).await;
     assert_shape(&refused, "ConfigurationInvalid", true);
     assert_eq!(shop.sent(), [1, 1, 0], "no quick retries");
@@ -212,7 +213,7 @@ async fn rule_19_waiting_for_other_objects_is_reconciling() {
     shop.put_secret(SECRET, &[("token", "first-token-of-the-shop")]).await;
     assert_shape(&shop.until_reason("ConfigMapMissing").await, "ConfigMapMissing", false);
     shop.put_config_map("settings", &[("level", "info")]).await;
-    let running = shop.until("running", |object| status(object).operation.is_some()).await;
+    let running = shop.until("running", |object| state(object).operation.is_some()).await;
     assert_eq!(ready(&running), ("Unknown", "Creating"));
     assert!(is(&running, names::RECONCILING), "every operation is Reconciling");
     let live = shop.finish("Deployed").await;

@@ -10,6 +10,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{DEPLOYING, GATHER, History, Leaping, condition, is, level, ready, status};
+use crate::shop::state;
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 
@@ -122,7 +123,7 @@ async fn rule_07_each_change_of_a_retry_policy_is_one_redeploy_whether_reads_ret
 async fn rule_07_a_digest_under_another_key_is_recomputed_and_redeploys_only_if_the_sources_changed() {
     let mut shop = Leaping::live().await;
     let digest =
-        |object: &ConnectorDeployment| status(object).applied.and_then(|applied| applied.digest).expect("a digest");
+        |object: &ConnectorDeployment| state(object).applied.and_then(|applied| applied.digest).expect("a digest");
     let first = digest(&shop.get().await);
     shop.stop_operator().await;
     shop.start_operator_with_digest_key([8; 32]);
@@ -192,7 +193,7 @@ async fn rule_09_changes_are_gathered_for_ten_seconds_at_most_and_a_create_does_
     let start = shop.clock.now();
     shop.apply_deployment(&json!({})).await;
     let live = shop.until("accepted", super::is_accepted).await;
-    let began = status(&live).operation.expect("an operation").started_at.0;
+    let began = state(&live).operation.expect("an operation").started_at;
     assert!(clock::between(start, began) < GATHER);
     shop.finish("Deployed").await;
 
@@ -221,7 +222,7 @@ async fn rule_09_changes_while_the_remote_is_busy_become_one_redeploy_after_it()
     shop.pass(DEPLOYING).await;
     let live = shop.redeployed("Deployed").await;
     assert_eq!(shop.sent(), [1, 1, 0]);
-    assert_eq!(status(&live).applied.map(|applied| applied.generation), live.metadata.generation);
+    assert_eq!(state(&live).applied.map(|applied| applied.generation), live.metadata.generation);
 }
 
 /// Asserts that nothing was written except a reconcile request and its handling, and that nothing was sent.
@@ -322,7 +323,7 @@ async fn rule_11_a_redeploy_request_redeploys_once() {
     shop.pass(GATHER).await;
     let running = shop.until("accepted", super::is_accepted).await;
     assert_eq!(
-        status(&running).operation.and_then(|operation| operation.redeploy_request).as_deref(),
+        state(&running).operation.and_then(|operation| operation.redeploy_request).as_deref(),
         Some("2026-01-01")
     );
     assert_eq!(status(&running).handled_redeploy_request, None, "not before it ends");
@@ -413,7 +414,7 @@ async fn rule_08_a_version_that_changed_between_read_and_call_is_read_again() {
     shop.until_reason("Redeploying").await;
     shop.pass(GATHER).await;
     shop.until_calls("updateDeploymentById", 1).await;
-    shop.until("the operation ends", |object| status(object).operation.is_none()).await;
+    shop.until("the operation ends", |object| state(object).operation.is_none()).await;
     shop.pass(Duration::from_secs(10)).await;
     shop.pass(GATHER).await;
     shop.finish("Deployed").await;

@@ -8,6 +8,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{GATHER, Leaping, QUIET, is, level, message, ready, status};
+use crate::shop::state;
 use crate::manifests::with_spec;
 use crate::shop::SECRET;
 
@@ -50,12 +51,12 @@ async fn rule_07_a_digest_under_another_key_without_sources_counts_as_just_adopt
     shop.apply_deployment(&adopting("info")).await;
     shop.until_reason("Adopting").await;
     shop.pass(QUIET).await;
-    let first = status(&shop.until_reason("Deployed").await).applied.and_then(|applied| applied.digest);
+    let first = state(&shop.until_reason("Deployed").await).applied.and_then(|applied| applied.digest);
     shop.stop_operator().await;
     shop.start_operator_with_digest_key([8; 32]);
     let live = shop.pass(GATHER).await;
     assert_eq!(ready(&live), ("True", "Deployed"));
-    let second = status(&live).applied.and_then(|applied| applied.digest);
+    let second = state(&live).applied.and_then(|applied| applied.digest);
     assert!(second.is_some() && second != first);
     assert!(is(&live, names::SECRETS_UNVERIFIED));
     assert_eq!(shop.sent(), [0, 0, 0]);

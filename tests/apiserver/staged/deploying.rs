@@ -5,6 +5,7 @@ use connect_operator::crd::ConnectorDeployment;
 use serde_json::{Value, json};
 
 use super::{apply, change, open, record, until_reason};
+use crate::shop::state;
 use crate::manifests::with_spec;
 use crate::shop::{SECRET, Shop};
 
@@ -49,7 +50,7 @@ async fn a_new_tag_in_one_manifest_leads_to_a_live_preview() {
     let moved = |object: &ConnectorDeployment| {
         let status = object.status.as_ref();
         let version = status.and_then(|status| status.connector.as_ref()).and_then(|connector| connector.version);
-        version > first_version && status.is_some_and(|status| status.operation.is_none())
+        version > first_version && state(object).operation.is_none()
     };
     shop.until("it follows", moved).await;
     shop.until_reason("Deployed").await;

@@ -11,6 +11,7 @@ use dev_server::{Happened, Moment, World};
 use futures::future::join_all;
 use kube::ResourceExt;
 
+use crate::shop::state;
 use crate::storm::environment::Environment;
 use crate::storm::operator::{Operator, last_lines};
 use crate::storm::requested::{Asked, Revision};
@@ -345,8 +346,8 @@ fn seen(observation: &Observation) -> String {
     let Some(object) = &observation.object else { return format!("{}: gone", observation.at) };
     let status = object.status.clone().unwrap_or_default();
     let ready = crate::storm::watched::ready(object).map(|ready| format!("{} {}", ready.status, ready.reason));
-    let operation = status.operation.map(|operation| {
-        let (kind, state) = (operation.operation_type, operation.state);
+    let operation = state(object).operation.map(|operation| {
+        let (kind, state) = (operation.kind, operation.state);
         format!("{kind:?} {state:?} {} seenBusy={}", operation.attempt, operation.seen_busy)
     });
     format!(

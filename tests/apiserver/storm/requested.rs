@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use connect_operator::controllers::connector_deployment::persisted::{Source, Sources};
 use connect_operator::controllers::reporting::conditions::is_true;
 use connect_operator::crd::ConnectorDeployment;
 use connect_operator::names;
 use dev_server::{Moment, World};
 use kube::ResourceExt;
 
+use crate::shop::state;
 use crate::storm::watched::{is_ready, ready};
 
 pub(crate) const APPLICATION: &str = "service";
@@ -74,14 +76,16 @@ impl Asked {
         if self.taken {
             return seen && ready(object).is_some_and(|condition| condition.reason == "KeyTaken");
         }
-        seen && is_ready(object) && (source(object) == self.secret || is_unverified(object))
+        seen && is_ready(object)
+            && (self.secret.as_ref().is_some_and(|secret| has_applied(object, secret)) || is_unverified(object))
     }
 
     /// Returns what a Ready object claims to be live; `None`: it was never requested.
     pub(crate) fn claimed_by(&self, object: &ConnectorDeployment) -> Option<Claim> {
         let observed = object.status.as_ref()?.observed_generation;
         let plain = *self.generations.get(&(object.uid()?, observed))?;
-        let token = if is_unverified(object) { None } else { Some(*self.secrets.get(&source(object)?)?) };
+        let applied = || self.secrets.iter().find(|(secret, _)| has_applied(object, secret));
+        let token = if is_unverified(object) { None } else { Some(*applied()?.1) };
         Some(Claim { token, plain })
     }
 
@@ -116,14 +120,14 @@ impl Claim {
 fn is_unverified(object: &ConnectorDeployment) -> bool {
     let Some(status) = &object.status else { return false };
     let says_so = is_true(&status.conditions, names::SECRETS_UNVERIFIED);
-    says_so && status.applied.as_ref().is_some_and(|applied| applied.inputs.is_none())
+    says_so && state(object).applied.is_some_and(|applied| applied.sources.is_empty())
 }
 
-/// Returns the Secret that was applied.
-fn source(object: &ConnectorDeployment) -> Option<SecretVersion> {
-    let sources = &object.status.as_ref()?.applied.as_ref()?.inputs.as_ref()?.first;
-    let secret = sources.iter().find(|source| source.kind == "Secret" && source.name == object.name_any())?;
-    Some((secret.uid.clone(), secret.resource_version.clone()))
+/// Whether this version of its Secret was applied.
+fn has_applied(object: &ConnectorDeployment, (uid, resource_version): &SecretVersion) -> bool {
+    let (uid, resource_version) = (uid.clone(), resource_version.clone());
+    let source = Source { kind: "Secret".to_owned(), name: object.name_any(), uid, resource_version };
+    state(object).applied.is_some_and(|applied| applied.sources == Sources::of(&[source]))
 }
 
 /// All resources by name.

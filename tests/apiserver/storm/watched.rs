@@ -13,6 +13,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::shop::state;
 use crate::patience::in_time;
 use crate::storm::size::TIMES_TO_SETTLE;
 
@@ -145,6 +146,6 @@ pub(crate) fn written_at(object: &ConnectorDeployment) -> Option<Timestamp> {
 
 /// Returns the names of the keys that the digests in the statuses were made with.
 pub(crate) fn digest_keys(latest: &Latest) -> BTreeSet<String> {
-    let applied = latest.values().filter_map(|object| object.status.as_ref()?.applied.as_ref()?.digest.as_ref());
-    applied.filter_map(|digest| Some(digest.split_once(':')?.0.to_owned())).collect()
+    let applied = latest.values().filter_map(|object| state(object).applied?.digest);
+    applied.filter_map(|digest| Some(digest.to_string().split_once(':')?.0.to_owned())).collect()
 }

@@ -13,6 +13,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::pace::{FINE, meanwhile, pass, stepped, until_called};
+use crate::shop::state;
 use crate::rules::is;
 use crate::shop::{NAME, PROJECT, SECRET, Shop};
 use crate::unreliable::{Unreliable, Which, Wrong};
@@ -39,7 +40,7 @@ pub(super) async fn shop() -> (Shop, Unreliable) {
 pub(super) async fn until_live(shop: &Shop) -> ConnectorDeployment {
     let live = shop.until("live without an operation", |object| {
         object.status.as_ref().is_some_and(|status| {
-            status.operation.is_none()
+            state(object).operation.is_none()
                 && status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
         })
     });
@@ -109,7 +110,7 @@ async fn a_response_of_the_remote_that_cannot_be_stored_is_recovered() {
         changed["spec"]["configurations"][0]["standardConfiguration"][0]["value"] = json!("debug");
         shop.sandbox.apply(&changed).await.unwrap();
         let planned =
-            shop.until("planned", |object| object.status.as_ref().is_some_and(|status| status.operation.is_some()));
+            shop.until("planned", |object| state(object).operation.is_some());
         meanwhile(&shop.clock, FINE, planned).await;
         unreliable.begin(Which::StatusWrites, wrong);
         meanwhile(&shop.clock, FINE, unreliable.until_met(2)).await;

@@ -10,6 +10,7 @@ use dev_server::{Call, Fault, FaultAnswer, FaultEffect, Options};
 use serde_json::json;
 
 use super::pace::{FINE, call_lines, meanwhile, most_in_10_seconds, pass, stepped, until_called};
+use crate::shop::state;
 use crate::patience::{brief, in_time};
 use crate::shop::{SECRET, Shop};
 
@@ -121,7 +122,7 @@ async fn until_redeployed(shop: &Shop, version: i64) {
             .all(shop.clock.now())
             .iter()
             .all(|deployment| deployment.version >= version && deployment.status == DeploymentStatus::Deployed);
-        ready && status.operation.is_none() && redeployed
+        ready && state(object).operation.is_none() && redeployed
     });
     meanwhile(&shop.clock, FINE, live).await;
 }

@@ -1,5 +1,6 @@
 //! The API server refuses requests of the operator: the resource reports which one, and continues once it is granted.
 
+use connect_operator::controllers::connector_deployment::state::shown;
 use connect_operator::crd::{ActionCheck, ConnectProject, ConnectorDeployment, ConnectorStaged};
 use connect_operator::names;
 use k8s_openapi::api::core::v1::{ConfigMap, ResourceQuota};
@@ -107,6 +108,7 @@ async fn a_missing_right_is_reported_and_used_once_it_is_granted() {
     until_reported_with::<ActionCheck>(&shop, "cart", "CheckPassed", &[]).await;
     let words = ["create ConfigMap outputs", "cannot create resource \"configmaps\""];
     let live = until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
+    let live = shown(&live);
     assert!(live.applied.is_some() && live.operation.is_none(), "the rest of the status is written: {live:?}");
 
     rules.push(json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "patch"]}));
@@ -129,6 +131,7 @@ async fn an_exhausted_quota_is_reported_and_live_deployments_stay() {
     shop.start_operator();
     let words = ["create ConfigMap outputs", "exceeded quota: none"];
     let live = until_reported_with::<ConnectorDeployment>(&shop, NAME, "KubernetesError", &words).await.status.unwrap();
+    let live = shown(&live);
     assert!(live.applied.is_some() && live.operation.is_none(), "{live:?}");
     quotas.delete("none", &DeleteParams::default()).await.unwrap();
     until_reported_with::<ConnectorDeployment>(&shop, NAME, "Deployed", &[]).await;

@@ -16,6 +16,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, pass, stepped, until_called};
+use crate::shop::state;
 use crate::patience::in_time;
 use crate::requests::{Counts, Requests};
 use crate::rules::is;
@@ -320,7 +321,7 @@ async fn until_all_are_ready(shop: &Shop) -> BTreeMap<String, ConnectorDeploymen
 pub(super) async fn until_all_are_redeployed(shop: &Shop) {
     until_called(shop, "updateDeploymentById", MANY as u64).await;
     let ended = |object: &ConnectorDeployment| {
-        is_ready(object) && object.status.as_ref().is_some_and(|status| status.operation.is_none())
+        is_ready(object) && object.status.is_some() && state(object).operation.is_none()
     };
     let api = shop.api::<ConnectorDeployment>();
     let all_ended = async {

@@ -12,6 +12,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use super::pace::{COARSE, FINE, meanwhile, most_in_10_seconds, pass, stepped};
+use crate::shop::state;
 use crate::shop::{SECRET, Shop};
 
 /// Resources that change.
@@ -53,8 +54,7 @@ async fn until_all(shop: &Shop, what: &str, is: impl Fn(&ConnectorDeployment) ->
 }
 
 fn is_live(object: &ConnectorDeployment) -> bool {
-    let operation = object.status.as_ref().is_some_and(|status| status.operation.is_some());
-    reason(object) == Some("Deployed") && !operation
+    reason(object) == Some("Deployed") && state(object).operation.is_none()
 }
 
 #[tokio::test]

@@ -153,5 +153,5 @@ async fn planned(shop: &Shop) -> Vec<String> {
 }
 
 fn state(object: &ConnectorDeployment) -> Option<OperationState> {
-    object.status.as_ref().and_then(|status| status.operation.as_ref()).map(|operation| operation.state)
+    crate::shop::state(object).operation.map(|operation| operation.state)
 }

@@ -125,8 +125,8 @@ async fn review(State(webhook): State<Webhook>, Json(review): Json<Value>) -> Re
         }
         Policy::Broken => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         Policy::Silent => std::future::pending().await,
-        Policy::Strip if review["request"]["object"]["status"]["operation"].is_object() => {
-            let patch = json!([{"op": "remove", "path": "/status/operation"}]);
+        Policy::Strip if review["request"]["object"]["status"]["state"].is_string() => {
+            let patch = json!([{"op": "remove", "path": "/status/state"}]);
             response["patchType"] = json!("JSONPatch");
             response["patch"] = json!(STANDARD.encode(patch.to_string()));
         }

@@ -13,7 +13,7 @@ use connect_operator::controllers::connector_deployment::persisted::{
 use connect_operator::controllers::values::digest::Comparison;
 
 use super::bytes::Bytes;
-use super::inputs::{Inputs, answer};
+use super::inputs::{Inputs, answer, digests};
 
 /// Number of successive decisions, with any answer to each call.
 const ROUNDS: usize = 6;
@@ -148,7 +148,7 @@ fn is_claimed(inputs: &Inputs, id: &str) -> bool {
     let Observation::Present(seen) = &inputs.observation else { return false };
     let created = inputs.persisted.operation.as_ref().filter(|operation| is_planned_create(Some(operation)));
     let fits =
-        created.and_then(|operation| operation.payload.as_ref()).is_some_and(|it| seen.is_what_was_sent(&it.tags));
+        created.and_then(|operation| operation.payload.as_ref()).is_some_and(|it| seen.is_what_was_sent(it, &digests()));
     seen.id == id && inputs.intent.identity.fits(seen) && (inputs.intent.remote_id.as_deref() == Some(id) || fits)
 }
 
@@ -171,8 +171,7 @@ fn check_finalizer_removal(inputs: &Inputs, decision: &Decision) {
         return;
     }
     if inputs.persisted.id.is_some() {
-        let known =
-            operation.state == OperationState::Accepted || inputs.transient.undeployed == Some(operation.attempt);
+        let known = operation.state == OperationState::Accepted;
         let accepted = operation.kind == OperationType::Undeploy && known;
         assert!(accepted, "no DELETE was answered: {}", context());
         let there =
@@ -197,11 +196,7 @@ fn check_outcome(inputs: &Inputs, call: &Call, answer: &Response, outcome: &Appl
         None => assert!(call.first, "a refusal of a repeated call says nothing about the first one: {}", context()),
         Some(operation) => {
             let accepted = matches!(answer, Response::Accepted(_));
-            // The acceptance of a deletion stays in memory.
-            let deleted = accepted && operation.kind == OperationType::Undeploy;
-            let undeployed = if deleted { Some(operation.attempt) } else { inputs.transient.undeployed };
-            assert_eq!(outcome.transient.undeployed, undeployed, "{}", context());
-            assert_eq!(operation.state == OperationState::Accepted, accepted && !deleted, "{}", context());
+            assert_eq!(operation.state == OperationState::Accepted, accepted, "{}", context());
         }
     }
     let (pause, refused) = (outcome.transient.pause, &outcome.transient.refused);

@@ -12,8 +12,8 @@ use connect_operator::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, DeletionPolicy, Identity, Observation, ObservedDeployment, Operation, OperationState,
     OperationType, Payload, PersistedState, Phase, Source, Sources,
 };
-use connect_operator::controllers::values::digest::Digest;
-use connect_operator::controllers::values::tags::{Item, Tags, UNKNOWN};
+use connect_operator::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
+use connect_operator::controllers::values::names::{Item, Names, differences};
 use connect_operator::controllers::values::{VisibleApplication, VisibleValues};
 use jiff::Timestamp;
 
@@ -44,6 +44,11 @@ pub(crate) struct Inputs {
     pub(crate) now: Timestamp,
 }
 
+/// The key of all digests that are computed here.
+pub(crate) fn digests() -> DigestKey {
+    DigestKey::new([7; KEY_LENGTH])
+}
+
 impl Inputs {
     pub(crate) fn any(bytes: &mut Bytes<'_>) -> Self {
         let now =
@@ -62,7 +67,7 @@ impl Inputs {
 
     pub(crate) fn decide(&self) -> Decision {
         let Self { persisted, intent, wanted, observation, transient, now } = self;
-        decide(&Input { persisted, intent, wanted: wanted.as_ref(), observation, transient, now: *now })
+        decide(&Input { persisted, intent, wanted: wanted.as_ref(), observation, transient, digests: &digests(), now: *now })
     }
 
     /// Returns the cause of a call, as a reconcile computes it.
@@ -152,17 +157,15 @@ impl Generator<'_, '_> {
             .ignoring(ignored.map(|key| ("service".to_owned(), key.to_owned())).into_iter().collect())
     }
 
-    /// Returns tags of visible values, and of one secured value or none.
-    fn tags(&mut self) -> Tags {
-        let mut tags = Tags::visible(&self.values());
-        if let Some(tag) = self.bytes.one(&[None, Some("1"), Some("2"), Some(UNKNOWN)]) {
-            tags.set(Item::secured("service", "T"), tag);
-        }
-        tags
+    /// Returns the names of some values.
+    fn names(&mut self) -> Names {
+        let all = [Item::standard("service", "A"), Item::schedule("service"), Item::secured("service", "T")];
+        all.into_iter().filter(|_| self.bytes.flag()).collect()
     }
 
-    fn few_tags(&mut self) -> Tags {
-        if self.bytes.flag() { self.tags() } else { Tags::default() }
+    fn differs(&mut self) -> Option<Digest> {
+        let (sent, shown) = (self.values(), self.values());
+        digests().of_differences(&differences(&sent, &shown))
     }
 
     fn payload(&mut self) -> Payload {
@@ -174,13 +177,15 @@ impl Generator<'_, '_> {
         };
         let sources = self.bytes.one(&[vec![], vec![source("1")], vec![source("2")]]);
         let sources = Sources::of(&sources);
-        Payload { digest: self.digest(), tags: self.tags(), sources }
+        let (names, values) = (self.names(), self.values());
+        Payload { digest: self.digest(), visible: digests().of_visible(&names, &values), names, sources }
     }
 
     fn wanted(&mut self) -> Option<DesiredPayload> {
         let payload = self.payload();
         let secured = self.bytes.flag();
-        (!self.bytes.flag()).then_some(DesiredPayload { payload, secured })
+        let values = self.values();
+        (!self.bytes.flag()).then_some(DesiredPayload { payload, values, secured })
     }
 
     fn operation(&mut self) -> Operation {
@@ -213,10 +218,11 @@ impl Generator<'_, '_> {
             from_version: (!self.bytes.flag()).then(|| self.version()),
             connector_version: self.bytes.flag().then(|| self.version()),
             rollback: self.bytes.one(&[None, Some("revision-1")]).map(ToOwned::to_owned),
-            sent: (!self.bytes.flag()).then(|| self.tags()),
-            shown: self.few_tags(),
-            accepted: self.few_tags(),
-            retained: self.few_tags(),
+            names: (!self.bytes.flag()).then(|| self.names()),
+            differs: self.differs(),
+            uncompared: self.bytes.flag(),
+            accepted: self.differs(),
+            retained: self.names(),
             sources: self.payload().sources,
             at: self.past(),
         }
@@ -310,7 +316,6 @@ impl Generator<'_, '_> {
             followed: self.bytes.flag().then(|| self.version()),
             busy_since: self.bytes.flag().then(|| self.past()),
             ahead: self.bytes.flag().then(|| Ahead { stamp: self.past(), since: self.past() }),
-            undeployed: self.bytes.one(&[None, Some(1), Some(40), Some(u32::MAX)]),
         }
     }
 }

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use clock::between;
 use connect_operator::controllers::connector_deployment::decide::QUIET_PERIOD;
-use connect_operator::crd::connector_deployment_status::{
-    Applied, ConnectorDeploymentStatus, Operation, OperationState, OperationType,
+use connect_operator::controllers::connector_deployment::persisted::{
+    Applied, Operation, OperationState, OperationType,
 };
+use connect_operator::controllers::connector_deployment::state::shown;
+use connect_operator::controllers::values::digest::Comparison;
+use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use jiff::Timestamp;
 
 use super::life::Life;
@@ -48,8 +51,10 @@ impl Checker {
         if given_up {
             life.allowed.insert(Allowance::GivenUp);
         }
+        let (before, after) = (shown(before), shown(after));
+        let digest = |operation: &Operation| operation.payload.as_ref().map(|payload| payload.digest.clone());
         if let (Some(applied), Some(operation)) = (&before.applied, &after.operation)
-            && before.operation.as_ref().is_none_or(|earlier| earlier.digest != operation.digest)
+            && before.operation.as_ref().is_none_or(|earlier| digest(earlier) != digest(operation))
             && key_was_lost(applied, operation)
         {
             life.allowed.insert(Allowance::LostKey);
@@ -66,20 +71,20 @@ impl Checker {
         after: &ConnectorDeploymentStatus,
         now: Timestamp,
     ) -> bool {
-        let Some(old) = before
+        let Some(old) = shown(before)
             .operation
-            .as_ref()
-            .filter(|old| old.operation_type == OperationType::Redeploy && old.state == OperationState::Planned)
+            .filter(|old| old.kind == OperationType::Redeploy && old.state == OperationState::Planned)
         else {
             return false;
         };
+        let after = shown(after);
         let forgotten = after.applied.as_ref().is_some_and(|applied| applied.digest.is_none());
         let another = after
             .operation
             .as_ref()
-            .is_none_or(|new| new.operation_type == OperationType::Redeploy && new.from_version != old.from_version);
+            .is_none_or(|new| new.kind == OperationType::Redeploy && new.from_version != old.from_version);
         // Refused at its first call: nothing was sent, and everything is as known as before.
-        let calm = between(old.started_at.0, now) + self.skew >= QUIET_PERIOD;
+        let calm = between(old.started_at, now) + self.skew >= QUIET_PERIOD;
         if !(forgotten && another && calm) {
             return false;
         }
@@ -113,8 +118,7 @@ impl Checker {
 
 /// Rule 7: digests under different keys cannot be compared; the same objects in the same versions hold the same values.
 fn key_was_lost(applied: &Applied, operation: &Operation) -> bool {
-    let key = |digest: &Option<String>| digest.as_ref().and_then(|text| text.split(':').next().map(str::to_owned));
-    let written = applied.inputs != operation.inputs || applied.generation != operation.generation;
-    let known = applied.digest.is_some() && operation.digest.is_some();
-    known && key(&applied.digest) != key(&operation.digest) && (written || applied.inputs.is_none())
+    let (Some(digest), Some(payload)) = (&applied.digest, &operation.payload) else { return false };
+    let written = applied.sources != payload.sources || applied.generation != operation.generation;
+    digest.compare(&payload.digest) == Comparison::Unknown && (written || applied.sources.is_empty())
 }

@@ -7,10 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clock::later;
+use connect_operator::controllers::connector_deployment::state;
 use connect_operator::controllers::object_ref::ObjectRef;
+use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::names;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 
 use super::Checker;
 use crate::checks::INTERVAL;
@@ -102,11 +105,11 @@ impl Checks {
 pub(super) fn applied(deployment: &Value) -> Option<Applied> {
     let status = &deployment["status"];
     let settled = status["observedGeneration"] == deployment["metadata"]["generation"]
-        && status["operation"].is_null()
         && ready(status).is_some_and(|ready| ready["status"] == "True")
         && !is_going(deployment);
-    let applied = &status["applied"];
-    (settled && !applied.is_null()).then(|| (applied["digest"].clone(), applied["at"].clone()))
+    let status = ConnectorDeploymentStatus::deserialize(status).ok().filter(|_| settled)?;
+    let (digest, at) = state::applied(&status)?;
+    Some((json!(digest), json!(at)))
 }
 
 /// Returns the `Ready` condition.

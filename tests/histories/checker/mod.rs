@@ -21,9 +21,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
+use connect_operator::controllers::connector_deployment::persisted::{OperationState, PersistedState};
+use connect_operator::controllers::connector_deployment::state::shown;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions;
-use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, OperationState};
 use connect_operator::crd::{AdoptionPolicy, ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy};
 use connect_operator::names;
 use jiff::Timestamp;
@@ -162,10 +163,11 @@ impl Checker {
         if status == before {
             return;
         }
-        if let Some(operation) = status
+        let (state, earlier) = (shown(&status), shown(&before));
+        if let Some(operation) = state
             .operation
             .as_ref()
-            .filter(|operation| operation.state == OperationState::Planned && status.operation != before.operation)
+            .filter(|operation| operation.state == OperationState::Planned && state.operation != earlier.operation)
         {
             // A request that came while a call was repeated does not belong to that operation: a redeploy serves it.
             let request = operation.redeploy_request.as_ref().or(status.handled_redeploy_request.as_ref());
@@ -173,8 +175,8 @@ impl Checker {
             life.planned = life.asks.iter().rposition(|ask| ask.request.as_ref() == request).unwrap_or(newest);
         }
         // The same write may begin the next operation; giving an operation up does not end it.
-        let at = |status: &ConnectorDeploymentStatus| status.applied.as_ref().and_then(|applied| applied.at.clone());
-        let ended = before.operation.is_some() && at(&status) != at(&before);
+        let at = |state: &PersistedState| state.applied.as_ref().map(|applied| applied.at);
+        let ended = earlier.operation.is_some() && at(&state) != at(&earlier);
         if ended {
             let plain = status.id.as_ref().and_then(|id| self.truth.now(id)).map(|state| state.of(&life.sent));
             life.difference = plain.filter(|plain| *plain != life.sent).map(|plain| (life.sent.clone(), plain));

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use connect_operator::crd::connector_deployment_status::{
-    ConnectorDeploymentStatus, Operation, OperationState, OperationType,
-};
+use connect_operator::controllers::connector_deployment::persisted::{Operation, OperationState, OperationType};
+use connect_operator::controllers::connector_deployment::state::shown;
+use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use connect_operator::crd::{
     ConnectorDeployment, DeletionPolicy, DriftPolicy, ManagementPolicy, RemovedValues, UpdatePolicy,
 };
@@ -60,15 +60,16 @@ impl Checker {
         before: &ConnectorDeploymentStatus,
         now: Timestamp,
     ) {
-        let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
+        let operation = object.status.as_ref().and_then(|status| shown(status).operation);
+        let before_it = shown(before).operation;
         let planned = operation.filter(|operation| operation.state == OperationState::Planned);
         // Two operators may begin one in the same second, each by its own clock.
-        let stamp = |of: &Operation| (of.operation_type, of.started_at.0, of.attempt);
-        let Some(planned) = planned.filter(|of| before.operation.as_ref().map(stamp) != Some(stamp(of))) else {
+        let stamp = |of: &Operation| (of.kind, of.started_at, of.attempt);
+        let Some(planned) = planned.filter(|of| before_it.as_ref().map(stamp) != Some(stamp(of))) else {
             return;
         };
-        let kind = planned.operation_type;
-        let under_way = before.operation.as_ref().map(|before| before.operation_type);
+        let kind = planned.kind;
+        let under_way = before_it.map(|before| before.kind);
         let again = matches!(under_way, Some(OperationType::Create | OperationType::Recreate));
         if let Some(why) = forbidden(object, kind, before.id.is_some() && !again) {
             let object_ref = self.lives.get(uid).map(|life| life.object_ref.to_string()).unwrap_or_default();

@@ -194,7 +194,7 @@ fn the_checker_reports_each_check_that_does_not_settle() {
                 simulation.write_check(&stored(0), CheckShape { after: true, ..POST });
                 simulation.forge_check(&json!({"observedGeneration": 2, "conditions": []}));
                 simulation.write(ONE, Shape { suspend: true, ..Shape::default() });
-                simulation.forge_status(&json!({"observedGeneration": 2, "applied": null}));
+                simulation.forge_status(&json!({"observedGeneration": 2, "state": null}));
             },
             "instead of DeploymentNotReady",
         ),

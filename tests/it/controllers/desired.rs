@@ -13,7 +13,7 @@ use connect_operator::controllers::references::Named;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
 use connect_operator::controllers::values::ApplicationValues;
-use connect_operator::controllers::values::tags::{FOREIGN, GLOBAL, Item, Tags};
+use connect_operator::controllers::values::names::{GLOBAL, Item, Names};
 use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn rule_08_a_removed_value_that_was_sent_is_set_to_its_declared_default() {
         .into(),
         global: defaults(&[("SHOP", "eu")]),
     };
-    let mut sent = Tags::default();
+    let mut sent = Names::default();
     for (place, key) in [
         ("service", "LEVEL"),
         ("service", "MODE"),
@@ -60,10 +60,9 @@ fn rule_08_a_removed_value_that_was_sent_is_set_to_its_declared_default() {
         ("lost", "LEVEL"),
         (GLOBAL, "SHOP"),
     ] {
-        sent.set(Item::standard(place, key), "1a2b3c4d");
+        sent.insert(Item::standard(place, key));
     }
-    let mut retained = Tags::default();
-    retained.set(Item::standard("service", "OLD"), FOREIGN);
+    let retained = Names::default();
     let mut persisted = PersistedState::default();
     let spec = resource(&service(&json!({"standardConfiguration": [{"key": "MODE", "value": "fast"}]}))).spec;
     let fitted = |persisted: &PersistedState, declared: Option<&Declared>| {
@@ -81,9 +80,10 @@ fn rule_08_a_removed_value_that_was_sent_is_set_to_its_declared_default() {
         from_version: None,
         connector_version: None,
         rollback: None,
-        sent: Some(sent),
-        shown: Tags::default(),
-        accepted: Tags::default(),
+        names: Some(sent),
+        differs: None,
+        uncompared: false,
+        accepted: None,
         retained,
         sources: Sources::default(),
         at: jiff::Timestamp::UNIX_EPOCH,

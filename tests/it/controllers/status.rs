@@ -14,7 +14,7 @@ use connect_operator::controllers::driver::ObservedRecord;
 use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions::ConditionUpdate;
 use connect_operator::controllers::reporting::reason::Reason;
-use connect_operator::controllers::values::tags::{Item, Tags};
+use connect_operator::controllers::values::names::{Item, Names};
 use connect_operator::crd::connector_deployment_status::{ConnectorDeploymentStatus, REPORT_ENTRIES};
 use connect_operator::crd::shared::RemoteIdentity;
 use connect_operator::crd::{DeletionPolicy, DeploymentType};
@@ -44,6 +44,7 @@ fn facts(persisted: &PersistedState) -> DeploymentFacts<'_> {
         persisted,
         condition: ConditionUpdate::new(Reason::Deployed, "Deployed"),
         comparison: Comparison::Same,
+        retained: None,
         secured: true,
         suspended: false,
         newer: Newer::No,
@@ -193,7 +194,8 @@ fn conditions_beside_the_main_ones_are_always_there() {
         (PersistedState::default(), PersistedState { unverified: true, ..PersistedState::default() });
     let newer = Newer::Yes { running: release(1), latest: release(2) };
     let compared = |comparison| DeploymentFacts { comparison, ..facts(&known) };
-    let (nothing_retained, retained) = (applied(&[]), applied(&["OLD", ""]));
+    let compared_before = applied();
+    let retains = |names: Names| DeploymentFacts { retained: Some(names), ..facts(&compared_before) };
     // Drifted, UpdateAvailable, SecretsUnverified, Suspended, ValuesRetained.
     for (case, facts, expected) in [
         (
@@ -223,18 +225,13 @@ fn conditions_beside_the_main_ones_are_always_there() {
             ["", "", "False NothingUnverified", "", ""],
         ),
         ("suspended", DeploymentFacts { suspended: true, ..facts(&known) }, ["", "", "", "True Suspended", ""]),
-        ("nothing is retained", facts(&nothing_retained), ["", "", "", "", "False NothingRetained"]),
+        ("nothing is retained", retains(Names::default()), ["", "", "", "", "False NothingRetained"]),
+        ("it was not compared", facts(&compared_before), ["", "", "", "", "Unknown NotCompared"]),
         (
-            "nothing is retained of an earlier generation, and this one was not compared",
-            DeploymentFacts { comparison: Comparison::None, ..facts(&nothing_retained) },
-            ["", "", "", "", "Unknown NotCompared"],
+            "a value is retained",
+            retains(["OLD", ""].map(|key| Item::standard("service", key)).into_iter().collect()),
+            ["", "", "", "", "True NotInSpec"],
         ),
-        (
-            "nothing is retained of this generation, and it was not compared again",
-            DeploymentFacts { generation: 1, comparison: Comparison::None, ..facts(&nothing_retained) },
-            ["", "", "", "", "False NothingRetained"],
-        ),
-        ("a value is retained", facts(&retained), ["", "", "", "", "True NotInSpec"]),
     ] {
         let status = after(&facts);
         let types = [
@@ -258,7 +255,7 @@ fn conditions_beside_the_main_ones_are_always_there() {
 
 #[test]
 fn rule_16_the_message_about_drift_names_what_differs() {
-    let (same, newer) = (applied(&[]), applied_version(8));
+    let (same, newer) = (applied(), applied_version(8));
     let settings = [Item::standard("service", "LOG_LEVEL"), Item::standard("", "REGION")];
     let others = [Item::schedule("sync"), Item::retry_policy("listener", "maxAttempts")];
     let many: Vec<_> = (0..100).map(|number| Item::standard("service", &format!("KEY_{number:02}"))).collect();
@@ -310,18 +307,14 @@ fn rule_16_the_message_about_drift_names_what_differs() {
 
 /// Returns a state in which this version of the connector was applied.
 fn applied_version(version: i64) -> PersistedState {
-    let mut state = applied(&[]);
+    let mut state = applied();
     let applied = state.applied.as_mut().expect("something was applied");
     applied.connector_version = Some(version);
     state
 }
 
-/// Returns a state in which something was applied, and these plain values are retained.
-fn applied(retained: &[&str]) -> PersistedState {
-    let mut tags = Tags::default();
-    for key in retained {
-        tags.set(Item::standard("service", key), "1a2b3c4d");
-    }
+/// Returns a state in which something was applied.
+fn applied() -> PersistedState {
     let applied = Applied {
         generation: 1,
         digest: None,
@@ -330,10 +323,11 @@ fn applied(retained: &[&str]) -> PersistedState {
         from_version: None,
         connector_version: None,
         rollback: None,
-        sent: Some(Tags::default()),
-        shown: Tags::default(),
-        accepted: Tags::default(),
-        retained: tags,
+        names: Some(Names::default()),
+        differs: None,
+        uncompared: false,
+        accepted: None,
+        retained: Names::default(),
         sources: Sources::default(),
         at: Timestamp::UNIX_EPOCH,
     };
@@ -435,7 +429,7 @@ fn rule_15_a_newer_version_is_reported_until_it_is_known_that_none_exists() {
 
 #[test]
 fn a_failed_redeploy_is_no_outage_while_earlier_code_serves() {
-    let (serves, mut down) = (applied(&[]), applied(&[]));
+    let (serves, mut down) = (applied(), applied());
     down.applied.as_mut().expect("something was applied").serves = false;
     for (case, persisted, reason, expected) in [
         ("earlier code serves", &serves, Reason::DeploymentFailed, Reason::RedeployFailed),

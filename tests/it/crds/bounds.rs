@@ -3,16 +3,6 @@
 use connect_operator::crd;
 use serde_json::{Value, json};
 
-/// Names of maps without a bound of their own, each with the reason.
-const UNBOUNDED_NAMES: &[(&str, &str)] = &[
-    ("ConnectorDeployment.status.applied.acceptedValues[].", DIGESTS),
-    ("ConnectorDeployment.status.applied.retainedValues[].", DIGESTS),
-    ("ConnectorDeployment.status.applied.shownValues[].", DIGESTS),
-    ("ConnectorDeployment.status.applied.values[].", DIGESTS),
-    ("ConnectorDeployment.status.operation.values[].", DIGESTS),
-];
-const DIGESTS: &str = "only the operator writes the status, with keys that a spec or a declaration bounds; \
-    a rule for nested lists of maps costs more than the API server accepts";
 /// Fields of any type, each with the reason.
 const ANY_TYPE: &[(&str, &str)] = &[(
     "ActionCheck.spec.expect.body[].equals",
@@ -53,8 +43,7 @@ fn growth(path: &str, schema: &Value, parent: (&Value, &str), findings: &mut Vec
         Some("object") if schema["properties"].is_null() => {
             missing(!schema["maxProperties"].is_u64(), "maxProperties");
             missing(!schema["additionalProperties"].is_object(), "additionalProperties");
-            let exempt = UNBOUNDED_NAMES.iter().any(|(parent, _)| path.starts_with(parent));
-            missing(!exempt && !has_bounded_names(schema, parent), "a bound for names");
+            missing(!has_bounded_names(schema, parent), "a bound for names");
         }
         _ => {}
     }
@@ -112,7 +101,7 @@ fn each_exception_is_used() {
         });
         root.pointer(&pointer).is_some()
     };
-    for (path, reason) in UNBOUNDED_NAMES.iter().chain(ANY_TYPE) {
+    for (path, reason) in ANY_TYPE {
         assert!(is_there(path) && reason.len() > 20, "{path}");
     }
 }

@@ -1,7 +1,7 @@
 //! One resource as its controller handles it, with the real client over real sockets, the circuit breaker of its
 //! project, `decide` and `act`, but without a cluster: the persisted state is kept here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -25,7 +25,7 @@ use connect_operator::controllers::connector_deployment::persisted::{
     OperationState, OperationType, PersistedState, Source,
 };
 use connect_operator::controllers::connector_deployment::status::DesiredIdentity;
-use connect_operator::controllers::connector_deployment::status_conversion::store;
+use connect_operator::controllers::connector_deployment::state;
 use connect_operator::controllers::context::content_cache::Content;
 use connect_operator::controllers::driver::PersistedOperation;
 use connect_operator::controllers::object_ref::ObjectRef;
@@ -298,6 +298,7 @@ impl Desk {
             wanted: Some(&wanted),
             observation: &observation,
             transient: &self.transient,
+            digests: &self.digest_key,
             now: self.clock.now(),
         });
         self.persisted = decision.persisted.clone();
@@ -309,7 +310,7 @@ impl Desk {
         };
         before_the_call(&mut self.dev).await;
         let mut stored = self.object.clone();
-        store(stored.status.get_or_insert_default(), &self.persisted);
+        state::write(stored.status.get_or_insert_default(), &self.persisted);
         let operation = PersistedOperation::of(&stored).expect("the decision has an operation");
         let done =
             act::send(api, &self.object, &self.identity, Some(&target), &call, &desired.values, &operation).await;
@@ -392,7 +393,7 @@ impl Desk {
     }
 
     fn wanted(&self, desired: &Desired) -> DesiredPayload {
-        desired.wanted(&self.digest_key)
+        desired.wanted(&self.digest_key, BTreeSet::new())
     }
 }
 

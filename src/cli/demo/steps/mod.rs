@@ -24,6 +24,7 @@ use super::cluster::DemoCluster;
 use super::display::Display;
 use super::manifests::{self, Manifests};
 use super::observed::{ObservedObjects, Shown};
+use crate::controllers::connector_deployment::state;
 use crate::crd::ConnectorDeployment;
 use crate::names;
 
@@ -154,7 +155,8 @@ fn live<'a>(seen: &'a ObservedObjects, name: &str) -> Option<&'a ConnectorDeploy
 fn settled<'a>(seen: &'a ObservedObjects, name: &str) -> Option<&'a ConnectorDeployment> {
     seen.deployments.get(name).filter(|deployment| {
         deployment.status.as_ref().is_some_and(|status| {
-            Some(status.observed_generation) == deployment.metadata.generation && status.operation.is_none()
+            Some(status.observed_generation) == deployment.metadata.generation
+                && state::shown(status).operation.is_none()
         })
     })
 }

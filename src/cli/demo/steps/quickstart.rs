@@ -4,6 +4,7 @@ use connect_api::Selector;
 use kube::api::DeleteParams;
 
 use super::{Demo, REMOTE_PROJECT, live, settled};
+use crate::controllers::connector_deployment::state;
 use crate::cli::commands;
 use crate::cli::demo::Error;
 use crate::cli::demo::manifests::{self, LOG_LEVEL, Manifests, TOKEN};
@@ -158,7 +159,7 @@ impl AppliedVersion {
     fn of(seen: &ObservedObjects) -> Self {
         let status = seen.deployments.get(DEPLOYMENT).and_then(|deployment| deployment.status.as_ref());
         Self {
-            digest: status.and_then(|status| status.applied.as_ref()?.digest.clone()),
+            digest: status.and_then(|status| state::applied(status)?.0),
             version: status.and_then(|status| status.version),
         }
     }

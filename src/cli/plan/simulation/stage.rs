@@ -9,10 +9,10 @@ use crate::controllers::connector_deployment::desired::Desired;
 use crate::controllers::connector_deployment::persisted::{
     Applied, Observation, OperationType, PersistedState, Phase, Sources,
 };
-use crate::controllers::connector_deployment::status_conversion;
+use crate::controllers::connector_deployment::state;
 use crate::controllers::values::Values;
-use crate::controllers::values::digest::Comparison;
-use crate::controllers::values::tags::Tags;
+use crate::controllers::values::digest::{Comparison, DigestKey};
+use crate::controllers::values::names::{Names, differences};
 
 /// Maximum number of simulated steps: the longest sequence, proving that a record is gone, takes about twenty.
 const ROUNDS: usize = 64;
@@ -30,7 +30,7 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn of(inputs: &Inputs<'_>, wanted: Option<&DesiredPayload>, observation: Observation) -> Self {
-        let mut persisted = status_conversion::persisted(&inputs.after.status.clone().unwrap_or_default());
+        let mut persisted = state::shown(&inputs.after.status.clone().unwrap_or_default());
         let applied = inputs.earlier.filter(|earlier| was_applied(inputs, earlier, &persisted));
         let mut stage = Self {
             persisted: PersistedState::default(),
@@ -40,7 +40,7 @@ impl Stage {
             notes: Vec::new(),
         };
         if let (None, Some(wanted)) = (inputs.key, wanted) {
-            stage.uncertain = rewrite(&mut persisted, inputs, applied, wanted);
+            stage.uncertain = rewrite(&mut persisted, inputs, &stage.observation, applied, wanted);
         }
         stage.applied = applied.map(|applied| applied.values.clone());
         stage.persisted = persisted;
@@ -71,10 +71,11 @@ impl Stage {
                 connector_version: None,
                 rollback: None,
                 // Nothing is observed yet, so there is nothing to compare with.
-                sent: None,
-                shown: Tags::default(),
-                accepted: Tags::default(),
-                retained: Tags::default(),
+                names: None,
+                differs: None,
+                uncompared: false,
+                accepted: None,
+                retained: Names::default(),
                 sources: payload.sources.clone(),
                 at: now,
             });
@@ -97,7 +98,13 @@ impl Stage {
     }
 
     /// Runs the table until it sends a call, or has nothing more to do.
-    pub(super) fn play(&self, intent: &decide::Intent, wanted: Option<&DesiredPayload>, now: Timestamp) -> Decision {
+    pub(super) fn play(
+        &self,
+        intent: &decide::Intent,
+        wanted: Option<&DesiredPayload>,
+        digests: &DigestKey,
+        now: Timestamp,
+    ) -> Decision {
         let (mut persisted, mut transient, mut now) = (self.persisted.clone(), TransientState::default(), now);
         let mut rounds = 0;
         loop {
@@ -107,6 +114,7 @@ impl Stage {
                 wanted,
                 observation: &self.observation,
                 transient: &transient,
+                digests,
                 now,
             };
             let decision = decide::decide(&input);
@@ -142,30 +150,31 @@ fn was_applied(inputs: &Inputs<'_>, earlier: &Desired, persisted: &PersistedStat
 fn rewrite(
     persisted: &mut PersistedState,
     inputs: &Inputs<'_>,
+    observation: &Observation,
     known: Option<&Desired>,
     wanted: &DesiredPayload,
 ) -> bool {
     let spare = inputs.spare;
+    let differences = match observation {
+        Observation::Present(seen) => differences(&wanted.values, &seen.values),
+        Observation::Absent { .. } => Default::default(),
+    };
     let mut uncertain = false;
-    if let Some(applied) = &mut persisted.applied
-        && applied.digest.is_some()
-    {
-        let visible = applied.sent.as_ref().is_some_and(|sent| sent.shows_the_same(&wanted.payload.tags));
-        // Tags of secured values depend on the key, too.
-        if let Some(sent) = &mut applied.sent {
-            let again =
-                known.map_or_else(|| wanted.payload.tags.clone(), |known| Tags::of_values(&known.values, spare));
-            uncertain |= known.is_none() && wanted.secured;
-            sent.take_secured(&again);
-        }
+    if let Some(applied) = persisted.applied.as_mut().filter(|applied| applied.digest.is_some()) {
+        let shows_it = applied.names.as_ref() == Some(&wanted.payload.names) && differences.is_empty();
+        uncertain |= known.is_none() && wanted.secured;
         applied.digest = Some(match known {
             Some(known) => spare.digest(&known.values),
-            None if visible => wanted.payload.digest.clone(),
+            None if shows_it => wanted.payload.digest.clone(),
             None => spare.digest(&Values::default()),
         });
+        // What differed when the operation ended differs still, as far as is known.
+        for digest in [&mut applied.differs, &mut applied.accepted] {
+            *digest = digest.take().and_then(|_| spare.of_differences(&differences));
+        }
     }
     if let Some(payload) = persisted.operation.as_mut().and_then(|operation| operation.payload.as_mut()) {
-        let same = payload.tags.shows_the_same(&wanted.payload.tags);
+        let same = payload.names == wanted.payload.names;
         uncertain = same && wanted.secured;
         payload.digest = if same { wanted.payload.digest.clone() } else { spare.digest(&Values::default()) };
     }

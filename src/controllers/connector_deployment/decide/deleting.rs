@@ -44,7 +44,7 @@ fn is_accepted(operation: &Operation) -> bool {
 fn outstanding_create(input: &Input<'_>, operation: &Operation) -> Decision {
     if let Observation::Present(observed) = input.observation
         && input.persisted.id.as_ref() != Some(&observed.id)
-        && operation.payload.as_ref().is_some_and(|payload| observed.is_what_was_sent(&payload.tags))
+        && input.sent(operation).is_some_and(|sent| observed.is_what_was_sent(sent, input.digests))
         && input.intent.identity.fits(observed)
     {
         return claim(input, observed);

@@ -14,7 +14,7 @@ use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, TOO_
 use super::{recreating, retained};
 use crate::controllers::driver::operations::{Gone, left, pace};
 use crate::controllers::values::digest::Comparison;
-use crate::controllers::values::tags::{FOREIGN, Item, Tags};
+use crate::controllers::values::names::{Names, differences};
 
 pub(super) fn decide(input: &Input<'_>) -> Decision {
     match (&input.persisted.id, input.observation) {
@@ -75,9 +75,9 @@ fn found(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
 fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
     let mut persisted = PersistedState { id: Some(observed.id.clone()), ..PersistedState::default() };
     serve(&mut persisted, input.intent.redeploy_request.as_ref());
-    let tags = &wanted.payload.tags;
-    let same = tags.fits(&observed.values)
-        && !tags.has_hidden_retry_policy(&observed.values)
+    let names = &wanted.payload.names;
+    let same = differences(&wanted.values, &observed.values).is_empty()
+        && !names.has_hidden_retry_policy(&observed.values)
         && version(input, observed) != Ok(true);
     persisted.unverified = wanted.secured;
     persisted.applied = Some(Applied {
@@ -90,10 +90,11 @@ fn take_over(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredP
         from_version: None,
         connector_version: Some(observed.connector_version),
         rollback: observed.rollback.clone(),
-        sent: same.then(|| wanted.payload.tags.clone()),
-        shown: Tags::default(),
-        accepted: Tags::default(),
-        retained: Tags::default(),
+        names: same.then(|| names.clone()),
+        differs: None,
+        uncompared: false,
+        accepted: None,
+        retained: Names::default(),
         sources: Sources::default(),
         at: input.now,
     });
@@ -138,60 +139,50 @@ fn present(input: &Input<'_>, observed: &ObservedDeployment) -> Decision {
 fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Decision {
     let applied = input.persisted.applied.as_ref();
     let known = applied.and_then(|applied| applied.digest.as_ref());
-    let (differs, removed) = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
-        Some(Comparison::Same) => (false, false),
-        Some(Comparison::Different) => {
-            // A redeploy does not remove values, so one that only leaves values out would change nothing.
-            let leaves_out = applied.is_some_and(|applied| retained::is_all_there(applied, wanted, observed));
-            (!leaves_out, leaves_out)
-        }
-        None => (true, false),
+    let differs = match known.map(|digest| digest.compare(&wanted.payload.digest)) {
+        Some(Comparison::Same) => false,
+        Some(Comparison::Different) | None => true,
         Some(Comparison::Unknown) => match rehash(input, observed, wanted) {
             Some(persisted) => return input.re_evaluate(persisted),
-            None => (true, false),
+            None => true,
         },
     };
+    if let Some(applied) = applied.filter(|applied| applied.uncompared && !differs) {
+        let applied = Applied { differs: input.differs(wanted, observed), uncompared: false, ..applied.clone() };
+        return input.re_evaluate(PersistedState { applied: Some(applied), ..input.persisted.clone() });
+    }
     let requested =
         input.intent.redeploy_request.is_some() && input.intent.redeploy_request != input.persisted.handled_redeploy;
     let update = match version(input, observed) {
         Ok(update) => update,
         Err(outcome) => return input.no_op(outcome, None),
     };
-    // Retained values are reported even if nothing is sent yet, or for a long time.
-    if (input.intent.suspended || input.intent.recreate)
-        && let Some(persisted) = noted(input, observed, wanted, removed && input.intent.suspended)
-    {
-        return input.re_evaluate(persisted);
-    }
     if input.intent.recreate
-        && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.tags, observed))
+        && applied.is_some_and(|applied| retained::has_own(applied, &wanted.payload.names, observed))
     {
         return recreating::begin(input, observed, wanted);
     }
-    let drift = drift(applied, observed, wanted);
+    let drift = drift(input, observed, wanted);
     let rolled_back = is_rolled_back(input, observed);
     // Values that a redeploy does not restore are left as they are: sending them again and again would not help.
     let rolled_back_values = rolled_back && observed.rollback.is_some();
-    let corrects = input.intent.correct_drift && (drift.can_be_corrected() || rolled_back_values);
+    let corrects = input.intent.correct_drift && (matches!(drift, Drift::ByOthers | Drift::AtOnce) || rolled_back_values);
     if differs || requested || update || corrects {
         // The first redeploy after a rollback moves to the latest version again.
         let version = &input.intent.version;
         let resumes = rolled_back && version.follow && version.latest > Some(observed.connector_version);
         return redeploy(input, observed, wanted, update || resumes);
     }
-    if let Some(persisted) = noted(input, observed, wanted, removed) {
-        return input.re_evaluate(persisted);
-    }
     if rolled_back && wanted.secured && !input.persisted.unverified {
         // The secured values of that revision are in force, and cannot be read.
         return input.re_evaluate(PersistedState { unverified: true, ..input.persisted.clone() });
     }
-    let drifted = !drift.by_others.is_empty() || rolled_back;
+    let drifted = drift == Drift::ByOthers || rolled_back;
     // The last operation failed, and another client has deployed other values since.
     let failed = applied.is_some_and(|applied| applied.outcome == Phase::Failed);
     let outcome = match observed.phase {
         Phase::Deployed if failed && drifted => Outcome::Settled { phase: Phase::Failed, drifted },
-        Phase::Deployed if drift.is_not_applied() => Outcome::NotApplied { drifted },
+        Phase::Deployed if matches!(drift, Drift::AtOnce | Drift::Accepted) => Outcome::NotApplied { drifted },
         phase => Outcome::Settled { phase, drifted },
     };
     let mut decision = input.no_op(outcome, None);
@@ -201,41 +192,6 @@ fn compare(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPay
     decision
 }
 
-/// Returns what to persist without sending anything: the desired values if some were only `removed`, and the retained
-/// ones.
-fn noted(
-    input: &Input<'_>,
-    observed: &ObservedDeployment,
-    wanted: &DesiredPayload,
-    removed: bool,
-) -> Option<PersistedState> {
-    let before = input.persisted.applied.as_ref()?;
-    before.sent.as_ref()?;
-    let payload = &wanted.payload;
-    let mut applied = Applied { retained: retained::retained(before, &payload.tags, observed), ..before.clone() };
-    if removed {
-        applied.generation = input.intent.generation;
-        applied.digest = Some(payload.digest.clone());
-        applied.sources.clone_from(&payload.sources);
-        applied.shown.retain(|item, _| payload.tags.has(item));
-        applied.accepted.retain(|item, _| payload.tags.has(item));
-        applied.sent = Some(payload.tags.clone());
-    } else if let Some(sent) = &mut applied.sent {
-        // A retained value that is desired again counts as sent, because it is there: while nothing is sent, it may be
-        // removed once more.
-        let again = before.retained.iter().filter(|(item, tag)| *tag != FOREIGN && payload.tags.has(item));
-        for (item, tag) in again {
-            if !sent.has(item) {
-                sent.set(item.clone(), tag);
-            }
-        }
-        if before.digest.as_ref().is_some_and(|digest| digest.compare(&payload.digest) == Comparison::Same) {
-            sent.retain(|item, _| !applied.retained.has(item));
-        }
-    }
-    (applied != *before).then(|| PersistedState { applied: Some(applied), ..input.persisted.clone() })
-}
-
 /// Rule 7: the digest was computed with another key, so it cannot be compared. The same sources in the same versions
 /// contain the same values; without sources rule 13 applies. Returns the state with the new digest; `None`: the values
 /// may have changed.
@@ -243,7 +199,7 @@ fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayl
     let applied = input.persisted.applied.as_ref()?;
     let unknown = applied.sources.is_empty();
     let same = if unknown {
-        wanted.payload.tags.fits(&observed.values)
+        differences(&wanted.values, &observed.values).is_empty()
     } else {
         applied.generation == input.intent.generation && applied.sources == wanted.payload.sources
     };
@@ -254,64 +210,36 @@ fn rehash(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayl
     persisted.unverified |= unknown && wanted.secured;
     if let Some(applied) = &mut persisted.applied {
         applied.digest = Some(wanted.payload.digest.clone());
-        applied.retained = retained::retained(applied, &wanted.payload.tags, observed);
-        applied.sent = applied.sent.as_ref().map(|_| wanted.payload.tags.clone());
+        // What differs now is not known to differ since: sending the values again may not help.
+        applied.differs = input.differs(wanted, observed);
+        applied.accepted.clone_from(&applied.differs);
     }
     Some(persisted)
 }
 
-/// The visible values that differ from those that were sent (rule 16). Values that were never sent do not count.
-#[derive(Default)]
-struct Drift {
-    /// Another client changed them.
-    by_others: Vec<Item>,
-    /// The remote showed something else already when the last operation of this resource ended.
-    at_once: Vec<Item>,
+/// How the visible values that were sent compare with those that the remote shows (rule 16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drift {
+    /// They do not differ, or it is not known what was sent.
+    None,
+    /// Another client changed some.
+    ByOthers,
+    /// The remote showed the same already when the last operation of this resource ended.
+    AtOnce,
     /// It showed the same again after they were sent once more, so sending them again would not help.
-    normalised: Vec<Item>,
+    Accepted,
 }
 
-impl Drift {
-    fn can_be_corrected(&self) -> bool {
-        !(self.by_others.is_empty() && self.at_once.is_empty())
+fn drift(input: &Input<'_>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Drift {
+    let applied = input.persisted.applied.as_ref().filter(|applied| applied.names.is_some());
+    let (Some(applied), differs @ Some(_)) = (applied, input.differs(wanted, observed)) else { return Drift::None };
+    if applied.accepted == differs {
+        Drift::Accepted
+    } else if applied.differs == differs {
+        Drift::AtOnce
+    } else {
+        Drift::ByOthers
     }
-
-    fn is_not_applied(&self) -> bool {
-        !(self.at_once.is_empty() && self.normalised.is_empty())
-    }
-}
-
-fn drift(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Drift {
-    let mut drift = Drift::default();
-    let Some(applied) = applied.filter(|applied| applied.sent.is_some()) else { return drift };
-    for (item, now) in wanted.payload.tags.differences(&observed.values).iter() {
-        let kind = if applied.accepted.get(item) == Some(now) {
-            &mut drift.normalised
-        } else if applied.shown.get(item) == Some(now) {
-            &mut drift.at_once
-        } else {
-            &mut drift.by_others
-        };
-        kind.push(item.clone());
-    }
-    drift
-}
-
-/// Returns the values that another client changed since the last operation of this resource ended.
-#[must_use]
-pub fn changed_by_others(
-    applied: Option<&Applied>,
-    observed: &ObservedDeployment,
-    wanted: &DesiredPayload,
-) -> Vec<Item> {
-    drift(applied, observed, wanted).by_others
-}
-
-/// Returns the values that the remote showed differently already when the last operation of this resource ended.
-#[must_use]
-pub fn not_applied(applied: Option<&Applied>, observed: &ObservedDeployment, wanted: &DesiredPayload) -> Vec<Item> {
-    let Drift { by_others: _, at_once, normalised } = drift(applied, observed, wanted);
-    at_once.into_iter().chain(normalised).collect()
 }
 
 /// Whether somebody rolled the deployment back since the last operation of this resource ended (contract section 6.1):
@@ -361,13 +289,13 @@ fn redeploy(
     let mut operation = input.operation(OperationType::Redeploy, Some(wanted));
     operation.from_version = Some(observed.version);
     operation.from_build.clone_from(&observed.build);
-    operation.changes_visible = !wanted.payload.tags.fits(&observed.values);
+    operation.changes_visible = !observed.shows_as_sent(&wanted.payload, input.digests);
     let call = CallKind::Redeploy { id: observed.id.clone(), version: observed.version, update_connector };
     let mut persisted = input.persisted.clone();
     if let Some(applied) = &mut persisted.applied {
         // The starting point: otherwise values that another client left would be attributed to this redeploy, or
         // corrected twice.
-        applied.shown = applied.sent.as_ref().map(|sent| sent.shown_otherwise(&observed.values)).unwrap_or_default();
+        applied.differs = input.differs(wanted, observed);
     }
     let mut decision = input.send(persisted, operation, call, true);
     if update_connector {

@@ -6,14 +6,15 @@ use clock::between;
 use jiff::Timestamp;
 
 use super::super::persisted::{
-    Applied, ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase,
+    Applied, ObservedDeployment, Operation, OperationState, OperationType, Payload, PersistedState, Phase,
 };
 use super::retained;
 use super::{
     ABSENCE, Call, CallKind, Cause, Decision, DesiredPayload, Input, Outcome, Refused, Resting, Step, TransientState,
 };
 use crate::controllers::driver::operations::{self, Gone, left};
-use crate::controllers::values::tags::{Tags, UNKNOWN};
+use crate::controllers::values::digest::{Comparison, Digest};
+use crate::controllers::values::names::differences;
 
 impl Input<'_> {
     /// Returns a decision that starts the row of equal readings again; a row of the table that continues it sets
@@ -177,11 +178,9 @@ pub(super) fn forget_digest(persisted: &mut PersistedState) {
     let begun = persisted.operation.as_ref().and_then(|operation| operation.payload.as_ref());
     let Some(applied) = &mut persisted.applied else { return };
     applied.digest = None;
-    let sent = applied.sent.get_or_insert_default();
-    for (item, _) in begun.into_iter().flat_map(|payload| payload.tags.iter()) {
-        if !sent.has(item) && !applied.retained.has(item) {
-            applied.retained.set(item.clone(), UNKNOWN);
-        }
+    let sent = applied.names.get_or_insert_default();
+    for item in begun.into_iter().flat_map(|payload| payload.names.iter()).filter(|item| !sent.has(item)) {
+        applied.retained.insert(item.clone());
     }
 }
 
@@ -192,46 +191,49 @@ pub(super) fn serve(persisted: &mut PersistedState, request: Option<&String>) {
     }
 }
 
-/// Returns what is persisted after an operation has ended; `before`: what the operation before it has left.
-pub(super) fn ended(
-    operation: &Operation,
-    before: Option<&Applied>,
-    observed: &ObservedDeployment,
-    now: Timestamp,
-) -> Option<Applied> {
-    let payload = operation.payload.as_ref()?;
-    // A deployment that was created again has none of the earlier values.
-    let before = before.filter(|_| operation.kind != OperationType::Create);
-    let shown = payload.tags.shown_otherwise(&observed.values);
-    let accepted = accepted(&payload.tags, &shown, before);
-    Some(Applied {
-        generation: operation.generation,
-        digest: Some(payload.digest.clone()),
-        outcome: observed.phase,
-        serves: observed.phase == Phase::Deployed || before.is_some_and(|before| before.serves),
-        from_version: operation.from_version,
-        connector_version: Some(observed.connector_version),
-        rollback: observed.rollback.clone(),
-        sent: Some(payload.tags.clone()),
-        shown,
-        accepted,
-        retained: before.map(|before| retained::retained(before, &payload.tags, observed)).unwrap_or_default(),
-        sources: payload.sources.clone(),
-        at: now,
-    })
+impl Input<'_> {
+    /// Returns what an operation sends. If its digests have another key, it is not known any more, and what is desired today
+    /// takes its place (rule 7).
+    pub(super) fn sent<'o>(&'o self, operation: &'o Operation) -> Option<&'o Payload> {
+        let payload = operation.payload.as_ref()?;
+        let today = self.wanted.map(|wanted| &wanted.payload);
+        let today = today.filter(|today| payload.digest.compare(&today.digest) == Comparison::Unknown);
+        Some(today.unwrap_or(payload))
+    }
+
+    /// Returns how the deployment differs from the desired visible values; `None`: it does not.
+    pub(super) fn differs(&self, wanted: &DesiredPayload, observed: &ObservedDeployment) -> Option<Digest> {
+        self.digests.of_differences(&differences(&wanted.values, &observed.values))
+    }
+
+    /// Returns what is persisted after an operation has ended.
+    pub(super) fn ended(&self, operation: &Operation, observed: &ObservedDeployment) -> Option<Applied> {
+        let payload = operation.payload.as_ref()?;
+        // A deployment that was created again has none of the earlier values.
+        let before = self.persisted.applied.as_ref().filter(|_| operation.kind != OperationType::Create);
+        // Once something else is desired, a redeploy is due anyway.
+        let wanted = self.wanted.filter(|wanted| wanted.payload.digest == payload.digest);
+        let differs = wanted.and_then(|wanted| self.differs(wanted, observed));
+        Some(Applied {
+            generation: operation.generation,
+            digest: Some(payload.digest.clone()),
+            outcome: observed.phase,
+            serves: observed.phase == Phase::Deployed || before.is_some_and(|before| before.serves),
+            from_version: operation.from_version,
+            connector_version: Some(observed.connector_version),
+            rollback: observed.rollback.clone(),
+            names: Some(payload.names.clone()),
+            accepted: before.and_then(|before| accepted(before, differs.as_ref())),
+            differs,
+            uncompared: wanted.is_none(),
+            retained: before.map(|before| retained::left(before, &payload.names)).unwrap_or_default(),
+            sources: payload.sources.clone(),
+            at: self.now,
+        })
+    }
 }
 
-/// Returns what the remote shows again after the same values were sent once more: sending them again would not help
-/// (rule 16).
-fn accepted(sent: &Tags, shown: &Tags, before: Option<&Applied>) -> Tags {
-    let Some(before) = before else { return Tags::default() };
-    let Some(earlier) = &before.sent else { return Tags::default() };
-    let mut accepted = before.accepted.clone();
-    accepted.retain(|item, _| sent.has(item) && sent.get(item) == earlier.get(item));
-    for (item, now) in shown.iter().filter(|(item, now)| before.shown.get(item) == Some(now)) {
-        if sent.get(item) == earlier.get(item) {
-            accepted.set(item.clone(), now);
-        }
-    }
-    accepted
+/// Returns the difference that shows now if it showed before, too, so that it stayed after the values were sent again (rule 16).
+fn accepted(before: &Applied, differs: Option<&Digest>) -> Option<Digest> {
+    differs.filter(|differs| [&before.differs, &before.accepted].into_iter().flatten().any(|known| known == *differs)).cloned()
 }

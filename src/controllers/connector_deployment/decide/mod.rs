@@ -25,12 +25,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use answer::{Accepted, AppliedResponse, Response, apply_response};
-pub use idle::{changed_by_others, not_applied};
-pub use retained::holds;
+pub use retained::{holds, retained};
 pub use taking_down::needless_until;
 pub use transient::{Cause, Change, Refused, Resting, TransientState};
 
 use crate::controllers::driver::operations;
+use crate::controllers::values::VisibleValues;
+use crate::controllers::values::digest::DigestKey;
 pub use crate::controllers::driver::operations::{ABSENCE, Ahead, LAG, LIMIT, Pause, QUIET_PERIOD, TOO_LONG};
 
 use super::persisted::{
@@ -100,8 +101,10 @@ impl Version {
 /// The digests that stand for the desired values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredPayload {
-    /// Digests and sources of what would be sent.
+    /// Digests, names and sources of what would be sent.
     pub payload: Payload,
+    /// Its visible values.
+    pub values: VisibleValues,
     /// Whether some of the values are secured.
     pub secured: bool,
 }
@@ -235,6 +238,8 @@ pub struct Input<'a> {
     pub observation: &'a Observation,
     /// What this process has observed before.
     pub transient: &'a TransientState,
+    /// Key of the digests of the namespace.
+    pub digests: &'a DigestKey,
     /// The time of the observation.
     pub now: Timestamp,
 }

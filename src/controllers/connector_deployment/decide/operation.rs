@@ -11,11 +11,12 @@ use clock::between;
 use super::super::persisted::{
     Observation, ObservedDeployment, Operation, OperationState, OperationType, PersistedState, Phase,
 };
-use super::input::{ended, forget_digest, serve};
+use super::input::{forget_digest, serve};
 use super::recreating;
 use super::{CallKind, Decision, DesiredPayload, Input, LAG, LIMIT, Outcome, QUIET_PERIOD, Step, TOO_LONG};
 use crate::controllers::driver::operations::{Gone, left, pace, repeat_after};
 use crate::controllers::values::digest::Comparison;
+use crate::controllers::values::names::differences;
 
 /// Shortest pause before a redeploy is sent again whose response was lost. The next observation follows at once, so an
 /// attempt is a read, the call, the call that probes whether the service works again, and a read: at most 6 calls in
@@ -99,7 +100,7 @@ fn create_absent(input: &Input<'_>, operation: &Operation) -> Decision {
 }
 
 fn create_found(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment) -> Decision {
-    let fits = operation.payload.as_ref().is_some_and(|payload| observed.is_what_was_sent(&payload.tags));
+    let fits = input.sent(operation).is_some_and(|sent| observed.is_what_was_sent(sent, input.digests));
     if fits && input.intent.identity.fits(observed) {
         let mut persisted = input.persisted.clone();
         persisted.id = Some(observed.id.clone());
@@ -141,7 +142,7 @@ fn redeploy_planned(input: &Input<'_>, operation: &Operation) -> Decision {
     if !observed.phase.is_busy() && operation.from_version == Some(observed.version) {
         return redeploy_same_version(input, operation, observed);
     }
-    let evidence = evidence(operation, observed);
+    let evidence = evidence(input, operation, observed);
     let age = input.age(operation);
     match evidence {
         Evidence::Arrived if observed.phase.is_busy() || age >= LAG => accept(input, operation, observed, false),
@@ -161,9 +162,9 @@ fn redeploy_planned(input: &Input<'_>, operation: &Operation) -> Decision {
     }
 }
 
-fn evidence(operation: &Operation, observed: &ObservedDeployment) -> Evidence {
-    match &operation.payload {
-        Some(payload) if payload.tags.fits(&observed.values) => {
+fn evidence(input: &Input<'_>, operation: &Operation, observed: &ObservedDeployment) -> Evidence {
+    match input.sent(operation) {
+        Some(sent) if observed.shows_as_sent(sent, input.digests) => {
             if operation.changes_visible {
                 Evidence::Arrived
             } else {
@@ -223,7 +224,7 @@ fn is_needless(
     let digest = input.persisted.applied.as_ref().and_then(|applied| applied.digest.as_ref());
     let applied = digest.is_some_and(|digest| digest.compare(&wanted.payload.digest) == Comparison::Same);
     let served = operation.redeploy_request == input.persisted.handled_redeploy;
-    !moves && applied && served && wanted.payload.tags.fits(&observed.values)
+    !moves && applied && served && differences(&wanted.values, &observed.values).is_empty()
 }
 
 fn redeploy_call(input: &Input<'_>, observed: &ObservedDeployment) -> CallKind {
@@ -254,7 +255,7 @@ fn renew(
     renewed.attempt = operation.attempt.saturating_add(1);
     renewed.from_version = Some(observed.version);
     renewed.from_build.clone_from(&observed.build);
-    renewed.changes_visible = !wanted.payload.tags.fits(&observed.values);
+    renewed.changes_visible = !observed.shows_as_sent(&wanted.payload, input.digests);
     input.send(persisted, renewed, redeploy_call(input, observed), new)
 }
 
@@ -300,7 +301,7 @@ fn accepted(input: &Input<'_>, operation: &Operation) -> Decision {
     }
     let mut persisted = input.persisted.clone();
     persisted.operation = None;
-    persisted.applied = ended(operation, input.persisted.applied.as_ref(), observed, input.now);
+    persisted.applied = input.ended(operation, observed);
     serve(&mut persisted, operation.redeploy_request.as_ref());
     let mut decision = input.re_evaluate(persisted);
     decision.transient.absent_since = None;

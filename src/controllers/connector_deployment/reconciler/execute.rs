@@ -7,7 +7,7 @@ use clock::{between, later};
 
 use super::super::act::{self, Done};
 use super::super::decide::{self, AppliedResponse, Call, CallKind, Decision, DesiredPayload, Outcome, Response};
-use super::super::persisted::{OperationState, OperationType, Phase};
+use super::super::persisted::{OperationState, OperationType, PersistedState, Phase};
 use super::super::registered::needs_declarations;
 use super::super::status::Comparison;
 use super::super::{applications, observe, outputs, verification};
@@ -17,7 +17,6 @@ use crate::controllers::remote::{PollRate, Remote};
 use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::controllers::values::Values;
 use crate::crd::DriftPolicy;
-use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 use super::{Deployment, Inputs};
 
@@ -39,7 +38,7 @@ impl Deployment<'_> {
         inputs.verified = self.verify(remote, &inputs.read, &decision.outcome).await?;
         let inputs = &*inputs;
         let record = inputs.record();
-        let before = self.status();
+        let before = self.persisted();
         let comparison = self.comparison(inputs, decision);
         let mut condition = self.ready_condition(inputs, decision);
         if matches!(decision.outcome, Outcome::Settled { .. } | Outcome::NotApplied { .. })
@@ -73,20 +72,20 @@ impl Deployment<'_> {
         };
         match drifted {
             _ if self.object.spec.drift.policy == DriftPolicy::Ignore => Comparison::Ignored,
-            Some(true) => Comparison::Different { values: self.compared(inputs, decision, decide::changed_by_others) },
+            Some(true) => Comparison::Different { values: self.differing(inputs) },
             Some(false) => Comparison::Same,
             None => Comparison::None,
         }
     }
 
     /// Counts a resource that has settled, and measures how long its operation took until the deployment was running.
-    fn note_settled(&self, before: &ConnectorDeploymentStatus, inputs: &Inputs, decision: &Decision, reason: Reason) {
+    fn note_settled(&self, before: &PersistedState, inputs: &Inputs, decision: &Decision, reason: Reason) {
         self.context.tracker.settled(self.object_ref, reason);
         let deploys = |kind| matches!(kind, OperationType::Create | OperationType::Redeploy);
-        let sent = before.operation.as_ref().filter(|operation| deploys(operation.operation_type));
+        let sent = before.operation.as_ref().filter(|operation| deploys(operation.kind));
         let live = decision.persisted.applied.as_ref().is_some_and(|applied| applied.outcome == Phase::Deployed);
         if let Some(sent) = sent.filter(|_| live && decision.persisted.operation.is_none()) {
-            self.context.tracker.live(sent.started_at.0, inputs.read.at);
+            self.context.tracker.live(sent.started_at, inputs.read.at);
         }
     }
 

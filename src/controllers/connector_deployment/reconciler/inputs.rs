@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use super::super::application_urls;
 use super::super::applications;
 use super::super::desired;
-use super::super::intent::Target;
+use super::super::intent::{self, Target};
 use super::super::observe::{self, RecordRead};
 use super::super::registered::Registered;
 use super::super::status::DesiredIdentity;
@@ -18,7 +18,7 @@ use super::super::value_from;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::reason::Reason;
-use crate::controllers::values::tags::Item;
+use crate::controllers::values::names::Item;
 use crate::crd::ManagementPolicy;
 
 use super::{Deployment, Inputs};
@@ -62,7 +62,7 @@ impl Deployment<'_> {
         if let Ok(desired) = &mut desired {
             desired.resolve(&application_urls::urls(read.record.as_deref(), &self.status()));
         }
-        let payload = desired.as_ref().ok().map(|desired| desired.wanted(&self.context.digest_key));
+        let payload = desired.as_ref().ok().map(|desired| desired.wanted(&self.digests(), intent::ignored(&self.object)));
         let masker = match &desired {
             Ok(desired) => Masker::new(desired.values.secrets().map(ExposeSecret::expose_secret)),
             Err(_) => Masker::new([]),

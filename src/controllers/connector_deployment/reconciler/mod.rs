@@ -29,7 +29,7 @@ use super::observe::{self, RecordRead};
 use super::persisted::{OperationType, PersistedState};
 use super::registered::Registered;
 use super::status::{Comparison, DesiredIdentity};
-use super::{act, status, status_conversion, value_from};
+use super::{act, state, status, value_from};
 use crate::controllers::context::local_cache::LocalCaches;
 use crate::controllers::context::{Context, Project};
 use crate::controllers::driver::{
@@ -82,8 +82,8 @@ impl RemoteKind for ConnectorDeployment {
     type Observed = Inputs;
     type Details = Comparison;
 
-    fn read_status(status: &ConnectorDeploymentStatus) -> PersistedState {
-        status_conversion::persisted(status)
+    fn read_status(status: &ConnectorDeploymentStatus) -> Result<PersistedState, ConditionUpdate> {
+        state::read(status)
     }
 
     fn is_orphaned(&self, context: &Context) -> bool {
@@ -188,6 +188,7 @@ impl RemoteKind for ConnectorDeployment {
         let intent = intent::intent(&reconciler.object, &inputs.wanted, target, latest);
         let intent = Intent { deletion: reconciler.deletion(), ..intent };
         let persisted = reconciler.persisted();
+        let digests = reconciler.digests();
         let now = reconciler.context.clock.now();
         let decide = |transient: &TransientState, wanted: Option<&DesiredPayload>| {
             decide::decide(&Input {
@@ -196,6 +197,7 @@ impl RemoteKind for ConnectorDeployment {
                 wanted,
                 observation: &observation,
                 transient,
+                digests: &digests,
                 now,
             })
         };

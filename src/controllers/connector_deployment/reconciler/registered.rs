@@ -8,6 +8,7 @@ use std::time::Duration;
 use clock::later;
 use jiff::Timestamp;
 
+use super::super::persisted::OperationType;
 use super::super::decide::{CallKind, Decision, Outcome, Step};
 use super::super::intent::{self, Target};
 use super::super::registered::{Registered, needs_declarations, not_sent, undeclared};
@@ -19,7 +20,6 @@ use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
 use crate::crd::ManagementPolicy;
-use crate::crd::connector_deployment_status::OperationType;
 
 use super::{Deployment, Inputs};
 
@@ -101,7 +101,7 @@ impl Deployment<'_> {
     /// Preflight: finds what prevents the first call of an operation, or an outcome that is based on the registry.
     pub(super) fn obstacle(&mut self, remote: &Remote, inputs: &Inputs, decision: &Decision) -> Obstacle {
         let (registered, target) = (&inputs.registered, inputs.target.as_ref());
-        let begun = self.status().operation.map(|operation| operation.operation_type);
+        let begun = self.persisted().operation.map(|operation| operation.kind);
         // The create after the DELETE of a Recreate is a call of its own, and is checked again.
         let begins = begun.is_none_or(|kind| kind == OperationType::Recreate);
         if let (Some(Err(why)), Step::Send(call)) = (target.and_then(|target| target.staged.as_ref()), &decision.step)

@@ -3,8 +3,8 @@
 use connect_api::model::Deployment as Record;
 
 use super::super::application_urls;
-use super::super::decide::{self, Decision, DesiredPayload, Outcome};
-use super::super::persisted::{Applied, ObservedDeployment, PersistedState};
+use super::super::decide::{self, Decision, Outcome};
+use super::super::persisted::PersistedState;
 use super::super::status::{self, DeploymentFacts, Newer, Release, Texts};
 use super::super::{desired, intent, observe, value_from};
 use crate::controllers::driver::{ObservedRecord, StatusInputs};
@@ -12,7 +12,7 @@ use crate::controllers::reconcile;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate};
 use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::controllers::reporting::remedy;
-use crate::controllers::values::tags::Item;
+use crate::controllers::values::names::{Item, Names, differences};
 use crate::crd::connector_deployment_status::ConnectorDeploymentStatus;
 use crate::crd::{ConnectorDeployment, ManagementPolicy, UpdatePolicy};
 use crate::names;
@@ -34,7 +34,7 @@ impl Deployment<'_> {
             (Outcome::NotApplied { .. }, _) => {
                 let condition = status::ready_condition(&decision.outcome, &inputs.wanted.key, record, &report);
                 if condition.reason == Reason::ValuesNotApplied {
-                    self.not_applied_condition(inputs, decision)
+                    status::not_applied(&self.differing(inputs))
                 } else {
                     condition
                 }
@@ -58,23 +58,20 @@ impl Deployment<'_> {
         }
     }
 
-    /// Names the values that the remote does not show as they were sent.
-    fn not_applied_condition(&self, inputs: &Inputs, decision: &Decision) -> ConditionUpdate {
-        status::not_applied(&self.compared(inputs, decision, decide::not_applied))
+    /// Returns the names of the visible values that the remote shows otherwise than they are desired.
+    pub(super) fn differing(&self, inputs: &Inputs) -> Vec<Item> {
+        let ignored = intent::ignored(&self.object);
+        let seen = inputs.record().map(|record| observe::of_record(record, &ignored));
+        let both = seen.as_ref().zip(inputs.payload.as_ref());
+        both.map(|(seen, wanted)| differences(&wanted.values, &seen.values).into_keys().collect()).unwrap_or_default()
     }
 
-    /// Returns the values that `compare` finds to differ between what was applied, what the remote shows, and what is
-    /// desired.
-    pub(super) fn compared(
-        &self,
-        inputs: &Inputs,
-        decision: &Decision,
-        compare: impl Fn(Option<&Applied>, &ObservedDeployment, &DesiredPayload) -> Vec<Item>,
-    ) -> Vec<Item> {
-        let seen = inputs.record().map(|record| observe::of_record(record, &intent::ignored(&self.object)));
-        let applied = decision.persisted.applied.as_ref();
-        let items = seen.zip(inputs.payload.as_ref()).map(|(seen, wanted)| compare(applied, &seen, wanted));
-        items.unwrap_or_default()
+    /// Returns the names of what the deployment has and the spec does not name; `None`: they are not known.
+    fn retained(&self, inputs: &Inputs, persisted: &PersistedState) -> Option<Names> {
+        let (record, wanted) = (inputs.record()?, inputs.payload.as_ref()?);
+        let applied = persisted.applied.as_ref().filter(|applied| applied.names.is_some())?;
+        let seen = observe::of_record(record, &intent::ignored(&self.object));
+        Some(decide::retained(applied, &wanted.payload.names, &seen))
     }
 
     pub(super) fn report(
@@ -96,7 +93,9 @@ impl Deployment<'_> {
         let before = persisted.applied.iter().map(|applied| applied.digest.as_ref());
         let sent: Vec<_> = begun.chain(before).collect();
         // Secured values that were removed from the spec are still in force, and are no longer known here.
-        if persisted.applied.as_ref().is_some_and(Applied::retains_secured) {
+        let retained = self.retained(inputs, persisted);
+        let retained = retained.or_else(|| persisted.applied.as_ref().map(|applied| applied.retained.clone()));
+        if retained.is_some_and(|retained| retained.has_secured()) {
             return Texts::LeftOut;
         }
         match (&inputs.payload, sent) {
@@ -125,6 +124,7 @@ impl Deployment<'_> {
             persisted: status.persisted,
             condition: status.condition.clone(),
             comparison: status.details,
+            retained: inputs.and_then(|inputs| self.retained(inputs, status.persisted)),
             secured: payload.is_none_or(|wanted| wanted.secured),
             suspended: spec.suspend,
             newer: inputs.map_or(Newer::Unknown, |inputs| self.newer(inputs, status.record)),
@@ -163,7 +163,7 @@ impl Deployment<'_> {
         let desired = desired::from_spec(spec, &contents, None).ok();
         let wanted = desired.map(|mut desired| {
             desired.resolve(&application_urls::remembered(&self.status()));
-            desired.wanted(&self.context.digest_key)
+            desired.wanted(&self.digests(), intent::ignored(&self.object))
         });
         let same =
             wanted.zip(persisted.applied.as_ref()).is_some_and(|(wanted, applied)| decide::holds(applied, &wanted));

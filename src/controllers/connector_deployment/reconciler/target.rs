@@ -9,11 +9,17 @@ use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reconcile;
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
+use crate::controllers::values::digest::DigestKey;
 use crate::crd::{ConnectorStaged, DeletionPolicy};
 
 use super::Deployment;
 
 impl Deployment<'_> {
+    /// Returns the key of the digests of its namespace.
+    pub(super) fn digests(&self) -> DigestKey {
+        self.context.digest_key.of_namespace(&self.object_ref.namespace)
+    }
+
     /// Returns what happens to the remote when the object is deleted; `None`: it is not being deleted.
     pub(super) fn deletion(&self) -> Option<DeletionPolicy> {
         intent::deletion(&self.object, self.context.default_deletion_policy)

@@ -10,17 +10,17 @@ use jiff::Timestamp;
 
 pub use self::ready::{not_applied, of_redeploy, ready_condition};
 use super::application_urls::{self, Urls};
-use super::persisted::{Applied, PersistedState};
-use super::status_conversion;
+use super::persisted::PersistedState;
+use super::state;
 use crate::controllers::driver::ObservedRecord;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::reporting::bounds;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::reporting::remedy;
 use crate::controllers::reporting::service_report;
-use crate::controllers::values::tags::{Item, listed};
+use crate::controllers::values::names::{Item, Names, listed};
 use crate::crd::connector_deployment_status::{
-    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, REPORT_SIZE, VALUES_SIZE,
+    APPLICATIONS_SIZE, ConnectorDeploymentStatus, DeployedApplication, DeployedConnector, REPORT_SIZE,
 };
 use crate::crd::shared::RemoteIdentity;
 use crate::crd::{DeletionPolicy, DeploymentType};
@@ -39,6 +39,8 @@ pub struct DeploymentFacts<'a> {
     pub condition: ConditionUpdate,
     /// Whether visible values differ from those that were applied.
     pub comparison: Comparison,
+    /// Names of what the deployment has and the spec does not name; `None`: they were not compared.
+    pub retained: Option<Names>,
     /// Whether the resource has secured values at all.
     pub secured: bool,
     /// `spec.suspend`.
@@ -141,7 +143,7 @@ pub fn summarize(
 ) -> ConnectorDeploymentStatus {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
-    status_conversion::store(&mut status, facts.persisted);
+    state::write(&mut status, facts.persisted);
     status.deletion_policy = Some(facts.deletion_policy);
     if let Some(wanted) = &facts.wanted {
         status.key = Some(wanted.key.clone());
@@ -175,14 +177,6 @@ pub fn summarize(
 /// Limits the size of each list.
 #[must_use]
 pub fn bounded(mut status: ConnectorDeploymentStatus) -> ConnectorDeploymentStatus {
-    if let Some(applied) = &mut status.applied {
-        for (values, size) in applied.value_lists() {
-            bounds::keep(values, size);
-        }
-    }
-    if let Some(operation) = &mut status.operation {
-        bounds::keep(&mut operation.values, VALUES_SIZE);
-    }
     bounds::keep(&mut status.applications, APPLICATIONS_SIZE);
     bounds::keep(&mut status.report, REPORT_SIZE);
     status
@@ -204,7 +198,7 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Vec
     vec![
         drifted(facts),
         update_available(before, &facts.newer),
-        values_retained(facts),
+        values_retained(before, facts),
         Extra::new(names::SECRETS_UNVERIFIED, Some(unverified), reason, message),
         Extra::suspended(facts.suspended),
     ]
@@ -212,33 +206,21 @@ fn extra(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Vec
 
 /// Reports values that the deployment still has and the spec does not name. The message says whether secured values are
 /// among them, because these are still in force. `Unknown` if it is not known what was sent.
-fn values_retained(facts: &DeploymentFacts<'_>) -> Extra {
+fn values_retained(before: &ConnectorDeploymentStatus, facts: &DeploymentFacts<'_>) -> Extra {
     let type_ = names::VALUES_RETAINED;
-    let applied = facts.persisted.applied.as_ref();
-    // The values that this generation removes were not compared yet, or cannot be.
-    let is_behind = applied.is_some_and(|applied| applied.generation != facts.generation);
-    let compared = !(is_behind && facts.comparison == Comparison::None);
-    let retained = applied.map(|applied| &applied.retained).filter(|retained| !retained.is_empty());
-    let Some(retained) = retained else {
-        return match applied.and_then(|applied| applied.sent.as_ref()) {
-            Some(_) if compared => Extra::new(
-                type_,
-                Some(false),
-                "NothingRetained",
-                "The deployment has no values that the spec does not name",
-            ),
-            Some(_) => Extra::new(
-                type_,
-                None,
-                "NotCompared",
-                "The values of the deployment were not compared with this generation of the spec yet",
-            ),
-            None => Extra::new(type_, None, "NotCompared", "It is not known which values were sent to the deployment"),
-        };
+    let Some(retained) = &facts.retained else {
+        if facts.persisted.applied.as_ref().is_none_or(|applied| applied.names.is_none()) {
+            return Extra::new(type_, None, "NotCompared", "It is not known which values were sent to the deployment");
+        }
+        let message = "The values of the deployment were not compared with this generation of the spec yet";
+        return Extra::unchanged(&before.conditions, type_, ("NotCompared", message));
     };
-    let secured = applied.is_some_and(Applied::retains_secured);
-    let revoke = if secured { "; revoke secured ones where they were issued" } else { "" };
-    let names = listed(retained.iter().map(|(item, _)| item).filter(|item| item.is_listed()));
+    if retained.is_empty() {
+        let message = "The deployment has no values that the spec does not name";
+        return Extra::new(type_, Some(false), "NothingRetained", message);
+    }
+    let revoke = if retained.has_secured() { "; revoke secured ones where they were issued" } else { "" };
+    let names = listed(retained.iter().filter(|item| item.is_listed()));
     let message = format!(
         "The deployment still has values that the spec does not name: {names}. A redeploy does not remove values: name \
          them again with other values, or set removedValues to Recreate, which deletes the deployment and creates it \
@@ -299,12 +281,9 @@ fn update_available(before: &ConnectorDeploymentStatus, newer: &Newer) -> Extra 
                 latest.version
             ),
         ),
-        Newer::Unknown => match before.conditions.iter().find(|condition| condition.type_ == type_) {
-            Some(earlier) if earlier.status != "Unknown" => {
-                Extra::new(type_, Some(earlier.status == "True"), &earlier.reason, earlier.message.clone())
-            }
-            _ => Extra::new(type_, None, "RegistryNotRead", "The registry has not been read yet"),
-        },
+        Newer::Unknown => {
+            Extra::unchanged(&before.conditions, type_, ("RegistryNotRead", "The registry has not been read yet"))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::persisted::{OperationType, PersistedState, Phase};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::service_report;
-use crate::controllers::values::tags::{Item, listed};
+use crate::controllers::values::names::{Item, listed};
 use crate::crd::connector_deployment_status::ReportEntry;
 
 /// Reports values that the remote does not show as they were sent, by name only.

@@ -12,8 +12,8 @@ use crate::controllers::connector_deployment::persisted::{
     Applied, ConnectorName, Identity, Observation, ObservedDeployment, Operation, OperationState, OperationType,
     Payload, PersistedState, Phase, Sources,
 };
-use crate::controllers::values::digest::Digest;
-use crate::controllers::values::tags::{Item, Tags};
+use crate::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
+use crate::controllers::values::names::{Item, Names, differences};
 use crate::controllers::values::{VisibleApplication, VisibleValues};
 
 /// The time of every observation.
@@ -54,9 +54,14 @@ pub(super) fn ignoring(values: &[(&str, &str)], keys: &[&str]) -> VisibleValues 
     visible(values).ignoring(keys.iter().map(|key| ("service".to_owned(), (*key).to_owned())).collect())
 }
 
-/// Returns tags of these visible values.
-pub(super) fn tags(values: &[(&str, &str)]) -> Tags {
-    Tags::visible(&visible(values))
+/// The key of all digests here.
+pub(super) fn key() -> DigestKey {
+    DigestKey::new([7; KEY_LENGTH])
+}
+
+/// Returns the digest of how a deployment with `shown` differs from `sent`.
+pub(super) fn differing(sent: &[(&str, &str)], shown: &[(&str, &str)]) -> Option<Digest> {
+    key().of_differences(&differences(&visible(sent), &visible(shown)))
 }
 
 /// Returns what would be sent with this value of `A` and this secured value.
@@ -66,12 +71,12 @@ pub(super) fn wanted(value: &str, secret: &str) -> DesiredPayload {
 
 /// Returns what would be sent with these plain and these secured values.
 pub(super) fn wanting(plain: &[(&str, &str)], secured: &[(&str, &str)]) -> DesiredPayload {
-    let mut tags = tags(plain);
-    for (key, value) in secured {
-        tags.set(Item::secured("service", key), *value);
-    }
-    let digest = Digest::parse(&format!("key:{plain:?}-{secured:?}"));
-    DesiredPayload { payload: Payload { digest, tags, sources: Sources::default() }, secured: !secured.is_empty() }
+    let standard = plain.iter().map(|(key, _)| Item::standard("service", key));
+    let names: Names = standard.chain(secured.iter().map(|(key, _)| Item::secured("service", key))).collect();
+    let (digest, values) = (Digest::parse(&format!("key:{plain:?}-{secured:?}")), visible(plain));
+    let visible = key().of_visible(&names, &values);
+    let payload = Payload { digest, visible, names, sources: Sources::default() };
+    DesiredPayload { payload, values, secured: !secured.is_empty() }
 }
 
 pub(super) fn observed(phase: Phase) -> ObservedDeployment {
@@ -142,10 +147,11 @@ impl Fixture {
             from_version: None,
             connector_version: None,
             rollback: None,
-            sent: Some(wanted("1", "secret").payload.tags),
-            shown: Tags::default(),
-            accepted: Tags::default(),
-            retained: Tags::default(),
+            names: Some(wanted("1", "secret").payload.names),
+            differs: None,
+            uncompared: false,
+            accepted: None,
+            retained: Names::default(),
             sources: Sources::default(),
             at: ago(86_400),
         };
@@ -176,7 +182,7 @@ impl Fixture {
         fixture.persisted.operation = Some(Operation {
             from_version: Some(5),
             from_build: Some("build-1".into()),
-            changes_visible: !wanted.payload.tags.fits(&observed(Phase::Deployed).values),
+            changes_visible: !observed(Phase::Deployed).shows_as_sent(&wanted.payload, &key()),
             ..operation(OperationType::Redeploy, Some(wanted.payload.clone()))
         });
         fixture.wanted = Some(wanted);
@@ -223,7 +229,7 @@ impl Fixture {
 
     pub(super) fn decide_at(&self, now: Timestamp) -> Decision {
         let Self { persisted, intent, wanted, observation, transient } = self;
-        decide(&Input { persisted, intent, wanted: wanted.as_ref(), observation, transient, now })
+        decide(&Input { persisted, intent, wanted: wanted.as_ref(), observation, transient, digests: &key(), now })
     }
 
     pub(super) fn decide(&self) -> Decision {

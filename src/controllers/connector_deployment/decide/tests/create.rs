@@ -224,8 +224,8 @@ fn create_accepted() {
     let applied = decision.persisted.applied.expect("the operation has ended");
     assert_eq!((applied.generation, applied.outcome, applied.at), (1, Phase::Deployed, NOW));
     assert_eq!(applied.digest, Some(wanted("1", "secret").payload.digest));
-    assert_eq!(applied.sent, Some(wanted("1", "secret").payload.tags));
-    assert!(applied.shown.is_empty() && applied.retained.is_empty());
+    assert_eq!(applied.names, Some(wanted("1", "secret").payload.names));
+    assert!(applied.differs.is_none() && applied.retained.is_empty());
     assert_eq!(decision.persisted.handled_redeploy.as_deref(), Some("now"));
 }
 

@@ -2,7 +2,7 @@
 //! decides it.
 
 use super::build::{
-    Does, Fixture, Row, SETTLED, Stored, ago, check, does, gathered, ignoring, stored, tags, visible, wanted,
+    Does, Fixture, Row, SETTLED, Stored, ago, check, differing, does, gathered, ignoring, stored, visible, wanted,
 };
 use crate::controllers::connector_deployment::decide::{CallKind, Cause, Change, Outcome, Step, Version};
 use crate::controllers::connector_deployment::persisted::{OperationType, Phase};
@@ -39,7 +39,7 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
         (
             "the server shows another value than was sent",
             |fixture| {
-                fixture.applied().shown = tags(&[("A", "one")]);
+                fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
                 fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
             },
             NOT_APPLIED,
@@ -47,7 +47,7 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
         (
             "the server shows another value: it is sent once more",
             |fixture| {
-                fixture.applied().shown = tags(&[("A", "one")]);
+                fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
                 fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
                 fixture.intent.correct_drift = true;
             },
@@ -56,8 +56,8 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
         (
             "the server shows the same again: sending it once more would not help",
             |fixture| {
-                fixture.applied().shown = tags(&[("A", "one")]);
-                fixture.applied().accepted = tags(&[("A", "one")]);
+                fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
+                fixture.applied().accepted = differing(&[("A", "1")], &[("A", "one")]);
                 fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
                 fixture.intent.correct_drift = true;
             },
@@ -66,7 +66,7 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
         (
             "the server shows another value, and somebody changed it since",
             |fixture| {
-                fixture.applied().shown = tags(&[("A", "one")]);
+                fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
                 fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
             },
             DRIFTED,
@@ -87,7 +87,7 @@ fn rule_16_drift_is_a_difference_from_what_the_last_operation_left() {
         (
             "what was sent is not known",
             |fixture| {
-                fixture.applied().sent = None;
+                fixture.applied().names = None;
                 fixture.sees(Phase::Deployed).values = visible(&[("A", "9")]);
             },
             SETTLED,
@@ -149,7 +149,7 @@ fn rule_16_a_server_that_normalizes_values_is_corrected_once_and_not_after_each_
 fn rule_16_a_normalized_value_is_still_accepted_after_somebody_changed_it() {
     let mut fixture = live();
     fixture.intent.correct_drift = true;
-    fixture.applied().shown = tags(&[("A", "one")]);
+    fixture.applied().differs = differing(&[("A", "1")], &[("A", "one")]);
     fixture.sees(Phase::Deployed).values = visible(&[("A", "one")]);
     assert!(redeployed(&mut fixture, "one"), "once for the difference that shows at the end");
     assert!(!redeployed(&mut fixture, "one"));
@@ -180,7 +180,7 @@ fn rule_16_an_ignored_value_counts_again_once_it_is_not_ignored() {
         (
             "it differed already when the last operation ended",
             |fixture| {
-                fixture.applied().shown = tags(&[("A", "9")]);
+                fixture.applied().differs = differing(&[("A", "1")], &[("A", "9")]);
                 fixture.sees(Phase::Deployed).values = ignoring(&[("A", "9")], &["B"]);
             },
             NOT_APPLIED,

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use super::build::{ABSENT, Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, does, operation, visible, wanting};
-use super::retained::{live, noted, observed, wants, without_b, without_u};
+use super::retained::{live, names, observed, redeployed, wants, without_b, without_u};
 use crate::controllers::connector_deployment::decide::{
     Call, CallKind, Outcome, Response, Version, apply_response, needless_until,
 };
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, OperationState, OperationType, Phase,
 };
-use crate::controllers::values::tags::{FOREIGN, Item};
 
 const RECREATE: OperationType = OperationType::Recreate;
 const SENT: (Does, Stored, Outcome) = (Does::Send(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
+const REDEPLOYED: (Does, Stored, Outcome) =
+    (Does::Send(OperationType::Redeploy), Stored::Planned, Outcome::Running(OperationType::Redeploy));
 const AGAIN: (Does, Stored, Outcome) = (Does::SendAgain(RECREATE), Stored::Planned, Outcome::Running(RECREATE));
 const CREATES: (Does, Stored, Outcome) =
     (Does::Send(OperationType::Create), Stored::Planned, Outcome::Running(OperationType::Create));
@@ -43,7 +44,8 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
             "it was removed before removedValues was set",
             |fixture| {
                 fixture.intent.recreate = false;
-                noted(fixture);
+                wants(fixture, without_b());
+                redeployed(fixture);
                 fixture.intent.recreate = true;
             },
             SENT,
@@ -56,11 +58,6 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
                 super::build::gathered(fixture);
             },
             SENT,
-        ),
-        (
-            "another client's values",
-            |fixture| fixture.applied().retained.set(Item::secured("service", "U2"), FOREIGN),
-            SETTLED,
         ),
         (
             "not while more changes may follow",
@@ -105,7 +102,7 @@ fn only_a_removed_value_that_the_resource_sent_causes_a_new_deployment() {
                 wants(fixture, without_u());
                 fixture.intent.recreate = false;
             },
-            SETTLED,
+            REDEPLOYED,
         ),
     ];
     check(asked, rows);
@@ -157,7 +154,7 @@ fn nothing_more_is_deleted_once_removed_values_is_set_back() {
                 fixture.aged(120);
                 fixture.intent.recreate = false;
             },
-            SETTLED,
+            REDEPLOYED,
         ),
         (
             "its DELETE may have been lost, and removedValues was set back",
@@ -166,7 +163,7 @@ fn nothing_more_is_deleted_once_removed_values_is_set_back() {
                 fixture.aged(120);
                 fixture.intent.recreate = false;
             },
-            SETTLED,
+            REDEPLOYED,
         ),
         (
             "gone, and removedValues was set back",
@@ -286,15 +283,15 @@ fn a_refused_create_is_still_due_and_the_deployment_is_not_reported_as_disappear
 }
 
 #[test]
-fn retained_values_are_noted_even_while_nothing_may_be_sent() {
+fn retained_values_are_named_even_while_nothing_may_be_sent() {
     for recreate in [true, false] {
         let mut fixture = asked();
         fixture.intent.recreate = recreate;
         fixture.intent.suspended = true;
         for wanted in [without_u(), wanting(&[("A", "9"), ("B", "2")], &[("T", "secret")])] {
             wants(&mut fixture, wanted);
-            let applied = fixture.decide().persisted.applied.expect("something was applied");
-            assert!(applied.retained.has(&Item::secured("service", "U")), "{recreate}: {applied:?}");
+            fixture.persisted = fixture.decide().persisted;
+            assert!(names(&fixture).contains(&"service/U (secured)".to_owned()), "{recreate}");
         }
     }
 }

@@ -1,16 +1,15 @@
-//! Rule 8: a redeploy merges, so a value that is no longer desired stays, is remembered, and causes no redeploy by
-//! itself.
+//! Rule 8: a redeploy merges, so a value that is no longer desired stays, and is named.
 
 use std::collections::BTreeMap;
 
 use super::build::{Does, Fixture, Row, SETTLED, Stored, check, does, gathered, stored, visible, wanting};
-use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome};
+use crate::controllers::connector_deployment::decide::{DesiredPayload, Outcome, retained};
 use crate::controllers::connector_deployment::declared::{Declared, DeclaredKeys};
 use crate::controllers::connector_deployment::persisted::{
-    Observation, ObservedDeployment, OperationType, Payload, Phase,
+    Observation, ObservedDeployment, OperationType, Phase,
 };
 use crate::controllers::values::digest::Digest;
-use crate::controllers::values::tags::{FOREIGN, GLOBAL, Item, Tags, UNKNOWN};
+use crate::controllers::values::names::{GLOBAL, Item};
 use crate::controllers::values::{RETRY_STRATEGY, VisibleValues};
 
 const REDEPLOY: OperationType = OperationType::Redeploy;
@@ -32,7 +31,7 @@ fn all() -> DesiredPayload {
 pub(super) fn live() -> Fixture {
     let mut fixture = Fixture::live();
     fixture.applied().digest = Some(all().payload.digest);
-    fixture.applied().sent = Some(all().payload.tags);
+    fixture.applied().names = Some(all().payload.names);
     let observed = fixture.sees(Phase::Deployed);
     observed.values = visible(&[("A", "1"), ("B", "2")]);
     observed.secured.insert(("service".to_owned(), "U".to_owned()));
@@ -58,99 +57,66 @@ pub(super) fn without_u() -> DesiredPayload {
     wanting(&[("A", "1"), ("B", "2")], &[("T", "secret")])
 }
 
-/// `B` was removed some time ago, and this was noted.
-pub(super) fn noted(fixture: &mut Fixture) {
-    wants(fixture, without_b());
-    fixture.persisted = fixture.decide().persisted;
+/// Returns the names of what the deployment retains.
+pub(super) fn names(fixture: &Fixture) -> Vec<String> {
+    let Observation::Present(seen) = &fixture.observation else { panic!("the deployment exists") };
+    let wanted = fixture.wanted.as_ref().expect("values are desired");
+    let applied = fixture.persisted.applied.as_ref().expect("something was applied");
+    retained(applied, &wanted.payload.names, seen).iter().map(ToString::to_string).collect()
 }
 
-fn retained(fixture: &Fixture) -> Tags {
-    fixture.decide().persisted.applied.expect("something was applied").retained
+/// Lets a redeploy begin and end that leaves everything visible as it is.
+pub(super) fn redeployed(fixture: &mut Fixture) {
+    gathered(fixture);
+    let begun = fixture.decide();
+    assert_eq!(does(&begun), Does::Send(REDEPLOY), "{begun:#?}");
+    (fixture.persisted, fixture.transient) = (begun.persisted, begun.transient);
+    let operation = fixture.accepted().aged(100).operation();
+    operation.seen_busy = true;
+    let version = operation.from_version.expect("it starts from a version") + 1;
+    observed(fixture).version = version;
+    fixture.persisted = fixture.decide().persisted;
+    assert_eq!(stored(&fixture.persisted), Stored::Nothing, "the operation has ended");
+    gathered(fixture);
 }
 
 #[test]
-fn rule_8_only_a_change_that_has_an_effect_at_the_remote_is_sent() {
+fn rule_8_a_removal_is_a_change_like_any_other() {
     let rows: &[Row] = &[
         ("nothing is removed", |_| {}, SETTLED),
-        ("a plain value is removed", |fixture| wants(fixture, without_b()), SETTLED),
-        ("a secured value is removed", |fixture| wants(fixture, without_u()), SETTLED),
+        ("a plain value is removed", |fixture| wants(fixture, without_b()), SENT),
+        ("a secured value is removed", |fixture| wants(fixture, without_u()), SENT),
+        ("everything is removed", |fixture| wants(fixture, wanting(&[], &[])), SENT),
         (
-            "the values are the same, and what was sent was not",
+            "removed, and redeployed",
             |fixture| {
-                let digest = wanting(&[], &[]).payload.digest;
-                wants(fixture, DesiredPayload { payload: Payload { digest, ..all().payload }, ..all() });
-            },
-            SENT,
-        ),
-        ("everything is removed", |fixture| wants(fixture, wanting(&[], &[])), SETTLED),
-        (
-            "one is removed, and another changes",
-            |fixture| wants(fixture, wanting(&[("A", "9")], &[("T", "secret")])),
-            SENT,
-        ),
-        (
-            "one is removed, and a secret changes",
-            |fixture| wants(fixture, wanting(&[("A", "1")], &[("T", "new")])),
-            SENT,
-        ),
-        (
-            "one is removed, and it is set to its default",
-            |fixture| wants(fixture, wanting(&[("A", "1"), ("B", "default")], &[("T", "secret"), ("U", "other")])),
-            SENT,
-        ),
-        (
-            "one is removed, and a redeploy is requested",
-            |fixture| {
-                fixture.intent.redeploy_request = Some("now".into());
                 wants(fixture, without_b());
-            },
-            SENT,
-        ),
-        (
-            "after a failure, too",
-            |fixture| {
-                fixture.applied().outcome = Phase::Failed;
-                wants(fixture, without_b());
+                redeployed(fixture);
             },
             SETTLED,
-        ),
-        (
-            "what was sent is not known",
-            |fixture| {
-                fixture.applied().sent = None;
-                wants(fixture, without_b());
-            },
-            SENT,
         ),
         (
             "desired again as it was",
             |fixture| {
-                noted(fixture);
+                wants(fixture, without_b());
+                redeployed(fixture);
                 wants(fixture, all());
-            },
-            SETTLED,
-        ),
-        (
-            "desired again with another value",
-            |fixture| {
-                noted(fixture);
-                wants(fixture, wanting(&[("A", "1"), ("B", "9")], &[("T", "secret"), ("U", "other")]));
             },
             SENT,
         ),
         (
-            "desired again as it was, and somebody changed it meanwhile",
+            "what was sent is not known",
             |fixture| {
-                noted(fixture);
-                wants(fixture, all());
-                observed(fixture).values = visible(&[("A", "1"), ("B", "9")]);
+                fixture.applied().digest = None;
+                fixture.applied().names = None;
             },
             SENT,
         ),
         (
             "somebody changed a retained value: no drift",
             |fixture| {
-                noted(fixture);
+                wants(fixture, without_b());
+                redeployed(fixture);
                 fixture.intent.correct_drift = true;
                 observed(fixture).values = visible(&[("A", "1"), ("B", "9")]);
             },
@@ -161,91 +127,69 @@ fn rule_8_only_a_change_that_has_an_effect_at_the_remote_is_sent() {
 }
 
 #[test]
-fn rule_8_a_retained_value_is_remembered_by_name_as_long_as_it_may_exist() {
-    type Input = (&'static str, fn(&mut Fixture), &'static [&'static str]);
-    let cases: [Input; 10] = [
-        ("nothing is removed", |_| {}, &[]),
-        (
-            "a global value is removed",
-            |fixture| {
-                fixture
-                    .applied()
-                    .sent
-                    .as_mut()
-                    .expect("what was sent is known")
-                    .set(Item::standard(GLOBAL, "G"), "tag");
-                fixture.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
-                observed(fixture).values.global.insert("G".into(), "shown".into());
-            },
-            &["globalConfiguration/G"],
-        ),
-        ("a plain value is removed", |fixture| wants(fixture, without_b()), &["service/B"]),
-        ("a secured value is removed", |fixture| wants(fixture, without_u()), &["service/U (secured)"]),
+fn rule_8_a_retained_value_is_named_as_long_as_it_may_exist_also_after_the_redeploy() {
+    type Input = (&'static str, DesiredPayload, fn(&mut ObservedDeployment), &'static [&'static str]);
+    let cases: [Input; 9] = [
+        ("nothing is removed", all(), |_| {}, &[]),
+        ("a plain value is removed", without_b(), |_| {}, &["service/B"]),
+        ("a secured value is removed", without_u(), |_| {}, &["service/U (secured)"]),
         (
             "the record no longer shows a plain value",
-            |fixture| {
-                noted(fixture);
-                observed(fixture).values = visible(&[("A", "1")]);
-            },
+            without_b(),
+            |observed| observed.values = visible(&[("A", "1")]),
             &[],
         ),
         (
             "the record lists secured keys, and no longer this one",
-            |fixture| {
-                wants(fixture, without_u());
-                fixture.persisted = fixture.decide().persisted;
-                observed(fixture).secured = [("service".to_owned(), "T".to_owned())].into();
-            },
+            without_u(),
+            |observed| observed.secured = [("service".to_owned(), "T".to_owned())].into(),
             &[],
         ),
         (
             "the record lists no secured keys at all",
-            |fixture| {
-                wants(fixture, without_u());
-                observed(fixture).secured.clear();
-            },
+            without_u(),
+            |observed| observed.secured.clear(),
             &["service/U (secured)"],
         ),
+        ("its application is gone", without_b(), |observed| observed.values.applications.clear(), &[]),
         (
-            "desired again",
-            |fixture| {
-                noted(fixture);
-                wants(fixture, all());
+            "a schedule that was not sent",
+            all(),
+            |observed| {
+                let service = observed.values.applications.get_mut("service").expect("the application exists");
+                service.schedule = Some("0 5 * * *".into());
             },
             &[],
         ),
         (
-            "its application is gone",
-            |fixture| {
-                noted(fixture);
-                observed(fixture).values.applications.clear();
-            },
+            "a global value that was not sent",
+            all(),
+            |observed| _ = observed.values.global.insert("G".into(), "shown".into()),
             &[],
-        ),
-        (
-            "a schedule is removed",
-            |fixture| {
-                let mut with = visible(&[("A", "1"), ("B", "2")]);
-                with.applications.get_mut("service").expect("the application exists").schedule =
-                    Some("0 5 * * *".into());
-                let tag = Tags::visible(&with).get(&Item::schedule("service")).expect("a schedule").to_owned();
-                fixture.applied().sent.as_mut().expect("what was sent is known").set(Item::schedule("service"), tag);
-                observed(fixture).values = with;
-            },
-            &["service (schedule)"],
         ),
     ];
-    for (input, change, expected) in cases {
+    for (input, wanted, change, expected) in cases {
         let mut fixture = live();
-        change(&mut fixture);
-        if input == "a schedule is removed" {
-            fixture.applied().digest = Some(wanting(&[("X", "")], &[]).payload.digest);
+        let removes = wanted != all();
+        wants(&mut fixture, wanted);
+        let mut after = fixture.clone();
+        if removes {
+            redeployed(&mut after);
         }
-        let names: Vec<_> = retained(&fixture).iter().map(|(item, _)| item.to_string()).collect();
-        assert_eq!(names, expected, "{input}");
-        let next = Fixture { persisted: fixture.decide().persisted, ..fixture.clone() };
-        assert_eq!(next.decide().persisted, next.persisted, "{input}: written once");
+        for mut fixture in [fixture, after] {
+            change(observed(&mut fixture));
+            assert_eq!(names(&fixture), expected, "{input}");
+        }
     }
+    let mut fixture = live();
+    let sent = fixture.applied().names.as_mut().expect("what was sent is known");
+    sent.insert(Item::standard(GLOBAL, "G"));
+    sent.insert(Item::schedule("service"));
+    assert!(names(&fixture).is_empty(), "neither shows");
+    let seen = observed(&mut fixture);
+    seen.values.global.insert("G".into(), "shown".into());
+    seen.values.applications.get_mut("service").expect("the application exists").schedule = Some("0 5 * * *".into());
+    assert_eq!(names(&fixture), ["service (schedule)", "globalConfiguration/G"]);
 }
 
 #[test]
@@ -262,9 +206,7 @@ fn rule_8_values_of_other_clients_are_reported_too_but_no_defaults() {
         Some(Declared { applications: [("service".to_owned(), keys)].into(), global: DeclaredKeys::default() });
     observed.values = visible(&[("A", "1"), ("B", "2"), ("C", "3"), ("D", "default"), ("Z", "not declared")]);
     observed.secured.insert(("service".to_owned(), "V".to_owned()));
-    let found = retained(&fixture);
-    let names: Vec<_> = found.iter().map(|(item, tag)| (item.to_string(), tag.to_owned())).collect();
-    assert_eq!(names, [("service/V (secured)".into(), FOREIGN.into()), ("service/C".to_owned(), FOREIGN.to_owned())]);
+    assert_eq!(names(&fixture), ["service/V (secured)", "service/C"]);
 }
 
 #[test]
@@ -281,7 +223,7 @@ fn rule_8_values_that_a_given_up_operation_may_have_sent_are_not_forgotten() {
     assert_eq!(given_up.operation.as_ref().map(|operation| operation.kind), None, "{given_up:#?}");
     let applied = given_up.applied.expect("the applied state is kept");
     assert_eq!(applied.digest, None);
-    assert_eq!(applied.retained.get(&Item::standard("service", "C")), Some(UNKNOWN));
+    assert!(applied.retained.has(&Item::standard("service", "C")));
     assert!(!applied.retained.has(&b()), "it was sent before");
 }
 
@@ -313,10 +255,8 @@ fn with_policy(members: &[(&'static str, &str)]) -> (DesiredPayload, VisibleValu
     let mut values = visible(&[("A", "1"), ("B", "2")]);
     let service = values.applications.get_mut("service").expect("the application exists");
     service.retry_policy = members.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-    let mut wanted = all();
-    for (item, tag) in Tags::visible(&values).iter() {
-        wanted.payload.tags.set(item.clone(), tag);
-    }
+    let mut wanted = DesiredPayload { values: values.clone(), ..all() };
+    members.iter().for_each(|(member, _)| wanted.payload.names.insert(Item::retry_policy("service", member)));
     wanted.payload.digest = Digest::parse(&format!("key:{members:?}"));
     (wanted, values)
 }
@@ -329,68 +269,24 @@ fn rule_8_a_retry_policy_is_replaced_as_a_whole_and_stays_when_it_is_removed() {
         (&'static str, &'static [(&'static str, &'static str)], Option<VisibleValues>, (Does, Stored, Outcome), bool);
     let shown = Some(with_policy(&BACKOFF).1);
     let hidden = Some(visible(&[("A", "1"), ("B", "2")]));
-    let cases: [Input; 7] = [
+    let cases: [Input; 6] = [
         ("the same", &BACKOFF, shown.clone(), SETTLED, false),
         ("the same, and the record shows none: no drift", &BACKOFF, hidden.clone(), SETTLED, false),
         ("another", &[(RETRY_STRATEGY, "immediate")], shown.clone(), SENT, false),
         ("a member is dropped", &[BACKOFF[0], BACKOFF[1]], shown.clone(), SENT, false),
-        ("removed", &[], shown, SETTLED, true),
-        ("removed, and the record shows none", &[], hidden, SETTLED, true),
-        (
-            "removed, and another policy shows",
-            &[],
-            Some(with_policy(&[(RETRY_STRATEGY, "immediate")]).1),
-            SETTLED,
-            false,
-        ),
+        ("removed", &[], shown, SENT, true),
+        ("removed, and the record shows none", &[], hidden, SENT, true),
     ];
     for (input, members, values, expected, stays) in cases {
         let mut fixture = live();
         let (sent, _) = with_policy(&BACKOFF);
         fixture.applied().digest = Some(sent.payload.digest);
-        fixture.applied().sent = Some(sent.payload.tags);
+        fixture.applied().names = Some(sent.payload.names);
         fixture.intent.correct_drift = true;
         observed(&mut fixture).values = values.expect("the record shows values");
         wants(&mut fixture, with_policy(members).0);
         let decision = fixture.decide();
         assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), expected, "{input}");
-        let retained = decision.persisted.applied.expect("something was applied").retained;
-        assert_eq!(retained.has(&Item::retry_policy("service", RETRY_STRATEGY)), stays, "{input}");
-    }
-}
-
-#[test]
-fn rule_8_a_retry_policy_that_stays_does_not_turn_a_removed_value_into_a_change() {
-    let mut fixture = live();
-    let (sent, values) = with_policy(&[(RETRY_STRATEGY, "immediate")]);
-    fixture.applied().digest = Some(sent.payload.digest.clone());
-    fixture.applied().sent = Some(sent.payload.tags.clone());
-    observed(&mut fixture).values = values;
-    let mut wanted = sent;
-    wanted.payload.tags.retain(|item, _| *item != b());
-    wanted.payload.digest = Digest::parse("key:without-b");
-    wants(&mut fixture, wanted);
-    let decision = fixture.decide();
-    assert_eq!((does(&decision), stored(&decision.persisted), decision.outcome), SETTLED);
-}
-
-#[test]
-fn rule_8_a_value_that_is_desired_again_only_while_suspended_is_retained_afterwards() {
-    let another = wanting(&[("A", "9"), ("B", "2")], &[("T", "secret"), ("U", "other")]);
-    for (case, meanwhile) in [("as it was", all()), ("and another value changes", another)] {
-        let mut fixture = live();
-        noted(&mut fixture);
-        assert!(retained(&fixture).has(&b()), "{case}");
-        fixture.intent.suspended = true;
-        wants(&mut fixture, meanwhile);
-        fixture.persisted = fixture.decide().persisted;
-        assert!(!retained(&fixture).has(&b()), "{case}: it is desired");
-        fixture.intent.suspended = false;
-        wants(&mut fixture, without_b());
-        fixture.persisted = fixture.decide().persisted;
-        assert!(retained(&fixture).has(&b()), "{case}");
-        assert_eq!(fixture.decide().outcome, Outcome::Settled { phase: Phase::Deployed, drifted: false }, "{case}");
-        wants(&mut fixture, all());
-        assert_eq!(does(&fixture.decide()), Does::Rest, "{case}: it is still there");
+        assert_eq!(names(&fixture).contains(&"service (retryPolicy)".to_owned()), stays, "{input}");
     }
 }

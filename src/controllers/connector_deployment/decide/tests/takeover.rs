@@ -4,7 +4,7 @@ use super::build::{Does, Fixture, NOW, Row, SETTLED, Stored, ago, check, does, w
 use crate::controllers::connector_deployment::decide::{Outcome, Version};
 use crate::controllers::connector_deployment::persisted::Phase;
 use crate::controllers::values::RETRY_STRATEGY;
-use crate::controllers::values::tags::Item;
+use crate::controllers::values::names::Item;
 
 const TAKEN: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::KeyTaken);
 const CANNOT: (Does, Stored, Outcome) = (Does::Rest, Stored::Nothing, Outcome::NotAdoptable);
@@ -92,8 +92,8 @@ fn rule_13_a_deployment_is_taken_over_after_a_minute_without_changes() {
         (
             "a retry policy is desired that the record does not show",
             |fixture| {
-                let tags = &mut fixture.wanted.as_mut().expect("values are desired").payload.tags;
-                tags.set(Item::retry_policy("service", RETRY_STRATEGY), "immediate");
+                let names = &mut fixture.wanted.as_mut().expect("values are desired").payload.names;
+                names.insert(Item::retry_policy("service", RETRY_STRATEGY));
             },
             REDEPLOYS,
         ),
@@ -147,7 +147,7 @@ fn rule_13_an_adopted_deployment_is_unverified_and_its_request_is_handled() {
         assert_eq!(persisted.handled_redeploy.as_deref(), Some("now"), "{input}");
         let applied = persisted.applied.expect("the deployment was taken over");
         assert_eq!(applied.digest, known.then_some(wanted.payload.digest), "{input}");
-        assert_eq!(applied.sent, known.then_some(wanted.payload.tags), "{input}");
+        assert_eq!(applied.names, known.then_some(wanted.payload.names), "{input}");
         assert_eq!((applied.outcome, applied.at), (Phase::Deployed, NOW), "{input}");
     }
     for (input, phase, serves) in [("it runs", Phase::Deployed, true), ("it failed", Phase::Failed, false)] {

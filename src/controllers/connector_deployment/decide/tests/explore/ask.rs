@@ -11,8 +11,8 @@ use crate::controllers::connector_deployment::decide::{
 use crate::controllers::connector_deployment::persisted::{
     DeletionPolicy, Observation, ObservedDeployment, PersistedState, Phase, Source, Sources,
 };
-use crate::controllers::values::digest::Digest;
-use crate::controllers::values::tags::Item;
+use crate::controllers::values::digest::{Digest, DigestKey, KEY_LENGTH};
+use crate::controllers::values::names::Item;
 
 /// What one observation leads to; the same question always has the same answer.
 #[derive(Clone, Copy, Debug)]
@@ -64,26 +64,32 @@ impl Explorer {
     /// `second`: whether the second value is desired.
     pub(super) fn wanted(&self, (value, second): (u8, bool), secret: u8, key: u8) -> DesiredPayload {
         let mut wanted = build::wanted(&value.to_string(), &secret.to_string());
+        let digests = self.digests(key);
         let more = if second { "-second" } else { "" };
         wanted.payload.digest = Digest::parse(&format!("key-{key}:{value}-{secret}{more}"));
         if second {
             match self.settings.second {
                 Second::None => {}
                 Second::Plain => {
-                    let tags = build::tags(&[("A", &value.to_string()), ("B", "second")]);
-                    wanted.payload.tags = tags;
+                    let plain = [("A", value.to_string()), ("B", "second".to_owned())];
+                    let plain: Vec<_> = plain.iter().map(|(key, value)| (*key, value.as_str())).collect();
+                    wanted = DesiredPayload { payload: wanted.payload, ..build::wanting(&plain, &[("T", "")]) };
+                    wanted.payload.names.insert(self.second());
                 }
-                Second::Secured | Second::Hidden => {
-                    wanted.payload.tags.set(self.second(), format!("{key}-second"));
-                }
+                Second::Secured | Second::Hidden => wanted.payload.names.insert(self.second()),
             }
         }
-        wanted.payload.tags.set(Item::secured("service", "T"), format!("{key}-{secret}"));
+        wanted.payload.visible = digests.of_visible(&wanted.payload.names, &wanted.values);
         if self.settings.sources {
             let (kind, name, uid) = ("Secret".into(), "secret".into(), "uid".into());
             wanted.payload.sources = Sources::of(&[Source { kind, name, uid, resource_version: secret.to_string() }]);
         }
         wanted
+    }
+
+    /// A digest key of the operator.
+    pub(super) fn digests(&self, key: u8) -> DigestKey {
+        DigestKey::new([key; KEY_LENGTH])
     }
 
     /// The name of the second value.
@@ -100,7 +106,7 @@ impl Explorer {
         format!("{value}{otherwise}")
     }
 
-    fn observed(&self, found: &Deployment) -> ObservedDeployment {
+    pub(super) fn observed(&self, found: &Deployment) -> ObservedDeployment {
         let old = self.settings.late_values && (found.pending > 0 || found.status == Status::Busy);
         let value = if old { found.visible_before } else { found.visible };
         let mut observed = build::observed(phase(found.status));
@@ -161,7 +167,7 @@ impl Explorer {
         let reads = !resource.observed && !resource.deleting;
         let wanted = reads.then(|| self.wanted((resource.value, resource.second), question.secret, question.key));
         if let Some(rule) = self.settings.without {
-            broken_rules::before(rule, &mut persisted, &mut intent, &mut transient, &observation, wanted.as_ref());
+            broken_rules::before(rule, &mut persisted, &mut intent, &mut transient, &observation, wanted.as_ref(), &self.digests(question.key));
         }
         let mut decision = decide(&Input {
             persisted: &persisted,
@@ -169,6 +175,7 @@ impl Explorer {
             wanted: wanted.as_ref(),
             observation: &observation,
             transient: &transient,
+            digests: &self.digests(question.key),
             now: NOW,
         });
         if let Some(rule) = self.settings.without {

@@ -7,10 +7,10 @@ use crate::controllers::connector_deployment::decide::{
     ABSENCE, Decision, DesiredPayload, Intent, Step, TransientState,
 };
 use crate::controllers::connector_deployment::persisted::{
-    Applied, Observation, OperationState, OperationType, PersistedState,
+    Observation, OperationState, OperationType, PersistedState,
 };
-use crate::controllers::values::digest::{Comparison, Digest};
-use crate::controllers::values::tags::{Tags, UNKNOWN};
+use crate::controllers::values::digest::{Comparison, Digest, DigestKey};
+use crate::controllers::values::names::Names;
 
 /// Changes what `decide` observes.
 pub(super) fn before(
@@ -20,6 +20,7 @@ pub(super) fn before(
     transient: &mut TransientState,
     observation: &Observation,
     wanted: Option<&DesiredPayload>,
+    digests: &DigestKey,
 ) {
     let old = NOW - CAP;
     match (rule, &mut persisted.operation, &mut persisted.applied, observation) {
@@ -27,7 +28,7 @@ pub(super) fn before(
         (Rule::Identity, _, _, Observation::Present(observed)) => intent.remote_id = Some(observed.id.clone()),
         (Rule::Fit, Some(operation), _, Observation::Present(observed)) => {
             if let Some(payload) = &mut operation.payload {
-                payload.tags = Tags::visible(&observed.values);
+                payload.visible = digests.of_visible(&payload.names, &observed.values);
             }
         }
         (Rule::SeenBusy, Some(operation), _, _) => operation.seen_busy = true,
@@ -41,10 +42,6 @@ pub(super) fn before(
             }
         }
         (Rule::OldReads, _, Some(applied), _) => applied.from_version = None,
-        // Something that was not sent counts as sent, whatever the redeploy leaves out.
-        (Rule::LeavesOut, _, Some(Applied { sent: Some(sent), .. }), _) => {
-            *sent = sent.iter().map(|(item, _)| (item.clone(), UNKNOWN.to_owned())).collect();
-        }
         (Rule::UnknownDigest, _, Some(applied), _) => {
             let today = wanted.map(|wanted| &wanted.payload.digest);
             if applied.digest.as_ref().zip(today).is_some_and(|(old, new)| old.compare(new) == Comparison::Unknown) {
@@ -85,7 +82,7 @@ pub(super) fn after(
         }
         Rule::Retained => {
             if let Some(applied) = &mut decision.persisted.applied {
-                applied.retained = Tags::default();
+                applied.retained = Names::default();
             }
         }
         Rule::HandledRequest => decision.persisted.handled_redeploy = None,

@@ -38,7 +38,7 @@ use self::world::{Broken, ConditionUpdate, Deployment, Resource, Status, World};
 use super::build::{NOW, visible};
 use crate::controllers::connector_deployment::decide::TransientState;
 use crate::controllers::connector_deployment::persisted::{Applied, PersistedState, Phase};
-use crate::controllers::values::tags::Tags;
+use crate::controllers::values::names::{Names, differences};
 use crate::mutex::Mutex;
 
 const TICK: Duration = Duration::from_secs(30);
@@ -98,11 +98,13 @@ impl Explorer {
             world.operators[1].on = 1;
         }
         if live {
-            let sent = self.wanted((0, second), 0, 0).payload;
+            let wanted = self.wanted((0, second), 0, 0);
             let mut shows = vec![("A", self.shown(0))];
             shows.extend((self.settings.second == Second::Plain).then(|| ("B", "second".to_owned())));
             let shows: Vec<_> = shows.iter().map(|(key, value)| (*key, value.as_str())).collect();
-            let shows = sent.tags.shown_otherwise(&visible(&shows));
+            let shows = visible(&shows);
+            let differs = self.digests(0).of_differences(&differences(&wanted.values, &shows));
+            let sent = wanted.payload;
             let applied = Applied {
                 generation: 1,
                 digest: Some(sent.digest),
@@ -111,10 +113,11 @@ impl Explorer {
                 from_version: None,
                 connector_version: None,
                 rollback: None,
-                shown: shows.clone(),
-                accepted: shows,
-                retained: Tags::default(),
-                sent: Some(sent.tags),
+                differs: differs.clone(),
+                uncompared: false,
+                accepted: differs,
+                retained: Names::default(),
+                names: Some(sent.names),
                 sources: sent.sources,
                 at: NOW - CAP,
             };

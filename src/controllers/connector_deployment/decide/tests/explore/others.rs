@@ -77,8 +77,7 @@ impl Explorer {
             next.budget.removals -= 1;
             next.resources[which].generation += 1;
             next.resources[which].second ^= true;
-            // Leaving a value out changes nothing at the remote.
-            next.allowed += u8::from(next.resources[which].second);
+            next.allowed += 1;
         });
         self.happens(world, which, "edits the Secret", budget.secrets > 0, &|next| {
             next.budget.secrets -= 1;

@@ -3,6 +3,7 @@
 use super::Explorer;
 use super::pool::Quick;
 use super::settings::Second;
+use super::super::super::retained;
 use super::world::{ConditionUpdate, Operator, Resource, Stage, Status, World};
 
 /// Maximum number of steps until a world has recovered: some minutes of ticks with everything that an operator does in
@@ -90,7 +91,9 @@ impl Explorer {
     /// Whether the condition reports exactly the values that the deployment has and that are no longer desired.
     fn is_retained_reported(&self, resource: &Resource, world: &World) -> bool {
         let applied = self.persisted_states.get(resource.persisted).applied.as_ref();
-        let condition = applied.is_some_and(|applied| applied.retained.has(&self.second()));
+        let wanted = self.wanted((resource.value, resource.second), world.secret, 0).payload.names;
+        let seen = self.observed(&world.remote);
+        let condition = applied.is_some_and(|applied| retained(applied, &wanted, &seen).has(&self.second()));
         self.settings.second == Second::None || condition == (world.remote.second && !resource.second)
     }
 

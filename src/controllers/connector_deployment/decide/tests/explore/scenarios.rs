@@ -231,7 +231,7 @@ fn rule_20_suspended_and_observed_resources_change_nothing() {
 }
 
 #[test]
-fn rule_8_a_removed_value_is_retained_and_causes_no_redeploy() {
+fn rule_8_a_removed_value_is_retained_and_causes_one_redeploy() {
     let small = Budget { removals: 2, lost: 1, ..NOTHING };
     let full = Budget { secrets: 1, crashes: 1, ..small };
     let plain = Settings { live: true, second: Second::Plain, budget: bounds(small, full), ..Settings::default() };

@@ -145,8 +145,6 @@ pub(super) enum Rule {
     UnknownDigest,
     /// Values that are no longer desired are remembered.
     Retained,
-    /// Nothing is redeployed only to leave a value out.
-    LeavesOut,
     /// Of two resources that claim the same key, one owns it.
     OneWinner,
     /// A create is announced in the same step in which it begins.

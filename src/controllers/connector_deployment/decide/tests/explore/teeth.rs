@@ -57,7 +57,6 @@ fn rules() -> Vec<(Rule, Settings, &'static str)> {
         (Rule::UnknownDigest, Settings { sources: true, ..live(Budget { keys: 1, ..NOTHING }) }, "TOO-MANY"),
         (Rule::Retained, Settings { second: Second::Secured, ..live(removed) }, "STUCK"),
         (Rule::Retained, Settings { second: Second::Hidden, ..live(Budget { secrets: 1, ..removed }) }, "STUCK"),
-        (Rule::LeavesOut, Settings { second: Second::Plain, ..live(removed) }, "TOO-MANY"),
         (Rule::AnsweredUndeploy, lags(new(deleted)), "ORPHAN"),
         (Rule::OneWinner, contested, "STRANGER"),
         (

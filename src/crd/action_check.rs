@@ -8,7 +8,6 @@ use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::action_check_expect::Expectation;
 use super::duration::parse_duration;
 use super::frontend::Frontend;
 use super::schema;
@@ -107,6 +106,23 @@ pub struct ActionCheckSpec {
     /// Whether to pause the check. While true, the action is not called and the last result stays. Default: false.
     #[serde(default, skip_serializing_if = "is_default")]
     pub suspend: bool,
+}
+
+/// The expected response: everything given here must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Expectation {
+    /// Expected HTTP status. Default: any from 200 to 299.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 599))]
+    pub status: Option<u16>,
+    /// JSON that the body of the response must contain, in a string; 4096 characters and 64 elements of arrays at most. An
+    /// object must have each member that is given, with a value that contains the given one. An array must have, for each
+    /// element that is given, one that contains it, in any order. Other values must be equal; numbers are compared by
+    /// value. Example: '{"lineItems": [{"variant": {"sku": "A1"}}]}'.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub body: Option<String>,
 }
 
 /// An action of a frontend.

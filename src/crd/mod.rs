@@ -9,7 +9,6 @@
 #![allow(unreachable_pub, reason = "the KubeSchema derive repeats each public struct inside a function")]
 
 pub mod action_check;
-pub mod action_check_expect;
 pub mod cluster_connect_project;
 mod columns;
 pub mod connect_project;
@@ -29,9 +28,8 @@ pub mod verify;
 
 pub use action_check::{
     ActionCheck, ActionCheckMethod, ActionCheckSpec, ActionCheckStatus, ActionName, After, CheckOutcome, CheckedFor,
-    HeaderFrom,
+    Expectation, HeaderFrom,
 };
-pub use action_check_expect::{BodyAssertion, Expectation, HeaderAssertion};
 pub use cluster_connect_project::{
     AllowedNamespaces, ClusterConnectProject, ClusterConnectProjectSpec, LabelOperator, LabelRequirement,
     NamespaceSelector,

@@ -12,7 +12,7 @@ use connect_api::error::Failure as Failed;
 use connect_api::hosts::{AllowedHosts, Endpoint, UrlRefused};
 use connect_operator::controllers::clients::action_factory::ActionFactory;
 use connect_operator::names::DEFAULT_ACTION_HOSTS;
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use jiff::Timestamp;
 
 use crate::interceptor::{Callee, Failure, Interceptor, What, lock};
@@ -132,7 +132,6 @@ impl ActionApi for ActionLine {
 fn answer((status, body): Reply) -> ActionAnswer {
     ActionAnswer {
         status: StatusCode::from_u16(status).expect("a status"),
-        headers: HeaderMap::new(),
         body: body.as_bytes().to_vec(),
         whole: true,
         duration: Duration::from_millis(5),

@@ -15,7 +15,6 @@ mod described;
 mod dev_server;
 mod documentation;
 mod golden;
-mod hostile_checks;
 mod imports;
 mod local_plan;
 mod official_client;

@@ -213,8 +213,6 @@ pub struct ActionRequest {
 pub struct ActionAnswer {
     /// HTTP status.
     pub status: StatusCode,
-    /// Headers, possibly with cookies.
-    pub headers: HeaderMap,
     /// The body, truncated to the size limit.
     pub body: Vec<u8>,
     /// Whether the body is complete.

@@ -141,20 +141,6 @@ fn of_object(members: &Map<String, Value>, schema: &Value, path: &str, problems:
             problems.push(format!("{}: it is required", joined(path, name)));
         }
     }
-    if let Some(choices) = schema["oneOf"].as_array() {
-        let names = |choice: &Value| -> Vec<String> {
-            choice["required"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|it| it.as_str().map(ToOwned::to_owned))
-                .collect()
-        };
-        let all: Vec<_> = choices.iter().map(names).collect();
-        if all.iter().filter(|names| names.iter().all(|name| present(name))).count() != 1 {
-            problems.push(format!("{path}: it must have exactly one of {}", all.concat().join(", ")));
-        }
-    }
     let known = schema["properties"].as_object();
     for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
         let place = joined(path, name);
@@ -163,7 +149,6 @@ fn of_object(members: &Map<String, Value>, schema: &Value, path: &str, problems:
             None if schema["additionalProperties"].is_object() => {
                 check(value, &schema["additionalProperties"], &place, problems);
             }
-            None if schema["x-kubernetes-preserve-unknown-fields"] == true => {}
             None => problems.push(format!("{place}: there is no such field{}", similar(name, known))),
         }
     }
@@ -312,10 +297,8 @@ mod tests {
             "minItems",
             "maxItems",
             "maxProperties",
-            "oneOf",
             "x-kubernetes-list-type",
             "x-kubernetes-list-map-keys",
-            "x-kubernetes-preserve-unknown-fields",
         ];
         // CEL is the business of the API server; formats of numbers follow from the bounds.
         let left_out = ["description", "default", "format", "x-kubernetes-validations"];

@@ -1,9 +1,7 @@
-//! The call that a spec asks for. Pure. A spec that cannot be sent becomes a condition.
+//! The call that a spec asks for. Pure.
 
 use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 
-use crate::controllers::reporting::conditions::ConditionUpdate;
-use crate::controllers::reporting::reason::Reason;
 use crate::crd::{ActionCheckMethod, ActionCheckSpec, Frontend, FrontendPreset};
 
 /// Top-level part of a frontend's address if the spec names none.
@@ -24,13 +22,8 @@ pub struct Desired {
 /// their values.
 ///
 /// # Errors
-/// `ConfigurationInvalid`, with what to change.
-pub fn from_spec(
-    spec: &ActionCheckSpec,
-    frontend: &Frontend,
-    headers: Vec<ExtraHeader>,
-) -> Result<Desired, ConditionUpdate> {
-    let invalid = |message: String| ConditionUpdate::new(Reason::ConfigurationInvalid, message);
+/// What to change in the spec.
+pub fn from_spec(spec: &ActionCheckSpec, frontend: &Frontend, headers: Vec<ExtraHeader>) -> Result<Desired, String> {
     let preset = match frontend.preset.unwrap_or_default() {
         FrontendPreset::Service => Preset::SERVICE,
         FrontendPreset::Frontastic => Preset::FRONTASTIC,
@@ -39,21 +32,21 @@ pub fn from_spec(
         (Some(url), ..) => url.clone(),
         (None, Some(project), Some(company)) => {
             let tld = frontend.tld.as_deref().unwrap_or(DEFAULT_TLD);
-            preset.url(project, company, tld).map_err(|bad| invalid(format!("frontend: {bad}")))?
+            preset.url(project, company, tld).map_err(|bad| format!("frontend: {bad}"))?
         }
         _ => {
             let message = "frontend: neither this check nor its ConnectProject names one: give url, or projectName and \
                            companyName";
-            return Err(invalid(message.to_owned()));
+            return Err(message.to_owned());
         }
     };
     let body = match &spec.body {
-        Some(text) => JsonText::read(text.as_str()).map_err(|why| invalid(format!("body is not JSON: {why}")))?,
+        Some(text) => JsonText::read(text.as_str()).map_err(|why| format!("body is not JSON: {why}"))?,
         None => JsonText::default(),
     };
     let method = match spec.method {
         ActionCheckMethod::Get if spec.body.is_some() => {
-            return Err(invalid("body is for POST and PUT: leave it out, or choose another method".to_owned()));
+            return Err("body is for POST and PUT: leave it out, or choose another method".to_owned());
         }
         ActionCheckMethod::Get => ActionMethod::Get,
         ActionCheckMethod::Post => ActionMethod::Post(body),
@@ -90,7 +83,7 @@ mod tests {
         serde_json::from_value(spec).expect("the JSON is a spec")
     }
 
-    fn desired(change: &Value) -> Result<Desired, ConditionUpdate> {
+    fn desired(change: &Value) -> Result<Desired, String> {
         let spec = spec(change);
         from_spec(&spec, &spec.frontend, Vec::new())
     }
@@ -118,9 +111,8 @@ mod tests {
             ("a body for a GET", json!({"method": "GET", "body": "{}"}), "leave it out"),
             ("a body that is no JSON", json!({"body": "{a: 1}"}), "body is not JSON: key must be a string at line 1"),
         ] {
-            let condition = desired(&change).expect_err(case);
-            assert_eq!(condition.reason, Reason::ConfigurationInvalid, "{case}");
-            assert!(condition.message.contains(expected), "{case}: {}", condition.message);
+            let message = desired(&change).expect_err(case);
+            assert!(message.contains(expected), "{case}: {message}");
         }
     }
 }

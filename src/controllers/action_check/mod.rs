@@ -2,7 +2,7 @@
 //!
 //! A POST or PUT leaves at most once for each cause, wherever the operator is killed: the intent to send is written
 //! first, on the version of the resource that was read, and what may have been sent is not sent again. Only hosts that
-//! the operator allows are called. Next: `decide.rs` for when to call, `expect/` for what passes.
+//! the operator allows are called. Next: `decide.rs` for when to call, `expect.rs` for what passes.
 
 mod act;
 pub mod decide;
@@ -21,6 +21,7 @@ use kube::runtime::controller::Action;
 
 use self::act::Prepared;
 use self::decide::{DesiredCall, Step};
+use self::expect::Expected;
 pub(super) use self::observe::spec_digest;
 use crate::controllers::context::{Context, OTHER_SHARD_AGAIN};
 use crate::controllers::object_ref::ObjectRef;
@@ -32,11 +33,8 @@ use crate::controllers::reporting::reason::Reason;
 use crate::controllers::reporting::reconcile_outcome::ReconcileOutcome;
 use crate::controllers::reporting::refusal::{self, Access, STATUS};
 use crate::controllers::reporting::remedy::{self, HostList};
-use crate::crd::{ActionCheck, ActionCheckStatus, CheckedFor};
+use crate::crd::{ActionCheck, ActionCheckStatus};
 
-/// Stack of a thread that compiles or evaluates assertions, in bytes: several times what the deepest ones were measured
-/// to need. The system allocates only what is used.
-pub const STACK: usize = 16 << 20;
 /// Pause before the next reconcile after a Kubernetes API error.
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
 /// Maximum attempts to write the answer to a call that is not repeated.
@@ -55,13 +53,12 @@ pub async fn reconcile(object: Arc<ActionCheck>, context: Arc<Context>) -> (Acti
     let unwritten = Unwritten::default();
     let run = Reconciler { api, object, context: &context, object_ref: &object_ref, unwritten };
     // Boxed to keep the futures around it small.
-    let next = match Box::pin(run.reconcile()).await {
-        Err(error) => run.report_kubernetes_error(error).await,
-        next => next,
-    };
-    match next {
+    match Box::pin(run.reconcile()).await {
         Ok((again, ended)) => {
-            context.requeue_timers.set(&object_ref, [again, run.other_shard()].into_iter().flatten().min());
+            // Nothing here follows the deployment of another install.
+            let is_elsewhere = run.object.spec.after.is_some() && context.scope.is_shard();
+            let again = again.into_iter().chain(is_elsewhere.then_some(OTHER_SHARD_AGAIN)).min();
+            context.requeue_timers.set(&object_ref, again);
             (Action::await_change(), ended)
         }
         Err(error) => {
@@ -81,6 +78,26 @@ pub fn gone(context: &Context, object_ref: &ObjectRef) {
 /// When to reconcile again, and the outcome of the reconcile.
 type Next = (Option<Duration>, ReconcileOutcome);
 
+/// Why nothing is sent.
+enum Stopped {
+    /// Users read it in the status.
+    Because(ConditionUpdate),
+    /// The API server refused a request, or did not answer.
+    Refused(kube::Error),
+}
+
+impl From<ConditionUpdate> for Stopped {
+    fn from(condition: ConditionUpdate) -> Self {
+        Self::Because(condition)
+    }
+}
+
+impl From<kube::Error> for Stopped {
+    fn from(error: kube::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
 struct Reconciler<'a> {
     api: Api<ActionCheck>,
     object: Arc<ActionCheck>,
@@ -91,115 +108,68 @@ struct Reconciler<'a> {
 
 impl Reconciler<'_> {
     async fn reconcile(&self) -> Result<Next, kube::Error> {
-        if self.object.metadata.deletion_timestamp.is_some() {
+        let condition = match self.check().await {
+            Ok(next) => return Ok(next),
+            Err(Stopped::Because(condition)) => condition,
+            Err(Stopped::Refused(error)) => refusal::condition(Access::Write, refusal::ANY, error)?,
+        };
+        // Changes of every other obstacle enqueue the check.
+        let again = matches!(condition.reason, Reason::InternalError | Reason::KubernetesError);
+        Box::pin(self.report(&condition, again.then_some(decide::NOT_SENT_AGAIN))).await
+    }
+
+    async fn check(&self) -> Result<Next, Stopped> {
+        if reconcile::is_deleting(&*self.object) {
             return Ok((None, ReconcileOutcome::Gone));
         }
-        let spec = &self.object.spec;
-        self.context.references.set(self.object_ref, observe::references(spec));
-        if let Some(condition) = observe::not_allowed(self.context, &self.object_ref.namespace, spec) {
-            return self.patch_status(&condition).await;
-        }
-        let cause = match observe::cause(self.context, &self.object_ref.namespace, &self.object).await? {
-            Ok(cause) => cause,
-            Err(condition) => return self.patch_status(&condition).await,
-        };
+        let (context, namespace, spec) = (self.context, &self.object_ref.namespace, &self.object.spec);
+        context.references.set(self.object_ref, observe::references(spec));
+        observe::permission(context, namespace, spec)?;
+        let cause = observe::cause(context, namespace, &self.object).await?;
         let (writes, interval) = (spec.method.writes(), spec.effective_interval());
         let wanted = DesiredCall { cause, writes, interval, suspended: spec.suspend };
-        let before = self.object.status.clone().unwrap_or_default();
-        match decide::decide(&before, &wanted, self.context.clock.now()) {
-            Step::NoOp(again) => {
-                let (_, ended) = self.patch_status(&status::ready_condition(&before, wanted.writes)).await?;
-                Ok((again, ended))
-            }
-            Step::Lost => self.patch_status(&status::lost()).await,
-            Step::Held => self.patch_status(&status::held()).await,
-            Step::Send => match self.prepare().await? {
-                Ok(prepared) => self.send(prepared, &wanted).await,
-                Err(condition) => {
-                    let (_, ended) = self.patch_status(&condition).await?;
-                    // Changes of every other obstacle enqueue the check.
-                    let again = matches!(condition.reason, Reason::InternalError | Reason::KubernetesError);
-                    Ok((again.then_some(decide::NOT_SENT_AGAIN), ended))
-                }
-            },
+        let before = self.status();
+        match decide::decide(&before, &wanted, context.clock.now()) {
+            Step::NoOp(again) => Ok(self.report(&status::ready_condition(&before, writes), again).await?),
+            Step::Lost => Err(status::lost().into()),
+            Step::Held => Err(status::held().into()),
+            Step::Send => Ok(self.send(self.prepare().await?, &wanted).await?),
         }
     }
 
-    /// Reports that the API server refused a request, on the version that was read, if the error is worth a condition.
-    async fn report_kubernetes_error(&self, error: kube::Error) -> Result<Next, kube::Error> {
-        let condition = refusal::condition(Access::Write, refusal::ANY, error)?;
-        let (_, ended) = Box::pin(self.patch_status(&condition)).await?;
-        Ok((Some(decide::NOT_SENT_AGAIN), ended))
-    }
-
-    /// Returns when to read a deployment again that another install may manage.
-    fn other_shard(&self) -> Option<Duration> {
-        (self.object.spec.after.is_some() && self.context.scope.is_shard()).then_some(OTHER_SHARD_AGAIN)
-    }
-
-    /// Returns everything that a call needs, or why there can be none.
-    async fn prepare(&self) -> Result<Result<Prepared, ConditionUpdate>, kube::Error> {
-        let headers = match observe::headers(self.context, &self.object_ref.namespace, &self.object.spec).await? {
-            Ok(headers) => headers,
-            Err(condition) => return Ok(Err(condition)),
-        };
-        let spec = &self.object.spec;
-        let frontend = match observe::frontend(self.context, &self.object_ref.namespace, spec).await? {
-            Ok(frontend) => frontend,
-            Err(condition) => return Ok(Err(condition)),
-        };
-        let desired = match desired::from_spec(spec, &frontend, headers) {
-            Ok(desired) => desired,
-            Err(condition) => return Ok(Err(condition)),
-        };
-        let condition = |reason, message| Ok(Err(ConditionUpdate::new(reason, message)));
-        let endpoint = match self.context.actions.endpoint(&desired.url) {
-            Ok(endpoint) => endpoint,
-            Err(refused) => {
-                return condition(Reason::HostNotAllowed, remedy::of_host("frontend", &refused, HostList::Action));
-            }
-        };
-        if let Err(wrong) = act::check(spec.expect.clone()).await {
-            return condition(Reason::ExpectInvalid, wrong);
-        }
-        let request = match desired.action.request(&desired.preset, &endpoint) {
-            Ok(request) => request,
-            Err(bad) => return condition(Reason::ConfigurationInvalid, bad.to_string()),
-        };
-        let client = self.context.actions.client(endpoint, spec.effective_timeout(), expect::LARGEST_ANSWER);
-        Ok(match client {
-            Ok(client) => {
-                let (masker, expected) = (desired.action.masker(), spec.expect.clone());
-                Ok(Prepared { client, request, masker, expected })
-            }
-            Err(why) => Err(ConditionUpdate::new(Reason::InternalError, why)),
-        })
+    /// Returns everything that a call needs.
+    async fn prepare(&self) -> Result<Prepared, Stopped> {
+        let (context, namespace, spec) = (self.context, &self.object_ref.namespace, &self.object.spec);
+        let headers = observe::headers(context, namespace, spec).await?;
+        let frontend = observe::frontend(context, namespace, spec).await?;
+        let invalid = |message| ConditionUpdate::new(Reason::ConfigurationInvalid, message);
+        let desired = desired::from_spec(spec, &frontend, headers).map_err(invalid)?;
+        let endpoint = context.actions.endpoint(&desired.url).map_err(|refused| {
+            let message = remedy::of_host("frontend", &refused, HostList::Action);
+            ConditionUpdate::new(Reason::HostNotAllowed, message)
+        })?;
+        let expected = Expected::read(&spec.expect).map_err(invalid)?;
+        let request = desired.action.request(&desired.preset, &endpoint).map_err(|bad| invalid(bad.to_string()))?;
+        let client = context.actions.client(endpoint, spec.effective_timeout(), expect::LARGEST_ANSWER);
+        let client = client.map_err(|why| ConditionUpdate::new(Reason::InternalError, why))?;
+        Ok(Prepared { client, request, masker: desired.action.masker(), expected })
     }
 
     /// Sends one call. If it is a write, the intent to send is persisted first.
     async fn send(&self, prepared: Prepared, wanted: &DesiredCall) -> Result<Next, kube::Error> {
         let started = self.context.clock.now();
-        let before = self.object.status.clone().unwrap_or_default();
         let trace_id = trace::current().unwrap_or_else(trace::Id::random);
-        let sent = status::about_to_send(&before, &wanted.cause, trace_id, started);
-        let object = if wanted.writes {
-            let condition = status::ready_condition(&sent, true);
-            let written = self.write_intent(&before, &sent).await;
-            written.inspect_err(|error| self.unwritten.note(STATUS, &condition, error))?
-        } else {
-            Arc::clone(&self.object)
-        };
+        let sent = status::about_to_send(&self.status(), &wanted.cause, trace_id, started);
+        let object = if wanted.writes { self.write_intent(&sent).await? } else { Arc::clone(&self.object) };
         let result = act::call(prepared, started).await;
         let after = status::answered(&sent, &result, wanted.writes, self.context.clock.now());
-        let written = if wanted.writes {
-            self.write_answer(object, &sent, &after).await
-        } else {
-            patch::write_status(&self.api, &*object, &before, &after).await
-        };
         let condition = status::ready_condition(&after, wanted.writes);
-        if let Some(written) = written.inspect_err(|error| self.unwritten.note(STATUS, &condition, error))? {
-            self.event(&before, &written, &condition);
-        }
+        let written = if wanted.writes {
+            self.write_answer(object, &sent, &after, &condition).await?
+        } else {
+            self.write(&object, &after, &condition).await?
+        };
+        self.event(written, &condition);
         let again = match decide::decide(&after, wanted, self.context.clock.now()) {
             Step::NoOp(again) => again,
             Step::Send | Step::Lost | Step::Held => Some(Duration::ZERO),
@@ -208,24 +178,16 @@ impl Reconciler<'_> {
     }
 
     /// Persists the intent to send, and returns the object with it.
-    async fn write_intent(
-        &self,
-        before: &ActionCheckStatus,
-        sent: &ActionCheckStatus,
-    ) -> Result<Arc<ActionCheck>, kube::Error> {
-        let written = patch::write_status(&self.api, &*self.object, before, sent).await;
-        let stored = if let Ok(written) = &written {
-            // It was written on the version that was read, so it is this one.
-            written.clone().filter(|stored| is_recorded(stored, sent))
-        } else {
+    async fn write_intent(&self, sent: &ActionCheckStatus) -> Result<Arc<ActionCheck>, kube::Error> {
+        let stored = match self.write(&self.object, sent, &status::ready_condition(sent, true)).await {
+            Ok(stored) => stored,
             // If only the response was lost, the next reconcile could not know that nothing was sent.
-            let stored = self.api.get_opt(&self.object_ref.name).await.unwrap_or_default();
-            stored.filter(|stored| is_recorded(stored, sent) && trace_id(stored) == sent.trace_id.as_ref())
+            Err(error) => match self.api.get_opt(&self.object_ref.name).await {
+                Ok(stored) if stored.as_ref().is_some_and(|stored| is_intent(stored, sent)) => stored,
+                _ => return Err(error),
+            },
         };
-        match stored {
-            Some(stored) => Ok(Arc::new(stored)),
-            None => Err(written.err().unwrap_or_else(dropped)),
-        }
+        stored.filter(|stored| is_intent(stored, sent)).map(Arc::new).ok_or_else(dropped)
     }
 
     /// Writes the answer to a call that is not repeated, even if labels or the spec were changed meanwhile: an answer
@@ -235,58 +197,66 @@ impl Reconciler<'_> {
         mut object: Arc<ActionCheck>,
         sent: &ActionCheckStatus,
         answered: &ActionCheckStatus,
+        condition: &ConditionUpdate,
     ) -> Result<Option<ActionCheck>, kube::Error> {
-        for attempt in 1.. {
-            let before = object.status.clone().unwrap_or_default();
-            let after = status::beside(&before, answered);
-            match patch::write_status(&self.api, &*object, &before, &after).await {
-                Err(error) if attempt < WRITES => {
-                    tracing::debug!(object = %self.object_ref, %error, "writing the answer again");
-                    self.context.clock.sleep(AFTER_CONFLICT.saturating_mul(attempt)).await;
-                }
+        for attempt in 1..WRITES {
+            match self.write(&object, answered, condition).await {
+                Err(error) => tracing::debug!(object = %self.object_ref, %error, "writing the answer again"),
                 written => return written,
             }
+            self.context.clock.sleep(AFTER_CONFLICT.saturating_mul(attempt)).await;
             match self.api.get_opt(&self.object_ref.name).await {
-                // The same as it was stored: an older CRD drops the trace id.
-                Ok(Some(newer)) if is_recorded(&newer, sent) && trace_id(&newer) == trace_id(&object) => {
-                    object = Arc::new(newer);
-                }
-                // Another writer has taken over, or the check is deleted.
+                Ok(Some(newer)) if is_intent(&newer, sent) => object = Arc::new(newer),
+                // Another operator has taken over, or the check is deleted.
                 Ok(_) => return Ok(None),
                 Err(error) => tracing::debug!(object = %self.object_ref, %error, "the check cannot be read"),
             }
         }
-        Ok(None)
+        self.write(&object, answered, condition).await
     }
 
-    async fn patch_status(&self, condition: &ConditionUpdate) -> Result<Next, kube::Error> {
-        let before = self.object.status.clone().unwrap_or_default();
+    /// Writes the condition into the status.
+    async fn report(&self, condition: &ConditionUpdate, again: Option<Duration>) -> Result<Next, kube::Error> {
         let generation = self.object.metadata.generation.unwrap_or_default();
         let about = (generation, self.object.spec.suspend);
-        let after = status::with_condition(&before, condition, about, self.context.clock.now());
-        let written = patch::write_status(&self.api, &*self.object, &before, &after).await;
-        if let Some(written) = written.inspect_err(|error| self.unwritten.note(STATUS, condition, error))? {
-            self.event(&before, &written, condition);
-        }
-        Ok((None, ReconcileOutcome::Reported(Some(condition.reason))))
+        let after = status::with_condition(&self.status(), condition, about, self.context.clock.now());
+        let written = self.write(&self.object, &after, condition).await?;
+        self.event(written, condition);
+        Ok((again, ReconcileOutcome::Reported(Some(condition.reason))))
     }
 
-    fn event(&self, before: &ActionCheckStatus, object: &ActionCheck, condition: &ConditionUpdate) {
-        if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
-            self.context.event(object, "Check", condition);
+    /// Writes a status, if it has changed, on the version of `object`. `condition`: what users would miss otherwise.
+    async fn write(
+        &self,
+        object: &ActionCheck,
+        after: &ActionCheckStatus,
+        condition: &ConditionUpdate,
+    ) -> Result<Option<ActionCheck>, kube::Error> {
+        let before = object.status.clone().unwrap_or_default();
+        let written = patch::write_status(&self.api, object, &before, after).await;
+        written.inspect_err(|error| self.unwritten.note(STATUS, condition, error))
+    }
+
+    /// Publishes an Event about a condition that was written, if its reason is new.
+    fn event(&self, written: Option<ActionCheck>, condition: &ConditionUpdate) {
+        let is_new = conditions::ready_reason(&self.status().conditions) != Some(condition.reason.as_str());
+        if let Some(written) = written.filter(|_| is_new) {
+            self.context.event(&written, "Check", condition);
         }
+    }
+
+    /// Returns the status that was read.
+    fn status(&self) -> ActionCheckStatus {
+        self.object.status.clone().unwrap_or_default()
     }
 }
 
-/// Whether the stored status is an intent for the same reason, of this reconcile or of another operator.
-fn is_recorded(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
-    let key = |status: &ActionCheckStatus| -> (Option<CheckedFor>, _) { (status.checked_for.clone(), status.outcome) };
+/// Whether the stored status is the intent of this reconcile: one of another operator has another trace id.
+fn is_intent(object: &ActionCheck, sent: &ActionCheckStatus) -> bool {
+    let key = |status: &ActionCheckStatus| {
+        (status.checked_for.clone(), status.outcome, status.trace_id.clone(), status.observed_generation)
+    };
     object.status.as_ref().is_some_and(|status| key(status) == key(sent))
-}
-
-/// Returns the trace id of the last call, which tells an own intent from that of another operator.
-fn trace_id(object: &ActionCheck) -> Option<&String> {
-    object.status.as_ref()?.trace_id.as_ref()
 }
 
 /// Returns the error for a dropped intent: an API server with an older CRD drops unknown fields, and then nothing would

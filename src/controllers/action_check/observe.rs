@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use sha2::{Digest as _, Sha256};
 
 use crate::controllers::connector_deployment::state;
+use super::Stopped;
 use crate::controllers::context::Context;
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
@@ -31,34 +32,27 @@ pub(super) fn references(spec: &ActionCheckSpec) -> BTreeSet<Reference> {
     secrets.chain(after).chain(project).collect()
 }
 
-/// Returns the condition of a check whose project its namespace may not use (rule 29).
-pub(super) fn not_allowed(context: &Context, namespace: &str, spec: &ActionCheckSpec) -> Option<ConditionUpdate> {
-    let project = ObjectRef::of_project(namespace, spec.project_ref.as_ref()?);
-    match context.permissions.permission(&project, namespace) {
-        Permission::Denied(condition) => Some(condition),
-        Permission::Granted | Permission::Unknown => None,
+/// Checks that the namespace may use the project of the spec, if there is one (rule 29).
+pub(super) fn permission(context: &Context, namespace: &str, spec: &ActionCheckSpec) -> Result<(), ConditionUpdate> {
+    let Some(reference) = &spec.project_ref else { return Ok(()) };
+    match context.permissions.permission(&ObjectRef::of_project(namespace, reference), namespace) {
+        Permission::Denied(condition) => Err(condition),
+        Permission::Granted | Permission::Unknown => Ok(()),
     }
 }
 
-/// Returns the frontend of a spec, completed from its project; the inner error names what is missing.
-///
-/// # Errors
-/// Errors of the API server.
-pub(super) async fn frontend(
-    context: &Context,
-    namespace: &str,
-    spec: &ActionCheckSpec,
-) -> Result<Result<Frontend, ConditionUpdate>, kube::Error> {
-    let Some(reference) = &spec.project_ref else { return Ok(Ok(spec.frontend.clone())) };
+/// Returns the frontend of a spec, completed from its project.
+pub(super) async fn frontend(context: &Context, namespace: &str, spec: &ActionCheckSpec) -> Result<Frontend, Stopped> {
+    let Some(reference) = &spec.project_ref else { return Ok(spec.frontend.clone()) };
     let (project, client) = (ObjectRef::of_project(namespace, reference), context.client.clone());
     let found = if project.kind.is_cluster_scoped() {
         match context.permissions.permission(&project, namespace) {
             Permission::Granted => {}
-            Permission::Denied(condition) => return Ok(Err(condition)),
+            Permission::Denied(condition) => return Err(condition.into()),
             // Whatever makes it known enqueues the check.
             Permission::Unknown => {
                 let message = format!("ClusterConnectProject {project} does not exist, or is not known yet");
-                return Ok(Err(ConditionUpdate::new(Reason::ProjectMissing, message)));
+                return Err(ConditionUpdate::new(Reason::ProjectMissing, message).into());
             }
         }
         let found = Api::<ClusterConnectProject>::all(client).get_opt(&project.name).await?;
@@ -67,18 +61,18 @@ pub(super) async fn frontend(
         let found = Api::<ConnectProject>::namespaced(client, namespace).get_opt(&project.name).await?;
         found.map(|object| object.spec)
     };
-    let Some(found) = found else { return Ok(Err(problem::project_missing(&project))) };
-    Ok(Ok(spec.frontend.or(&found.frontend.unwrap_or_default())))
+    let found = found.ok_or_else(|| problem::project_missing(&project))?;
+    Ok(spec.frontend.or(&found.frontend.unwrap_or_default()))
 }
 
-/// Returns the cause of a call, without the deployment that it follows. `cache`: the cause of the last call.
-fn own_cause(object: &ActionCheck, cache: Option<&CheckedFor>) -> CheckedFor {
+/// Returns the cause of a call, without the deployment that it follows. `last`: the cause of the last call.
+fn own_cause(object: &ActionCheck, last: Option<&CheckedFor>) -> CheckedFor {
     let request = reconcile::request(object, names::RERUN_REQUESTED_AT);
     CheckedFor {
         generation: object.metadata.generation.unwrap_or_default(),
         spec_digest: Some(spec_digest(&object.spec)),
         // Removing the annotation requests nothing.
-        rerun_request: request.or_else(|| cache.and_then(|cause| cause.rerun_request.clone())),
+        rerun_request: request.or_else(|| last.and_then(|cause| cause.rerun_request.clone())),
         ..CheckedFor::default()
     }
 }
@@ -92,29 +86,18 @@ pub(in crate::controllers) fn spec_digest(spec: &ActionCheckSpec) -> String {
     digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// Returns the cause that a call would have now; the inner error names what it waits for.
-///
-/// # Errors
-/// Errors of the API server.
-pub(super) async fn cause(
-    context: &Context,
-    namespace: &str,
-    object: &ActionCheck,
-) -> Result<Result<CheckedFor, ConditionUpdate>, kube::Error> {
-    let cache = object.status.as_ref().and_then(|status| status.checked_for.as_ref());
-    let own = own_cause(object, cache);
-    let Some(after) = &object.spec.after else { return Ok(Ok(own)) };
+/// Returns the cause that a call would have now.
+pub(super) async fn cause(context: &Context, namespace: &str, object: &ActionCheck) -> Result<CheckedFor, Stopped> {
+    let last = object.status.as_ref().and_then(|status| status.checked_for.as_ref());
+    let own = own_cause(object, last);
+    let Some(after) = &object.spec.after else { return Ok(own) };
     let name = &after.deployment_ref.name;
+    let waits = |message| ConditionUpdate::new(Reason::DeploymentNotReady, message);
     let api = Api::<ConnectorDeployment>::namespaced(context.client.clone(), namespace);
-    Ok(match api.get_opt(name).await? {
-        Some(deployment) => applied(&deployment, own).ok_or_else(|| {
-            ConditionUpdate::new(
-                Reason::DeploymentNotReady,
-                format!("Waiting for ConnectorDeployment {name} to become Ready"),
-            )
-        }),
-        None => Err(ConditionUpdate::new(Reason::DeploymentNotReady, format!("ConnectorDeployment {name} is missing"))),
-    })
+    let deployment = api.get_opt(name).await?;
+    let deployment = deployment.ok_or_else(|| waits(format!("ConnectorDeployment {name} is missing")))?;
+    let cause = applied(&deployment, own);
+    Ok(cause.ok_or_else(|| waits(format!("Waiting for ConnectorDeployment {name} to become Ready")))?)
 }
 
 /// Adds what is live to the cause; `None` unless the deployment is Ready with its last generation, and has no operation
@@ -128,15 +111,12 @@ fn applied(deployment: &ConnectorDeployment, own: CheckedFor) -> Option<CheckedF
     Some(CheckedFor { deployment_digest, deployment_applied_at: Some(at), ..own })
 }
 
-/// Returns the headers of `headersFrom` with their values; the inner error names what is missing.
-///
-/// # Errors
-/// Errors of the API server.
+/// Returns the headers of `headersFrom` with their values.
 pub(super) async fn headers(
     context: &Context,
     namespace: &str,
     spec: &ActionCheckSpec,
-) -> Result<Result<Vec<ExtraHeader>, ConditionUpdate>, kube::Error> {
+) -> Result<Vec<ExtraHeader>, Stopped> {
     let mut headers = Vec::new();
     // Read each Secret once, however many headers use it.
     let mut secrets = BTreeMap::new();
@@ -145,26 +125,21 @@ pub(super) async fn headers(
         let field = format!("header {} of spec.headersFrom", wanted.name);
         let secret = match secrets.entry(name) {
             Entry::Occupied(read) => read.into_mut(),
-            Entry::Vacant(unread) => match secret::named(&context.client, &context.secrets, namespace, name).await? {
-                Ok(found) => unread.insert(found),
-                Err(condition) => return Ok(Err(condition)),
-            },
+            Entry::Vacant(unread) => {
+                unread.insert(secret::named(&context.client, &context.secrets, namespace, name).await??)
+            }
         };
-        let Some(secret) = secret else {
-            return Ok(Err(secret::missing(name, &field)));
-        };
+        let secret = secret.as_ref().ok_or_else(|| secret::missing(name, &field))?;
         let bytes = secret.data.as_ref().and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());
         let value = match bytes.map(std::str::from_utf8) {
-            None | Some(Ok("")) => {
-                return Ok(Err(secret::lacks_key(name, key, &field)));
-            }
+            None | Some(Ok("")) => return Err(secret::lacks_key(name, key, &field).into()),
             Some(Err(_)) => {
                 let message = format!("key {key} of Secret {name} is not UTF-8");
-                return Ok(Err(ConditionUpdate::new(Reason::ConfigurationInvalid, message)));
+                return Err(ConditionUpdate::new(Reason::ConfigurationInvalid, message).into());
             }
             Some(Ok(value)) => SecretString::from(value),
         };
         headers.push(ExtraHeader { name: wanted.name.clone(), value });
     }
-    Ok(Ok(headers))
+    Ok(headers)
 }

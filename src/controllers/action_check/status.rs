@@ -2,18 +2,15 @@
 
 use std::time::Duration;
 
-use connect_api::mask::Masker;
 use connect_api::trace;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut, whole_seconds};
+use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, whole_seconds};
 use crate::controllers::reporting::reason::Reason;
 use crate::crd::{ActionCheckStatus, CheckOutcome, CheckedFor};
 use crate::names;
 
-/// Longest excerpt of an answer in a message, in bytes.
-const LONGEST_EXCERPT: usize = 200;
 /// Message for a call that passed.
 pub const AS_EXPECTED: &str = "The action answered as expected";
 
@@ -106,20 +103,6 @@ pub fn answered(sent: &ActionCheckStatus, result: &Result, writes: bool, now: Ti
     with_condition(&status, &condition, (sent.observed_generation, false), now)
 }
 
-/// Returns the status after a call, if another operator, which is about to stop or has just started, may have reported a
-/// newer generation meanwhile: its conditions stay, because nothing would cause it to report them again.
-#[must_use]
-pub fn beside(stored: &ActionCheckStatus, answered: &ActionCheckStatus) -> ActionCheckStatus {
-    if stored.observed_generation <= answered.observed_generation {
-        return answered.clone();
-    }
-    ActionCheckStatus {
-        observed_generation: stored.observed_generation,
-        conditions: stored.conditions.clone(),
-        ..answered.clone()
-    }
-}
-
 /// Returns the condition for a call that waits because of `suspend`.
 #[must_use]
 pub fn held() -> ConditionUpdate {
@@ -137,15 +120,6 @@ pub fn with_condition(
     let extra = vec![Extra::suspended(suspended)];
     let conditions = conditions::conditions(&before.conditions, condition, extra, generation, now);
     ActionCheckStatus { observed_generation: generation, conditions, ..before.clone() }
-}
-
-/// Returns why an answer is not as expected, with an excerpt of the answer in which all Secret values are masked.
-#[must_use]
-pub fn with_excerpt(why: &str, body: &[u8], masker: &Masker) -> String {
-    let masker = masker.compile();
-    let (why, text) = (masker.mask(why), masker.mask(&String::from_utf8_lossy(body)));
-    let text = text.trim();
-    if text.is_empty() { why } else { format!("{why}. The answer: {}", cut(text, LONGEST_EXCERPT)) }
 }
 
 #[cfg(test)]
@@ -168,34 +142,6 @@ mod tests {
             assert_eq!(ready_condition(&status, writes).reason.state(), state, "{outcome:?} {writes}");
         }
         assert_eq!(lost().reason.state(), ConditionState::Stalled);
-    }
-
-    #[test]
-    fn an_answer_leaves_the_conditions_of_a_newer_generation() {
-        let about = |generation, condition: &ConditionUpdate| {
-            with_condition(&ActionCheckStatus::default(), condition, (generation, false), Timestamp::UNIX_EPOCH)
-        };
-        let answered = ActionCheckStatus { outcome: Some(CheckOutcome::Passed), ..about(1, &held()) };
-        for (case, generation, newer) in [("the same", 1, false), ("an older one", 0, false), ("a newer one", 2, true)]
-        {
-            let stored = about(generation, &lost());
-            let after = beside(&stored, &answered);
-            let conditions = if newer { &stored.conditions } else { &answered.conditions };
-            assert_eq!((after.outcome, &after.conditions), (Some(CheckOutcome::Passed), conditions), "{case}");
-            assert_eq!(after.observed_generation, generation.max(1), "{case}");
-        }
-    }
-
-    #[test]
-    fn an_excerpt_is_short_and_shows_no_secret() {
-        let masker = Masker::new(["canary-41"]);
-        let text = with_excerpt(
-            "no",
-            format!("{{\"a\": \"canary-41\", \"b\": \"{}\"}}", "x".repeat(5_000)).as_bytes(),
-            &masker,
-        );
-        assert!(text.starts_with("no. The answer: {\"a\": \"***\"") && text.len() < 250, "{text}");
-        assert_eq!(with_excerpt("no", b"", &masker), "no");
     }
 
     #[test]

@@ -150,7 +150,6 @@ reasons! {
     CheckFailing, Failing, "The response of the action is not as expected: see the message. The operator calls it again at the interval.";
     CheckFailed, Stalled, "The response of the action is not as expected, and the operator does not repeat a POST or PUT: correct what the message names, then request a rerun with `connect-operator rerun`, change the spec, or have the deployment in `spec.after` applied again.";
     AnswerLost, Stalled, "The call may have been sent, and the operator ended before it received the response: check the effect of the call, then request a rerun with `connect-operator rerun`, or change the spec, to send it once more.";
-    ExpectInvalid, Stalled, "An assertion in `spec.expect` is invalid: the message names it and the cause. Nothing was sent.";
     HostNotAllowed, Stalled, "The operator may not call this host: correct `spec.frontend`, or have the host added to `--allowed-action-hosts`.";
     OutputConflict, Stalled, "The ConfigMap of `spec.outputs` exists and the operator does not own it: choose another name, or delete it.";
 }

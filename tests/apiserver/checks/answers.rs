@@ -64,16 +64,13 @@ async fn a_response_that_does_not_arrive_in_time_fails() {
 }
 
 #[tokio::test]
-async fn assertions_that_take_too_long_fail() {
-    let file =
-        json!({"actions": [{"namespace": "cart", "name": "many", "body": {"list": vec![1; 5_000]}}]}).to_string();
-    let actions = ActionFile::parse(&file).expect("a valid file");
-    let shop = Shop::with(Options { actions, ..Options::default() }, Clock::system()).await;
-    let expect = json!({"body": [{"jsonPath": "$.list[?count($.list[?@ > 1]) > 0]", "exists": false}]});
-    let action = json!({"namespace": "cart", "name": "many"});
-    shop.sandbox.apply(&with_spec(check(&shop), &json!({"action": action, "expect": expect}))).await.unwrap();
-    let seen = until_reason(&shop, "CheckFailed").await;
-    assert!(message(&seen).contains("more than 1000000 steps"), "{}", message(&seen));
+async fn a_response_that_lacks_the_expected_json_fails_and_the_message_says_where() {
+    let expect = json!({"body": r#"{"sum": {"currencyCode": "EUR"}, "lineItems": [{"sku": "B2"}]}"#});
+    let body = json!({"sum": {"currencyCode": "EUR", "centAmount": 300}, "lineItems": [{"sku": "A1"}]});
+    let answer = FaultAnswer { body: Some(body), status: Some(200), ..FaultAnswer::default() };
+    let (_shop, seen) = failing(answer, true, json!({"expect": expect})).await;
+    let words = r#"/lineItems in the body has no element that contains {"sku":"B2"}. The answer: {"#;
+    assert!(message(&seen).starts_with(words), "{}", message(&seen));
 }
 
 #[tokio::test]

@@ -26,17 +26,14 @@ pub(crate) fn check(shop: &Shop) -> Value {
             "locale": "en-GB",
             "extensionVersion": "1.4.0",
             "body": r#"{"variant": {"sku": "A1", "count": 1}}"#,
-            "expect": {"status": 200, "body": [
-                {"jsonPath": "$.cartId", "exists": true},
-                {"jsonPath": "$.lineItems[0].variant.sku", "exists": true},
-            ]},
+            "expect": {"status": 200, "body": r#"{"lineItems": [{"variant": {}}]}"#},
         },
     })
 }
 
 /// A check that reads.
 fn reading(shop: &Shop) -> Value {
-    let expect = json!({"body": [{"jsonPath": "$.cartId", "exists": true}]});
+    let expect = json!({"body": r#"{"lineItems": []}"#});
     let action = json!({"namespace": "cart", "name": "getCart"});
     let change = json!({"action": action, "method": "GET", "body": null, "expect": expect});
     with_spec(check(shop), &change)

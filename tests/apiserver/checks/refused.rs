@@ -7,29 +7,6 @@ use crate::manifests::with_spec;
 use crate::shop::Shop;
 
 #[tokio::test]
-async fn assertions_that_cannot_be_used_send_nothing() {
-    let shop = Shop::open().await;
-    let body = |assertion: serde_json::Value| json!({"expect": {"body": [assertion]}});
-    let manifest = with_spec(check(&shop), &body(json!({"jsonPath": "$.cartId ==", "exists": true})));
-    shop.sandbox.apply(&manifest).await.unwrap();
-    let seen = until_reason(&shop, "ExpectInvalid").await;
-    assert!(has(&seen, "Stalled") && message(&seen).starts_with("expect.body[0].jsonPath: "), "{}", message(&seen));
-    for (assertion, words) in [
-        (json!({"jsonPath": "$[?in(@.a, $.b)]", "exists": true}), "in() is no function"),
-        (json!({"jsonPath": "$[?match(@.a, @.b)]", "exists": true}), "written out"),
-        (json!({"jsonPath": "$.cartId", "matches": "("}), "expect.body[0].matches: the pattern is no regular"),
-    ] {
-        shop.sandbox.apply(&with_spec(check(&shop), &body(assertion))).await.unwrap();
-        let seen = until_reason(&shop, "ExpectInvalid").await;
-        assert!(message(&seen).contains(words), "{}", message(&seen));
-    }
-    assert_eq!(shop.calls("writeFrontasticActionPost"), 0);
-    shop.sandbox.apply(&with_spec(check(&shop), &body(json!({"jsonPath": "$.cartId", "exists": true})))).await.unwrap();
-    until_reason(&shop, "CheckPassed").await;
-    assert_eq!(shop.calls("writeFrontasticActionPost"), 1);
-}
-
-#[tokio::test]
 async fn a_host_that_is_not_allowed_is_not_called() {
     let shop = Shop::open().await;
     let port = shop.dev.address().port();
@@ -59,6 +36,11 @@ async fn a_check_that_cannot_be_sent_reports_what_to_change() {
         ("a line break", header("Cookie"), "line break"),
         ("a header of the call", header("Frontastic-Locale"), "cannot be set"),
         ("a body that is no JSON", json!({"body": "{a: 1}"}), "body is not JSON"),
+        (
+            "an expected body that is no JSON",
+            json!({"expect": {"body": "{a: 1}"}}),
+            "expect.body is not JSON: key must",
+        ),
         ("a step in the path", json!({"action": {"name": ".."}}), "another path"),
     ] {
         shop.sandbox.apply(&with_spec(check(&shop), &change)).await.unwrap();

@@ -1,14 +1,7 @@
-//! Calls of actions, all of whose parts users write: none of them may change the host, path or headers. Also the
-//! expectations of an answer, which users write as well, applied to an answer that a frontend chose.
+//! Calls of actions, all of whose parts users write: none of them may change the host, path or headers.
 
-use std::time::Duration;
-
-use connect_api::action::{Action, ActionAnswer, ActionMethod, ExtraHeader, JsonText, Preset};
+use connect_api::action::{Action, ActionMethod, ExtraHeader, JsonText, Preset};
 use connect_api::hosts::AllowedHosts;
-use connect_operator::controllers::action_check::expect::compile;
-use connect_operator::crd::Expectation;
-use http::{HeaderMap, StatusCode};
-use serde_json::json;
 
 /// The first three lines are parts of a host; then follow namespace, name, locale, page path, the name of a header, and
 /// its value.
@@ -54,27 +47,5 @@ pub(crate) fn actions(data: &[u8]) {
             }
             Err(error) => assert!(!error.to_string().contains(connect_api::text::is_unsafe), "{error:?}"),
         }
-    }
-}
-
-/// The first line is a path, the second a pattern; the rest is the answer.
-pub(crate) fn assertions(data: &[u8]) {
-    let mut lines = data.splitn(3, |byte| *byte == b'\n');
-    let mut text = || std::str::from_utf8(lines.next().unwrap_or_default()).unwrap_or("$..*").to_owned();
-    let (path, pattern) = (text(), text());
-    let body = lines.next().unwrap_or_default().to_vec();
-    let of =
-        |assertion| -> Expectation { serde_json::from_value(json!({"body": [assertion]})).expect("an expectation") };
-    let there = of(json!({"jsonPath": path, "exists": true}));
-    let not_there = of(json!({"jsonPath": path, "exists": false}));
-    let matches = of(json!({"jsonPath": path, "matches": pattern}));
-    let answer =
-        ActionAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body, whole: true, duration: Duration::ZERO };
-    let evaluated = |expectation| compile(expectation).and_then(|compiled| compiled.evaluate(&answer));
-    let (there, not_there, matches) = (evaluated(&there), evaluated(&not_there), evaluated(&matches));
-    assert!(there.is_err() || not_there.is_err(), "{path}: never both");
-    assert!(matches.is_err() || there.is_ok() || there.is_err_and(|why| why.contains("steps")), "{path} {pattern}");
-    for why in [not_there, matches].into_iter().filter_map(Result::err) {
-        assert!(why.len() <= 1024, "{why}");
     }
 }

@@ -28,7 +28,6 @@ pub(crate) const TARGETS: &[Target] = &[
     ("specifications", files::specifications),
     ("addresses", files::addresses),
     ("actions", actions::actions),
-    ("assertions", actions::assertions),
     ("status", stored::status),
     ("digests", stored::digests),
     ("masking", texts::masking),

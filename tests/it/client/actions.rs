@@ -68,7 +68,7 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
             let answer = client.send(request, Some(no_hurry())).await.expect("an answer");
             assert_eq!(answer.json::<Value>(), Some(json!({"cartId": "1"})));
             assert_eq!((answer.status.as_u16(), answer.whole), (200, true));
-            assert!(answer.duration > Duration::ZERO && answer.headers.contains_key("content-type"));
+            assert!(answer.duration > Duration::ZERO);
         }
         let seen = remote.seen();
         for (seen, (method, body)) in seen.iter().zip([("GET", ""), ("POST", "{}"), ("PUT", "[1]")]) {

@@ -51,7 +51,6 @@ const CHECK: &[Reason] = &[
     Reason::CheckFailing,
     Reason::CheckFailed,
     Reason::AnswerLost,
-    Reason::ExpectInvalid,
     Reason::HostNotAllowed,
     Reason::ConfigurationInvalid,
     Reason::InternalError,
@@ -122,7 +121,6 @@ const NO_DEPLOYMENT: &[Reason] = &[
     Reason::CheckFailing,
     Reason::CheckFailed,
     Reason::AnswerLost,
-    Reason::ExpectInvalid,
     Reason::HostNotAllowed,
 ];
 

@@ -115,14 +115,8 @@ fn kind(field: &Value) -> String {
         (Some("string"), Some("date-time")) => "time".to_owned(),
         (Some("integer"), Some(format)) => format!("integer ({format})"),
         (Some(kind), _) => kind.to_owned(),
-        (None, _) if is_scalar(field) => "string, number or boolean".to_owned(),
         (None, _) => "anything".to_owned(),
     }
-}
-
-/// Returns whether a field without a type allows neither lists nor objects, apart from empty ones.
-fn is_scalar(field: &Value) -> bool {
-    ["maxItems", "maxProperties"].iter().all(|most| field[most].as_f64() == Some(0.0))
 }
 
 /// Formats what the schema itself rejects.
@@ -137,7 +131,6 @@ fn bounds(field: &Value) -> Vec<String> {
         [("minLength", "maxLength", " characters"), ("minItems", "maxItems", " entries"), ("minimum", "maximum", "")]
     {
         match (&field[least], &field[most]) {
-            _ if least == "minItems" && is_scalar(field) => {}
             (Value::Null, Value::Null) => {}
             (Value::Null, most) => bounds.push(format!("at most {}{of}", text(most))),
             (least, Value::Null) => bounds.push(format!("at least {}{of}", text(least))),

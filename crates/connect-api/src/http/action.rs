@@ -113,7 +113,7 @@ impl ActionClient {
         let unfinished = Unfinished::start(&*self.observer, &self.clock, operation);
         let received = async {
             let answered = self.client.execute(request).instrument(span.clone()).await;
-            let mut response = answered.map_err(|error| {
+            let response = answered.map_err(|error| {
                 let (sent, end, why) = connection::why(&error, &self.settings.authorities, connect, call, || masker);
                 observe(end);
                 match sent {
@@ -121,7 +121,7 @@ impl ActionClient {
                     Sent::Perhaps => lost(Failure::NoAnswer, why),
                 }
             })?;
-            let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+            let status = response.status();
             let (body, whole) = beginning(response, largest).instrument(span.clone()).await.map_err(|error| {
                 let broken = format!("status {}, but the body is incomplete", status.as_u16());
                 observe(if error.is_timeout() { RequestEnd::Timeout } else { RequestEnd::Broken });
@@ -129,15 +129,15 @@ impl ActionClient {
                 lost(Failure::NoAnswer, if error.is_timeout() { slow() } else { broken })
             })?;
             observe(RequestEnd::Status(status.as_u16()));
-            Ok((status, headers, body, whole))
+            Ok((status, body, whole))
         };
         let received = received.await;
         unfinished.finished();
-        let (status, headers, body, whole) = received?;
+        let (status, body, whole) = received?;
         let duration = self.clock.elapsed().saturating_sub(start);
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(operation, status = status.as_u16(), duration_ms, "the action answered");
-        Ok(ActionAnswer { status, headers, body, whole, duration })
+        Ok(ActionAnswer { status, body, whole, duration })
     }
 }
 

@@ -92,7 +92,7 @@ async fn reconcile_project<P: ProjectObject>(
         return Ok(ReconcileOutcome::Gone);
     }
     let secret = object.project().credentials_secret_ref.name.clone();
-    let namespace = object.own_namespace(context.copies.namespace());
+    let namespace = object.own_namespace(&context.operator_namespace);
     context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
     // The finalizer comes first: from here on, resources may use the project.
     let object = if going || has_finalizer(&*object) {
@@ -191,7 +191,7 @@ async fn remove_finalizer_when_unused<P: ProjectObject>(
     if !listed.is_none() {
         return Ok(Use::Listed(listed));
     }
-    copy::remove(context, object_ref, object).await?;
+    copy::remove(context, object).await?;
     reconcile::remove_finalizer(api, object).await?;
     gone(context, object_ref);
     Ok(Use::None)
@@ -213,7 +213,7 @@ async fn access<P: ProjectObject>(
 ) -> Result<Access, kube::Error> {
     Ok(match observe::credentials(context, object).await? {
         Credentials::Original(settings, secret) => {
-            let unkept = copy::keep(context, object_ref, object, &secret).await?.err();
+            let unkept = copy::keep(context, object, &secret).await?;
             Access { remote: claim(context, object_ref, &settings), unkept, gone: false }
         }
         Credentials::Copied(settings) => {
@@ -294,7 +294,7 @@ async fn patch_status<P: ProjectObject>(
         deleting: reconcile::is_deleting(object),
         unkept: access.unkept,
         credentials: credentials_keys(object.project()),
-        copied_from: access.gone.then(|| copy::place(&context.copies, object)),
+        copied_from: access.gone.then(|| copy::place(context, object)),
     };
     let before = object
         .reported()
@@ -328,7 +328,6 @@ fn forget(context: &Context, object_ref: &ObjectRef) {
 
 /// Removes everything in memory about a deleted project.
 pub fn gone(context: &Context, object_ref: &ObjectRef) {
-    context.copies.gone(object_ref);
     forget(context, object_ref);
     context.enqueue_users_of_project(object_ref);
 }

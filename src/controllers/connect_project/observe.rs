@@ -45,7 +45,7 @@ pub(super) enum Credentials {
 /// Errors of the API server.
 pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P) -> Result<Credentials, kube::Error> {
     let name = &object.project().credentials_secret_ref.name;
-    let namespace = object.own_namespace(context.copies.namespace());
+    let namespace = object.own_namespace(&context.operator_namespace);
     let found = match secret::named(&context.client, &context.secrets, &namespace, name).await? {
         Ok(found) => found,
         Err(condition) => return Ok(Credentials::Unusable(condition)),
@@ -63,21 +63,19 @@ pub(super) async fn credentials<P: ProjectObject>(context: &Context, object: &P)
     if !is_deleting(context, object).await? {
         return Ok(Credentials::Unusable(missing));
     }
-    let place = copy::place(&context.copies, object);
-    let lost = |why: String| {
-        Credentials::Lost(ConditionUpdate::new(missing.reason, format!("{}, and {why}", missing.message)))
-    };
-    Ok(match copy::read(context, object).await {
+    let place = copy::place(context, object);
+    let why = match copy::read(context, object).await {
         Ok(Some(secret)) => match settings(object.project(), &place, &secret) {
-            Ok(settings) => Credentials::Copied(settings),
-            Err(condition) => lost(condition.message),
+            Ok(settings) => return Ok(Credentials::Copied(settings)),
+            Err(condition) => condition.message,
         },
-        Ok(None) => lost(format!("there is no copy of it: create the Secret {place}, with the same keys")),
+        Ok(None) => format!("there is no copy of it: create the Secret {place}, with the same keys"),
         Err(kube::Error::Api(status)) if is_definite(Access::Read, &status) => {
-            lost(format!("its copy {place} cannot be read: {}", status.message))
+            format!("its copy {place} cannot be read: {}", status.message)
         }
         Err(error) => return Err(error),
-    })
+    };
+    Ok(Credentials::Lost(ConditionUpdate::new(missing.reason, format!("{}, and {why}", missing.message))))
 }
 
 /// Whether the project or its namespace is being deleted. If the operator may not read the namespace, only the project

@@ -3,7 +3,6 @@
 //! Nothing in it must need to survive a restart. Next: the folder of each kind, whose `reconcile` receives it.
 
 pub mod content_cache;
-pub mod copies;
 pub mod event_recorder;
 pub mod local_cache;
 
@@ -17,7 +16,6 @@ use kube::{Client, Resource};
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::content_cache::ContentCache;
-use self::copies::Copies;
 use self::event_recorder::{EventRecorder, NewEvent};
 use self::local_cache::LocalCaches;
 use crate::controllers::clients::action_factory::ActionFactory;
@@ -74,8 +72,8 @@ pub struct Context {
     pub permissions: NamespacePermissions,
     /// The last result of each project.
     pub projects: ObjectMap<Project>,
-    /// Copies of the credentials of each project.
-    pub copies: Copies,
+    /// Namespace of the operator's own objects: the copies of credentials, and the credentials of `ClusterConnectProject`s.
+    pub operator_namespace: String,
     /// What is kept between reconciles of a `ConnectorDeployment`.
     pub deployment_caches: LocalCaches<ConnectorDeployment>,
     /// What is kept between reconciles of a `ConnectorStaged`.

@@ -34,7 +34,6 @@ use crate::controllers::clients::action_factory::ActionFactory;
 use crate::controllers::connect_project::copy;
 use crate::controllers::context::Context;
 use crate::controllers::context::content_cache::{self, ContentCache};
-use crate::controllers::context::copies::Copies;
 use crate::controllers::context::event_recorder::EventRecorder;
 use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::object_map::ObjectMap;
@@ -116,7 +115,7 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         permissions: NamespacePermissions::new(shares),
         projects: ObjectMap::default(),
         contents: ContentCache::default(),
-        copies: Copies::new(options.operator_namespace.clone()),
+        operator_namespace: options.operator_namespace.clone(),
         deployment_caches: ObjectMap::default(),
         staged_caches: ObjectMap::default(),
         staged: ObjectMap::default(),

@@ -205,8 +205,10 @@ async fn rule_24_copies_of_projects_that_were_deleted_without_the_operator_are_r
     // While it runs: the project is in use, and its finalizer is removed by hand.
     let shop = Leaping::live().await;
     shop.tear_out_project().await;
-    until_copies(&shop, "no copy is left", <[Secret]>::is_empty).await;
     shop.until_reason("ProjectMissing").await;
+    // The search comes once an hour.
+    let searched = until_copies(&shop, "no copy is left", <[Secret]>::is_empty);
+    meanwhile(&shop.clock, Duration::from_mins(5), searched).await;
 
     // While it does not run; and another project of the same name exists when it is started.
     let mut shop = Leaping::live().await;

@@ -43,9 +43,8 @@ use crate::crd::{ConnectProjectSpec, ConnectProjectStatus};
 const AFTER_CLUSTER_ERROR: Duration = Duration::from_secs(5);
 /// Pause before users are counted again that this process has not reconciled yet: their deletion enqueues nothing.
 const COUNT_AGAIN: Duration = Duration::from_secs(5);
-/// Pause before the copy of the credentials is tried again: no event follows when it changes, or may be written.
-const COPY_AGAIN: Duration = Duration::from_mins(1);
-/// Pause before a request is tried again that the API server refused: no event follows when it would be granted.
+/// Pause before a request is tried again that the API server refused, such as a write of the copy of the credentials: no event
+/// follows when it would be granted.
 const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// Reconciles one project; returns the next action and the outcome. Never fails: errors are reported in the status, or
@@ -54,147 +53,22 @@ pub async fn reconcile<P: ProjectObject>(object: Arc<P>, context: Arc<Context>) 
     let object_ref = managed_kind::object_ref(&*object);
     // Before the users are counted: one that comes during the reconcile sets it again.
     context.requeue_timers.set(&object_ref, None);
+    let api = P::api(context.client.clone(), &object_ref.namespace);
     let unwritten = Unwritten::default();
+    let mut run = Reconciler { api, object, context: &context, object_ref: &object_ref, unwritten };
     // Boxed to keep the futures around it small.
-    let ended = match Box::pin(reconcile_project(Arc::clone(&object), &context, &object_ref, &unwritten)).await {
-        Err(error) => report_kubernetes_error(&*object, &context, &object_ref, &unwritten, refusal::ANY, error).await,
+    let ended = match Box::pin(run.reconcile()).await {
+        Err(error) => Box::pin(run.report_refusal(refusal::ANY, error)).await,
         ended => ended,
     };
     match ended {
         Ok(ended) => (Action::await_change(), ended),
         Err(error) => {
-            let refuses = unwritten.report(&context, &*object, "Reconcile", &error);
+            let refuses = run.unwritten.report(&context, &*run.object, "Reconcile", &error);
             let pause = if refuses { REFUSED_AGAIN } else { AFTER_CLUSTER_ERROR };
             reconcile::requeue_after_error(&context, &object_ref, &error, pause)
         }
     }
-}
-
-async fn reconcile_project<P: ProjectObject>(
-    object: Arc<P>,
-    context: &Context,
-    object_ref: &ObjectRef,
-    unwritten: &Unwritten,
-) -> Result<ReconcileOutcome, kube::Error> {
-    let api = P::api(context.client.clone(), &object_ref.namespace);
-    let manages = context.scope.selects(object.labels());
-    let going = reconcile::is_deleting(&*object);
-    let users = if going {
-        match remove_finalizer_when_unused(&api, &*object, context, object_ref).await? {
-            Use::None => return Ok(ReconcileOutcome::Gone),
-            users => users,
-        }
-    } else {
-        Use::Known(known_users(context, object_ref))
-    };
-    if !manages && matches!(users, Use::Known(users) if users.is_none()) {
-        forget(context, object_ref);
-        return Ok(ReconcileOutcome::Gone);
-    }
-    let secret = object.project().credentials_secret_ref.name.clone();
-    let namespace = object.own_namespace(&context.operator_namespace);
-    context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
-    // The finalizer comes first: from here on, resources may use the project.
-    let object = if going || has_finalizer(&*object) {
-        object
-    } else {
-        match reconcile::add_finalizer(&api, &*object).await {
-            Ok(held) => Arc::new(held),
-            Err(error) => {
-                return report_kubernetes_error(&*object, context, object_ref, unwritten, FINALIZERS, error).await;
-            }
-        }
-    };
-    context.tracker.inventory.used(object_ref);
-    let access = access(&*object, context, object_ref).await?;
-    publish(&*object, context, object_ref, &access.remote);
-    let again = [
-        matches!(users, Use::Listed(_)).then_some(COUNT_AGAIN),
-        (access.unkept.is_some() || access.gone).then_some(COPY_AGAIN),
-        access
-            .remote
-            .as_ref()
-            .is_err_and(|condition| condition.reason == Reason::KubernetesError)
-            .then_some(REFUSED_AGAIN),
-    ];
-    let reason =
-        if manages { Some(patch_status(&api, &*object, context, unwritten, users, access).await?) } else { None };
-    if let Some(pause) = again.into_iter().flatten().min() {
-        context.requeue_timers.set_within(object_ref, pause);
-    }
-    Ok(ReconcileOutcome::Reported(reason))
-}
-
-/// Reports that the API server refused a request, if this install manages the project and the error is worth a
-/// condition.
-async fn report_kubernetes_error<P: ProjectObject>(
-    object: &P,
-    context: &Context,
-    object_ref: &ObjectRef,
-    unwritten: &Unwritten,
-    request: &str,
-    error: kube::Error,
-) -> Result<ReconcileOutcome, kube::Error> {
-    if !context.scope.selects(object.labels()) {
-        return Err(error);
-    }
-    let condition = refusal::condition(refusal::Access::Write, request, error)?;
-    publish_failure(object, context, object_ref, &condition);
-    let api = P::api(context.client.clone(), &object_ref.namespace);
-    let users = Use::Known(known_users(context, object_ref));
-    let access = Access { remote: Err(condition), unkept: None, gone: false };
-    // Boxed to keep the common path's future small: this is rare.
-    let reason = Box::pin(patch_status(&api, object, context, unwritten, users, access)).await?;
-    context.requeue_timers.set_within(object_ref, REFUSED_AGAIN);
-    Ok(ReconcileOutcome::Reported(Some(reason)))
-}
-
-/// The resources that name a project.
-#[derive(Clone, Copy)]
-enum Use {
-    /// None; the finalizer was removed.
-    None,
-    /// These, all of which enqueue the project when they are deleted.
-    Known(Users),
-    /// These, none of which this process has reconciled yet.
-    Listed(Users),
-}
-
-/// Counts the users that this process knows. A namespace that may not use the project cannot keep it from being deleted,
-/// unless it has something that was created with it (rule 29).
-fn known_users(context: &Context, object_ref: &ObjectRef) -> Users {
-    let mut users = context.references.users_of_project(object_ref);
-    users.retain(|user| !context.permissions.denies(object_ref, &user.namespace) || context.keys.holds(user));
-    let count = |kind| u32::try_from(users.iter().filter(|user| user.kind == kind).count()).unwrap_or(u32::MAX);
-    Users { deployments: count(Kind::Deployment), staged: count(Kind::Staged) }
-}
-
-/// Rule 24: removes the finalizer of a project that is being deleted once nothing names it; its copy is deleted first.
-async fn remove_finalizer_when_unused<P: ProjectObject>(
-    api: &Api<P>,
-    object: &P,
-    context: &Context,
-    object_ref: &ObjectRef,
-) -> Result<Use, kube::Error> {
-    let known = known_users(context, object_ref);
-    if !known.is_none() {
-        return Ok(Use::Known(known));
-    }
-    let listed = observe::users(context, object).await?;
-    if !listed.is_none() {
-        return Ok(Use::Listed(listed));
-    }
-    // No reconcile finds the remote from here on. Count again: one that began just before may use it.
-    context.projects.forget(object_ref);
-    context.remotes.release(object_ref);
-    let listed = observe::users(context, object).await?;
-    if !listed.is_none() {
-        return Ok(Use::Listed(listed));
-    }
-    copy::remove(context, object).await?;
-    reconcile::remove_finalizer(api, object).await?;
-    gone(context, object_ref);
-    Ok(Use::None)
 }
 
 /// How a project is reached, or why not.
@@ -206,28 +80,158 @@ struct Access {
     gone: bool,
 }
 
-async fn access<P: ProjectObject>(
-    object: &P,
-    context: &Context,
-    object_ref: &ObjectRef,
-) -> Result<Access, kube::Error> {
-    Ok(match observe::credentials(context, object).await? {
-        Credentials::Original(settings, secret) => {
-            let unkept = copy::keep(context, object, &secret).await?;
-            Access { remote: claim(context, object_ref, &settings), unkept, gone: false }
+struct Reconciler<'a, P> {
+    api: Api<P>,
+    object: Arc<P>,
+    context: &'a Context,
+    object_ref: &'a ObjectRef,
+    unwritten: Unwritten,
+}
+
+impl<P: ProjectObject> Reconciler<'_, P> {
+    async fn reconcile(&mut self) -> Result<ReconcileOutcome, kube::Error> {
+        let (context, object_ref) = (self.context, self.object_ref);
+        let is_deleting = reconcile::is_deleting(&*self.object);
+        let mut users = known_users(context, object_ref);
+        let are_known = !is_deleting || !users.is_none();
+        if !are_known {
+            users = self.release().await?;
+            if users.is_none() {
+                return Ok(ReconcileOutcome::Gone);
+            }
         }
-        Credentials::Copied(settings) => {
-            Access { remote: claim(context, object_ref, &settings), unkept: None, gone: true }
+        if !self.is_managed() && users.is_none() {
+            forget(context, object_ref);
+            return Ok(ReconcileOutcome::Gone);
         }
-        // The remote that this process still has in memory is the only way left to reach the project.
-        Credentials::Lost(condition) => {
-            Access { remote: context.remotes.of(object_ref).ok_or(condition), unkept: None, gone: true }
+        let secret = self.object.project().credentials_secret_ref.name.clone();
+        let namespace = self.object.own_namespace(&context.operator_namespace);
+        context.references.set_in(object_ref, &namespace, [(Named::Secret, secret)].into());
+        // The finalizer comes first: from here on, resources may use the project.
+        if !is_deleting && !has_finalizer(&*self.object) {
+            match reconcile::add_finalizer(&self.api, &*self.object).await {
+                Ok(held) => self.object = Arc::new(held),
+                Err(error) => return self.report_refusal(FINALIZERS, error).await,
+            }
         }
-        Credentials::Unusable(condition) => {
-            context.remotes.release(object_ref);
-            Access { remote: Err(condition), unkept: None, gone: false }
+        context.tracker.inventory.used(object_ref);
+        let access = self.access().await?;
+        publish(&*self.object, context, object_ref, &access.remote);
+        let is_refused = matches!(&access.remote, Err(condition) if condition.reason == Reason::KubernetesError);
+        let again = [
+            (!are_known).then_some(COUNT_AGAIN),
+            (is_refused || access.unkept.is_some() || access.gone).then_some(REFUSED_AGAIN),
+        ];
+        let reason = if self.is_managed() { Some(self.patch_status(users, access).await?) } else { None };
+        if let Some(pause) = again.into_iter().flatten().min() {
+            context.requeue_timers.set_within(object_ref, pause);
         }
-    })
+        Ok(ReconcileOutcome::Reported(reason))
+    }
+
+    /// Whether this install manages the project.
+    fn is_managed(&self) -> bool {
+        self.context.scope.selects(self.object.labels())
+    }
+
+    /// Rule 24: removes the finalizer of a project that is being deleted once nothing names it; its copy is deleted first.
+    /// Returns the resources that still name it.
+    async fn release(&self) -> Result<Users, kube::Error> {
+        let (context, object_ref) = (self.context, self.object_ref);
+        let users = observe::users(context, &*self.object).await?;
+        if !users.is_none() {
+            return Ok(users);
+        }
+        // No reconcile finds the remote from here on. Count again: one that began just before may use it.
+        context.projects.forget(object_ref);
+        context.remotes.release(object_ref);
+        let users = observe::users(context, &*self.object).await?;
+        if users.is_none() {
+            copy::remove(context, &*self.object).await?;
+            reconcile::remove_finalizer(&self.api, &*self.object).await?;
+            gone(context, object_ref);
+        }
+        Ok(users)
+    }
+
+    async fn access(&self) -> Result<Access, kube::Error> {
+        let (context, object_ref) = (self.context, self.object_ref);
+        let (mut unkept, mut gone) = (None, false);
+        let remote = match observe::credentials(context, &*self.object).await? {
+            Credentials::Original(settings, secret) => {
+                unkept = copy::keep(context, &*self.object, &secret).await?;
+                claim(context, object_ref, &settings)
+            }
+            Credentials::Copied(settings) => {
+                gone = true;
+                claim(context, object_ref, &settings)
+            }
+            // The remote that this process still has in memory is the only way left to reach the project.
+            Credentials::Lost(condition) => {
+                gone = true;
+                context.remotes.of(object_ref).ok_or(condition)
+            }
+            Credentials::Unusable(condition) => {
+                context.remotes.release(object_ref);
+                Err(condition)
+            }
+        };
+        Ok(Access { remote, unkept, gone })
+    }
+
+    /// Writes the status; returns the reason of its `Ready` condition.
+    async fn patch_status(&self, users: Users, access: Access) -> Result<Reason, kube::Error> {
+        let (context, object) = (self.context, &*self.object);
+        let facts = ProjectFacts {
+            generation: object.meta().generation.unwrap_or_default(),
+            identity: object.project().identity(),
+            scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
+            health: access.remote.map(|remote| remote.health()),
+            users,
+            deleting: reconcile::is_deleting(object),
+            unkept: access.unkept,
+            credentials: credentials_keys(object.project()),
+            copied_from: access.gone.then(|| copy::place(context, object)),
+        };
+        let before = object
+            .reported()
+            .cloned()
+            .unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
+        let after = status::summarize(&before, &facts, context.clock.now());
+        let condition = status::ready_condition(&facts);
+        let written = context.own_writes.write_status(&self.api, object, &before, &after).await;
+        let written = written.inspect_err(|error| self.unwritten.note(STATUS, &condition, error))?;
+        let is_new = conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str());
+        if let Some(written) = written.filter(|_| is_new) {
+            context.event(&written, "Reconcile", &condition);
+        }
+        Ok(condition.reason)
+    }
+
+    /// Reports that the API server refused a request, if this install manages the project and the error is worth a
+    /// condition.
+    async fn report_refusal(&self, request: &str, error: kube::Error) -> Result<ReconcileOutcome, kube::Error> {
+        if !self.is_managed() {
+            return Err(error);
+        }
+        let condition = refusal::condition(refusal::Access::Write, request, error)?;
+        publish_failure(&*self.object, self.context, self.object_ref, &condition);
+        let users = known_users(self.context, self.object_ref);
+        let access = Access { remote: Err(condition), unkept: None, gone: false };
+        // Boxed to keep the common path's future small: this is rare.
+        let reason = Box::pin(self.patch_status(users, access)).await?;
+        self.context.requeue_timers.set_within(self.object_ref, REFUSED_AGAIN);
+        Ok(ReconcileOutcome::Reported(Some(reason)))
+    }
+}
+
+/// Counts the users that this process knows. A namespace that may not use the project cannot keep it from being deleted,
+/// unless it has something that was created with it (rule 29).
+fn known_users(context: &Context, object_ref: &ObjectRef) -> Users {
+    let mut users = context.references.users_of_project(object_ref);
+    users.retain(|user| !context.permissions.denies(object_ref, &user.namespace) || context.keys.holds(user));
+    let count = |kind| u32::try_from(users.iter().filter(|user| user.kind == kind).count()).unwrap_or(u32::MAX);
+    Users { deployments: count(Kind::Deployment), staged: count(Kind::Staged) }
 }
 
 /// Publishes the result for the resources that name the project.
@@ -270,45 +274,6 @@ fn claim(context: &Context, object_ref: &ObjectRef, settings: &Settings) -> Resu
         context.remotes.release(object_ref);
         ConditionUpdate::new(Reason::ConfigurationInvalid, sentence)
     })
-}
-
-/// Writes the status; returns the reason of its `Ready` condition.
-async fn patch_status<P: ProjectObject>(
-    api: &Api<P>,
-    object: &P,
-    context: &Context,
-    unwritten: &Unwritten,
-    users: Use,
-    access: Access,
-) -> Result<Reason, kube::Error> {
-    let users = match users {
-        Use::None => Users::default(),
-        Use::Known(users) | Use::Listed(users) => users,
-    };
-    let facts = ProjectFacts {
-        generation: object.meta().generation.unwrap_or_default(),
-        identity: object.project().identity(),
-        scopes: access.remote.as_ref().ok().and_then(|remote| remote.scopes()),
-        health: access.remote.map(|remote| remote.health()),
-        users,
-        deleting: reconcile::is_deleting(object),
-        unkept: access.unkept,
-        credentials: credentials_keys(object.project()),
-        copied_from: access.gone.then(|| copy::place(context, object)),
-    };
-    let before = object
-        .reported()
-        .cloned()
-        .unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
-    let after = status::summarize(&before, &facts, context.clock.now());
-    let condition = status::ready_condition(&facts);
-    let written = patch::write_status(api, object, &before, &after).await;
-    let written = written.inspect_err(|error| unwritten.note(STATUS, &condition, error))?;
-    let Some(written) = written else { return Ok(condition.reason) };
-    if conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str()) {
-        context.event(&written, "Reconcile", &condition);
-    }
-    Ok(condition.reason)
 }
 
 /// Names the keys with the credentials.

@@ -12,7 +12,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use thiserror::Error;
 use url::Url;
@@ -219,14 +219,6 @@ pub struct ActionAnswer {
     pub whole: bool,
     /// Time from the start of the connection to the end of the body, or of the part that is kept.
     pub duration: Duration,
-}
-
-impl ActionAnswer {
-    /// Returns the body as JSON, or `None` if it does not have that form or is incomplete.
-    #[must_use]
-    pub fn json<T: DeserializeOwned>(&self) -> Option<T> {
-        self.whole.then(|| serde_json::from_slice(&self.body).ok())?
-    }
 }
 
 impl fmt::Debug for ActionAnswer {

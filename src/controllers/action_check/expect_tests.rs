@@ -59,7 +59,7 @@ fn an_answer_passes_if_it_contains_the_expected_json() {
         assert_eq!(evaluated.is_ok(), passes, "{case}: {evaluated:?}");
     }
     assert_eq!(evaluated("7", "7.0"), Ok(()), "a body that is no object");
-    assert_eq!(evaluated("18446744073709551615", "18446744073709551614").is_ok(), false, "all digits count");
+    assert!(evaluated("18446744073709551615", "18446744073709551614").is_err(), "all digits count");
 }
 
 #[test]

@@ -66,7 +66,7 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
         for method in methods.clone() {
             let request = action(method).request(&preset, &endpoint(&remote.url())).expect("the request is valid");
             let answer = client.send(request, Some(no_hurry())).await.expect("an answer");
-            assert_eq!(answer.json::<Value>(), Some(json!({"cartId": "1"})));
+            assert_eq!(serde_json::from_slice::<Value>(&answer.body).ok(), Some(json!({"cartId": "1"})));
             assert_eq!((answer.status.as_u16(), answer.whole), (200, true));
             assert!(answer.duration > Duration::ZERO);
         }
@@ -86,20 +86,19 @@ async fn each_method_is_one_request_with_the_headers_of_its_preset() {
 async fn every_answer_is_one_whatever_its_status_and_body() {
     let other = Remote::start(|_| answer(200, "")).await;
     let target = other.url();
-    for (case, status, body, json) in [
-        ("JSON", 200, r#"{"ok":false,"message":"not registered"}"#, true),
-        ("an error of actions", 400, r#"{"ok":false,"message":"not registered","more":1}"#, true),
-        ("status 500", 500, r#"{"ok":false,"message":"not registered"}"#, true),
-        ("not JSON", 200, "<html>", false),
-        ("not JSON, and an error", 502, "<html>", false),
-        ("empty", 204, "", false),
-        ("a redirect", 307, "{}", true),
+    for (case, status, body) in [
+        ("JSON", 200, r#"{"ok":false,"message":"not registered"}"#),
+        ("an error of actions", 400, r#"{"ok":false,"message":"not registered","more":1}"#),
+        ("status 500", 500, r#"{"ok":false,"message":"not registered"}"#),
+        ("not JSON", 200, "<html>"),
+        ("not JSON, and an error", 502, "<html>"),
+        ("empty", 204, ""),
+        ("a redirect", 307, "{}"),
     ] {
         let location = target.clone();
         let remote = Remote::start(move |_| with_header(answer(status, body), "location", &location)).await;
         let answered = call(&remote.url(), &writing(), ActionLimits::default()).await.expect(case);
         assert_eq!((answered.status.as_u16(), answered.body.as_slice()), (status, body.as_bytes()), "{case}");
-        assert_eq!(answered.json::<Value>().is_some(), json, "{case}");
         assert_eq!(remote.seen().len(), 1, "{case}: it was sent once");
     }
     assert!(other.seen().is_empty(), "redirects are not followed");
@@ -116,7 +115,6 @@ async fn of_a_long_body_only_the_start_is_kept() {
         let limits = ActionLimits { body: limit, ..ActionLimits::default() };
         let answered = call(&remote.url(), &writing(), limits).await.expect("an answer");
         assert_eq!((answered.body.len(), answered.whole), (limit, whole));
-        assert_eq!(answered.json::<Value>().is_some(), whole, "half of a list is not valid JSON");
         assert!(body.as_bytes().starts_with(&answered.body));
         assert!(!format!("{answered:?}").contains("1,1"), "the body is not shown");
     }

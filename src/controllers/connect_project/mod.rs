@@ -199,7 +199,7 @@ impl<P: ProjectObject> Reconciler<'_, P> {
             .unwrap_or_else(|| ConnectProjectStatus { observed_generation: -1, ..Default::default() });
         let after = status::summarize(&before, &facts, context.clock.now());
         let condition = status::ready_condition(&facts);
-        let written = context.own_writes.write_status(&self.api, object, &before, &after).await;
+        let written = patch::write_status(&self.api, object, &before, &after).await;
         let written = written.inspect_err(|error| self.unwritten.note(STATUS, &condition, error))?;
         let is_new = conditions::ready_reason(&before.conditions) != Some(condition.reason.as_str());
         if let Some(written) = written.filter(|_| is_new) {

@@ -1,8 +1,8 @@
-//! Status of a `ConnectorStaged`: the state that the service reports, and the operations of the operator.
+//! Status of a `ConnectorStaged`: the state that the service reports, and what the operator remembers.
 //!
-//! Next: `controllers/connector_staged/status_conversion.rs`, which reads and writes what must survive a restart.
+//! Next: [`super::connector_staged_state`], the content of `state`.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,9 +73,6 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub previewed_tag: Option<String>,
-    /// Whether that permission was refused. If the service shows later that none was requested, it is requested again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub preview_refused: bool,
     /// Findings about publishing, newest first; 20 at most, and as many as fit into 8 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), extend("x-kubernetes-list-type" = "atomic"))]
@@ -93,18 +90,9 @@ pub struct ConnectorStagedStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub configurations: Vec<StagedApplication>,
-    /// Last change that was sent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub applied: Option<StagedApplied>,
-    /// Result of the last attempt to publish.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub publication: Option<Publication>,
     /// First version in which the tag can be deployed as a preview.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployable: Option<StagedDeployable>,
-    /// Operation in progress.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation: Option<StagedOperation>,
     /// Last value of the annotation connect-operator.io/reconcile-requested-at that was handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -113,6 +101,10 @@ pub struct ConnectorStagedStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub handled_redeploy_request: Option<String>,
+    /// What the operator remembers, for itself only. Not part of the API: do not read it, and do not change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 8192))]
+    pub state: Option<String>,
 }
 
 impl Default for ConnectorStagedStatus {
@@ -130,17 +122,14 @@ impl Default for ConnectorStagedStatus {
             has_changes: None,
             published_tag: None,
             previewed_tag: None,
-            preview_refused: false,
             publishing_report: Vec::new(),
             previewable_report: Vec::new(),
             certification_comments: Vec::new(),
             configurations: Vec::new(),
-            applied: None,
-            publication: None,
             deployable: None,
-            operation: None,
             handled_reconcile_request: None,
             handled_redeploy_request: None,
+            state: None,
         }
     }
 }
@@ -207,43 +196,6 @@ pub enum PreviewPermission {
     Unknown,
 }
 
-/// The last change that was sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StagedApplied {
-    /// The metadata.generation that was sent.
-    pub generation: i64,
-    /// Digest of what was sent. Absent: not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
-    pub digest: Option<String>,
-    /// Digest of the fields that the remote showed afterwards.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
-    pub remote_digest: Option<String>,
-    /// Version of the staged connector before the change.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_version: Option<i64>,
-    /// Time at which the end of the operation was observed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<Time>,
-}
-
-/// Result of an attempt to publish.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Publication {
-    /// Digest of what to publish, and of how.
-    #[schemars(length(max = 128))]
-    pub digest: String,
-    /// Status in which the attempt ended.
-    #[schemars(length(max = 64))]
-    pub outcome: String,
-    /// Time at which the end of the attempt was observed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<Time>,
-}
-
 /// The first version in which a tag can be deployed as a preview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -253,59 +205,4 @@ pub struct StagedDeployable {
     pub source: String,
     /// First version of the connector in which the permission was observed.
     pub version: i64,
-}
-
-/// An operation in progress: written before its call, removed after its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StagedOperation {
-    /// Type of the operation.
-    #[serde(rename = "type")]
-    pub operation_type: StagedOperationType,
-    /// State of the operation. Planned: its call may have been sent. Accepted: the remote accepted it.
-    pub state: super::connector_deployment_status::OperationState,
-    /// Number of attempts to send the call, counted from 1. It is incremented before each attempt.
-    pub attempt: u32,
-    /// The metadata.generation that the operation applies.
-    pub generation: i64,
-    /// Digest of what the operation applies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
-    pub digest: Option<String>,
-    /// Tag that the operation applies to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
-    pub tag: Option<String>,
-    /// Version of the staged connector before the operation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_version: Option<i64>,
-    /// Status of the staged connector before the operation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    pub from_status: Option<String>,
-    /// Whether the connector was observed busy since the call was sent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub seen_busy: bool,
-    /// Value of the annotation connect-operator.io/redeploy-requested-at that the operation handles.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
-    pub redeploy_request: Option<String>,
-    /// Time at which the call was last about to be sent.
-    pub started_at: Time,
-}
-
-/// Type of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(transform = schema::leave_description_to_the_field)]
-pub enum StagedOperationType {
-    /// Creates the staged connector.
-    Create,
-    /// Changes the staged connector.
-    Update,
-    /// Requests the permission to deploy it as a preview.
-    Preview,
-    /// Publishes it.
-    Publish,
-    /// Deletes it.
-    Delete,
 }

@@ -16,6 +16,7 @@ pub mod connector_configuration;
 pub mod connector_deployment;
 pub mod connector_deployment_status;
 pub mod connector_staged;
+pub mod connector_staged_state;
 pub mod connector_staged_status;
 pub mod duration;
 pub mod frontend;
@@ -49,9 +50,11 @@ pub use connector_deployment_status::{
 pub use connector_staged::{
     ConnectorStaged, ConnectorStagedSpec, Publish, PublishAfter, StagedCreator, StagedRepository,
 };
+pub use connector_staged_state::{
+    CallOutcome, PreviewAnswer, RequestedPreview, SentContent, StagedCall, StagedCallKind, StagedState,
+};
 pub use connector_staged_status::{
-    CertificationComment, ConnectorStagedStatus, PreviewPermission, Publication, StagedApplication, StagedApplied,
-    StagedDeployable, StagedOperation, StagedOperationType, StagedVariable,
+    CertificationComment, ConnectorStagedStatus, PreviewPermission, StagedApplication, StagedDeployable, StagedVariable,
 };
 pub use duration::{InvalidDuration, parse_duration};
 pub use frontend::{Frontend, FrontendPreset};

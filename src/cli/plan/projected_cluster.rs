@@ -24,7 +24,7 @@ use crate::cli::resources::{ResourceType, similar};
 use crate::controllers::connector_staged::observe;
 use crate::controllers::connector_staged::proof::Objects;
 use crate::controllers::context::StagedConnector;
-use crate::controllers::driver::RemoteKind;
+use crate::controllers::kinds::managed_kind::ManagedKind;
 use crate::controllers::key_ownership::{ClaimStatus, KeyOwnership};
 use crate::controllers::object_ref::ObjectRef;
 use crate::controllers::objects::secret;
@@ -331,7 +331,7 @@ impl ProjectedCluster {
     }
 
     /// Rule 4: returns the resource that owns the key instead of this one, if any.
-    pub(super) fn winner<K: RemoteKind>(&self, object: &K) -> Option<ObjectRef> {
+    pub(super) fn winner<K: ManagedKind>(&self, object: &K) -> Option<ObjectRef> {
         match self.keys.claim_status(object) {
             ClaimStatus::HeldBy(winner) => Some(winner),
             ClaimStatus::Owner | ClaimStatus::Unknown | ClaimStatus::Unlisted => None,

@@ -1,4 +1,4 @@
-//! Simulates the operator for a staged connector: runs its own decision table forward. Pure; time is an argument.
+//! Simulates the operator for a staged connector: runs its own decisions forward. Pure; time is an argument.
 //!
 //! Unlike a deployment, a tag takes several steps, so each call is assumed to succeed, and the next decision starts
 //! from the record that the service would then return: a new tag revokes the permission for a preview, and a request
@@ -13,17 +13,16 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::controllers::connector_staged::decide::{
-    self, Call, CallKind, Decision, Input, Intent, Outcome, Response, Step, TransientState,
+    self, Call, Decision, Input, Intent, Memory, Outcome, Response, Step,
 };
 use crate::controllers::connector_staged::desired::{self, Fields};
-use crate::controllers::connector_staged::persisted::{
-    Observation, ObservedConnector, OperationType, PersistedState, Phase, Preview,
-};
+use crate::controllers::connector_staged::observed::{Observed, Permission, Phase};
 use crate::controllers::connector_staged::proof::{self, Objects, ProofTarget};
-use crate::controllers::connector_staged::{intent, observe, status, status_conversion};
+use crate::controllers::connector_staged::state::{CallKind, State};
+use crate::controllers::connector_staged::{intent, status};
 use crate::controllers::reporting::conditions::ConditionUpdate;
 use crate::controllers::reporting::problem;
-use crate::controllers::reporting::reason::ConditionState;
+use crate::controllers::reporting::reason::{ConditionState, Reason};
 use crate::crd::ConnectorStaged;
 
 pub(super) use self::difference::Difference;
@@ -104,39 +103,46 @@ pub(super) fn simulate(inputs: &Inputs<'_>) -> Projection {
         let note = "it is being deleted, and applying changes nothing about that";
         return Projection { notes: vec![note.to_owned()], not_deployable: Some(note.to_owned()), ..outcome };
     }
-    let mut stage = Stage::of(inputs, &mut outcome);
-    let known = stage.persisted.id.is_some();
+    let mut stage = match Stage::of(inputs, &mut outcome) {
+        Ok(stage) => stage,
+        Err(why) => return Projection::problem(ConditionUpdate::new(Reason::InternalError, why)),
+    };
+    let known = stage.state.id.is_some();
     let missing = scopes::missing(&[Right::ManageConnectors], inputs.granted, inputs.project);
     for _ in 0..ROUNDS {
-        let decision = stage.decide(&intent);
-        if !known && outcome.actions.is_empty() && decision.persisted.id.is_some() {
+        let decision = decide::decide(&stage.input(&intent));
+        if !known && outcome.actions.is_empty() && decision.state.id.is_some() {
             outcome.actions.push(Action::Adopt);
         }
-        match (&decision.step, decision.again) {
-            (Step::Send(_), _) if !missing.is_empty() => {
+        match decision.step {
+            Step::Send(_) if !missing.is_empty() => {
                 outcome.problem = Some(problem::unpermitted(&missing, inputs.project));
                 break;
             }
-            (Step::Send(call), _) => {
+            Step::Send(call) => {
                 foresee(inputs, call, &stage, &mut outcome);
                 stage.done(inputs, &intent, call, &decision);
             }
-            (Step::NoOp, _) if decision.outcome == Outcome::AwaitingProof && outcome.waits.is_empty() => {
-                outcome.waits = unproven(inputs, &decision.persisted);
+            Step::Report(Outcome::AwaitingProof, _) if outcome.waits.is_empty() => {
+                outcome.waits = unproven(inputs, &decision.state);
                 intent.proven = outcome.waits.is_empty();
             }
-            (Step::NoOp, Some(pause)) => stage.pass(decision, pause),
-            (Step::NoOp | Step::RemoveFinalizer, _) => {
-                stage.persisted = decision.persisted;
-                rest(inputs, decision.outcome, &mut outcome);
-                if decision.outcome == Outcome::HeldBySuspend {
+            Step::Report(_, Some(pause)) => {
+                stage.now = later(stage.now, pause);
+                (stage.state, stage.memory) = (decision.state, decision.memory);
+            }
+            Step::Report(verdict, None) => {
+                stage.state = decision.state;
+                rest(inputs, verdict, &mut outcome);
+                if verdict == Outcome::HeldBySuspend {
                     hold(inputs, &mut outcome);
                 }
                 break;
             }
+            Step::Release => break,
         }
     }
-    outcome.not_deployable = status::deployable(&stage.persisted, stage.seen(), &inputs.object.spec).err();
+    outcome.not_deployable = status::deployable(&stage.state, stage.record.as_ref(), &inputs.object.spec).err();
     outcome
 }
 
@@ -155,35 +161,35 @@ fn hold(inputs: &Inputs<'_>, outcome: &mut Projection) {
 }
 
 /// Returns what publishing would wait for after all earlier steps.
-fn unproven(inputs: &Inputs<'_>, persisted: &PersistedState) -> Vec<String> {
+fn unproven(inputs: &Inputs<'_>, state: &State) -> Vec<String> {
     let Some(after) = &inputs.object.spec.publish_after else { return Vec::new() };
     let object_ref = ProofTarget {
         name: inputs.name,
-        id: persisted.id.as_deref().unwrap_or_default(),
+        id: state.id.as_deref().unwrap_or_default(),
         tag: &inputs.object.spec.repository.tag,
-        deployable: persisted.deployable.as_ref().map(|deployable| deployable.version),
+        deployable: state.deployable.as_ref().map(|deployable| deployable.version),
     };
     proof::missing(after, &object_ref, inputs.proofs)
 }
 
-/// Records a call that the table would send.
-fn foresee(inputs: &Inputs<'_>, call: &Call, stage: &Stage, outcome: &mut Projection) {
-    let action = match &call.kind {
+/// Records a call that would be sent.
+fn foresee(inputs: &Inputs<'_>, call: Call, stage: &Stage, outcome: &mut Projection) {
+    let action = match call.kind {
         CallKind::Create => Action::Create,
-        CallKind::Update { .. } => Action::Update,
-        CallKind::Preview { .. } => Action::Preview,
-        CallKind::Publish { certification, .. } => {
-            if *certification {
+        CallKind::Update => Action::Update,
+        CallKind::Preview => Action::Preview,
+        CallKind::Publish => {
+            if call.certification {
                 outcome.notes.push("it goes to certification, and becomes public afterwards".to_owned());
             }
             Action::Publish
         }
-        CallKind::Delete { .. } => return,
+        CallKind::Delete => return,
     };
     if let (Action::Update, Some(record)) = (action, inputs.record) {
         outcome.differences = difference::differences(&inputs.object.spec, record);
     }
-    let retags = stage.seen().is_some_and(|seen| action == Action::Update && !seen.repository_met);
+    let retags = stage.record.as_ref().is_some_and(|seen| action == Action::Update && !seen.repository_met);
     outcome.moves |= retags || matches!(action, Action::Create | Action::Preview);
     outcome.actions.push(action);
 }
@@ -208,86 +214,68 @@ fn rest(inputs: &Inputs<'_>, verdict: Outcome, outcome: &mut Projection) {
     }
 }
 
-/// The state on which the table is run.
+/// What the decisions are made from.
 struct Stage {
-    persisted: PersistedState,
-    observation: Observation,
-    transient: TransientState,
+    state: State,
+    record: Option<Observed>,
+    memory: Memory,
     now: Timestamp,
 }
 
 impl Stage {
-    /// Returns the state; assumes that an operation in progress succeeds.
-    fn of(inputs: &Inputs<'_>, outcome: &mut Projection) -> Self {
-        let mut persisted = status_conversion::persisted(&inputs.object.status.clone().unwrap_or_default());
-        let mut observation = observe::observation(&inputs.object.spec, inputs.record);
+    /// Returns what is there; assumes that what is in progress succeeds.
+    ///
+    /// # Errors
+    /// A sentence about a status that this version does not understand.
+    fn of(inputs: &Inputs<'_>, outcome: &mut Projection) -> Result<Self, String> {
+        let mut state = inputs.object.status.as_ref().map_or_else(|| Ok(State::default()), |it| it.remembered())?;
+        let mut record = inputs.record.map(|record| Observed::of(record, &inputs.object.spec));
         let mut busy = false;
-        if let Observation::Present(seen) = &mut observation {
-            if seen.preview == Preview::Pending {
+        if let Some(record) = &mut record {
+            if record.permission == Permission::Pending {
                 busy = true;
-                seen.preview = Preview::Granted;
+                record.permission = Permission::Granted;
             }
-            if seen.phase == Phase::Processing {
+            if record.phase == Phase::Processing {
                 busy = true;
-                (seen.phase, seen.listed, seen.changed) = (Phase::Published, true, !seen.met);
+                (record.phase, record.listed, record.changed) = (Phase::Published, true, !record.met);
             }
         }
-        if let Some(operation) = persisted.operation.take() {
+        if state.is_call_open() {
             busy = true;
-            persisted.handled_request = operation.request.or(persisted.handled_request.take());
-            match (operation.kind, &observation) {
-                (OperationType::Create, Observation::Present(seen)) => persisted.id = Some(seen.id.clone()),
-                (OperationType::Preview, _) if operation.accepted => persisted.previewed = operation.tag,
-                _ => {}
-            }
+            let creates = state.call.as_ref().is_some_and(|call| call.kind == CallKind::Create);
+            state.id = state.id.take().or_else(|| record.as_ref().filter(|_| creates).map(|record| record.id.clone()));
+            state.call = None;
         }
         if busy {
             outcome.notes.push("an operation is in progress at the remote; this plan starts after it".to_owned());
         }
-        Self { persisted, observation, transient: TransientState::default(), now: inputs.now }
+        Ok(Self { state, record, memory: Memory::default(), now: inputs.now })
     }
 
-    fn seen(&self) -> Option<&ObservedConnector> {
-        match &self.observation {
-            Observation::Present(seen) => Some(seen),
-            Observation::Absent => None,
-        }
-    }
-
-    fn decide(&self, intent: &Intent) -> Decision {
-        let Self { persisted, observation, transient, now } = self;
-        decide::decide(&Input { persisted, intent, observation, transient, now: *now })
-    }
-
-    fn pass(&mut self, decision: Decision, pause: std::time::Duration) {
-        self.now = later(self.now, pause);
-        (self.persisted, self.transient) = (decision.persisted, decision.transient);
+    fn input<'a>(&'a self, intent: &'a Intent) -> Input<'a> {
+        let Self { state, record, memory, now } = self;
+        Input { state, intent, record: record.as_ref(), memory, now: *now }
     }
 
     /// Applies a call that succeeds, and whose operation succeeds.
-    fn done(&mut self, inputs: &Inputs<'_>, intent: &Intent, call: &Call, decision: &Decision) {
-        let before = self.seen().cloned().unwrap_or_else(|| unmade(&intent.digest));
-        let (answer, after) = effect(inputs, intent, &call.kind, before);
-        let taken = decide::apply_response(
-            &decision.persisted,
-            &decision.transient,
-            call,
-            None,
-            &Response::Accepted(answer),
-            self.now,
-        );
-        (self.persisted, self.transient) = (taken.persisted, taken.transient);
-        self.observation = Observation::Present(after);
+    fn done(&mut self, inputs: &Inputs<'_>, intent: &Intent, call: Call, decision: &Decision) {
+        let before = self.record.clone().unwrap_or_else(|| unmade(&intent.digest));
+        let (answer, record) = effect(inputs, intent, call, before);
+        let begun = decide::begin(decision, call, &self.input(intent), self.now);
+        self.state = decide::after(&decision.state, &begun, &intent.tag, &Response::Accepted(answer));
+        self.record = Some(record);
     }
 }
 
 /// Returns the observation of a connector that does not exist yet.
-fn unmade(digest: &str) -> ObservedConnector {
-    ObservedConnector {
+fn unmade(digest: &str) -> Observed {
+    Observed {
         id: "new".to_owned(),
         version: 0,
         phase: Phase::Draft,
-        preview: Preview::NeverAsked,
+        status: "Draft".to_owned(),
+        permission: Permission::NeverAsked,
         private: true,
         listed: false,
         changed: false,
@@ -300,19 +288,14 @@ fn unmade(digest: &str) -> ObservedConnector {
 }
 
 /// Returns the effect of a call: the connector in its response, and the connector once the operation has ended.
-fn effect(
-    inputs: &Inputs<'_>,
-    intent: &Intent,
-    call: &CallKind,
-    mut seen: ObservedConnector,
-) -> (ObservedConnector, ObservedConnector) {
+fn effect(inputs: &Inputs<'_>, intent: &Intent, call: Call, mut seen: Observed) -> (Observed, Observed) {
     seen.version = seen.version.saturating_add(1);
-    let mut after = ObservedConnector { version: seen.version.saturating_add(1), ..seen.clone() };
-    match call {
-        CallKind::Create | CallKind::Update { .. } => {
-            let preview = if seen.repository_met { seen.preview } else { Preview::NeverAsked };
-            seen = ObservedConnector {
-                preview,
+    let mut after = Observed { version: seen.version.saturating_add(1), ..seen.clone() };
+    match call.kind {
+        CallKind::Create | CallKind::Update => {
+            let permission = if seen.repository_met { seen.permission } else { Permission::NeverAsked };
+            seen = Observed {
+                permission,
                 changed: seen.listed,
                 digest: intent.digest.clone(),
                 met: true,
@@ -322,18 +305,18 @@ fn effect(
             };
             after = seen.clone();
         }
-        CallKind::Preview { .. } => {
-            seen.preview = Preview::Pending;
-            after.preview = Preview::Granted;
+        CallKind::Preview => {
+            seen.permission = Permission::Pending;
+            after.permission = Permission::Granted;
         }
-        CallKind::Publish { certification: true, .. } => {
+        CallKind::Publish if call.certification => {
             (seen.phase, after.phase) = (Phase::Processing, Phase::Certifying);
         }
-        CallKind::Publish { certification: false, .. } => {
+        CallKind::Publish => {
             seen.phase = Phase::Processing;
             (after.phase, after.listed, after.changed) = (Phase::Published, true, false);
         }
-        CallKind::Delete { .. } => {}
+        CallKind::Delete => {}
     }
     (seen, after)
 }

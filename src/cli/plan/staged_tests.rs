@@ -34,6 +34,12 @@ fn record(tag: &str, patch: &Value) -> Record {
     serde_json::from_value(record).expect("a valid record")
 }
 
+/// A status with the staged connector one, whose preview was requested for a tag.
+fn ours(previewed: Option<&str>) -> Value {
+    let preview = previewed.map(|tag| json!({"tag": tag, "answer": "Granted"}));
+    json!({"observedGeneration": 1, "state": json!({"v": 1, "id": "one", "preview": preview}).to_string()})
+}
+
 fn of(object: &ConnectorStaged, record: Option<&Record>) -> Projection {
     with(object, record, &[])
 }
@@ -89,7 +95,6 @@ fn only_fields_that_an_update_changes_are_differences() {
 #[allow(clippy::too_many_lines, reason = "one table")]
 fn a_staged_connector_is_simulated_to_its_end() {
     use Action::{Adopt, Create, Preview, Publish, Update};
-    let ours = |previewed: Option<&str>| json!({"observedGeneration": 1, "id": "one", "previewedTag": previewed});
     let none = json!({});
     let waits = json!({"publishAfter": {"deploymentRef": {"name": "preview"}, "checkRefs": [{"name": "cart"}]}});
     for (case, spec, status, record, actions, reason, more) in [
@@ -187,7 +192,7 @@ fn a_staged_connector_is_simulated_to_its_end() {
 #[test]
 fn a_suspended_resource_shows_what_is_held() {
     use Action::{Adopt, Preview, Publish, Update};
-    let ours = json!({"observedGeneration": 1, "id": "one", "previewedTag": "1"});
+    let ours = ours(Some("1"));
     let adopts = json!({"suspend": true, "adoptionPolicy": "Adopt"});
     for (case, spec, status, tag, actions, held) in [
         ("another tag", json!({"suspend": true}), ours.clone(), "1", vec![], vec![Update, Preview, Publish]),
@@ -205,7 +210,7 @@ fn a_suspended_resource_shows_what_is_held() {
 #[test]
 fn the_projection_tells_whether_the_tag_moves_and_is_deployable() {
     let none = json!({});
-    let ours = json!({"observedGeneration": 1, "id": "one", "previewedTag": "2"});
+    let ours = ours(Some("2"));
     for (case, spec, status, record, moves, deployable) in [
         ("new", &none, Value::Null, None, true, true),
         ("new, without the permission", &json!({"previewable": false}), Value::Null, None, true, false),

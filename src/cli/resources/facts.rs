@@ -111,9 +111,10 @@ fn staged(object: &ConnectorStaged, now: Timestamp, lines: &mut Lines) {
         let preview = status.previewable.map(|it| format!(", preview permission {it:?}")).unwrap_or_default();
         lines.add("Remote", format!("{}{id}{version}{}: {state}{preview}", spec.key, place.unwrap_or_default()));
     }
-    if let Some(operation) = &status.operation {
-        let since = age(operation.started_at.0, now);
-        lines.add("Operation", in_progress(operation.operation_type, operation.state, operation.attempt, &since));
+    if let Some(since) = status.running_since() {
+        let call = status.remembered().ok().and_then(|state| state.call);
+        let call = call.map(|call| format!("{:?} for {}", call.kind, age(since, now)));
+        lines.add("Operation", call.unwrap_or_default());
     }
 }
 

@@ -1,76 +1,103 @@
 //! The one place that changes staged connectors: sends the one call of a reconcile.
 
-use clock::later;
+use connect_api::error::Effect;
 use connect_api::model::{ConnectorStaged as Record, ConnectorUpdate, ConnectorUpdateAction};
 use connect_api::registry::StagedApi;
-use connect_api::{ConnectApi, Selector};
+use connect_api::{ApiError, ConnectApi, ErrorCode, Reaction, Selector};
 use jiff::Timestamp;
 
-use super::decide::{Call, CallKind, Response};
-use super::persisted::ObservedConnector;
-use super::{desired, observe};
-use crate::controllers::driver::PersistedOperation;
-use crate::controllers::driver::operations::{CallResult, LIMIT};
+use super::decide::{Call, Response};
+use super::desired;
+use super::observed::Observed;
+use super::state::{CallKind, StagedCall};
 use crate::crd::ConnectorStagedSpec;
 
 /// The result of a call.
-pub type Done = CallResult<ObservedConnector, Record>;
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// What it means.
+    pub(super) response: Response,
+    /// The record in the response.
+    pub(super) record: Option<Record>,
+    /// The error, if it was one.
+    pub(super) error: Option<ApiError>,
+}
 
-/// Sends the call whose operation was persisted. `record`: what was read, from which an update is computed.
-pub async fn send(
+/// Sends a call by `send_before`, or not at all. `begun`: what was persisted of it; `record`: what was read before; `id`: that
+/// of the connector, except for a create.
+pub(super) async fn send(
     api: &(impl ConnectApi + StagedApi),
     spec: &ConnectorStagedSpec,
-    call: &Call,
+    (call, begun): (Call, &StagedCall),
     record: Option<&Record>,
-    operation: &PersistedOperation,
-) -> Done {
-    let send_before = later(operation.started_at(), LIMIT);
-    let update = async |id: &str, version: i64, actions: Vec<ConnectorUpdateAction>| {
-        let update = ConnectorUpdate { version, actions };
-        api.update(&Selector::Id(id.to_owned()), &update, send_before).await
+    id: Option<&str>,
+    send_before: Timestamp,
+) -> Answer {
+    let selector = Selector::Id(id.unwrap_or_default().to_owned());
+    let update = async |actions: Vec<ConnectorUpdateAction>| {
+        let update = ConnectorUpdate { version: begun.from.unwrap_or_default(), actions };
+        api.update(&selector, &update, send_before).await
     };
-    let answer = match &call.kind {
-        CallKind::Create => return create(api, spec, call.first, send_before).await,
-        CallKind::Update { id, version } => {
-            let actions = record.map(|record| desired::changes(spec, record).actions).unwrap_or_default();
-            update(id, *version, actions).await
+    let answer = match call.kind {
+        // The record was just looked up by key, and the service accepts a key once.
+        CallKind::Create => api.stage(&desired::draft(spec), send_before).await.map(Some),
+        CallKind::Update => {
+            update(record.map(|record| desired::changes(spec, record).actions).unwrap_or_default()).await
         }
-        CallKind::Preview { id, version } => update(id, *version, vec![ConnectorUpdateAction::UpdatePreviewable]).await,
-        CallKind::Publish { id, version, certification } => {
-            update(id, *version, vec![ConnectorUpdateAction::Publish { certification: *certification }]).await
-        }
-        CallKind::Delete { id } => api.discard(&Selector::Id(id.clone()), send_before).await,
+        CallKind::Preview => update(vec![ConnectorUpdateAction::UpdatePreviewable]).await,
+        CallKind::Publish => update(vec![ConnectorUpdateAction::Publish { certification: call.certification }]).await,
+        CallKind::Delete => api.discard(&selector, send_before).await,
     };
     match answer {
-        Ok(Some(record)) => accepted(spec, record),
-        Ok(None) => Done::without_record(Response::NotFound, None),
-        Err(error) => Done::failed(error, false),
-    }
-}
-
-/// Rule 1: looks the key up once more, then sends one POST.
-async fn create(
-    api: &(impl ConnectApi + StagedApi),
-    spec: &ConnectorStagedSpec,
-    first: bool,
-    send_before: Timestamp,
-) -> Done {
-    match api.staged(&Selector::Key(spec.key.clone())).await {
-        Ok(Some(_)) => {
-            // A repeated create may find what an earlier attempt created: the next observation decides.
-            let answer = if first { Response::Duplicate } else { Response::Unknown };
-            return Done::without_record(answer, None);
+        Ok(Some(record)) => {
+            let response = Response::Accepted(Observed::of(&record, spec));
+            Answer { response, record: Some(record), error: None }
         }
-        Ok(None) => {}
-        // This attempt has not sent anything yet.
-        Err(error) => return Done::without_record(Response::Retryable, Some(error)),
-    }
-    match api.stage(&desired::draft(spec), send_before).await {
-        Ok(record) => accepted(spec, record),
-        Err(error) => Done::failed(error, true),
+        Ok(None) => Answer { response: Response::Gone, record: None, error: None },
+        Err(error) => Answer { response: classify(&error), record: None, error: Some(error) },
     }
 }
 
-fn accepted(spec: &ConnectorStagedSpec, record: Record) -> Done {
-    Done { response: Response::Accepted(observe::held_against(spec, &record)), record: Some(record), error: None }
+/// Classifies an error by what it says about the change that was asked for.
+fn classify(error: &ApiError) -> Response {
+    // A gateway may have sent the request twice: then these answer the second one.
+    let is_repeated = matches!(error.code(), Some(ErrorCode::DuplicateField | ErrorCode::ConcurrentModification));
+    if error.effect() == Effect::Unknown || is_repeated {
+        return Response::Unknown;
+    }
+    match error.reaction() {
+        Reaction::Fix | Reaction::Token => Response::Refused,
+        Reaction::Retry | Reaction::Refetch | Reaction::Wait => Response::NotTaken,
+        Reaction::Gone => Response::Gone,
+        Reaction::Verify => Response::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use connect_api::error::Failure;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_call_is_classified_by_what_it_says_about_the_change() {
+        let answered = |status, code: &str| Failure::Answered { status, codes: vec![ErrorCode::from(code)] };
+        for (case, failure, expected) in [
+            ("no answer", Failure::NoAnswer, Response::Unknown),
+            ("an answer that cannot be read", Failure::Unreadable, Response::Unknown),
+            ("a gateway gave up", answered(504, ""), Response::Unknown),
+            ("another version, perhaps by this call", answered(409, "ConcurrentModification"), Response::Unknown),
+            ("an existing key, perhaps by this call", answered(400, "DuplicateField"), Response::Unknown),
+            ("not sent", Failure::NotSent, Response::NotTaken),
+            ("held back", Failure::HeldBack, Response::NotTaken),
+            ("throttled", answered(429, ""), Response::NotTaken),
+            ("rejected", answered(400, "InvalidField"), Response::Refused),
+            ("no token", Failure::CredentialsRefused, Response::Refused),
+            ("gone", answered(404, "ResourceNotFound"), Response::Gone),
+        ] {
+            let error =
+                ApiError { operation: "any", failure, message: String::new(), correlation_id: None, retry_after: None };
+            assert_eq!(classify(&error), expected, "{case}");
+        }
+    }
 }

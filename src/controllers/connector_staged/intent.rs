@@ -5,27 +5,22 @@ use kube::ResourceExt;
 use super::decide::Intent;
 use super::desired::{self, Fields};
 use crate::controllers::reconcile::request;
-use crate::crd::{AdoptionPolicy, ConnectorStaged, DeletionPolicy, Publish};
+use crate::crd::{AdoptionPolicy, ConnectorStaged, Publish};
 use crate::names;
-
-/// Returns what happens to the remote connector when the object is deleted.
-#[must_use]
-pub fn deletion(object: &ConnectorStaged) -> Option<DeletionPolicy> {
-    object.metadata.deletion_timestamp.is_some().then(|| object.spec.effective_deletion_policy())
-}
 
 /// Returns what a user asks for.
 #[must_use]
 pub fn intent(object: &ConnectorStaged) -> Intent {
     let spec = &object.spec;
     let fields = Fields::from(spec);
+    let deleted_at = object.metadata.deletion_timestamp.as_ref().map(|at| at.0);
     Intent {
         generation: object.metadata.generation.unwrap_or_default(),
         digest: fields.digest(),
         tag: fields.tag().to_owned(),
         remote_id: object.annotations().get(names::REMOTE_ID).cloned(),
         request: request(object, names::REDEPLOY_REQUESTED_AT),
-        deletion: deletion(object),
+        deletion: deleted_at.map(|at| (spec.effective_deletion_policy(), at)),
         adopt: spec.adoption_policy == AdoptionPolicy::Adopt,
         suspended: spec.suspend,
         previewable: spec.previewable,

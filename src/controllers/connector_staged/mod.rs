@@ -1,19 +1,28 @@
-//! Controller of `ConnectorStaged`: what the shared [`driver`](crate::controllers::driver) does not know about staged
-//! connectors.
+//! Controller of `ConnectorStaged`: a level-based reconcile.
 //!
-//! Its decision table is simpler than that of a deployment: everything that is sent can be read back, and every change
-//! names the version to which it applies. A tag takes three steps, update, preview and publish; each begins after the
-//! one before has ended. `observe` and `act` are the only files that talk to the remote; all others but `reconciler`
-//! are pure.
+//! ```text
+//! read the object ─▶ gates ─▶ read the record ─▶ decide ─▶ one of: report · call · remove the finalizer
+//! ```
+//!
+//! A tag takes three calls, update, preview and publish; each begins after the one before has ended. Each call names the version
+//! that was read. Before it, the status says what is about to be sent; after it, what came of it. A reconcile that finds such
+//! a call without an end decides from the record.
+//!
+//! - `reconcile`: the path from an event to a status; `execute`: carries out a decision; `report`: the writes to the cluster;
+//! - `observe` and `act`: the only files that talk to the remote;
+//! - `decide`, `intent`, `desired`, `observed`, `proof`, `status`: pure; `state`: what must survive a restart.
 
-pub mod act;
+mod act;
 pub mod decide;
 pub mod desired;
+mod execute;
 pub mod intent;
 pub mod observe;
-pub mod persisted;
+pub mod observed;
 pub mod proof;
-mod reconciler;
-mod remote_object;
+mod reconcile;
+mod report;
+pub mod state;
 pub mod status;
-pub mod status_conversion;
+
+pub use reconcile::{forget, reconcile};

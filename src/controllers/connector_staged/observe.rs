@@ -1,19 +1,17 @@
-//! Reads what a decision is made from: the staged connector at the remote. Changes nothing.
+//! Reads what a decision is made from: the staged connector at the remote, and the objects that prove a tag. Changes nothing.
 //!
 //! Each reconcile reads its own connector: users have few of them, and each reconcile has to see what the one before
 //! changed.
 
 use std::collections::BTreeSet;
 
-use connect_api::model::{ConnectorStaged as Record, IsPreviewable};
+use connect_api::api::PageRequest;
+use connect_api::model::ConnectorStaged as Record;
 use connect_api::{ApiError, ConnectApi, Selector};
 use kube::Client;
 use kube::api::Api;
 
-use super::desired::{self, Fields};
-use super::persisted::{Observation, ObservedConnector, PersistedState, Phase, Preview};
 use super::proof::Objects;
-use super::status_conversion;
 use crate::controllers::references::{Named, Reference};
 use crate::crd::{ActionCheck, ConnectorDeployment, ConnectorStagedSpec, PublishAfter};
 
@@ -44,52 +42,20 @@ pub async fn proofs(client: &Client, namespace: &str, after: &PublishAfter) -> R
     Ok(Objects { deployment, checks: read })
 }
 
-/// Reads the connector: by key as long as no id is known.
+/// Reads the connector: by id, or by key as long as no id is known.
 ///
 /// # Errors
 /// Those of the Connect API.
-pub async fn read_remote(
-    api: &dyn ConnectApi,
-    key: &str,
-    persisted: &PersistedState,
-) -> Result<Option<Record>, ApiError> {
-    let selector = persisted.id.clone().map_or_else(|| Selector::Key(key.to_owned()), Selector::Id);
+pub async fn read(api: &dyn ConnectApi, key: &str, id: Option<&str>) -> Result<Option<Record>, ApiError> {
+    let selector = id.map_or_else(|| Selector::Key(key.to_owned()), |id| Selector::Id(id.to_owned()));
     api.staged(&selector).await
 }
 
-/// Converts what was read to what `decide` takes.
-#[must_use]
-pub fn observation(spec: &ConnectorStagedSpec, record: Option<&Record>) -> Observation {
-    record.map_or(Observation::Absent, |record| Observation::Present(held_against(spec, record)))
-}
-
-/// Compares a record with what is desired.
-#[must_use]
-pub fn held_against(spec: &ConnectorStagedSpec, record: &Record) -> ObservedConnector {
-    let fields = Fields::from(record);
-    let changes = desired::changes(spec, record);
-    ObservedConnector {
-        id: record.id.clone(),
-        version: record.version,
-        phase: phase(record),
-        preview: match &record.is_previewable {
-            IsPreviewable::NeverAsked => Preview::NeverAsked,
-            IsPreviewable::Pending => Preview::Pending,
-            IsPreviewable::Yes => Preview::Granted,
-            IsPreviewable::No => Preview::Refused,
-            IsPreviewable::Other(_) => Preview::Other,
-        },
-        private: record.private,
-        listed: record.already_listed,
-        changed: record.has_changes,
-        digest: fields.digest(),
-        met: changes.actions.is_empty() && changes.impossible.is_empty(),
-        repository_met: fields.has_repository_of(&Fields::from(spec)),
-        source: fields.source(),
-        impossible: !changes.impossible.is_empty(),
-    }
-}
-
-fn phase(record: &Record) -> Phase {
-    status_conversion::phase(record.status.as_str())
+/// Checks that the project of a connector that was not found is there: one that answers 404 to everything proves nothing
+/// (rule 5).
+///
+/// # Errors
+/// Those of the Connect API.
+pub async fn is_there(api: &impl ConnectApi) -> Result<(), ApiError> {
+    api.deployments(PageRequest { limit: 1, offset: 0 }).await.map(|_| ())
 }

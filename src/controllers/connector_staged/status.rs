@@ -7,9 +7,8 @@ use connect_api::model::{ConnectorStaged as Record, DeclaredApplication, IsPrevi
 use jiff::Timestamp;
 
 use super::decide::{Outcome, ReachedStep};
-use super::persisted::{ObservedConnector, OperationType, PersistedState, Preview};
-use super::status_conversion;
-use crate::controllers::driver::ObservedRecord;
+use super::observed::{Observed, Permission};
+use super::state::{CallKind, State};
 use crate::controllers::reporting::bounds;
 use crate::controllers::reporting::conditions::{self, ConditionUpdate, Extra, cut};
 use crate::controllers::reporting::reason::Reason;
@@ -22,13 +21,32 @@ use crate::crd::connector_staged_status::{
 };
 use crate::crd::shared::RemoteIdentity;
 
+/// The record, as one reconcile saw it.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen<'a> {
+    /// It was not read.
+    NotRead,
+    /// There is none.
+    Absent,
+    /// This one.
+    Present(&'a Record),
+}
+
+impl<'a> Seen<'a> {
+    /// A record that was read, or its absence.
+    #[must_use]
+    pub fn of(record: Option<&'a Record>) -> Self {
+        record.map_or(Self::Absent, Self::Present)
+    }
+}
+
 /// What a reconcile knows at its end.
 #[derive(Debug)]
 pub struct StagedFacts<'a> {
     /// Generation of the resource that was reconciled.
     pub generation: i64,
-    /// What the decision table keeps.
-    pub persisted: &'a PersistedState,
+    /// What the operator remembers; `None`: what it has remembered so far, also if it cannot be read.
+    pub state: Option<&'a State>,
     /// The Ready condition.
     pub condition: ConditionUpdate,
     /// `spec.suspend`.
@@ -38,34 +56,61 @@ pub struct StagedFacts<'a> {
     /// The project that contains it; `None` if that is not known.
     pub remote: Option<RemoteIdentity>,
     /// The record, as this reconcile saw it.
-    pub record: ObservedRecord<'a, Record>,
+    pub record: Seen<'a>,
     /// The reconcile request that this reconcile served.
     pub handled_reconcile: Option<String>,
 }
 
 /// Returns the new status, from the one before.
-#[must_use]
-pub fn summarize(before: &ConnectorStagedStatus, facts: &StagedFacts<'_>, now: Timestamp) -> ConnectorStagedStatus {
+///
+/// # Errors
+/// If the state cannot be serialized, which is a bug.
+pub fn summarize(
+    before: &ConnectorStagedStatus,
+    facts: &StagedFacts<'_>,
+    now: Timestamp,
+) -> Result<ConnectorStagedStatus, serde_json::Error> {
     let mut status = before.clone();
     status.observed_generation = facts.generation;
-    status_conversion::store(&mut status, facts.persisted);
+    let has_begun = match facts.state {
+        Some(state) => {
+            remember(&mut status, state)?;
+            state.has_begun()
+        }
+        None => status.remembered().map_or(true, |state| state.has_begun()),
+    };
     status.key = Some(facts.key.to_owned());
     // Once the project may contain something of this resource, `status.remote` is fixed.
-    let fixed = status.remote.is_some() && (facts.persisted.id.is_some() || facts.persisted.operation.is_some());
+    let fixed = status.remote.is_some() && has_begun;
     if let Some(remote) = facts.remote.as_ref().filter(|_| !fixed) {
         status.remote = Some(remote.clone());
     }
     match facts.record {
-        ObservedRecord::Present(record) => show(&mut status, record),
-        ObservedRecord::Absent => hide(&mut status),
-        ObservedRecord::NotRead => {}
+        Seen::Present(record) => show(&mut status, record),
+        Seen::Absent => hide(&mut status),
+        Seen::NotRead => {}
+    }
+    if let Seen::Present(record) = facts.record
+        && (facts.condition.reason == Reason::Published || (record.already_listed && !record.has_changes))
+    {
+        status.published_tag = Some(cut(&record.repository.tag, 256));
     }
     if let Some(handled) = &facts.handled_reconcile {
         status.handled_reconcile_request = Some(handled.clone());
     }
     let extra = vec![Extra::suspended(facts.suspended)];
     status.conditions = conditions::conditions(&before.conditions, &facts.condition, extra, facts.generation, now);
-    bounded(status)
+    Ok(bounded(status))
+}
+
+/// Writes the state, and what users look at of it.
+fn remember(status: &mut ConnectorStagedStatus, state: &State) -> Result<(), serde_json::Error> {
+    status.state = state.text()?;
+    status.id = state.id.as_deref().map(|id| cut(id, 256));
+    status.previewed_tag = state.preview.as_ref().map(|preview| preview.tag.clone());
+    status.deployable.clone_from(&state.deployable);
+    status.handled_redeploy_request.clone_from(&state.handled_request);
+    Ok(())
 }
 
 /// Limits the size of each list.
@@ -151,8 +196,8 @@ fn application(declared: &DeclaredApplication) -> StagedApplication {
 pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, details: &[String]) -> ConditionUpdate {
     let condition = of_outcome(outcome, key, record, details);
     match outcome {
-        // The Event of an operation is reported when its call was sent.
-        Outcome::Running(_) | Outcome::Released => condition.without_event(),
+        // The Event of a call is reported when it was sent.
+        Outcome::Running(_) => condition.without_event(),
         _ => condition,
     }
 }
@@ -160,21 +205,15 @@ pub fn ready_condition(outcome: Outcome, key: &str, record: Option<&Record>, det
 fn of_outcome(outcome: Outcome, key: &str, record: Option<&Record>, details: &[String]) -> ConditionUpdate {
     let status = record.map_or_else(|| "not found".to_owned(), |record| record.status.to_string());
     match outcome {
-        Outcome::Running(OperationType::Create) => {
-            ConditionUpdate::new(Reason::Staging, "Creating the staged connector")
-        }
-        Outcome::Running(OperationType::Update) => {
-            ConditionUpdate::new(Reason::Updating, "Sending the changes of the spec")
-        }
-        Outcome::Running(OperationType::Preview) => {
+        Outcome::Running(CallKind::Create) => ConditionUpdate::new(Reason::Staging, "Creating the staged connector"),
+        Outcome::Running(CallKind::Update) => ConditionUpdate::new(Reason::Updating, "Sending the changes of the spec"),
+        Outcome::Running(CallKind::Preview) => {
             ConditionUpdate::new(Reason::PreviewRequested, "Requested permission to deploy this tag as a preview")
         }
-        Outcome::Running(OperationType::Publish) => {
+        Outcome::Running(CallKind::Publish) => {
             ConditionUpdate::new(Reason::Publishing, format!("Publishing: the connector is {status}"))
         }
-        Outcome::Running(OperationType::Delete) | Outcome::Released => {
-            ConditionUpdate::new(Reason::Deleting, "Deleting the staged connector")
-        }
+        Outcome::Running(CallKind::Delete) => ConditionUpdate::new(Reason::Deleting, "Deleting the staged connector"),
         Outcome::TakesTooLong => ConditionUpdate::new(
             Reason::TakesTooLong,
             format!("Not finished after 30 minutes; the connector is {status}. The operator keeps polling"),
@@ -262,21 +301,17 @@ fn failed(reason: Reason, what: &str, found: Option<&Report>) -> ConditionUpdate
 ///
 /// # Errors
 /// The reason, in a sentence for the status of a deployment.
-pub fn deployable(
-    persisted: &PersistedState,
-    seen: Option<&ObservedConnector>,
-    spec: &ConnectorStagedSpec,
-) -> Result<i64, String> {
+pub fn deployable(state: &State, seen: Option<&Observed>, spec: &ConnectorStagedSpec) -> Result<i64, String> {
     let Some(seen) = seen else { return Err("it does not exist at the remote yet".to_owned()) };
     let tag = &spec.repository.tag;
-    let known = persisted.deployable.as_ref().filter(|deployable| deployable.source == seen.source);
-    match (known, seen.preview) {
+    let known = state.deployable.as_ref().filter(|deployable| deployable.source == seen.source);
+    match (known, seen.permission) {
         _ if !seen.repository_met => Err(format!("its tag is not yet {tag}")),
-        (Some(deployable), Preview::Granted) => Ok(deployable.version),
-        (_, Preview::Pending) | (None, Preview::Granted) => {
+        (Some(deployable), Permission::Granted) => Ok(deployable.version),
+        (_, Permission::Pending) | (None, Permission::Granted) => {
             Err(format!("permission to deploy tag {tag} as a preview is being requested"))
         }
-        (_, Preview::Refused) => Err(format!("permission to deploy tag {tag} as a preview was refused")),
+        (_, Permission::Refused) => Err(format!("permission to deploy tag {tag} as a preview was refused")),
         _ if spec.previewable => Err(format!("permission to deploy tag {tag} as a preview was not granted yet")),
         _ => Err("permission to deploy it as a preview was not requested: set previewable: true there".to_owned()),
     }

@@ -1,9 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::controllers::connector_staged::decide::{Input, Intent, TransientState, decide};
-use crate::controllers::connector_staged::persisted::{Deployable, Observation};
-use crate::controllers::connector_staged::{intent, observe};
+use crate::controllers::connector_staged::decide::{Input, Memory, Step, decide};
+use crate::controllers::connector_staged::intent;
+use crate::controllers::connector_staged::state::{Deployable, PreviewAnswer, RequestedPreview};
 use crate::crd::ConnectorStaged;
 
 fn object() -> ConnectorStaged {
@@ -54,27 +54,18 @@ fn errors_in_a_report_are_not_a_failure_unless_the_status_says_so() {
         ),
     ] {
         let (object, record) = (object(), record(status, previewable, listed));
-        let intent: Intent = intent::intent(&object);
-        let persisted = PersistedState {
+        let intent = intent::intent(&object);
+        let state = State {
             id: Some("one".into()),
-            previewed: Some("1".into()),
-            publication: Some(crate::controllers::connector_staged::persisted::Publication {
-                digest: intent.publication.clone().unwrap_or_default(),
-                outcome: status_conversion::phase(status),
-                at: Timestamp::UNIX_EPOCH,
-            }),
-            ..PersistedState::default()
+            preview: Some(RequestedPreview { tag: "1".into(), answer: PreviewAnswer::Pending }),
+            publication: intent.publication.clone(),
+            ..State::default()
         };
-        let observation: Observation = observe::observation(&object.spec, Some(&record));
-        let transient = TransientState::default();
-        let decision = decide(&Input {
-            persisted: &persisted,
-            intent: &intent,
-            observation: &observation,
-            transient: &transient,
-            now: Timestamp::UNIX_EPOCH,
-        });
-        let condition = ready_condition(decision.outcome, "kit", Some(&record), &[]);
+        let observed = Observed::of(&record, &object.spec);
+        let (memory, now) = (Memory::default(), Timestamp::UNIX_EPOCH);
+        let decision = decide(&Input { state: &state, intent: &intent, record: Some(&observed), memory: &memory, now });
+        let Step::Report(outcome, _) = decision.step else { panic!("{case}: {decision:?}") };
+        let condition = ready_condition(outcome, "kit", Some(&record), &[]);
         assert_eq!(format!("{}: {}", condition.reason, condition.message), expected, "{case}");
     }
 }
@@ -84,7 +75,7 @@ fn a_tag_can_be_deployed_once_it_is_there_and_permission_was_granted() {
     let seen = |previewable: &str, tag: &str| {
         let mut object = object();
         object.spec.repository.tag = tag.to_owned();
-        observe::held_against(&object.spec, &record("Draft", previewable, false))
+        Observed::of(&record("Draft", previewable, false), &object.spec)
     };
     let source = seen("true", "1").source;
     for (case, seen, asks, source, expected) in [
@@ -101,13 +92,13 @@ fn a_tag_can_be_deployed_once_it_is_there_and_permission_was_granted() {
         spec.previewable = asks;
         spec.repository.tag = if expected == Err("its tag is not yet 2") { "2".to_owned() } else { "1".to_owned() };
         let known = source.map(|source| Deployable { source: source.to_owned(), version: 5 });
-        let persisted = PersistedState { deployable: known, ..PersistedState::default() };
-        let found = deployable(&persisted, Some(&seen), &spec);
+        let state = State { deployable: known, ..State::default() };
+        let found = deployable(&state, Some(&seen), &spec);
         assert_eq!(found.as_ref().ok(), expected.as_ref().ok(), "{case}");
         let why = found.err().unwrap_or_default();
         assert!(why.contains(expected.err().unwrap_or_default()), "{case}: {why}");
     }
-    let missing = deployable(&PersistedState::default(), None, &object().spec);
+    let missing = deployable(&State::default(), None, &object().spec);
     assert!(missing.is_err_and(|why| why.contains("does not exist")));
 }
 
@@ -127,10 +118,10 @@ fn the_status_shows_the_record_as_long_as_it_exists() {
     let certifying = ready_condition(Outcome::Certifying, "kit", Some(&record), &[]);
     assert_eq!(certifying.message, "Draft; the newest comment: 3");
 
-    let persisted = PersistedState { id: Some("one".into()), ..PersistedState::default() };
+    let state = State { id: Some("one".into()), ..State::default() };
     let facts = |record| StagedFacts {
         generation: 4,
-        persisted: &persisted,
+        state: Some(&state),
         condition: ready_condition(Outcome::Settled(ReachedStep::Staged), "kit", None, &[]),
         suspended: true,
         key: "kit",
@@ -138,8 +129,10 @@ fn the_status_shows_the_record_as_long_as_it_exists() {
         record,
         handled_reconcile: Some("now".to_owned()),
     };
-    let after = |before: &ConnectorStagedStatus, record| summarize(before, &facts(record), Timestamp::UNIX_EPOCH);
-    let shown = after(&ConnectorStagedStatus::default(), ObservedRecord::Present(&record));
+    let after = |before: &ConnectorStagedStatus, record| {
+        summarize(before, &facts(record), Timestamp::UNIX_EPOCH).expect("it is JSON")
+    };
+    let shown = after(&ConnectorStagedStatus::default(), Seen::Present(&record));
     let status = serde_json::to_value(&shown).expect("it is JSON");
     assert_eq!(
         (&status["observedGeneration"], &status["id"], &status["key"], &status["handledReconcileRequest"]),
@@ -159,9 +152,9 @@ fn the_status_shows_the_record_as_long_as_it_exists() {
     assert_eq!((comments, shown.publishing_report.len()), (vec!["3", "2", "1"], 3));
     assert!(conditions::is_true(&shown.conditions, crate::names::SUSPENDED));
 
-    assert_eq!(after(&shown, ObservedRecord::NotRead), shown);
-    let gone = after(&shown, ObservedRecord::Absent);
-    let nothing = after(&ConnectorStagedStatus::default(), ObservedRecord::NotRead);
+    assert_eq!(after(&shown, Seen::NotRead), shown);
+    let gone = after(&shown, Seen::Absent);
+    let nothing = after(&ConnectorStagedStatus::default(), Seen::NotRead);
     assert_eq!(gone, nothing);
 }
 
@@ -174,31 +167,28 @@ fn the_remote_is_fixed_once_it_may_have_the_connector() {
         ("something exists", Some("old"), Some("one"), "old"),
         ("something exists, and it is not known where", None, Some("one"), "new"),
     ] {
-        let persisted = PersistedState { id: id.map(str::to_owned), ..PersistedState::default() };
+        let state = State { id: id.map(str::to_owned), ..State::default() };
         let facts = StagedFacts {
             generation: 1,
-            persisted: &persisted,
+            state: Some(&state),
             condition: ready_condition(Outcome::Missing, "kit", None, &[]),
             suspended: false,
             key: "kit",
             remote: Some(remote("new")),
-            record: ObservedRecord::NotRead,
+            record: Seen::NotRead,
             handled_reconcile: None,
         };
         let before = ConnectorStagedStatus { remote: before.map(remote), ..ConnectorStagedStatus::default() };
-        let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH);
+        let status = summarize(&before, &facts, Timestamp::UNIX_EPOCH).expect("it is JSON");
         assert_eq!(status.remote, Some(remote(expected)), "{case}");
     }
 }
 
 #[test]
 fn the_event_of_an_operation_is_that_of_its_call() {
-    for (outcome, expected) in [
-        (Outcome::Running(OperationType::Update), false),
-        (Outcome::Released, false),
-        (Outcome::Busy, true),
-        (Outcome::KeyTaken, true),
-    ] {
+    for (outcome, expected) in
+        [(Outcome::Running(CallKind::Update), false), (Outcome::Busy, true), (Outcome::KeyTaken, true)]
+    {
         assert_eq!(ready_condition(outcome, "kit", None, &[]).event, expected, "{outcome:?}");
     }
 }

@@ -5,6 +5,7 @@
 pub mod content_cache;
 pub mod event_recorder;
 pub mod local_cache;
+pub mod staged_memory;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use self::content_cache::ContentCache;
 use self::event_recorder::{EventRecorder, NewEvent};
 use self::local_cache::LocalCaches;
+pub use self::staged_memory::{StagedConnector, StagedMemory};
 use crate::controllers::clients::action_factory::ActionFactory;
 use crate::controllers::key_ownership::KeyOwnership;
 use crate::controllers::object_map::ObjectMap;
@@ -33,7 +35,7 @@ use crate::controllers::reporting::reason::ConditionState;
 use crate::controllers::tracking::tracker::ReconcileTracker;
 use crate::controllers::values::digest::DigestKey;
 use crate::crd::shared::RemoteIdentity;
-use crate::crd::{ConnectorDeployment, ConnectorStaged, DeletionPolicy};
+use crate::crd::{ConnectorDeployment, DeletionPolicy};
 use crate::leader::Scope;
 
 /// Requeue delay of a resource that depends on one of another shard, whose changes enqueue nothing here.
@@ -77,9 +79,7 @@ pub struct Context {
     /// What is kept between reconciles of a `ConnectorDeployment`.
     pub deployment_caches: LocalCaches<ConnectorDeployment>,
     /// What is kept between reconciles of a `ConnectorStaged`.
-    pub staged_caches: LocalCaches<ConnectorStaged>,
-    /// The last result of each `ConnectorStaged`.
-    pub staged: ObjectMap<StagedConnector>,
+    pub staged: ObjectMap<Box<StagedMemory>>,
     /// When each resource is reconciled again.
     pub requeue_timers: Arc<RequeueTimers>,
     /// A hash of the object that the last reconcile of each resource was given (`manager/resync.rs`).
@@ -139,7 +139,7 @@ impl Context {
             self.references.object_refs(),
             self.remotes.object_refs(),
         ]);
-        let kept = kept.chain([self.staged_caches.object_refs(), self.staged.object_refs()]);
+        let kept = kept.chain([self.staged.object_refs()]);
         let kept = kept.chain(
             [Kind::Deployment, Kind::Staged, Kind::Project, Kind::ClusterProject]
                 .map(|kind| self.keys.object_refs(kind)),
@@ -176,15 +176,6 @@ impl Context {
             NewEvent { regarding, type_, reason: reason.as_str(), action, note: note.to_owned() };
         self.recorder.record(event, self.clock.now());
     }
-}
-
-/// The state of a `ConnectorStaged` that its controller found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StagedConnector {
-    /// Id of the staged connector, once it exists.
-    pub id: Option<String>,
-    /// The first version that can be deployed as the spec asks for, or why none can.
-    pub deployable: Result<i64, String>,
 }
 
 /// A project as its controller found it.

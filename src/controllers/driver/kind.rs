@@ -300,8 +300,8 @@ impl PersistedOperation {
 /// Reports a project that was changed under a record: the record is in another project (rule 2). `now`: the project that
 /// the `ConnectProject` names.
 #[must_use]
-pub fn identity_changed<K: RemoteKind>(object: &K, now: &RemoteIdentity) -> Option<ConditionUpdate> {
-    let claim = object.claim_request();
+pub fn identity_changed<K: ManagedKind>(object: &K, now: &RemoteIdentity) -> Option<ConditionUpdate> {
+    let claim = object.claim()?;
     let before = claim.remote.filter(|before| (claim.id.is_some() || claim.operation) && before != now)?;
     let message = format!(
         "This {} was created in project {} at {}, and the ConnectProject now names project {} at {}: set it back",

@@ -8,7 +8,7 @@ use kube::runtime::events::EventType;
 
 use crate::controllers::objects::patch;
 use crate::controllers::reconcile::{self, Next};
-use crate::controllers::reporting::conditions::{self, ConditionUpdate, ready_reason};
+use crate::controllers::reporting::conditions::{ConditionUpdate, ready_reason};
 use crate::controllers::reporting::event_reason::EventReason;
 use crate::controllers::reporting::problem;
 use crate::controllers::reporting::reason::Reason;
@@ -225,10 +225,5 @@ impl<K: RemoteKind> Reconciler<'_, K> {
             self.context.event(&*self.object, "Reconcile", condition);
         }
         Ok(())
-    }
-
-    /// Whether the Ready condition is true.
-    pub(in crate::controllers) fn is_ready(&self) -> bool {
-        self.object.status().is_some_and(|status| conditions::is_ready(K::conditions(status)))
     }
 }

@@ -17,7 +17,7 @@ pub use self::claim::{Claim, prior_claim, prior_claim_unseen};
 use self::entry::{Entry, Named};
 use self::index::Index;
 use crate::controllers::kinds::managed_kind::{self, ManagedKind};
-use crate::controllers::kinds::remote_object::{ClaimRequest, RemoteObject};
+use crate::controllers::kinds::remote_object::ClaimRequest;
 use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::crd::shared::RemoteIdentity;
 use crate::mutex::Mutex;
@@ -86,8 +86,10 @@ impl KeyOwnership {
 
     /// Records the copy of a resource that a reconcile has or has written. It does not bring back what a watch showed
     /// as deleted.
-    pub fn wrote<K: ManagedKind + RemoteObject>(&self, object: &K) {
-        self.put(object, object.claim_request(), false);
+    pub fn wrote<K: ManagedKind>(&self, object: &K) {
+        if let Some(request) = object.claim() {
+            self.put(object, request, false);
+        }
     }
 
     fn put<K: ManagedKind>(&self, object: &K, request: ClaimRequest, appears: bool) {
@@ -207,7 +209,7 @@ impl KeyOwnership {
     /// Returns the claim status of a resource at the start of its reconcile, and withdraws what an earlier reconcile
     /// announced with [`KeyOwnership::begin`] and did not write.
     #[must_use]
-    pub fn claim_status<K: ManagedKind + RemoteObject>(&self, object: &K) -> ClaimStatus {
+    pub fn claim_status<K: ManagedKind>(&self, object: &K) -> ClaimStatus {
         let object_ref = managed_kind::object_ref(object);
         self.wrote(object);
         self.change(|index| index.announce(&object_ref, false));
@@ -226,7 +228,7 @@ impl KeyOwnership {
     /// [`ClaimStatus::Owner`], no other resource gets this result until the following write is recorded or the next
     /// reconcile begins: the check and the announcement are atomic.
     #[must_use]
-    pub fn begin<K: ManagedKind + RemoteObject>(
+    pub fn begin<K: ManagedKind>(
         &self,
         object: &K,
         place: &RemoteKey,

@@ -12,7 +12,7 @@ use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::tracking::inventory::ReportedState;
 use crate::crd::{
     ActionCheck, AllowedNamespaces, ClusterConnectProject, ConnectProject, ConnectProjectSpec, ConnectProjectStatus,
-    ConnectorDeployment, ConnectorStaged,
+    ConnectorDeployment, ConnectorStaged, ConnectorStagedStatus, StagedState,
 };
 use crate::names;
 
@@ -71,7 +71,7 @@ impl<K: ManagedKind> Stored for K {
 }
 
 /// Implements the trait for a kind that has conditions. `$claim`: the
-/// key that it claims; `$started_at`: when the operation in its status began; `$id`: the id of the remote record in its status; `$further`: what only some kinds
+/// key that it claims; `$started_at`: when the operation in its status began; `$id`: what its status has of the remote record; `$further`: what only some kinds
 /// have.
 macro_rules! managed_kind {
     ($kind:ident, $variant:ident, $claim:expr, $started_at:expr, $id:expr $(, { $($further:tt)* })?) => {
@@ -111,9 +111,9 @@ managed_kind!(
 managed_kind!(
     ConnectorStaged,
     Staged,
-    |staged| Some(staged.claim_request()),
-    |status| status.operation.as_ref().map(|operation| operation.started_at.0),
-    |status| status.id.as_ref()
+    |staged| Some(staged_claim(staged)),
+    ConnectorStagedStatus::running_since,
+    |status| status.state.as_ref()
 );
 managed_kind!(ConnectProject, Project, |_| None, |_| None, |_| None, {
     fn as_project(&self) -> Option<(&ConnectProjectSpec, Option<&ConnectProjectStatus>)> {
@@ -130,6 +130,22 @@ managed_kind!(ClusterConnectProject, ClusterProject, |_| None, |_| None, |_| Non
     }
 });
 managed_kind!(ActionCheck, Check, |_| None, |_| None, |_| None);
+
+/// Returns the key that a staged connector claims. A state that this version does not understand may have anything, so it
+/// counts as begun.
+fn staged_claim(staged: &ConnectorStaged) -> ClaimRequest {
+    let status = staged.status.clone().unwrap_or_default();
+    let state = status.remembered();
+    ClaimRequest {
+        project: staged.spec.project_ref.clone(),
+        key: staged.spec.key.clone(),
+        remote: status.remote,
+        operation: state.as_ref().map_or(true, StagedState::is_call_open),
+        id: state.map_or(status.id, |state| state.id),
+        is_pending: false,
+        claims: true,
+    }
+}
 
 /// Returns a hash of what users can change of an object, and of its uid, so that another object of the same name has
 /// another hash. The operator's own writes change the status or its annotation, and do not change the hash; somebody

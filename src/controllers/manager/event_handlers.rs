@@ -8,6 +8,7 @@ use kube::runtime::watcher;
 
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
+use crate::controllers::connector_staged;
 use crate::controllers::context::Context;
 use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
@@ -15,7 +16,7 @@ use crate::controllers::object_ref::{Kind, ObjectRef};
 use crate::controllers::project_access::namespace_permissions::Changes;
 use crate::controllers::references::Named;
 use crate::controllers::references::sources::Sources;
-use crate::crd::{ConnectorDeployment, ConnectorStaged};
+use crate::crd::ConnectorDeployment;
 
 /// Forgets everything about a resource that no longer exists.
 pub fn forget(context: &Context, object_ref: &ObjectRef) {
@@ -27,7 +28,7 @@ pub fn forget(context: &Context, object_ref: &ObjectRef) {
             driver::forget::<ConnectorDeployment>(context, object_ref);
             context.enqueue_users(Named::Deployment, &object_ref.namespace, &object_ref.name);
         }
-        Kind::Staged => driver::forget::<ConnectorStaged>(context, object_ref),
+        Kind::Staged => connector_staged::forget(context, object_ref),
         Kind::Project | Kind::ClusterProject => connect_project::gone(context, object_ref),
         Kind::Check => {
             action_check::gone(context, object_ref);

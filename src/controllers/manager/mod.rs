@@ -117,7 +117,6 @@ pub fn context(options: &Options, scopes: usize, enqueue: &UnboundedSender<Objec
         contents: ContentCache::default(),
         operator_namespace: options.operator_namespace.clone(),
         deployment_caches: ObjectMap::default(),
-        staged_caches: ObjectMap::default(),
         staged: ObjectMap::default(),
         requeue_timers: Arc::new(RequeueTimers::new(clock.clone(), enqueue.clone())),
         given: ObjectMap::default(),

@@ -14,6 +14,8 @@ use kube::{Api, Client, Resource};
 
 use crate::controllers::action_check;
 use crate::controllers::connect_project;
+use crate::controllers::connector_staged;
+use crate::controllers::connector_staged;
 use crate::controllers::context::Context;
 use crate::controllers::driver;
 use crate::controllers::kinds::managed_kind::{ManagedKind, object_ref};
@@ -89,7 +91,7 @@ macro_rules! reconciled {
 
 reconciled!(
     ConnectorDeployment by driver, namespaced;
-    ConnectorStaged by driver, namespaced;
+    ConnectorStaged by connector_staged, namespaced;
     ConnectProject by connect_project, namespaced, and connect_project::publish_failure;
     ClusterConnectProject by connect_project, cluster_scoped, and connect_project::publish_failure;
     ActionCheck by action_check, namespaced;

@@ -131,15 +131,15 @@ fn status(kind: &str, reason: Reason, beside: bool) -> Value {
         "ConnectorStaged" => {
             let facts = connector_staged::status::StagedFacts {
                 generation: GENERATION,
-                persisted: &connector_staged::persisted::PersistedState::default(),
+                state: None,
                 condition,
                 suspended: beside,
                 key: "tax",
                 remote: None,
-                record: ObservedRecord::NotRead,
+                record: connector_staged::status::Seen::NotRead,
                 handled_reconcile: None,
             };
-            json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now))
+            json!(connector_staged::status::summarize(&ConnectorStagedStatus::default(), &facts, now).expect("JSON"))
         }
         "ActionCheck" => {
             json!(action_check::status::with_condition(

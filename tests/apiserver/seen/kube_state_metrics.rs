@@ -217,7 +217,7 @@ async fn kube_state_metrics_shows_every_metric_of_the_configuration() {
         r#"kube_connectordeployment_status_phase{name="full-by-key",phase="Failed"} 0"#,
         r#"kube_connectordeployment_status_ready_time{name="full-by-key",reason="SecretMissing",status="False"} 1.767323045e+09"#,
         r#"kube_connectordeployment_status_operation_start_time{name="full-by-key",operation="Redeploy"} 1.767323045e+09"#,
-        r#"kube_connectorstaged_status_applied_time{name="full-staged"} 1.767323046e+09"#,
+        r#"kube_connectordeployment_status_applied_time{name="full-by-key"} 1.767323046e+09"#,
         r#"kube_clusterconnectproject_status_ready{reason="SecretMissing",status="False"} 0"#,
         r#"kube_actioncheck_info{action="addToCart",deployment="full-by-key",name="check-by-names"} 1"#,
         r#"kube_actioncheck_status_outcome{name="check-by-url",outcome="Passed"} 1"#,

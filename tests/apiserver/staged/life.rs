@@ -3,10 +3,18 @@
 use std::collections::BTreeMap;
 
 use connect_api::model::ConnectorUpdateAction;
-use connect_operator::crd::{ConnectorStaged, PreviewPermission, StagedOperationType, StagedVariable};
+use connect_operator::crd::{
+    CallOutcome, ConnectorStaged, ConnectorStagedStatus, PreviewPermission, StagedCallKind, StagedVariable,
+};
 use serde_json::json;
 
 use super::{apply, change, has, message, open, record, until_reason, updates};
+
+/// Returns the call of which no response was recorded.
+fn begun(status: &ConnectorStagedStatus) -> Option<StagedCallKind> {
+    let state = status.remembered().unwrap();
+    state.call.filter(|call| call.outcome == CallOutcome::Unknown).map(|call| call.kind)
+}
 
 #[tokio::test]
 async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
@@ -19,7 +27,7 @@ async fn a_tag_goes_from_git_to_its_publication_and_so_does_the_next() {
     assert_eq!((status.already_listed, status.has_changes), (Some(true), Some(false)));
     assert_eq!(status.published_tag.as_deref(), Some("1.0.0"));
     assert_eq!(status.previewed_tag.as_deref(), Some("1.0.0"));
-    assert!(status.operation.is_none());
+    assert_eq!(begun(&status), None);
     let service = status.configurations.iter().find(|application| application.application_name == "service").unwrap();
     let variable = |key: &str, required| StagedVariable { key: key.to_owned(), required };
     assert_eq!(service.standard_configuration, [variable("LOG_LEVEL", false)]);
@@ -98,7 +106,7 @@ async fn a_pending_certification_is_reported_with_its_remarks_and_changes_contin
 
     change(&shop, &json!({"spec": {"creator": {"logoUrl": "https://example.com/logo.png"}}})).await;
     shop.until_object("kit", "the logo", |object: &ConnectorStaged| {
-        object.status.as_ref().is_some_and(|status| status.observed_generation == 2 && status.operation.is_none())
+        object.status.as_ref().is_some_and(|status| status.observed_generation == 2 && begun(status).is_none())
             && updates(&shop) == 2
     })
     .await;
@@ -129,11 +137,11 @@ async fn an_operator_killed_during_publishing_publishes_once() {
     let mut answers = shop.dev.listen();
     apply(&shop, &json!({"previewable": true, "publish": "Private"})).await;
     // Killed once the record exists, and after each later step has begun.
-    for step in [None, Some(StagedOperationType::Preview), Some(StagedOperationType::Publish)] {
+    for step in [None, Some(StagedCallKind::Preview), Some(StagedCallKind::Publish)] {
         shop.until_object("kit", "the next step", |object: &ConnectorStaged| {
             object.status.as_ref().is_some_and(|status| match step {
                 None => status.id.is_some(),
-                Some(step) => status.operation.as_ref().is_some_and(|begun| begun.operation_type == step),
+                Some(step) => status.remembered().unwrap().call.is_some_and(|call| call.kind == step),
             })
         })
         .await;

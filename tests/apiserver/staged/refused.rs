@@ -61,7 +61,7 @@ async fn a_connector_that_cannot_be_created_is_created_once_its_tag_is_right() {
     let shop = open(&[]).await;
     apply(&shop, &json!({"repository": {"tag": "0.2.0-broken"}})).await;
     let refused = until_reason(&shop, "RepositoryInvalid").await;
-    assert!(refused.status.unwrap().operation.is_none(), "no operation was started");
+    assert_eq!(refused.status.unwrap().state, None, "nothing has begun");
     change(&shop, &json!({"metadata": {"annotations": {"connect-operator.io/redeploy-requested-at": "now"}}})).await;
     let handled = |kit: &ConnectorStaged| kit.status.as_ref().and_then(|it| it.handled_redeploy_request.clone());
     shop.until_object(KIT, "sent again at once", |kit| handled(kit).as_deref() == Some("now")).await;

@@ -16,7 +16,7 @@ use connect_operator::controllers::object_ref::ObjectRef;
 use connect_operator::controllers::reporting::conditions;
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
 use connect_operator::crd::{
-    AdoptionPolicy, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, OperationState, Publish, StagedOperationType,
+    AdoptionPolicy, CallOutcome, ConnectorStaged, ConnectorStagedSpec, DeletionPolicy, Publish, StagedCallKind, StagedState,
 };
 use connect_operator::names;
 use dev_server::World;
@@ -48,7 +48,7 @@ pub(crate) struct StagedLife {
     object_ref: ObjectRef,
     /// Every spec that it had, and since when.
     specs: Vec<(Timestamp, ConnectorStagedSpec)>,
-    /// Every operation that was written: what it does, from which version, and the request that it serves.
+    /// Every call that was written: what it does, from which version, and the request that it serves.
     written: BTreeMap<(String, Option<i64>), Option<String>>,
     /// Versions from which a preview or a publication was requested, and that was observed to have arrived.
     answered: BTreeSet<i64>,
@@ -227,13 +227,16 @@ impl Checker {
         if status == before {
             return;
         }
-        if let Some(operation) = &status.operation {
-            let what = (format!("{:?}", operation.operation_type), operation.from_version);
-            let asks = matches!(operation.operation_type, StagedOperationType::Preview | StagedOperationType::Publish);
-            if asks && operation.state == OperationState::Accepted {
-                life.answered.extend(operation.from_version);
+        let state = remembered(&status);
+        if let Some(call) = &state.call {
+            let what = (format!("{:?}", call.kind), call.from);
+            let asks = matches!(call.kind, StagedCallKind::Preview | StagedCallKind::Publish);
+            if asks && call.outcome == CallOutcome::Accepted {
+                life.answered.extend(call.from);
             }
-            life.written.insert(what, operation.redeploy_request.clone());
+            if call.outcome == CallOutcome::Unknown {
+                life.written.insert(what, state.handled_request);
+            }
         }
         self.check_staged_written(&uid, &object, &before, now);
         if status.id != before.id
@@ -338,7 +341,7 @@ impl Checker {
         if object.spec.suspend || reason == "KeyConflict" {
             return None;
         }
-        if status.operation.is_some() {
+        if remembered(&status).is_call_open() {
             return Some("an operation is in progress".to_owned());
         }
         let Some(id) = &status.id else {
@@ -371,6 +374,11 @@ impl Checker {
         let wanted = reason_for(&object.spec, record, self.staged.was_asked(id));
         (wanted != Some(reason)).then(|| format!("expected {wanted:?}, and the remote has {record:?}"))
     }
+}
+
+/// Returns what the operator remembers.
+fn remembered(status: &ConnectorStagedStatus) -> StagedState {
+    status.remembered().expect("the operator reads what it writes")
 }
 
 fn specs_since(life: &StagedLife, since: Timestamp) -> impl Iterator<Item = &ConnectorStagedSpec> {

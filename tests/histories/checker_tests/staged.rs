@@ -30,14 +30,16 @@ impl Simulation {
         self.check();
     }
 
-    /// Forges the persisted operation.
+    /// Forges a call that is about to be sent.
     fn forge_staged_operation(&mut self, kind: &str) {
         let object = self.stored_staged();
-        let operation = json!({
-            "type": kind, "state": "Planned", "attempt": 1, "generation": object["metadata"]["generation"],
-            "fromVersion": object["status"]["version"], "startedAt": self.now().to_string(),
+        let text = object["status"]["state"].as_str().unwrap_or_default();
+        let mut state: Value = serde_json::from_str(text).expect("the operator writes JSON");
+        state["call"] = json!({
+            "kind": kind, "at": self.now().to_string(), "from": object["status"]["version"], "digest": "",
+            "outcome": "Unknown",
         });
-        self.forge_staged_status(&json!({"operation": operation}));
+        self.forge_staged_status(&json!({"state": state.to_string()}));
     }
 
     /// Forges the arrival of a call that the remote accepted.

@@ -45,11 +45,14 @@ async fn until_called(simulation: &mut Simulation, name: &str) {
     simulation.calls.clear();
 }
 
-/// The write that removes its operation arrives, and its response is lost.
+/// What came of it arrives in the status, and the response of that write is lost.
 #[test]
 fn a_create_that_was_refused_is_forgotten_also_if_the_response_of_the_api_server_is_lost() {
     let (simulation, result) = simulate(0, Reading::default(), async |simulation: &mut Simulation| {
-        create_again(simulation).await?;
+        simulation.logging = true;
+        simulation.start(0, 0);
+        simulation.armed.push(Armed { place: Callee::Remote, changes: true, skip: 0, trouble: Outage::Invalid });
+        simulation.plan(PLAN);
         until_called(simulation, "stage kit").await;
         simulation.armed.push(Armed { place: Callee::Cluster, changes: true, skip: 0, trouble: Outage::LostBack });
         until_called(simulation, "PATCH connectorstageds/kit status").await;

@@ -36,7 +36,7 @@ impl Deployment<'_> {
             None => None,
             Some(reference) => {
                 let object_ref = ObjectRef::staged(&self.object_ref.namespace, &reference.name);
-                match self.context.staged.get(&object_ref) {
+                match self.context.staged.get(&object_ref).and_then(|memory| memory.result) {
                     Some(staged) => Some(staged),
                     None if !deleting && self.comes(&reference.name).await? => return Err(Unready::NotYet),
                     None => None,

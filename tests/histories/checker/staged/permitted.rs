@@ -5,12 +5,11 @@
 //! object; an edit does not cancel a call in progress.
 
 use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
-use connect_operator::crd::{
-    ConnectorStaged, DeletionPolicy, OperationState, StagedOperation, StagedOperationType as Type,
-};
+use connect_operator::crd::{CallOutcome, ConnectorStaged, DeletionPolicy, StagedCall, StagedCallKind as Type};
 use jiff::Timestamp;
 
 use super::super::Checker;
+use super::remembered;
 
 /// Returns why the spec does not allow to begin this operation, or to send it again.
 fn forbidden(object: &ConnectorStaged, kind: Type) -> Option<&'static str> {
@@ -34,14 +33,14 @@ impl Checker {
         before: &ConnectorStagedStatus,
         now: Timestamp,
     ) {
-        let operation = object.status.as_ref().and_then(|status| status.operation.as_ref());
-        let planned = operation.filter(|operation| operation.state == OperationState::Planned);
-        // Two operators may begin one in the same second, each by its own clock.
-        let stamp = |of: &StagedOperation| (of.operation_type, of.started_at.0, of.attempt);
-        let Some(planned) = planned.filter(|of| before.operation.as_ref().map(stamp) != Some(stamp(of))) else {
-            return;
-        };
-        let kind = planned.operation_type;
+        let call = object.status.as_ref().and_then(|status| remembered(status).call);
+        let begun = call.filter(|call| call.outcome == CallOutcome::Unknown);
+        // The call before a refused one comes back, and that is none that begins.
+        let earlier = remembered(before).call.map(|call| (call.at, call.kind));
+        let is_later =
+            |call: &StagedCall| earlier.is_none_or(|(at, kind)| call.at > at || (call.at == at && call.kind != kind));
+        let Some(begun) = begun.filter(is_later) else { return };
+        let kind = begun.kind;
         let Some(life) = self.staged.lives.get_mut(uid) else { return };
         if kind == Type::Delete {
             life.deletes.push(now);

@@ -1,0 +1,48 @@
+//! What this process keeps of each `ConnectorStaged` between its reconciles. Losing it costs time, never a call.
+
+use jiff::Timestamp;
+
+use crate::controllers::queue::backoff::{Backoff, KubernetesErrorBackoff};
+use crate::controllers::remote::Login;
+use crate::controllers::reporting::conditions::ConditionUpdate;
+
+/// What is kept of one resource.
+#[derive(Clone, Debug, Default)]
+pub struct StagedMemory {
+    /// Uid of the resource: another resource of the same name starts afresh.
+    pub uid: String,
+    /// What decisions need.
+    pub of_decision: DecisionMemory,
+    /// Why the last call was refused.
+    pub refusal: Option<ConditionUpdate>,
+    /// The number of refusals in a row for the same cause.
+    pub refusals: u32,
+    /// What its deployments need to know of it.
+    pub result: Option<StagedConnector>,
+    /// The credentials of the last reconcile. New ones may be granted what those were refused.
+    pub login: Option<Login>,
+    /// Calls that failed in a row.
+    pub backoff: Backoff,
+    /// Reconciles in a row in which the API server refused a request.
+    pub kubernetes_error_backoff: KubernetesErrorBackoff,
+}
+
+/// What decisions need of earlier observations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DecisionMemory {
+    /// When the first 404 of an unbroken row was read that counts.
+    pub absent_since: Option<Timestamp>,
+    /// Since when another client keeps the connector busy.
+    pub busy_since: Option<Timestamp>,
+    /// What a refused call was sent for, and when the same may be sent again.
+    pub refused: Option<(String, Timestamp)>,
+}
+
+/// The state of a `ConnectorStaged` that its controller found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedConnector {
+    /// Id of the staged connector, once it exists.
+    pub id: Option<String>,
+    /// The first version that can be deployed as the spec asks for, or why none can.
+    pub deployable: Result<i64, String>,
+}

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use clock::between;
+use clock::{between, later};
 use jiff::Timestamp;
 
 use super::observed::{Observed, Permission, Phase};
@@ -176,8 +176,10 @@ pub fn decide(input: &Input<'_>) -> Decision {
     }
     let mut table = Table { input, state, memory };
     if let Some(call) = &mut table.state.call {
-        // The clock was set back, or that of another leader is ahead: its age counts from now on.
-        call.at = call.at.min(input.now);
+        // The clock was set back: its age counts from now on. While that of another leader was ahead, this one waits longer.
+        if call.at > later(input.now, QUIET_PERIOD) {
+            call.at = input.now;
+        }
     }
     let step = match (input.intent.deletion, table.step()) {
         (None, Step::Send(_)) if input.intent.suspended => Step::Report(Outcome::HeldBySuspend, None),

@@ -46,8 +46,9 @@ pub async fn reconcile(cached: Arc<ConnectorStaged>, context: Arc<Context>) -> (
     context.requeue_timers.set(&object_ref, None);
     let api: Api<ConnectorStaged> = Api::namespaced(context.client.clone(), &object_ref.namespace);
     let (mut reason, mut pause) = (None, reconcile::AFTER_CLUSTER_ERROR);
+    let is_it = |object: &ConnectorStaged| object.uid() == cached.uid() && context.scope.selects(object.labels());
     let outcome = match api.get_opt(&object_ref.name).await {
-        Ok(Some(object)) if is_ours(&object) && context.scope.selects(object.labels()) => {
+        Ok(Some(object)) if is_ours(&object) && is_it(&object) => {
             let mut reconciler = Reconciler::new(&context, &object_ref, api, object);
             // Boxed to keep the futures around a reconcile small.
             let outcome = match Box::pin(reconciler.reconcile()).await {
@@ -61,7 +62,7 @@ pub async fn reconcile(cached: Arc<ConnectorStaged>, context: Arc<Context>) -> (
             context.staged.insert(&object_ref, reconciler.memory);
             outcome
         }
-        // It is gone, or its labels have moved it to another install.
+        // It is gone, or its labels have moved it to another install. The watch shows another one of its name.
         Ok(_) => Ok(Next::Gone),
         Err(error) => Err(error),
     };

@@ -1,5 +1,7 @@
 //! A resource is deleted after its project, its API client or its credentials: it says how it is deleted all the same.
 
+use std::time::Duration;
+
 use connect_operator::crd::{ConnectProject, ConnectorDeployment, ConnectorStaged};
 use dev_server::{Fault, FaultAnswer};
 use k8s_openapi::api::core::v1::Secret;
@@ -7,7 +9,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::cluster::options;
-use super::pace::{FINE, meanwhile, stepped};
+use super::pace::{COARSE, FINE, meanwhile, pass, stepped};
 use super::until_reported_with;
 use crate::patience::timeout_option;
 use crate::shop::{CREDENTIALS, NAME, PROJECT, SECRET, Shop};
@@ -70,4 +72,23 @@ async fn rule_23_a_deletion_that_waits_for_an_outage_names_the_policy_with_which
         let gone = ["wait", "--for=delete", "cdep/tax", "cst/kit", timeout.as_str()];
         meanwhile(&shop.clock, FINE, shop.sandbox.succeed(&gone, "")).await;
     }
+}
+
+#[tokio::test]
+async fn rules_5_and_22_a_project_that_answers_404_to_everything_proves_nothing_about_its_staged_connector() {
+    let shop = live().await;
+    let answer = FaultAnswer::error(404, "ResourceNotFound");
+    shop.dev.fault(Fault { path: Some("/demo/".to_owned()), answer, ..Fault::default() }).unwrap();
+    // Before anything has found out about the project.
+    shop.sandbox.succeed(&["delete", "--wait=false", "cst/kit"], "").await;
+    until_reported_with::<ConnectorStaged>(&shop, STAGED, "ProjectNotFound", &["deletionPolicy: Orphan"]).await;
+    pass(&shop.clock, COARSE, Duration::from_mins(15)).await;
+    let kept = shop.api::<ConnectorStaged>().get_opt(STAGED).await.unwrap();
+    assert!(kept.is_some(), "its connector still exists");
+    shop.dev.clear_faults();
+    let gone = ["wait", "--for=delete", "cst/kit", timeout_option().as_str()].map(str::to_owned);
+    let gone = gone.each_ref().map(String::as_str);
+    meanwhile(&shop.clock, FINE, shop.sandbox.succeed(&gone, "")).await;
+    let now = shop.dev.now();
+    assert!(shop.dev.world().all_staged(now).is_empty(), "it was deleted once the project was there again");
 }

@@ -3,12 +3,13 @@
 
 use connect_operator::controllers::connector_deployment::state;
 use connect_operator::controllers::values::digest::{Comparison, Digest};
-use connect_operator::crd::ConnectProjectStatus;
+use connect_operator::crd::{ConnectProjectStatus, ConnectorStagedStatus};
 use connect_operator::crd::connector_deployment_status::ConnectorDeploymentStatus;
 
 /// A status in JSON: a state that can be read survives decoding and encoding.
 pub(crate) fn status(data: &[u8]) {
     let _ = serde_json::from_slice::<ConnectProjectStatus>(data);
+    state(data);
     let Ok(status) = serde_json::from_slice::<ConnectorDeploymentStatus>(data) else { return };
     let Ok(state) = state::read(&status) else { return };
     let mut written = status.clone();
@@ -16,6 +17,15 @@ pub(crate) fn status(data: &[u8]) {
     let text = serde_json::to_vec(&written).expect("a status can be encoded");
     let read: ConnectorDeploymentStatus = serde_json::from_slice(&text).expect("an encoded status can be decoded");
     assert_eq!(state::read(&read).expect("it was written"), state);
+}
+
+/// A state of a staged connector: what can be read is read again as it was written.
+fn state(data: &[u8]) {
+    let read = |state| ConnectorStagedStatus { state, ..ConnectorStagedStatus::default() }.remembered();
+    if let Ok(state) = read(std::str::from_utf8(data).ok().map(str::to_owned)) {
+        let text = state.text().expect("a state can be encoded");
+        assert_eq!(read(text), Ok(state));
+    }
 }
 
 /// Two digests, one on each line.

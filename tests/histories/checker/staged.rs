@@ -50,6 +50,8 @@ pub(crate) struct StagedLife {
     specs: Vec<(Timestamp, ConnectorStagedSpec)>,
     /// Every call that was written: what it does, from which version, and the request that it serves.
     written: BTreeMap<(String, Option<i64>), Option<String>>,
+    /// Every call that was about to be sent: what it does, and when.
+    begun: BTreeSet<(String, Timestamp)>,
     /// Versions from which a preview or a publication was requested, and that was observed to have arrived.
     answered: BTreeSet<i64>,
     /// When a DELETE was about to be sent.
@@ -205,6 +207,7 @@ impl Checker {
             object_ref: ObjectRef::staged(&change.key.namespace, &change.key.name),
             specs: Vec::new(),
             written: BTreeMap::new(),
+            begun: BTreeSet::new(),
             answered: BTreeSet::new(),
             deletes: Vec::new(),
             status: ConnectorStagedStatus::default(),
@@ -238,7 +241,7 @@ impl Checker {
                 life.written.insert(what, state.handled_request);
             }
         }
-        self.check_staged_written(&uid, &object, &before, now);
+        self.check_staged_written(&uid, &object, now);
         if status.id != before.id
             && let Some(id) = &status.id
             && let Err(text) = self.staged.claim(&uid, id, &object)

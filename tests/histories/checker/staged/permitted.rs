@@ -4,8 +4,7 @@
 //! An operation is written on the version of the resource that was read, so the spec that counts is the one in the same
 //! object; an edit does not cancel a call in progress.
 
-use connect_operator::crd::connector_staged_status::ConnectorStagedStatus;
-use connect_operator::crd::{CallOutcome, ConnectorStaged, DeletionPolicy, StagedCall, StagedCallKind as Type};
+use connect_operator::crd::{CallOutcome, ConnectorStaged, DeletionPolicy, StagedCallKind as Type};
 use jiff::Timestamp;
 
 use super::super::Checker;
@@ -30,18 +29,17 @@ impl Checker {
         &mut self,
         uid: &str,
         object: &ConnectorStaged,
-        before: &ConnectorStagedStatus,
         now: Timestamp,
     ) {
         let call = object.status.as_ref().and_then(|status| remembered(status).call);
         let begun = call.filter(|call| call.outcome == CallOutcome::Unknown);
-        // The call before a refused one comes back, and that is none that begins.
-        let earlier = remembered(before).call.map(|call| (call.at, call.kind));
-        let is_later =
-            |call: &StagedCall| earlier.is_none_or(|(at, kind)| call.at > at || (call.at == at && call.kind != kind));
-        let Some(begun) = begun.filter(is_later) else { return };
+        let Some(begun) = begun else { return };
         let kind = begun.kind;
         let Some(life) = self.staged.lives.get_mut(uid) else { return };
+        // The call before a refused one comes back, and that is none that begins.
+        if !life.begun.insert((format!("{kind:?}"), begun.at)) {
+            return;
+        }
         if kind == Type::Delete {
             life.deletes.push(now);
         }
